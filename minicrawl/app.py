@@ -33,13 +33,13 @@ from minicrawl.crawl.settle.archiving import open_keeping
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.opening import NO_SEED, opened_crawl
 from minicrawl.crawl.start.preview import DryRun, Preview
+from minicrawl.crawl.start.reach import check_reach
 from minicrawl.crawl.start.resume import keep, resumed, terms_of
 from minicrawl.crawl.steering import CrawlSteering
 from minicrawl.crawl.workers.pool import WorkerPool, open_web_access, worker_count
 from minicrawl.crawl.workers.visitor import WorkerConfig
 from minicrawl.errors import UsageError
 from minicrawl.export.drafts import scratch
-from minicrawl.fetch.connection.connection import check_authorities
 from minicrawl.fetch.where.resolver import trusted_among
 from minicrawl.store import tables
 from minicrawl.store.beside.files import set_aside
@@ -217,7 +217,7 @@ class Crawl:
         self._tell(Noted(text=f"{counted(asked, 'link')} asked for that are not crawled"))
 
     async def _run_from(self, seeds: Iterator[ResolvedUrl]) -> Reason:
-        check_authorities()
+        await check_reach(self.settings.network, self._tell, is_given=bool(self._transport))
         store = self.settings.storing.store
         if self._beginning.fresh and (aside := set_aside(store)):
             self._tell(Noted(text=f"the store that was there is {aside} now"))
@@ -230,7 +230,7 @@ class Crawl:
 
     async def preview(self, count: int) -> Preview:
         """The first `count` pages. Asks for robots.txt only, and writes to a copy of the store."""
-        check_authorities()
+        await check_reach(self.settings.network, self._tell, is_given=bool(self._transport))
         seeds, store = self._seeds_at_hand(), self.settings.storing.store
         with scratch("preview") as folder:
             copy = folder / "crawl.db"

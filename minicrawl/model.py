@@ -49,6 +49,7 @@ class FailureKind(StrEnum):
 
     DNS = "dns"  # the name has no address, or the resolver failed
     CONNECT = "connect"  # refused, unreachable
+    PROXY = "proxy"  # the proxy is down, or refuses; that says nothing of the host
     TLS = "tls"  # certificate or handshake
     TIMEOUT = "timeout"  # the deadline of the whole request passed
     RESET = "reset"  # the connection ended before the response did
@@ -214,6 +215,7 @@ class State(IntEnum):
     LOST = 34
     CROWDED = 35
     INTERRUPTED = 36
+    PROXY = 37
 
     @property
     def label(self) -> str:
@@ -252,6 +254,7 @@ READ_STATES = (State.FETCHED, State.CANONICAL, State.ALIAS)
 PASSING = (
     State.DNS,
     State.CONNECT,
+    State.PROXY,
     State.TLS,
     State.TIMEOUT,
     State.RESET,

@@ -40,6 +40,7 @@ class ValueKind:
     names: tuple[str, ...] = ()  # the values that shell completion offers
     many: bool = False
     show: Callable[[object], str] = str  # a default, as help shows it
+    hide: Callable[[str], str] = str  # a text without the secrets that it may hold
 
 
 # ---------------------------------------------------------------- numbers
@@ -176,31 +177,6 @@ def _read_words(value: object) -> str:
     raise InvalidValue(value, "must have at least one word")
 
 
-_RULE = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s=:\[\]]+)(?::(?P<port>[0-9]+))?")
-_LAST_PORT = 65_535
-
-
-def _read_rule(value: object) -> str:
-    if isinstance(value, str) and value.isprintable():
-        host, _, address = value.partition("=")
-        if _RULE.fullmatch(host) and _is_an_address(address):
-            return value
-    raise InvalidValue(value, "must be HOST[:PORT]=ADDRESS[:PORT], with IPv6 addresses in brackets")
-
-
-def _is_an_address(target: str) -> bool:
-    from ipaddress import ip_address
-
-    found = _RULE.fullmatch(target)
-    if not found or not 0 < int(found["port"] or 1) <= _LAST_PORT:
-        return False
-    try:
-        ip_address(found["host"].strip("[]"))
-    except ValueError:
-        return False
-    return True
-
-
 # ---------------------------------------------------------------- kinds made from others
 
 
@@ -210,7 +186,7 @@ def optional(kind: ValueKind) -> ValueKind:
     def read(value: object) -> object:
         return None if value is None or value == NONE else kind.read(value)
 
-    return ValueKind(kind.metavar, read, names=kind.names, show=kind.show)
+    return ValueKind(kind.metavar, read, names=kind.names, show=kind.show, hide=kind.hide)
 
 
 def either(word: str, kind: ValueKind) -> ValueKind:
@@ -234,7 +210,11 @@ def several(kind: ValueKind) -> ValueKind:
             return tuple(map(kind.read, value))
         raise InvalidValue(value, "must be a string or a list of strings")
 
-    return ValueKind(kind.metavar, read, many=True)
+    return ValueKind(kind.metavar, read, many=True, show=_as_list, hide=kind.hide)
+
+
+def _as_list(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _is_none(value: object) -> bool:
@@ -310,7 +290,6 @@ FILE = ValueKind("FILE", _read_path)
 FOLDER = ValueKind("DIR", _read_folder)
 PATTERN = ValueKind("REGEX", _read_pattern)
 WORDS = ValueKind("WORDS", _read_words)
-RULE = ValueKind("HOST=ADDRESS", _read_rule)
 MEDIA_TYPE = text("TYPE", "a media type such as application/pdf or image/*", r"[\w.+-]+/[\w.+*-]+")
 # A product token of robots.txt (RFC 9309, 2.2.1).
 AGENT = text("NAME", "a name of letters, - and _ only", r"[A-Za-z_-]+")

@@ -4,8 +4,11 @@ The default of a field is the default of its setting. All else about a setting i
 `minicrawl.config.table`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+
+ENVIRONMENT = "environment"
+"""In place of proxies: those that the variables of the environment name."""
 
 DEMO_STORE = Path("data/demo.db")
 """Where a demo crawl is stored."""
@@ -102,7 +105,22 @@ class Network:
     max_codings: int = 3
     resolve: tuple[str, ...] = ()
     allow_private: bool | None = None
+    proxy: tuple[str, ...] = field(default=(ENVIRONMENT,), repr=False)  # it may have a login
+    no_proxy: tuple[str, ...] = (ENVIRONMENT,)
+    http2: str = "off"
+    ca: Path | None = None
+    client_cert: Path | None = None
+    client_key: Path | None = None
+    insecure: tuple[str, ...] = ()
+    min_tls: str = "1.2"
+    prefer_family: str = "auto"
+    bind_address: tuple[str, ...] = ()
     workers: int | str = "auto"
+
+    @property
+    def needs_httpx(self) -> bool:
+        """Whether some requests need more than connections of our own: a proxy, or HTTP/2."""
+        return self.http2 != "off" or any(text != ENVIRONMENT for text in self.proxy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

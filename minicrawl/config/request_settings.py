@@ -1,6 +1,6 @@
 """The rows that say how servers are asked, and how much one page or one host may cost."""
 
-from minicrawl.config import kinds
+from minicrawl.config import kinds, network_kinds
 from minicrawl.config.setting import LIMITS, NETWORK, POLITENESS, Setting
 
 MOST_WORKERS = 256
@@ -111,7 +111,7 @@ NETWORK_ROWS = (
         NETWORK,
         "resolve",
         "resolve",
-        kinds.several(kinds.RULE),
+        kinds.several(network_kinds.RULE),
         "Connect to ADDRESS instead of HOST. Both may have a :PORT; HOST may be * or *.example. "
         "Repeatable; none for no rule.",
     ),

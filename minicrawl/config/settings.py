@@ -44,7 +44,8 @@ class Settings:
         for setting in TABLE:
             given = self._given(setting)
             if (read := given.read_as(setting)) != given.value:
-                raise UsageError(f"{given.place}={given.value!r}: must be {read!r}")
+                shown, wanted = (setting.kind.hide(repr(it)) for it in (given.value, read))
+                raise UsageError(f"{given.place}={shown}: must be {wanted}")
         _refuse_unless_sum_is_1(*(self._given(BY_NAME[share]) for share in SHARES))
 
     @staticmethod

@@ -1,5 +1,6 @@
 """The table of settings: all rows, section by section, in the order of the help."""
 
+from minicrawl.config.connection_settings import CONNECTION_ROWS
 from minicrawl.config.crawl_settings import BUDGET_ROWS, SCOPE_ROWS, TRAP_ROWS
 from minicrawl.config.order_settings import ORDER_ROWS
 from minicrawl.config.request_settings import LIMIT_ROWS, NETWORK_ROWS, POLITENESS_ROWS
@@ -12,6 +13,7 @@ TABLE = (
     *SCOPE_ROWS,
     *POLITENESS_ROWS,
     *NETWORK_ROWS,
+    *CONNECTION_ROWS,
     *LIMIT_ROWS,
     *TRAP_ROWS,
     *STORE_ROWS,

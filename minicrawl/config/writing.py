@@ -1,6 +1,7 @@
 """Settings as TOML, as JSON and as text, with their origins; and the settings that a store keeps.
 
-Laws: the output of `as_toml` is a minicrawl.toml with these settings. The kind of a setting parses
+Laws: the output of `as_toml` is a minicrawl.toml with these settings, but for secrets, which it
+does not show. The kind of a setting parses
 its `plain` value, directly or after a round trip through JSON, as the same value.
 """
 
@@ -47,7 +48,9 @@ def plain(settings: Settings, setting: Setting) -> object:
     value = settings.value(setting)
     if setting.is_table:
         return {focus.pattern: _plain(focus.strength) for focus in value}
-    return list(value) if isinstance(value, tuple) else _plain(value)
+    if isinstance(value, tuple):
+        return [setting.kind.hide(text) for text in value]
+    return _plain(value)
 
 
 def as_text(value: object) -> str:

@@ -28,7 +28,7 @@ def demo_settings(loaded: Loaded, pages: int, address: str) -> Loaded:
     }
     return Loaded(
         settings=Settings.of(
-            **usual | flags | {"resolve": [f"*={address}"], "allow_private": True}
+            **usual | flags | {"resolve": [f"*={address}"], "allow_private": True, "proxy": "none"}
         ),
         origins={
             name: origin if is_flag[name] else DEFAULT for name, origin in loaded.origins.items()

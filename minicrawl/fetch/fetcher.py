@@ -1,8 +1,8 @@
 """Fetches one URL and returns a value that says what came of it, never an exception.
 
 Laws: one deadline covers everything; of a body that it cuts, the part that came is used. A redirect
-is a result and is not followed. There are no cookies, no credentials and no proxies from the
-environment. Every connection goes to an address that the resolver allows.
+is a result and is not followed. There are no cookies, no credentials and no proxies but those that
+the settings name by their URLs. Every connection goes to an address that the resolver allows.
 
 What a response amounts to is told by its status and headers, and by its body if it is wanted. Of a
 response that is no page, or not a page that is wanted, only the head is read. A part of a page that
@@ -22,8 +22,8 @@ from minicrawl.config import Network, Politeness
 from minicrawl.fetch.body.body import Body, BodyLimits, DecodeBudget, Judge, read_body
 from minicrawl.fetch.body.decoding import ACCEPTED, UnknownCoding, codings
 from minicrawl.fetch.connection.client import HttpClient
-from minicrawl.fetch.connection.connection import default_tls
 from minicrawl.fetch.connection.heads import CONFLICT, MOST_CHARACTERS, transfer_codings
+from minicrawl.fetch.connection.tls import TlsContexts
 from minicrawl.fetch.transport import (
     EXPECTED,
     Fault,
@@ -90,24 +90,36 @@ class HttpFetcher:
         self._headers = _headers_as(_own_name(politeness))
         self._decode_budget = DecodeBudget(network.max_bodies_bytes)
         self._system_lookup = SystemLookup(politeness.concurrency)
+        lookup = lookup or (unresolved if transport else self._system_lookup)
         self._resolver = Resolver(
-            lookup or (unresolved if transport else self._system_lookup),
+            lookup,
             rules=ResolveRules(map(parse_rule, network.resolve)),
             trusted_hosts=trusted_hosts,
             allow_private=network.allow_private,
+            prefer_family=network.prefer_family,
         )
-        self._transport = (
+        keep_s, pause_s = _keep_s(politeness.delay_s), _pause_s(politeness.delay_s)
+        self._transport: Transport = (
             _through_httpx(transport)
             if transport
             else HttpClient(
-                tls=lambda: tls or default_tls(),
+                tls=TlsContexts(network, given=tls),
                 connections=politeness.concurrency,
-                keep_s=_keep_s(politeness.delay_s),
+                keep_s=keep_s,
                 timeout_s=network.timeout_s,
                 max_head_bytes=network.max_head_bytes,
-                pause_s=_pause_s(politeness.delay_s),
+                pause_s=pause_s,
+                bind=network.bind_address,
             )
         )
+        self._places_of = self._resolver.places_of
+        if network.needs_httpx and not transport:
+            from minicrawl.fetch.routing import Pace, RoutedTransport, dialers_of
+
+            pace = Pace(politeness.concurrency, keep_s, pause_s)
+            dialers = dialers_of(network, lookup, tls)
+            routed = RoutedTransport(network, pace, self._transport, self._resolver, dialers)
+            self._transport, self._places_of = routed, routed.places_of
 
     def ask_as(self, user_agent: str) -> None:
         """Ask under this name from now on; all else stays as it is."""
@@ -178,7 +190,7 @@ class HttpFetcher:
         wanted = target(url)
         if wanted is None:
             return Refused(reason=Refusal.ADDRESS, detail="neither http nor https")
-        places = await self._resolver.locate(wanted.origin.host, wanted.origin.port)
+        places = await self._places_of(wanted.origin)
         return places if isinstance(places, Refused | Failed) else (wanted, places)
 
     def _headers_of(self, request: Request) -> list[tuple[bytes, bytes]]:

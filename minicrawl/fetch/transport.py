@@ -40,7 +40,13 @@ EXPECTED = (Fault, OSError)
 
 def failure(error: Fault | OSError) -> Failed:
     """The kind, and the message of the exception as one short line."""
-    return Failed(kind=kind_of(error), detail=" ".join(str(error).split())[:_SHOWN])
+    return Failed(kind=kind_of(error), detail=described(error))
+
+
+def described(error: Fault | OSError) -> str:
+    """What happened, in one short line; of TLS also what helps."""
+    explained = _explained(error) if isinstance(error, ssl.SSLError) else ""
+    return " ".join((explained or str(error)).split())[:_SHOWN]
 
 
 def kind_of(error: Fault | OSError) -> FailureKind:
@@ -48,6 +54,36 @@ def kind_of(error: Fault | OSError) -> FailureKind:
     if isinstance(error, Fault):
         return error.kind
     return FailureKind.TLS if isinstance(error, ssl.SSLError) else FailureKind.RESET
+
+
+_CERTIFICATES = {
+    9: "the certificate is not valid yet",
+    10: "the certificate has expired",
+    62: "the certificate is for other hosts",
+    64: "the certificate is for other addresses",
+}
+"""By the codes of OpenSSL. Only the owner of the server can mend these."""
+_UNKNOWN_ISSUERS = {
+    18: "the certificate is signed by itself",
+    19: "the certificate is signed by an authority of its own",
+    20: "the certificate is signed by an authority that is not trusted",
+    21: "the certificate comes without the authority that signed it",
+}
+_ALERTS = {
+    "CERTIFICATE_REQUIRED": "the server wants a certificate of ours (--client-cert)",
+    "UNSUPPORTED_PROTOCOL": "the server speaks an older TLS only (--min-tls)",
+    "ALERT_PROTOCOL_VERSION": "the server speaks another version of TLS only (--min-tls)",
+}
+
+
+def _explained(error: ssl.SSLError) -> str:
+    code, message = getattr(error, "verify_code", 0), getattr(error, "verify_message", "")
+    if why := _CERTIFICATES.get(code):
+        return f"{why}: {message} (--insecure HOST, if it does not matter)"
+    if why := _UNKNOWN_ISSUERS.get(code):
+        return f"{why}: {message} (--ca FILE, or --insecure HOST)"
+    reason = getattr(error, "reason", None) or ""
+    return next((f"{why}: {reason}" for alert, why in _ALERTS.items() if alert in reason), "")
 
 
 @dataclass(frozen=True, slots=True)

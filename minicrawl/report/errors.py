@@ -37,6 +37,7 @@ _LATER = "run the crawl again after an hour"
 KINDS = {
     State.DNS: KindHelp("the host name has no address", f"check the spelling, or {_LATER}"),
     State.CONNECT: KindHelp("the host does not accept connections", _LATER),
+    State.PROXY: KindHelp("the proxy is down or refuses", "see the detail, mend the proxy"),
     State.TLS: KindHelp("bad certificate or handshake", "see the detail"),
     State.TIMEOUT: KindHelp("no complete response in time", f"a longer --timeout, or {_LATER}"),
     State.RESET: KindHelp(

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.config import kinds
+from minicrawl.config import kinds, network_kinds
 from minicrawl.config.kinds import InvalidValue, ValueKind
 from minicrawl.config.parts import Focus
 
@@ -37,8 +37,8 @@ FOCUSES = kinds.focuses(kinds.PATTERN)
         (kinds.FILE, "a/b.db", Path("a/b.db")),
         (kinds.PATTERN, "(a|b)$", "(a|b)$"),
         (kinds.WORDS, "  solar \n power ", "solar power"),
-        (kinds.RULE, "*=127.0.0.1:8080", "*=127.0.0.1:8080"),
-        (kinds.RULE, "*.example:443=[::1]", "*.example:443=[::1]"),
+        (network_kinds.RULE, "*=127.0.0.1:8080", "*=127.0.0.1:8080"),
+        (network_kinds.RULE, "*.example:443=[::1]", "*.example:443=[::1]"),
         (kinds.MEDIA_TYPE, "application/pdf", "application/pdf"),
         (kinds.AGENT, "my-crawler", "my-crawler"),
         (kinds.CONTACT, "https://example.org/bot?a", "https://example.org/bot?a"),
@@ -156,7 +156,7 @@ def test_a_pattern_that_does_not_compile_is_refused_with_the_place_of_the_mistak
 )
 def test_a_rule_leads_from_a_host_to_an_address(rule: str) -> None:
     with pytest.raises(InvalidValue, match=r"HOST\[:PORT\]=ADDRESS\[:PORT\]"):
-        kinds.RULE.read(rule)
+        network_kinds.RULE.read(rule)
 
 
 @pytest.mark.parametrize("kind", [SEVERAL, FOCUSES])
@@ -183,7 +183,9 @@ def test_words_of_any_kind_come_back_with_their_strength(words: str, strength: f
 
 @given(st.one_of(st.text(), st.integers(), st.floats(), st.booleans(), st.none(), st.binary()))
 def test_a_kind_answers_with_a_value_or_unfit_and_nothing_else(value: object) -> None:
-    for kind in (PAGES, kinds.SHARE, kinds.TIME, kinds.SIZE, kinds.SWITCH, kinds.FILE, kinds.RULE):
+    of_hosts = (network_kinds.RULE, network_kinds.PROXY, network_kinds.HOST, network_kinds.BYPASS)
+    of_values = (PAGES, kinds.SHARE, kinds.TIME, kinds.SIZE, kinds.SWITCH, kinds.FILE)
+    for kind in (*of_values, *of_hosts, network_kinds.ADDRESS):
         try:
             found = kind.read(value)
         except InvalidValue:

@@ -1,6 +1,7 @@
 """`minicrawl crawl`: start or resume a crawl, or preview one with --dry-run."""
 
 import asyncio
+import re
 import shlex
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -17,6 +18,7 @@ from minicrawl.cli.common.options import (
     loaded_options,
 )
 from minicrawl.config import Loaded
+from minicrawl.config.table import BY_NAME
 from minicrawl.errors import UsageError
 from minicrawl.model import CRAWLED
 
@@ -29,6 +31,12 @@ SHOWN_FIRST = 20
 SHOWN_TOP = 10
 _ARGUMENTS = f"{__name__}.arguments"
 _NOT_TO_RESUME = ("--fresh", "-")
+_LOGIN = re.compile(r"(?<=://).*@(?=[^/@]+/?$)")
+"""Of a URL that has nothing but a login and a host, as those of proxies have."""
+_SEEN_BY_ALL = (
+    "the login of --proxy is seen by everybody on this machine, in the list of processes: "
+    "MINICRAWL_PROXY or --proxy @FILE hides it"
+)
 
 
 class CrawlCommand(CommandWithSettings):
@@ -146,6 +154,7 @@ def crawl(
 
     _refuse_conflicts(context.params)
     resume = _resume_command(context.meta[_ARGUMENTS])
+    _warn_of_logins(loaded)
     pages = (demo_pages or DEMO_PAGES) if demo else None
     with ExitStack() as stack:
         crawl = _open_crawl(loaded, seeds, pages, fresh=fresh, resume=resume, stack=stack)
@@ -202,14 +211,22 @@ def _refuse_conflicts(given: dict[str, Any]) -> None:
         raise click.UsageError("--demo-pages needs --demo")
 
 
+def _warn_of_logins(loaded: Loaded) -> None:
+    proxies = loaded.settings.network.proxy
+    if loaded.origins["proxy"] == BY_NAME["proxy"].flag and any(map(_LOGIN.search, proxies)):
+        click.echo(_SEEN_BY_ALL, err=True)
+
+
 def _refuse_nothing(store: Path, *, must_resume: bool) -> None:
     if must_resume and not store.exists():
         raise UsageError(f"no store at {store}: there is nothing to resume")
 
 
 def _resume_command(arguments: tuple[str, ...]) -> str:
-    """The same command, without --fresh and without stdin, which cannot be read again."""
-    kept = [argument for argument in arguments if argument not in _NOT_TO_RESUME]
+    """The same command, without --fresh, without stdin, which cannot be read again, and without
+    the logins of proxies: the store keeps this command.
+    """
+    kept = [_LOGIN.sub("", it) for it in arguments if it not in _NOT_TO_RESUME]
     return shlex.join([PROGRAM, "crawl", *kept])
 
 

@@ -30,7 +30,7 @@ class Panel:
         self.every_s = every_s
         self._state = state
         self._console = console
-        self._above: list[str] = []
+        self._above: list[Text] = []
         self._width = console.width
         self._drawn: list[int] = []
         self._live = Live(
@@ -61,10 +61,10 @@ class Panel:
 
     def say(self, line: str) -> None:
         """Keep the line until the next refresh: one costs as much to print as a hundred."""
-        self._above.append(visible(line))
+        self._above.append(Text(visible(line)))
 
     def warn(self, line: str) -> None:
-        self.say(line)
+        self._above.append(Text(visible(line), style="red"))
 
     def close(self) -> None:
         self._print_lines()
@@ -72,7 +72,7 @@ class Panel:
 
     def _print_lines(self) -> None:
         if self._above:
-            self._console.print(Text("\n".join(self._above)), soft_wrap=True)
+            self._console.print(Text("\n").join(self._above), soft_wrap=True)
             self._above.clear()
 
 

@@ -25,6 +25,7 @@ _SILENCE = frozenset((FailureKind.DNS, FailureKind.CONNECT, FailureKind.TIMEOUT)
 """A host that fails in this way may hold a connection for long."""
 _NO_ANSWER = frozenset(
     (
+        FailureKind.PROXY,
         FailureKind.TLS,
         FailureKind.RESET,
         FailureKind.PROTOCOL,

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections import Counter
 from weakref import WeakValueDictionary
 
 from minicrawl.config import Settings
@@ -29,12 +30,15 @@ from minicrawl.store.records import HostRow
 from minicrawl.web.robots.rules import ALLOW_ALL, FORBID_ALL, Rules, decision_for
 from minicrawl.web.urls import origin
 
+PROXY_PAUSE_S = 10.0
+"""For a host whose proxy failed: it is asked again, as that says nothing of the host."""
 LONG_PAUSE_S = 10.0
 """A pause that a later run has to keep as well."""
 UNREACHABLE = frozenset(
     (
         FailureKind.DNS,
         FailureKind.CONNECT,
+        FailureKind.PROXY,
         FailureKind.TLS,
         FailureKind.TIMEOUT,
         FailureKind.RESET,
@@ -52,9 +56,12 @@ class BackOff:
     ) -> None:
         self._politeness, self._max_tries = settings.politeness, settings.limits.max_tries
         self._recorder, self._hosts, self._clock = recorder, hosts, clock
+        self._proxy_faults = Counter[int]()  # before robots.txt was had
 
     def strike(self, host: int, answer: FetchResult) -> bool:
         """Count the answer against the host if it is a failure of its own; whether it is."""
+        if isinstance(answer, Failed) and answer.kind is FailureKind.PROXY:
+            self._hosts[host].pause_until(self._clock.now() + PROXY_PAUSE_S)
         struck = strike_of(answer, self._clock.today())
         if struck is None:
             return False
@@ -72,6 +79,10 @@ class BackOff:
         tries = tries_of(answer.kind, self._max_tries)
         if self.strike(host, answer) and self._hosts[host].strikes < tries:
             return True
+        if answer.kind is FailureKind.PROXY and self._proxy_faults[host] < tries - 1:
+            self._proxy_faults[host] += 1
+            return True
+        self._proxy_faults.pop(host, None)
         if answer.kind not in UNREACHABLE:
             return False
         self.put_down(host, answer)

@@ -41,6 +41,7 @@ class RetryPolicy(NamedTuple):
 RETRY_POLICIES = {
     FailureKind.DNS: RetryPolicy(2, True),
     FailureKind.CONNECT: RetryPolicy(3, True),
+    FailureKind.PROXY: RetryPolicy(3, False),  # it is not the host's
     FailureKind.TLS: RetryPolicy(1, True),
     FailureKind.TIMEOUT: RetryPolicy(2, True),
     FailureKind.RESET: RetryPolicy(3, True),

@@ -29,6 +29,7 @@ from minicrawl.config import Network, Politeness, Settings
 from minicrawl.crawl.hosts.fairness import FairLock
 from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess
 from minicrawl.fetch.fetcher import HttpFetcher
+from minicrawl.fetch.reaching import known
 from minicrawl.fetch.where.resolver import HostAndPort
 from minicrawl.model import (
     Failed,
@@ -193,9 +194,12 @@ class WorkerConfig:
         *,
         with_bodies: bool = False,
     ) -> WorkerConfig:
-        """What is around links is collected only if the order of reading uses it."""
+        """What is around links is collected only if the order of reading uses it.
+
+        Proxies that files and the environment name are known from here on.
+        """
         return cls(
-            network=settings.network,
+            network=known(settings.network),
             politeness=settings.politeness,
             trusted_hosts=frozenset(trusted_hosts),
             parse_options=ParseOptions(

@@ -5,98 +5,26 @@ pool key   origin and address: what a kept connection and a request must have in
 Laws of requests: a request connects only to an address that it names. No more than `connections`
 requests are under way. A request is sent once; it is sent once more only if a kept connection ended
 before the first byte of a response, and after a pause, as the server may have received it. What
-ends a request early, cancellation included, closes its connection. A request tries few addresses,
-and those that did not let us connect lately come last; all but the last one together take no more
-than half of its time.
-
-Laws of idle connections: a connection is kept for `keep_s` and no longer. Beyond the limit, the one
-that has been idle longest is closed. The one that has been idle for the shortest time is used
-first: it is the likeliest to be still open.
+ends a request early, cancellation included, closes its connection.
 """
 
 import asyncio
+import socket
 import ssl
-from collections import OrderedDict, defaultdict
-from collections.abc import Callable
-from functools import cached_property, partial
-from itertools import count
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Self, TypedDict
 
 from minicrawl.fetch.connection.connection import READ_BUFFER_BYTES, Connection
+from minicrawl.fetch.connection.dialing import Connector
 from minicrawl.fetch.connection.heads import Head
 from minicrawl.fetch.connection.http1 import request_bytes
-from minicrawl.fetch.transport import EXPECTED, Fault, TransportRequest
+from minicrawl.fetch.connection.idle import IdleConnections
+from minicrawl.fetch.connection.tls import check_name
+from minicrawl.fetch.transport import EXPECTED, TransportRequest
 from minicrawl.fetch.where.targets import ConnectTarget, Origin
-from minicrawl.model import FailureKind
 
 PoolKey = tuple[Origin, ConnectTarget]
-
-
-class IdleConnections:
-    """The connections that wait for a request, by pool key and by the time since when they wait."""
-
-    def __init__(self, limit: int, keep_s: float) -> None:
-        self._limit = limit
-        self._keep_s = keep_s
-        self._waiting: dict[Connection, tuple[PoolKey, float]] = {}
-        self._by_key: defaultdict[PoolKey, list[Connection]] = defaultdict(list)
-        self._timer: asyncio.TimerHandle | None = None
-
-    def put(self, key: PoolKey, connection: Connection) -> None:
-        """Keep a connection from now on."""
-        until = asyncio.get_running_loop().time() + self._keep_s
-        self._waiting[connection] = key, until
-        self._by_key[key].append(connection)
-        if len(self._waiting) > self._limit:
-            self._abort_oldest()
-        self._set_timer()
-
-    def take(self, key: PoolKey) -> Connection | None:
-        """Use a connection of this key, if there is one."""
-        if key not in self._by_key:
-            return None
-        connection = self._by_key[key][-1]
-        self.forget(connection)
-        return connection
-
-    def forget(self, connection: Connection) -> None:
-        """Keep this connection no longer, if it was kept."""
-        key, _ = self._waiting.pop(connection, (None, 0.0))
-        if key is None:
-            return
-        self._by_key[key].remove(connection)
-        if not self._by_key[key]:
-            del self._by_key[key]
-
-    def close(self) -> None:
-        """Close all of them."""
-        while self._waiting:
-            self._abort_oldest()
-        if self._timer:
-            self._timer.cancel()
-
-    def _abort_oldest(self) -> None:
-        connection = next(iter(self._waiting))
-        self.forget(connection)
-        connection.abort()
-
-    def _set_timer(self) -> None:
-        """One timer for all: the oldest connection is the first to expire."""
-        if self._timer is None and self._waiting:
-            _, until = next(iter(self._waiting.values()))
-            self._timer = asyncio.get_running_loop().call_at(until, self._expire)
-
-    def _expire(self) -> None:
-        self._timer = None
-        now = asyncio.get_running_loop().time()
-        while self._waiting and next(iter(self._waiting.values()))[1] <= now:
-            self._abort_oldest()
-        self._set_timer()
-
-
-_CONNECT_S = 3.0  # for one address, while there are others to try
-_MOST_PLACES = 4  # of one host, for one request: the next one tries others
-_MOST_DEAD = 1000
 
 
 class _Tls(TypedDict, total=False):
@@ -107,30 +35,27 @@ class _Tls(TypedDict, total=False):
 
 
 class HttpClient:
-    """A transport. `tls` makes the context, once, when the first request needs it.
+    """A transport. `tls` gives the context for a host; `bind` are addresses of our own.
 
     A request has `timeout_s`. It waits for `pause_s` before it is sent once more.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # each is given by its name
         self,
         *,
-        tls: Callable[[], ssl.SSLContext],
+        tls: Callable[[str], ssl.SSLContext],
         connections: int,
         keep_s: float,
         timeout_s: float,
         max_head_bytes: int,
         pause_s: float = 0.0,
+        bind: Sequence[str] = (),
     ) -> None:
-        self._make_tls = tls
-        self._timeout_s, self._pause_s = timeout_s, pause_s
+        self._tls_for, self._pause_s = tls, pause_s
         self._max_head_bytes = max_head_bytes
-        self._dead: OrderedDict[ConnectTarget, int] = (
-            OrderedDict()
-        )  # the number of its last failure
-        self._failures = count(1)
+        self._connector = Connector(timeout_s, bind)
         self._free = asyncio.Semaphore(connections)
-        self._idle = IdleConnections(connections, keep_s)
+        self._idle = IdleConnections[PoolKey, Connection](connections, keep_s)
         self._open: set[Connection] = set()
         self._read_buffer = memoryview(bytearray(READ_BUFFER_BYTES))
 
@@ -193,53 +118,18 @@ class HttpClient:
     async def _connect(
         self, origin: Origin, places: tuple[ConnectTarget, ...]
     ) -> tuple[PoolKey, Connection]:
-        """Try the addresses one after the other; a TLS error is the same at all of them."""
-        tls = _tls_of(self._tls, origin.host.rstrip(".")) if origin.is_tls else {}
-        failed: Fault | None = None
-        tried = sorted(places, key=lambda place: self._dead.get(place, 0))[:_MOST_PLACES]
-        for place in tried:
-            connect_s = None if place is tried[-1] else self._connect_s(len(tried))
-            try:
-                async with asyncio.timeout(connect_s):
-                    connection = await self._connect_to(place, tls)
-            except ssl.SSLError:
-                raise
-            except asyncio.CancelledError:  # perhaps by the deadline, which the last one let pass
-                self._remember_dead(place)
-                raise
-            except TimeoutError:
-                failed = Fault(FailureKind.CONNECT, f"{place.address} is silent")
-            except OSError as error:
-                failed = Fault(FailureKind.CONNECT, str(error))
-            else:
-                self._dead.pop(place, None)
-                return (origin, place), connection
-            self._remember_dead(place)
-        assert failed, "a request names at least one address"
-        raise failed
+        name = origin.host.rstrip(".")
+        tls = _tls_of(self._tls_for(name), name) if origin.is_tls else {}
+        place, connection = await self._connector.connect(places, partial(self._begin, tls))
+        return (origin, place), connection
 
-    def _connect_s(self, places: int) -> float:
-        return min(_CONNECT_S, self._timeout_s / 2 / (places - 1))
-
-    def _remember_dead(self, place: ConnectTarget) -> None:
-        """Try this address after all others next time."""
-        self._dead[place] = next(self._failures)
-        self._dead.move_to_end(place)
-        if len(self._dead) > _MOST_DEAD:
-            self._dead.popitem(last=False)
-
-    async def _connect_to(self, place: ConnectTarget, tls: _Tls) -> Connection:
+    async def _begin(self, tls: _Tls, opened: socket.socket) -> Connection:
         _, connection = await asyncio.get_running_loop().create_connection(
             lambda: Connection(self._open.add, self._lost, self._max_head_bytes, self._read_buffer),
-            place.address,
-            place.port,
+            sock=opened,
             **tls,
         )
         return connection
-
-    @cached_property
-    def _tls(self) -> ssl.SSLContext:
-        return self._make_tls()
 
     def _lost(self, connection: Connection) -> None:
         self._open.discard(connection)
@@ -247,11 +137,7 @@ class HttpClient:
 
 
 def _tls_of(context: ssl.SSLContext, name: str) -> _Tls:
-    try:
-        # asyncio finds a name that TLS refuses too late, and leaves its socket open.
-        context.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname=name)
-    except ValueError as error:
-        raise Fault(FailureKind.TLS, str(error)) from error
+    check_name(context, name)
     return {"ssl": context, "server_hostname": name}
 
 

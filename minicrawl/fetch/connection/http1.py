@@ -201,12 +201,17 @@ def request_bytes(
     host: str, path: str, headers: Iterable[tuple[bytes, bytes]], method: str = "GET"
 ) -> bytes:
     """A request. The arguments contain nothing that could end a line early."""
-    if len(path) > _MAX_URL:
-        raise Fault(FailureKind.PROTOCOL, f"a URL of {len(path)} characters")
+    check_path(path)
     lines = [f"{method} {path} HTTP/1.1\r\nHost: {host}".encode("ascii")]
     lines += [b"%b: %b" % header for header in headers]
     lines.append(b"Connection: keep-alive\r\n\r\n")
     return b"\r\n".join(lines)
+
+
+def check_path(path: str) -> None:
+    """Refuse a path that no server would take."""
+    if len(path) > _MAX_URL:
+        raise Fault(FailureKind.PROTOCOL, f"a URL of {len(path)} characters")
 
 
 class ResponseParser:

@@ -20,11 +20,18 @@ from contextlib import suppress
 from functools import partial
 from hashlib import blake2b
 from ipaddress import IPv6Address, ip_address
+from itertools import zip_longest
 from queue import SimpleQueue
 from threading import Semaphore, Thread
 from typing import Any, NamedTuple
 
-from minicrawl.fetch.where.targets import ConnectTarget, ResolveRules, is_public, target
+from minicrawl.fetch.where.targets import (
+    ConnectTarget,
+    Origin,
+    ResolveRules,
+    is_public,
+    target,
+)
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
 
 Lookup = Callable[[str], Awaitable[Iterable[str]]]
@@ -61,6 +68,9 @@ class _Addresses(NamedTuple):
 
 
 _Resolved = _Addresses | Failed
+
+Located = tuple[ConnectTarget, ...] | Refused | Failed
+"""All places to try for a host, or why there are none."""
 
 
 def trusted_among(urls: Iterable[str]) -> frozenset[HostAndPort]:
@@ -115,16 +125,21 @@ _SOMEWHERE_PUBLIC = 0x2A00 << 112
 """2a00::/16 is given out to networks of the whole world."""
 
 
-async def unresolved(host: str) -> list[str]:
-    """A lookup for transports that resolve names by themselves: nobody here knows the address.
+def stand_in(host: str) -> str:
+    """The address of a name that somebody else resolves: nobody here knows the real one.
 
     Each name has an address of its own, in a network of its own, so that no host waits for another
     one or shares its quota. localhost is what it always is.
     """
     if _is_localhost(host):
-        return ["127.0.0.1"]
+        return "127.0.0.1"
     network = int.from_bytes(blake2b(host.encode(), digest_size=6).digest(), "big")
-    return [str(IPv6Address(_SOMEWHERE_PUBLIC | network << 64))]
+    return str(IPv6Address(_SOMEWHERE_PUBLIC | network << 64))
+
+
+async def unresolved(host: str) -> list[str]:
+    """A lookup for transports that resolve names by themselves."""
+    return [stand_in(host)]
 
 
 class _Wanted(NamedTuple):
@@ -158,7 +173,8 @@ def _look_up(host: str) -> list[str]:
 class Resolver:
     """Finds where requests to a host may connect.
 
-    `allow_private` is None if only rules and trusted hosts may be private.
+    `allow_private` is None if only rules and trusted hosts may be private. Addresses of the two
+    families take turns, beginning with the preferred one: `auto` is that of the first address.
     """
 
     def __init__(
@@ -168,17 +184,33 @@ class Resolver:
         rules: ResolveRules,
         trusted_hosts: Collection[HostAndPort] = (),
         allow_private: bool | None = None,
+        prefer_family: str = "auto",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._lookup = lookup
         self._rules = rules
         self._trusted = frozenset(trusted_hosts)
         self._allow_private = allow_private
+        self._prefer_family = prefer_family
         self._clock = clock
         self._kept_results: OrderedDict[str, tuple[float, _Resolved]] = OrderedDict()
         self._under_way: dict[str, asyncio.Task[_Resolved]] = {}
 
-    async def locate(self, host: str, port: int) -> tuple[ConnectTarget, ...] | Refused | Failed:
+    def with_lookup(self, lookup: Lookup) -> "Resolver":
+        """A resolver with the same rules that asks somebody else."""
+        return Resolver(
+            lookup,
+            rules=self._rules,
+            trusted_hosts=self._trusted,
+            allow_private=self._allow_private,
+            prefer_family=self._prefer_family,
+        )
+
+    def places_of(self, origin: Origin) -> Awaitable[Located]:
+        """The same by the origin of a request."""
+        return self.locate(origin.host, origin.port)
+
+    async def locate(self, host: str, port: int) -> Located:
         """All places to try for a host, or why there are none."""
         if port in BLOCKED_PORTS:
             return _refused(f"port {port} is not one of the web: browsers block it")
@@ -236,7 +268,7 @@ class Resolver:
         except OSError as error:
             result: _Resolved = Failed(kind=FailureKind.DNS, detail=f"{host}: {error}")
         else:
-            result = _sorted_out(host, addresses)
+            result = _sorted_out(host, _in_turns(addresses, self._prefer_family))
         self._keep(host, result)
         return result
 
@@ -246,6 +278,17 @@ class Resolver:
         self._kept_results.move_to_end(host)
         if len(self._kept_results) > _MOST_HOSTS:
             self._kept_results.popitem(last=False)
+
+
+def _in_turns(addresses: Iterable[str], prefer_family: str) -> list[str]:
+    """IPv6 and IPv4 in turns (RFC 8305, 4), so that one that does not work costs one attempt."""
+    found = list(addresses)
+    if not found:
+        return found
+    is_first_6 = ":" in found[0] if prefer_family == "auto" else prefer_family == "ipv6"
+    first = [one for one in found if (":" in one) is is_first_6]
+    second = [one for one in found if (":" in one) is not is_first_6]
+    return [one for pair in zip_longest(first, second) for one in pair if one is not None]
 
 
 def _sorted_out(host: str, addresses: Iterable[str]) -> _Resolved:

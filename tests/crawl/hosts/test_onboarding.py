@@ -93,6 +93,7 @@ def test_a_host_that_cannot_say_forbids_all_once_it_was_asked_often_enough(
     "kind",
     [
         FailureKind.CONNECT,
+        FailureKind.PROXY,
         FailureKind.TLS,
         FailureKind.TIMEOUT,
         FailureKind.RESET,
@@ -107,6 +108,13 @@ def test_a_host_that_cannot_be_reached_is_down_whatever_robots_txt_might_say(
     assert 1 <= len(web.visits) <= 3
     assert web.asked == []
     assert trouble_of(path) == kind
+
+
+def test_a_proxy_that_fails_for_a_while_costs_a_host_nothing(path: Path) -> None:
+    fails = failed(FailureKind.PROXY)
+    _, run = crawl_with(in_turn(fails, fails, text("")), path)
+    assert set(run.states.values()) == {State.FETCHED}
+    assert trouble_of(path) is None
 
 
 def test_an_answer_that_comes_after_trouble_counts(path: Path) -> None:

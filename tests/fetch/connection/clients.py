@@ -27,7 +27,7 @@ def client(
     tls: ssl.SSLContext | None = None,
 ) -> HttpClient:
     return HttpClient(
-        tls=lambda: tls or ssl.create_default_context(),
+        tls=lambda _: tls or ssl.create_default_context(),
         connections=connections,
         keep_s=keep_s,
         timeout_s=timeout_s,

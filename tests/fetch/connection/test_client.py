@@ -2,13 +2,13 @@ import asyncio
 
 import pytest
 
-from minicrawl.fetch.connection.client import HttpClient
-from minicrawl.fetch.connection.connection import Connection
-from minicrawl.fetch.transport import Fault, TransportRequest
-from minicrawl.fetch.where.targets import ConnectTarget, target
+from minicrawl.fetch.transport import Fault
 from minicrawl.model import FailureKind
 from tests.fetch.connection.clients import client, get, request_to, run
+from tests.fetch.transports import both_transports
 from tests.fetch.wire import FAULTS, Answer, Then, answer, deaf, wire
+
+transport = both_transports("tests.fetch.connection.clients.HttpClient")
 
 NOBODY = "127.0.0.2"
 
@@ -70,39 +70,6 @@ def test_an_address_that_was_silent_is_tried_after_the_others() -> None:
         await asker.aclose()
 
     run(play())
-
-
-def test_of_many_dead_addresses_a_request_tries_four_and_the_next_one_others(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    tried: list[str] = []
-
-    async def refuse(_: HttpClient, place: ConnectTarget, __: object) -> Connection:
-        tried.append(place.address)
-        raise OSError("refused")
-
-    monkeypatch.setattr(HttpClient, "_connect_to", refuse)
-
-    async def play() -> None:
-        asker = client()
-        asked = target("http://a.example/")
-        assert asked
-        addresses = [f"127.0.0.{number}" for number in range(2, 12)]
-        places = tuple(ConnectTarget(address, 80) for address in addresses)
-        for expected in (addresses[:4], addresses[4:8], addresses[8:] + addresses[:2]):
-            tried.clear()
-            with pytest.raises(Fault):
-                await asker.send(TransportRequest(asked, places, []))
-            assert tried == expected
-
-    run(play())
-
-
-def test_all_addresses_before_the_last_take_half_of_the_time_together() -> None:
-    for timeout_s in (0.5, 2, 30, 600):
-        for places in (2, 3, 4):
-            connect_s = client(timeout_s=timeout_s)._connect_s(places)
-            assert connect_s * (places - 1) <= timeout_s / 2
 
 
 def test_an_address_that_was_silent_until_the_deadline_is_tried_last_by_the_next_request() -> None:

@@ -1,0 +1,88 @@
+"""The rows that say by which way a server is reached: proxies, HTTP/2, TLS, addresses."""
+
+from minicrawl.config import kinds, network_kinds
+from minicrawl.config.setting import NETWORK, Setting
+
+HTTP2 = ("off", "auto")
+MIN_TLS = ("1.2", "1.3")
+FAMILIES = ("auto", "ipv4", "ipv6")
+
+CONNECTION_ROWS = (
+    Setting(
+        NETWORK,
+        "proxy",
+        "proxy",
+        kinds.several(network_kinds.PROXY),
+        "Ask through this proxy: http, https, socks5 or socks5h, with a login if it wants one. "
+        "@FILE has one a line; http=URL and https=URL are for pages of one scheme. Of several, "
+        "each host has its own. Repeatable; none for none, environment for those of HTTP_PROXY, "
+        "HTTPS_PROXY and ALL_PROXY.",
+    ),
+    Setting(
+        NETWORK,
+        "no_proxy",
+        "no-proxy",
+        kinds.several(network_kinds.BYPASS),
+        "Ask these hosts, and those below them, without a proxy: names, addresses, networks, or *. "
+        "Repeatable; none for no host, environment for those of NO_PROXY.",
+    ),
+    Setting(
+        NETWORK,
+        "http2",
+        "http2",
+        kinds.choice(*HTTP2),
+        "Whether servers of https are offered HTTP/2. It costs more processor time than HTTP/1.1, "
+        "and saves connections only with a --per-host above 1.",
+    ),
+    Setting(
+        NETWORK,
+        "ca",
+        "ca",
+        kinds.optional(kinds.FILE),
+        "Trust the authorities in this file of certificates (PEM) as well; none for no file.",
+    ),
+    Setting(
+        NETWORK,
+        "client_cert",
+        "client-cert",
+        kinds.optional(kinds.FILE),
+        "Show this certificate (PEM) to servers that ask for one; none for no certificate.",
+    ),
+    Setting(
+        NETWORK,
+        "client_key",
+        "client-key",
+        kinds.optional(kinds.FILE),
+        "The key of --client-cert, if that file does not hold it; none for no other file.",
+    ),
+    Setting(
+        NETWORK,
+        "insecure",
+        "insecure",
+        kinds.several(network_kinds.HOST),
+        "Do not check the certificate of this host, or of all hosts below *.NAME. Repeatable; none "
+        "for no host.",
+    ),
+    Setting(
+        NETWORK,
+        "min_tls",
+        "min-tls",
+        kinds.choice(*MIN_TLS),
+        "The oldest version of TLS that is spoken.",
+    ),
+    Setting(
+        NETWORK,
+        "prefer_family",
+        "prefer-family",
+        kinds.choice(*FAMILIES),
+        "Which addresses of a host are tried first. auto: those that the system puts first.",
+    ),
+    Setting(
+        NETWORK,
+        "bind_address",
+        "bind-address",
+        kinds.several(network_kinds.ADDRESS),
+        "Connect from this address of this machine, to servers of the same family only. "
+        "Repeatable; none for any address.",
+    ),
+)

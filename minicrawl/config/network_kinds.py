@@ -1,0 +1,78 @@
+"""Kinds of values that name hosts, addresses and proxies."""
+
+import re
+
+from minicrawl.config.kinds import InvalidValue, ValueKind, text
+from minicrawl.config.parts import ENVIRONMENT
+
+_RULE = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s=:\[\]]+)(?::(?P<port>[0-9]+))?")
+_LAST_PORT = 65_535
+
+
+def _read_rule(value: object) -> str:
+    if isinstance(value, str) and value.isprintable():
+        host, _, address = value.partition("=")
+        if _RULE.fullmatch(host) and _is_an_address(address):
+            return value
+    raise InvalidValue(value, "must be HOST[:PORT]=ADDRESS[:PORT], with IPv6 addresses in brackets")
+
+
+def _is_an_address(target: str) -> bool:
+    from ipaddress import ip_address
+
+    found = _RULE.fullmatch(target)
+    if not found or not 0 < int(found["port"] or 1) <= _LAST_PORT:
+        return False
+    try:
+        ip_address(found["host"].strip("[]"))
+    except ValueError:
+        return False
+    return True
+
+
+_PROXY = re.compile(
+    r"(?:https?=)?(?:https?|socks5h?)://(?:[^\s/@]*@)?"
+    r"(?:\[[0-9A-Fa-f:.]+\]|[^\s/:@\[\]]+)(?::(?P<port>[0-9]+))?/?"
+)
+_LOGIN = re.compile(r"(?<=//).*@")
+HIDDEN = "***"
+"""What is shown in place of a login."""
+
+
+def without_login(text: str) -> str:
+    """A URL whose login is not shown."""
+    return _LOGIN.sub(f"{HIDDEN}@", text)
+
+
+def _read_proxy(value: object) -> str:
+    if isinstance(value, str) and value.isprintable():
+        if value == ENVIRONMENT or (value.startswith("@") and len(value) > 1):
+            return value
+        if f"//{HIDDEN}@" in value:
+            raise InvalidValue(value, "has lost its login: it is only shown like this")
+        found = _PROXY.fullmatch(value)
+        if found and 0 < int(found["port"] or 1) <= _LAST_PORT:
+            return value
+    shown = without_login(value) if isinstance(value, str) else value
+    wanted = "must be a URL such as http://proxy.example:3128 or socks5h://localhost:1080, or @FILE"
+    raise InvalidValue(shown, wanted)
+
+
+def _read_address(value: object) -> str:
+    from ipaddress import ip_address
+
+    try:
+        return str(ip_address(str(value)))
+    except ValueError:
+        raise InvalidValue(value, "must be an IP address") from None
+
+
+RULE = ValueKind("HOST=ADDRESS", _read_rule)
+PROXY = ValueKind("URL", _read_proxy, hide=without_login)
+BYPASS = text("HOST", "a host, an address, a network or *", r"[^\s,/]+(/[0-9]+)?")
+HOST = text(
+    "HOST",
+    "a host such as example.org or *.example.org",
+    r"(\*\.)?[^\s*:/]+|\[[0-9A-Fa-f:.]+\]",
+)
+ADDRESS = ValueKind("ADDRESS", _read_address)

@@ -1,0 +1,198 @@
+"""Sends requests over lines, and keeps some of them open for the next requests.
+
+Laws: no more than `connections` requests are under way. A request is sent once; it is sent once
+more only if a kept line ended before the first byte of a response, and after a pause, as the server
+may have received it. What ends a request early, cancellation included, closes its line, unless
+other requests are on it: then it takes no more. A host that speaks HTTP/2 has one line.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
+from http import HTTPStatus
+
+from minicrawl.fetch.by_httpx.dialing import Dialer, ProxyWay, Way, spelling_of
+from minicrawl.fetch.by_httpx.lines import Answer, Line, line_over
+from minicrawl.fetch.connection.http1 import check_path
+from minicrawl.fetch.connection.idle import IdleConnections
+from minicrawl.fetch.proxy.handshakes import wants_login
+from minicrawl.fetch.transport import EXPECTED, TransportRequest
+from minicrawl.fetch.where.targets import Origin
+
+LineKey = tuple[Origin, Way]
+
+
+class OpenLine:
+    """A line, where it leads, and how many requests are on it."""
+
+    def __init__(self, key: LineKey, line: Line) -> None:
+        self.key, self.line = key, line
+        self.requests = 0
+        self.is_spoiled = False
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it may carry another request."""
+        return not self.is_spoiled and self.line.is_usable
+
+    def abort(self) -> None:
+        """Close it at once."""
+        self.line.abort()
+
+
+class HttpxClient:
+    """A transport; requests wait for `pause_s` before they are sent once more."""
+
+    def __init__(
+        self,
+        dialer: Dialer,
+        *,
+        connections: int,
+        keep_s: float,
+        max_head_bytes: int,
+        pause_s: float = 0.0,
+    ) -> None:
+        self._dialer, self._pause_s = dialer, pause_s
+        self._max_head_bytes = max_head_bytes
+        self._free = asyncio.Semaphore(connections)
+        self._idle = IdleConnections[LineKey, OpenLine](connections, keep_s)
+        self._open: set[OpenLine] = set()
+        self._shared: dict[LineKey, OpenLine] = {}  # those with requests on them
+        self._dialing: dict[Origin, asyncio.Lock] = {}
+
+    async def send(self, request: TransportRequest) -> "LineResponse":
+        await self._free.acquire()
+        try:
+            return await self._send(request)
+        except BaseException:
+            self._free.release()
+            raise
+
+    async def aclose(self) -> None:
+        self._idle.close()
+        for one in self._open:
+            one.abort()
+        while self._open:  # the loop tells each that it has ended
+            await asyncio.sleep(0)
+
+    async def _send(self, request: TransportRequest) -> "LineResponse":
+        check_path(request.target.url)
+        if kept := self._kept(request):
+            try:
+                return await self._ask(kept, request)
+            except EXPECTED:
+                if not kept.line.is_unanswered:
+                    raise
+            await asyncio.sleep(self._pause_s)
+        return await self._ask(await self._begun(request), request)
+
+    async def _begun(self, request: TransportRequest) -> OpenLine:
+        """A new line; if it is shared, all requests wait for it that want one to the same host."""
+        origin = request.target.origin
+        if not origin.is_tls:
+            return await self._dial(request)
+        lock = self._dialing.setdefault(origin, asyncio.Lock())
+        try:
+            async with lock:
+                return self._shared_line(request) or await self._dial(request)
+        finally:
+            if not lock.locked():
+                self._dialing.pop(origin, None)
+
+    async def _dial(self, request: TransportRequest) -> OpenLine:
+        way, stream = await self._dialer.dial(request)
+        origin = request.target.origin
+        one = OpenLine((origin, way), line_over(stream, origin, self._max_head_bytes))
+        self._open.add(one)
+        stream.on_lost = lambda: self._lost(one)
+        if one.line.is_shared:
+            self._shared[one.key] = one
+        return one
+
+    async def _ask(self, one: OpenLine, request: TransportRequest) -> "LineResponse":
+        one.requests += 1
+        if one.line.is_shared:
+            self._shared[one.key] = one
+        _, way = one.key
+        try:
+            answer = await one.line.send(request, spelling_of(way, request))
+            if isinstance(way, ProxyWay) and way.forwards:
+                _check_login(answer, way)
+        except BaseException:
+            self._spoil(one)
+            raise
+        return LineResponse(answer, partial(self._done, one, answer))
+
+    async def _done(self, one: OpenLine, answer: Answer, is_whole: bool) -> None:
+        self._free.release()
+        try:
+            await one.line.end(answer, is_whole=is_whole)
+        except BaseException:
+            self._spoil(one)
+            raise
+        one.requests -= 1
+        if not one.is_usable:
+            self._forget(one)
+        elif not one.requests:
+            self._shared.pop(one.key, None)
+            self._idle.put(one.key, one)
+
+    def _spoil(self, one: OpenLine) -> None:
+        """A request on this line ended before its response did: the line takes no more."""
+        one.requests -= 1
+        one.is_spoiled = True
+        self._forget(one)
+
+    def _forget(self, one: OpenLine) -> None:
+        if self._shared.get(one.key) is one:
+            del self._shared[one.key]
+        if not one.requests:
+            one.abort()
+
+    def _kept(self, request: TransportRequest) -> OpenLine | None:
+        if shared := self._shared_line(request):
+            return shared
+        for way in self._dialer.ways(request):
+            while one := self._idle.take((request.target.origin, way)):
+                if one.is_usable:
+                    return one
+                one.abort()
+        return None
+
+    def _shared_line(self, request: TransportRequest) -> OpenLine | None:
+        for way in self._dialer.ways(request) if self._shared else ():
+            one = self._shared.get((request.target.origin, way))
+            if one is not None and one.is_usable:
+                return one
+        return None
+
+    def _lost(self, one: OpenLine) -> None:
+        self._open.discard(one)
+        self._idle.forget(one)
+
+
+def _check_login(answer: Answer, way: ProxyWay) -> None:
+    """What a proxy says of itself is not an answer of the host."""
+    if answer.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+        raise wants_login(way.proxy)
+
+
+class LineResponse:
+    """A response whose head has come, and its body as it comes."""
+
+    def __init__(self, answer: Answer, done: Callable[[bool], Awaitable[None]]) -> None:
+        self.status, self.headers = answer.status, answer.headers
+        self._body, self._done = answer.body, done
+        self._is_whole = answer.is_whole
+
+    @property
+    def body(self) -> AsyncIterator[bytes]:
+        return self._pieces()
+
+    async def aclose(self) -> None:
+        await self._done(self._is_whole)
+
+    async def _pieces(self) -> AsyncIterator[bytes]:
+        async for piece in self._body:
+            yield piece
+        self._is_whole = True

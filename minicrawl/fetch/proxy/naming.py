@@ -1,0 +1,116 @@
+"""Where proxies are named: in settings, in files that settings name, and in the environment.
+
+HTTP_PROXY, HTTPS_PROXY, ALL_PROXY   the proxy for pages of http, of https, of both; in small
+                                     letters as well, which come first
+NO_PROXY                             hosts that are asked without a proxy, separated by commas
+
+Law: a message never shows a login. What the environment names is not for hosts of this machine.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from minicrawl.config import Network
+from minicrawl.config.kinds import InvalidValue
+from minicrawl.config.network_kinds import BYPASS, PROXY, without_login
+from minicrawl.config.parts import ENVIRONMENT
+from minicrawl.errors import UsageError
+
+_VARIABLES = {"http=": "http_proxy", "https=": "https_proxy", "": "all_proxy"}
+_NO_PROXY = "no_proxy"
+_OF_THIS_MACHINE = ("localhost", "127.0.0.0/8", "::1")
+_COMMENT = "#"
+
+
+def with_known_proxies(network: Network, environ: Mapping[str, str]) -> Network:
+    """The same settings with all proxies by their URLs, and all hosts without one by name."""
+    proxies = tuple(_proxies(network.proxy, environ))
+    if not proxies:
+        return replace(network, proxy=(), no_proxy=())
+    bypass = tuple(_bypass(network.no_proxy, environ))
+    if ENVIRONMENT in network.proxy:
+        bypass += _OF_THIS_MACHINE
+    return replace(network, proxy=proxies, no_proxy=bypass)
+
+
+def names_of_proxies(network: Network, environ: Mapping[str, str]) -> str:
+    """The settings and variables that name the proxies of these settings."""
+    origins: list[str] = []
+    for text in network.proxy:
+        if text == ENVIRONMENT:
+            origins += [_written(name, environ)[0] for name, _ in _of_environment(environ)]
+        elif "--proxy" not in origins:
+            origins.append("--proxy")
+    return ", ".join(origins)
+
+
+def _proxies(texts: tuple[str, ...], environ: Mapping[str, str]) -> Iterator[str]:
+    for text in texts:
+        if text == ENVIRONMENT:
+            yield from (url for _, url in _of_environment(environ))
+        elif text.startswith("@"):
+            yield from _in_file(Path(text[1:]))
+        else:
+            yield text
+
+
+def _of_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """The variables that count, with their proxies."""
+    specific = [name for name in ("http_proxy", "https_proxy") if _written(name, environ)[1]]
+    for prefix, name in _VARIABLES.items():
+        written, url = _written(name, environ)
+        if not url:
+            continue
+        if "://" not in url:
+            url = f"http://{url}"
+        url = _read(url, written)
+        if prefix:
+            yield name, prefix + url
+        elif not specific:
+            yield name, url
+        elif len(specific) == 1:  # of the scheme that has none of its own
+            yield name, ("https=" if specific == ["http_proxy"] else "http=") + url
+
+
+def _written(name: str, environ: Mapping[str, str]) -> tuple[str, str]:
+    for spelled in (name, name.upper()):
+        if url := environ.get(spelled, "").strip():
+            return spelled, url
+    return name.upper(), ""
+
+
+def _in_file(file: Path) -> Iterator[str]:
+    try:
+        lines = file.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise UsageError(f"--proxy @{file}: {why}") from None
+    found = [
+        _read(text, f"--proxy @{file}:{number}")
+        for number, line in enumerate(lines, 1)
+        if (text := line.strip()) and not text.startswith(_COMMENT)
+    ]
+    if not found:
+        raise UsageError(f"--proxy @{file}: holds no proxy")
+    yield from found
+
+
+def _read(url: str, place: str) -> str:
+    try:
+        return str(PROXY.read(url))
+    except InvalidValue as unfit:
+        raise UsageError(f"{place}={without_login(url)}: {unfit.wanted}") from None
+
+
+def _bypass(texts: tuple[str, ...], environ: Mapping[str, str]) -> Iterator[str]:
+    for text in texts:
+        if text != ENVIRONMENT:
+            yield text
+            continue
+        name, value = _written(_NO_PROXY, environ)
+        for host in value.replace(",", " ").split():
+            try:
+                yield str(BYPASS.read(host))
+            except InvalidValue as unfit:
+                raise UsageError(f"{name}={host}: {unfit.wanted}") from None

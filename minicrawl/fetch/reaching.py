@@ -1,0 +1,73 @@
+"""By which way servers are reached, told and checked before the first request.
+
+Law: what cannot work is refused here, and not host by host: a proxy that is down or demands a
+login, a certificate without its key, an address that this machine does not have.
+"""
+
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from minicrawl.config import Network
+from minicrawl.config.parts import ENVIRONMENT
+from minicrawl.errors import UsageError
+from minicrawl.fetch.connection.tls import check_authorities, check_tls
+
+
+class Reach(NamedTuple):
+    """What to tell the user: what is as it was asked for, and what is dangerous or broken."""
+
+    notes: list[str]
+    warnings: list[str]
+
+
+def known(network: Network, environ: Mapping[str, str] = os.environ) -> Network:
+    """The same settings, with the proxies that they and the environment name, by their URLs."""
+    if not _may_have_proxies(network, environ):
+        return network
+    from minicrawl.fetch.proxy.naming import with_known_proxies
+
+    return with_known_proxies(network, environ)
+
+
+async def check(network: Network, environ: Mapping[str, str] = os.environ) -> Reach:
+    """Refuse what cannot work."""
+    check_authorities(environ)
+    check_tls(network)
+    for address in network.bind_address:
+        _check_address(address)
+    notes, warnings = list[str](), list(_warnings(network))
+    if _may_have_proxies(network, environ):
+        from minicrawl.fetch.proxy.checks import check_proxies
+        from minicrawl.fetch.proxy.naming import names_of_proxies
+        from minicrawl.fetch.proxy.proxies import ProxyRoutes, as_lines
+
+        found = known(network, environ)
+        if found.proxy:
+            warnings += await check_proxies(found)
+            routes = ProxyRoutes(found.proxy, found.no_proxy)
+            named = names_of_proxies(network, environ)
+            notes.append(f"through {as_lines(routes.proxies)} ({named})")
+    return Reach(notes, warnings)
+
+
+def _may_have_proxies(network: Network, environ: Mapping[str, str]) -> bool:
+    """A quick answer: most crawls have none."""
+    if network.proxy != (ENVIRONMENT,):
+        return bool(network.proxy)
+    return any(name.lower().endswith("_proxy") for name in environ)
+
+
+def _warnings(network: Network) -> Iterator[str]:
+    for host in network.insecure:
+        yield f"the certificate of {host} is not checked (--insecure): anybody may answer for it"
+
+
+def _check_address(address: str) -> None:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as bound:
+            bound.bind((address, 0))
+    except OSError as error:
+        raise UsageError(f"--bind-address {address}: {error.strerror}") from None

@@ -1,0 +1,146 @@
+"""What settings and servers say of certificates, and what users are told of it."""
+
+import asyncio
+import ssl
+import subprocess
+from pathlib import Path
+
+import pytest
+import trustme
+
+from minicrawl.config import Network, Politeness
+from minicrawl.errors import UsageError
+from minicrawl.fetch.connection.tls import HTTP1_AND_2, TlsContexts, check_tls
+from minicrawl.fetch.fetcher import HttpFetcher
+from minicrawl.model import Failed, FailureKind, FetchResult, Request, Response
+from tests.fetch.transports import both_transports
+from tests.fetch.wire import answer, wire
+from tests.hostile.certificates import Certificates
+
+transport = both_transports("minicrawl.fetch.fetcher.HttpClient")
+HOST = "a.example"
+
+
+def ask(served: ssl.SSLContext, network: Network) -> FetchResult:
+    async def meeting() -> FetchResult:
+        async with wire(answer(b"<html>"), tls=served) as server:
+            rules = Network(resolve=(f"{HOST}=127.0.0.1:{server.port}",)).resolve
+            fields = {name: getattr(network, name) for name in network.__slots__}
+            asked = Network(**{**fields, "resolve": rules})
+            async with HttpFetcher(asked, Politeness()) as asker:
+                return await asker.fetch(Request(url=f"https://{HOST}/"))
+
+    return asyncio.run(meeting())
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> tuple[Certificates, Path]:
+    certificates, file = Certificates(), tmp_path / "authority.pem"
+    certificates.authority.cert_pem.write_to_path(str(file))
+    return certificates, file
+
+
+def test_an_authority_of_a_file_is_trusted_beside_the_others(
+    authority: tuple[Certificates, Path],
+) -> None:
+    certificates, file = authority
+    assert isinstance(ask(certificates.shown("", HOST), Network(ca=file)), Response)
+    assert len(TlsContexts(Network(ca=file))(HOST).get_ca_certs()) > 20
+
+
+@pytest.mark.parametrize(
+    ("kind", "why", "helps"),
+    [
+        ("expired", "the certificate has expired", "--insecure HOST"),
+        ("early", "the certificate is not valid yet", "--insecure HOST"),
+        ("other host", "the certificate is for other hosts", "--insecure HOST"),
+        ("unknown", "that is not trusted", "--ca FILE"),
+        ("self-signed", "the certificate is signed by", "--ca FILE"),
+    ],
+)
+def test_what_is_wrong_with_a_certificate_is_said_and_what_helps(
+    kind: str, why: str, helps: str, authority: tuple[Certificates, Path]
+) -> None:
+    certificates, file = authority
+    failed = ask(certificates.shown(kind, HOST), Network(ca=file))
+    assert isinstance(failed, Failed)
+    assert failed.kind is FailureKind.TLS
+    assert why in failed.detail
+    assert helps in failed.detail
+
+
+@pytest.mark.parametrize("pattern", [HOST, "*.example"])
+@pytest.mark.parametrize("kind", ["expired", "other host", "unknown", "self-signed"])
+def test_a_host_may_be_asked_without_a_look_at_its_certificate(
+    pattern: str, kind: str, authority: tuple[Certificates, Path]
+) -> None:
+    certificates, _ = authority
+    shown = certificates.shown(kind, HOST)
+    assert isinstance(ask(shown, Network(insecure=(pattern,))), Response)
+    assert isinstance(ask(shown, Network(insecure=("b.example", "*.a.example"))), Failed)
+
+
+def test_a_server_that_asks_gets_our_certificate(
+    authority: tuple[Certificates, Path], tmp_path: Path
+) -> None:
+    certificates, file = authority
+    ours = certificates.authority.issue_cert("us.example")
+    both, certificate, key = (tmp_path / name for name in ("both", "certificate", "key"))
+    ours.private_key_and_cert_chain_pem.write_to_path(str(both))
+    ours.cert_chain_pems[0].write_to_path(str(certificate))
+    ours.private_key_pem.write_to_path(str(key))
+    served = certificates.shown("", HOST)
+    served.verify_mode = ssl.CERT_REQUIRED
+    certificates.authority.configure_trust(served)
+    for network in (
+        Network(ca=file, client_cert=both),
+        Network(ca=file, client_cert=certificate, client_key=key),
+    ):
+        check_tls(network)
+        assert isinstance(ask(served, network), Response)
+    failed = ask(served, Network(ca=file))
+    assert isinstance(failed, Failed)
+
+
+def test_the_oldest_version_is_a_setting(authority: tuple[Certificates, Path]) -> None:
+    certificates, file = authority
+    served = certificates.shown("", HOST)
+    served.maximum_version = ssl.TLSVersion.TLSv1_2
+    assert isinstance(ask(served, Network(ca=file)), Response)
+    failed = ask(served, Network(ca=file, min_tls="1.3"))
+    assert isinstance(failed, Failed)
+    assert failed.detail
+
+
+@pytest.mark.parametrize("alpn", [("http/1.1",), HTTP1_AND_2])
+def test_contexts_are_made_once_and_by_host(alpn: tuple[str, ...]) -> None:
+    contexts = TlsContexts(Network(insecure=("bad.example",)), alpn)
+    assert contexts("a.example") is contexts("b.example")
+    assert contexts("bad.example") is not contexts("a.example")
+    assert contexts("bad.example").verify_mode is ssl.CERT_NONE
+    assert contexts("a.example").verify_mode is ssl.CERT_REQUIRED
+
+
+def test_certificates_that_cannot_be_used_are_refused_before_the_first_request(
+    tmp_path: Path,
+) -> None:
+    authority = trustme.CA()
+    one, other = (authority.issue_cert(host) for host in ("a.example", "b.example"))
+    certificate, key, locked = (tmp_path / name for name in ("certificate", "key", "locked"))
+    one.cert_chain_pems[0].write_to_path(str(certificate))
+    other.private_key_pem.write_to_path(str(key))
+    command = ["openssl", "pkey", "-in", str(key), "-aes256", "-passout", "pass:x", "-out"]
+    for network, why in (
+        (Network(ca=tmp_path / "gone"), "--ca .*gone: No such file"),
+        (Network(ca=key), "holds no certificates"),
+        (Network(client_cert=tmp_path / "gone"), "gone: No such file"),
+        (Network(client_cert=tmp_path), "not a file"),
+        (Network(client_cert=certificate), "holds no key: --client-key"),
+        (Network(client_cert=certificate, client_key=key), "not that of the certificate"),
+        (Network(client_key=key), "needs --client-cert"),
+    ):
+        with pytest.raises(UsageError, match=why):
+            check_tls(network)
+    subprocess.run([*command, str(locked)], check=True)
+    with pytest.raises(UsageError, match="encrypted: `openssl pkey"):
+        check_tls(Network(client_cert=certificate, client_key=locked))

@@ -1,0 +1,314 @@
+"""Real servers behind real proxies: nginx with TLS, HTTP/2 and client certificates."""
+
+import asyncio
+import os
+import pwd
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+import trustme
+
+from minicrawl.config import Network, Politeness
+from minicrawl.errors import UsageError
+from minicrawl.fetch.fetcher import HttpFetcher
+from minicrawl.fetch.proxy.checks import check_proxies
+from minicrawl.model import Failed, FailureKind, FetchResult, Request, Response
+from tests.real.daemons import free_port, needs, program, running
+
+HOST = "site.example"
+LOGIN = "me:secret"
+PAGES = 5
+
+_NGINX = """
+daemon off;
+{user}
+worker_processes 1;
+pid {folder}/pid;
+error_log {folder}/errors;
+events {{ worker_connections 256; }}
+http {{
+    types {{ text/html html; }}
+    log_format request '$server_port $server_protocol $request_uri $http_proxy_authorization';
+    access_log {folder}/requests request;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    ssl_certificate {folder}/server.pem;
+    ssl_certificate_key {folder}/server.key;
+    gzip on;
+    root {folder}/pages;
+    server {{ listen 127.0.0.1:{plain}; }}
+    server {{ listen 127.0.0.1:{tls} ssl; }}
+    server {{ listen 127.0.0.1:{http2} ssl http2; }}
+    server {{
+        listen 127.0.0.1:{client} ssl http2;
+        ssl_client_certificate {folder}/authority.pem;
+        ssl_verify_client on;
+    }}
+    server {{ listen 127.0.0.1:{newest} ssl; ssl_protocols TLSv1.3; }}
+    server {{
+        listen 127.0.0.1:{expired} ssl;
+        ssl_certificate {folder}/expired.pem;
+        ssl_certificate_key {folder}/expired.key;
+    }}
+}}
+"""
+_TINYPROXY = "Port {port}\nListen 127.0.0.1\nTimeout 60\nMaxClients 50\n{login}"
+_SQUID = """
+http_port 127.0.0.1:{port}
+{login}
+acl all_of_us src 127.0.0.0/8
+http_access {who}
+http_access deny all
+pid_filename none
+cache deny all
+access_log none
+cache_log {folder}/squid-cache.log
+netdb_filename none
+pinger_enable off
+shutdown_lifetime 0 seconds
+hosts_file {folder}/hosts
+cache_effective_user {user}
+"""
+_SQUID_LOGIN = """
+auth_param basic program /usr/lib/squid/basic_ncsa_auth {folder}/logins
+acl known proxy_auth REQUIRED
+"""
+
+pytestmark = needs("nginx")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """What nginx serves, by the kind of server, and whom to trust."""
+
+    ports: dict[str, int]
+    folder: Path
+
+    def url(self, kind: str, page: int = 0, host: str = HOST) -> str:
+        scheme = "http" if kind == "plain" else "https"
+        return f"{scheme}://{host}:{self.ports[kind]}/{page}.html"
+
+    def asked(self, kind: str) -> list[str]:
+        """The protocol, the page and any login of a proxy of each request of a server."""
+        lines = (self.folder / "requests").read_text().splitlines()
+        port = f"{self.ports[kind]} "
+        return [line.removeprefix(port) for line in lines if line.startswith(port)]
+
+    @property
+    def network(self) -> Network:
+        """Trusts the site, and shows it our certificate."""
+        return Network(
+            timeout_s=20,
+            resolve=(f"{HOST}=127.0.0.1",),
+            ca=self.folder / "authority.pem",
+            client_cert=self.folder / "us.pem",
+            proxy=(),
+        )
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("site")
+    folder.chmod(0o755)
+    kinds = ("plain", "tls", "http2", "client", "newest", "expired")
+    found = Site(ports={kind: free_port() for kind in kinds}, folder=folder)
+    _write_certificates(folder)
+    (folder / "pages").mkdir()
+    for page in range(PAGES):
+        (folder / "pages" / f"{page}.html").write_text(f"<title>{page}</title>" + "<p>text" * 9999)
+    config = folder / "nginx.conf"
+    user = "user root;" if os.getuid() == 0 else ""  # who may read the folders of the tests
+    config.write_text(_NGINX.format(folder=folder, user=user, **found.ports))
+    command: list[str | Path] = [
+        str(program("nginx")),
+        "-p",
+        folder,
+        "-c",
+        config,
+        "-e",
+        folder / "errors",
+    ]
+    with running(command, list(found.ports.values()), folder / "nginx.log"):
+        yield found
+
+
+def _write_certificates(folder: Path) -> None:
+    from datetime import UTC, datetime, timedelta
+
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(folder / "authority.pem"))
+    names = (HOST, "127.0.0.1", "localhost")
+    past = datetime.now(UTC) - timedelta(days=1)
+    for name, leaf in (
+        ("server", authority.issue_cert(*names)),
+        ("expired", authority.issue_cert(*names, not_after=past)),
+    ):
+        leaf.cert_chain_pems[0].write_to_path(str(folder / f"{name}.pem"))
+        leaf.private_key_pem.write_to_path(str(folder / f"{name}.key"))
+    ours = authority.issue_cert("us.example")
+    ours.private_key_and_cert_chain_pem.write_to_path(str(folder / "us.pem"))
+
+
+# ---------------------------------------------------------------- proxies
+
+
+def _tinyproxy(folder: Path, login: str) -> tuple[list[str | Path], int]:
+    port, config = free_port(), folder / "tinyproxy.conf"
+    said = f"BasicAuth {login.replace(':', ' ')}\n" if login else ""
+    config.write_text(_TINYPROXY.format(port=port, login=said))
+    return [str(program("tinyproxy")), "-d", "-c", config], port
+
+
+def _squid(folder: Path, login: str) -> tuple[list[str | Path], int]:
+    port, config = free_port(), folder / "squid.conf"
+    user, _, password = login.partition(":")
+    hashing = ["openssl", "passwd", "-apr1", password or "none"]
+    hashed = subprocess.run(hashing, capture_output=True, text=True, check=True).stdout
+    (folder / "logins").write_text(f"{user}:{hashed}")
+    (folder / "hosts").write_text(f"127.0.0.1 {HOST} localhost\n")
+    said = _SQUID_LOGIN.format(folder=folder) if login else ""
+    who = "allow known" if login else "allow all_of_us"
+    name = pwd.getpwuid(os.getuid()).pw_name
+    config.write_text(
+        _SQUID.format(
+            port=port,
+            login=said,
+            who=who,
+            folder=folder,
+            user="proxy" if name == "root" else name,
+        )
+    )
+    folder.chmod(0o777)  # squid writes as another user
+    return [str(program("squid")), "-N", "-f", config], port
+
+
+def _microsocks(_folder: Path, login: str) -> tuple[list[str | Path], int]:
+    port = free_port()
+    user, _, password = login.partition(":")
+    said: list[str | Path] = ["-u", user, "-P", password] if login else []
+    return [str(program("microsocks")), "-i", "127.0.0.1", "-p", str(port), *said], port
+
+
+PROXIES = {
+    "tinyproxy": (_tinyproxy, ("http",)),
+    "squid": (_squid, ("http",)),
+    "microsocks": (_microsocks, ("socks5", "socks5h")),
+}
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param((name, login), marks=needs(name), id=f"{name}{'-login' if login else ''}")
+        for name in PROXIES
+        for login in ("", LOGIN)
+    ],
+)
+def proxies(request: pytest.FixtureRequest) -> Iterator[list[str]]:
+    """The URLs of one proxy."""
+    name, login = request.param
+    prepare, schemes = PROXIES[name]
+    with TemporaryDirectory() as made:  # pytest's own folders are closed to other users
+        folder = Path(made)
+        command, port = prepare(folder, login)
+        with running(command, [port], folder / "log"):
+            yield [
+                f"{scheme}://{login + '@' if login else ''}127.0.0.1:{port}" for scheme in schemes
+            ]
+
+
+def ask(network: Network, *urls: str) -> list[FetchResult]:
+    async def asking() -> list[FetchResult]:
+        async with HttpFetcher(network, Politeness()) as asker:
+            return [await asker.fetch(Request(url=url)) for url in urls]
+
+    return asyncio.run(asking())
+
+
+KINDS = ("plain", "tls", "http2", "client", "newest")
+
+
+@pytest.mark.parametrize("http2", ["off", "auto"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_server_is_read_without_a_proxy(site: Site, kind: str, http2: str) -> None:
+    before = len(site.asked(kind))
+    found = ask(
+        replace(site.network, http2=http2), *(site.url(kind, page) for page in range(PAGES))
+    )
+    assert [_title(one) for one in found] == list(map(str, range(PAGES)))
+    speaks_2 = http2 == "auto" and kind in ("http2", "client")
+    version = "HTTP/2.0" if speaks_2 else "HTTP/1.1"
+    assert all(line.startswith(version) for line in site.asked(kind)[before:])
+
+
+@pytest.mark.parametrize("http2", ["off", "auto"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_server_is_read_through_every_proxy(
+    site: Site, proxies: list[str], kind: str, http2: str
+) -> None:
+    for proxy in proxies:
+        network = replace(site.network, http2=http2, proxy=(proxy,), no_proxy=())
+        assert asyncio.run(check_proxies(network)) == []
+        found = ask(network, *(site.url(kind, page) for page in range(PAGES)))
+        assert [_title(one) for one in found] == list(map(str, range(PAGES)))
+    assert not any("Basic" in line for line in site.asked(kind)[-PAGES:])
+
+
+def test_a_login_that_is_missing_or_wrong_is_told_before_the_first_request(
+    proxies: list[str],
+) -> None:
+    for proxy in proxies:
+        if LOGIN not in proxy:
+            continue
+        for other in ("", "me:wr0ng@"):
+            network = Network(proxy=(proxy.replace(f"{LOGIN}@", other),), no_proxy=())
+            with pytest.raises(UsageError, match="login"):
+                asyncio.run(check_proxies(network))
+
+
+def test_a_host_that_is_down_is_not_the_fault_of_the_proxy(site: Site, proxies: list[str]) -> None:
+    for proxy in proxies:
+        network = replace(site.network, proxy=(proxy,), no_proxy=())
+        (failed,) = ask(network, f"https://{HOST}:{free_port()}/")
+        assert isinstance(failed, Failed)
+        assert failed.kind is FailureKind.CONNECT, failed
+
+
+def test_requests_at_once_share_one_connection_of_http2(site: Site) -> None:
+    async def asking() -> tuple[list[FetchResult], int]:
+        network = replace(site.network, http2="auto")
+        async with HttpFetcher(network, Politeness(per_host=PAGES)) as asker:
+            asked = (Request(url=site.url("http2", page)) for page in range(PAGES))
+            found = await asyncio.gather(*map(asker.fetch, asked))
+            client = asker._transport._http2  # type: ignore[attr-defined]  # how many it has open
+            return list(found), len(client._open)
+
+    found, lines = asyncio.run(asking())
+    assert [_title(one) for one in found] == list(map(str, range(PAGES)))
+    assert lines == 1
+
+
+@pytest.mark.parametrize("http2", ["off", "auto"])
+def test_what_is_wrong_with_a_real_server_is_said(site: Site, http2: str) -> None:
+    network = replace(site.network, http2=http2)
+    old = replace(network, client_cert=None)
+    (expired,) = ask(network, site.url("expired"))
+    (unasked,) = ask(old, site.url("client"))
+    assert isinstance(expired, Failed)
+    assert "the certificate has expired" in expired.detail
+    assert isinstance(unasked, Failed)
+    assert unasked.status == 400
+    (page,) = ask(replace(network, insecure=(HOST,)), site.url("expired"))
+    assert _title(page) == "0"
+
+
+def _title(found: FetchResult) -> str:
+    assert isinstance(found, Response), found
+    return found.body.split(b"</title>")[0].removeprefix(b"<title>").decode()
