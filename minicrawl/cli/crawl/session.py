@@ -116,7 +116,7 @@ class GraphFigures:
     def show(self) -> None:
         """Show the figures, and have them taken."""
         if self._latest is None:
-            from minicrawl.report.live.sampling import sampling_beside
+            from minicrawl.report.live.sampling_process import sampling_beside
 
             beside = sampling_beside(self._store, self._graph_of)
             self._latest = self._process.enter_context(beside)
