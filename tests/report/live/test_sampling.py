@@ -18,7 +18,7 @@ from minicrawl.model import CRAWLED, KNOWN, State
 from minicrawl.report.live import sampling
 from minicrawl.report.live.growth import LinkLog
 from minicrawl.report.live.sampling import LiveGraph, Sampler, sampled_now
-from minicrawl.report.live.sampling_process import COMMAND
+from minicrawl.report.live.sampling_process import COMMAND, EVERY_S
 from minicrawl.store.beside.samples import Basis, latest_sample, samples
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
@@ -45,7 +45,7 @@ def read(crawl: HandCrawl, number: int) -> None:
 
 def ticking() -> Callable[[], float]:
     """A clock that is always late enough for another sample."""
-    return partial(next, count(0.0, 1.5 * sampling.EVERY_S))
+    return partial(next, count(0.0, 1.5 * EVERY_S))
 
 
 def circle(pages: int) -> Outline:
