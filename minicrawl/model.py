@@ -198,6 +198,7 @@ class State(IntEnum):
     TYPE = 15
     TRAP = 16
     ALLOWANCE = 17
+    FOCUS = 18
     DNS = 20
     CONNECT = 21
     TLS = 22

@@ -47,6 +47,7 @@ class SettingArguments(TypedDict, total=False):
     deny: str | Sequence[str]
     max_depth: int | None
     per_host_pages: int | None
+    focus_only: int | None
     sitemaps: bool
     robots: bool
     delay: Time

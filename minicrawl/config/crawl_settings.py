@@ -3,6 +3,8 @@
 from minicrawl.config import kinds
 from minicrawl.config.setting import BUDGET, SCOPE, TRAPS, Setting
 
+MOST_LINKS_AWAY = 200
+"""Beyond 254 the crawl counts no links."""
 SCOPES = ("any", "domain", "host", "prefix")
 
 BUDGET_ROWS = (
@@ -92,6 +94,14 @@ SCOPE_ROWS = (
         "per-host-pages",
         kinds.optional(kinds.whole(1)),
         "Fetch at most N pages of each host; none for no limit.",
+    ),
+    Setting(
+        SCOPE,
+        "focus_only",
+        "focus-only",
+        kinds.optional(kinds.whole(0, MOST_LINKS_AWAY)),
+        "Fetch only pages in focus, by any of the --focus options, and pages that are at most N "
+        "links away from one of them or from a seed; none for no limit.",
     ),
     Setting(
         SCOPE,

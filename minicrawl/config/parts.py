@@ -61,7 +61,7 @@ class Order:
     @property
     def has_focus(self) -> bool:
         """Whether some links get more than others, as the user wants."""
-        return bool(self.focus or self.focus_type or self.focus_words)
+        return bool(self.focus or self.focus_type or self.focus_words or self.focus_similar)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +73,7 @@ class Scope:
     deny: tuple[str, ...] = ()
     max_depth: int | None = None
     per_host_pages: int | None = None
+    focus_only: int | None = None
     sitemaps: bool = False
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from minicrawl.config import Settings
@@ -12,8 +12,9 @@ from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.hosts.politeness import hosts_of
 from minicrawl.crawl.hosts.request_slots import RequestSlots
 from minicrawl.crawl.hosts.side_requests import SideRequests
-from minicrawl.crawl.schedule.depth import DepthTracker
+from minicrawl.crawl.schedule.depth import DepthTracker, DistanceTracker
 from minicrawl.crawl.schedule.leases import LeaseScheduler
+from minicrawl.crawl.schedule.off_focus import OffFocusTracker
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.posting import Newborns, ReplayScheduler, StepPoster
 from minicrawl.crawl.settle.recorder import Recorder
@@ -45,9 +46,9 @@ class CrawlParts:
 
     def __init__(self, context: CrawlContext) -> None:
         settings, recorder, clock = context.settings, context.recorder, context.clock
-        frontier, limit = recorder.frontier, settings.scope.max_depth
+        frontier = recorder.frontier
         endowment = float(settings.order.endowment * UNIT)
-        self.depths = None if limit is None else DepthTracker(frontier, limit)
+        self.trackers = tuple(_trackers(settings, recorder))
         self.leases = LeaseScheduler(
             settings, recorder, clock, lambda: self.traps.importance_of_sites(endowment)
         )
@@ -71,14 +72,16 @@ class CrawlParts:
             if is_plain
             else Newborns(frontier.urls.host_of, order.newborn, order.newborn_history)
         )
-        poster = StepPoster(recorder, self.leases.queue, self.depths, self.replays.saw, newborns)
+        poster = StepPoster(recorder, self.leases.queue, self.trackers, self.replays.saw, newborns)
         self.settler = Settler(settings, recorder, poster, context.gate, self.traps)
         self.suspended = SuspendedTurns()
 
     def restore(self, context: CrawlContext) -> None:
         """Load what earlier runs left: which pages wait, which wait again, what was read."""
         recorder = context.recorder
-        for line in reopen(recorder, context.gate, context.settings, context.clock.today()):
+        for line in reopen(
+            recorder, context.gate, self.trackers, context.settings, context.clock.today()
+        ):
             context.tell(Noted(text=line))
         recorder.agree_on_terms(context.settings.order)
         self.settler.poster.restore(recorder.frontier)
@@ -90,3 +93,12 @@ class CrawlParts:
             for host, count in pages_by_host:
                 self.hosts[host].pages += count
         self.settler.finish_loading()
+
+
+def _trackers(settings: Settings, recorder: Recorder) -> Iterator[DistanceTracker]:
+    """How far the crawl may go, where the user limits that."""
+    scope = settings.scope
+    if scope.max_depth is not None:
+        yield DepthTracker(recorder.frontier, scope.max_depth)
+    if scope.focus_only is not None:
+        yield OffFocusTracker(recorder, scope.focus_only, settings.order)

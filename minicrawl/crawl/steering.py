@@ -177,14 +177,13 @@ class CrawlSteering:
         """Scope, depth and quotas treat them as seeds."""
         for seed in seeds:
             self._context.gate.widen(seed.url)
-        depths, depth = self._parts.depths, self._context.recorder.frontier.urls.depth
+        depth = self._context.recorder.frontier.urls.depth
         for page in pages:
             self._parts.traps.vouch(page)
-            if depths is None:
-                depth[page] = 0
-                continue
-            for released in depths.begin_at(page):
-                self._parts.leases.queue.release(released)
+            for tracker in self._parts.trackers:
+                for released in tracker.begin_at(page):
+                    self._parts.leases.queue.release(released)
+            depth[page] = 0
 
     def _tell(self, text: str) -> None:
         self._context.tell(

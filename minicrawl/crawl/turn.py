@@ -138,11 +138,11 @@ NOT_LOOKED_AT = HostFacts()
 """For a page that its host cannot help."""
 
 
-def decide(refusal: Aside | None, *, is_too_deep: bool, host: HostFacts) -> Decision:
+def decide(refusal: Aside | None, *, is_too_far: bool, host: HostFacts) -> Decision:
     """What to do with a page that is leased; the first reason that holds counts."""
     if refusal is not None:
         return Close(refusal)
-    waits_for = WaitsFor.SHORTER_WAY if is_too_deep else _waits_for(host)
+    waits_for = WaitsFor.SHORTER_WAY if is_too_far else _waits_for(host)
     if waits_for is not None:
         return WAIT_FOR[waits_for]
     return ASK if host.is_known else LEARN_HOST

@@ -27,6 +27,7 @@ _NOT_ASKED = frozenset(
         State.SCOPE,
         State.DEPTH,
         State.HOST_BUDGET,
+        State.FOCUS,
         State.ADDRESS,
         State.TRAP,
         State.ALLOWANCE,

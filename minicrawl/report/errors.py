@@ -65,6 +65,7 @@ KINDS = {
     State.HOST_BUDGET: KindHelp(
         "its host has reached --per-host-pages", "a larger --per-host-pages"
     ),
+    State.FOCUS: KindHelp("too many links away from pages in focus", "a larger --focus-only"),
     State.ADDRESS: KindHelp("the address is not public", "--allow-private, if it is yours"),
     State.TYPE: KindHelp("not HTML", "nothing: only HTML is read"),
     State.TRAP: KindHelp("probably a trap: endless similar pages", "the detail has the limit"),

@@ -29,6 +29,8 @@ _ENDED = {
     State.SCOPE: "it is outside the scope of the crawl, so it is ranked but not fetched",
     State.DEPTH: "it is more than --max-depth links away from the seeds",
     State.HOST_BUDGET: "its host has reached --per-host-pages",
+    State.FOCUS: "it is not in focus, and more than --focus-only links away from the seeds "
+    "and from pages in focus",
     State.ADDRESS: "its address is not public",
     State.TYPE: "it is not HTML",
     State.TRAP: "it is probably part of a trap: endless similar pages",

@@ -15,7 +15,7 @@ pages      and other views for people: see `views`
 import sqlite3
 
 from minicrawl.errors import UsageError
-from minicrawl.store.views import VERSION_4
+from minicrawl.store.views import VERSION_4, VERSION_5
 
 APPLICATION_ID = 0x6D637277
 """Marks an SQLite file as a store."""
@@ -126,7 +126,7 @@ WHERE name = 'counters' AND json_type(value, '$.settings') = 'object'
     AND json_type(value, '$.settings.strategy') IS NULL;
 """
 
-MIGRATIONS: tuple[str, ...] = (_VERSION_1, _VERSION_2, _VERSION_3, VERSION_4)
+MIGRATIONS: tuple[str, ...] = (_VERSION_1, _VERSION_2, _VERSION_3, VERSION_4, VERSION_5)
 """The n-th script upgrades version n - 1 to version n."""
 
 VERSION = len(MIGRATIONS)

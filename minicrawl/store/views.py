@@ -108,3 +108,10 @@ FROM fetches
 JOIN urls ON urls.id = page
 JOIN hosts ON hosts.id = host;
 """
+
+_ALL_STATES = _STATES.replace("(20, 'dns')", "(18, 'focus'), (20, 'dns')")
+
+VERSION_5 = f"""
+DROP VIEW states;
+CREATE VIEW states (id, name) AS VALUES {_ALL_STATES};
+"""

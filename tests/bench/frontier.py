@@ -107,7 +107,7 @@ class Bench:
         self._recorder, self._clock, self._web = recorder, clock, web
         self._leasing = LeaseScheduler(settings, recorder, clock, lambda: np.zeros(0))
         replays = ReplayScheduler(recorder.frontier, settings.order.replay)
-        poster = StepPoster(recorder, self._leasing.queue, None, replays.saw)
+        poster = StepPoster(recorder, self._leasing.queue, (), replays.saw)
         self._gate = ScopeGate(settings.scope, ())
         traps = TrapDetector(settings.traps, recorder, self._gate)
         self._settler = Settler(settings, recorder, poster, self._gate, traps)

@@ -32,8 +32,8 @@ from minicrawl.graph.distances import Extent
 from minicrawl.graph.dynamic.growing import GrowingInBatches
 from minicrawl.graph.hyperball import estimated
 from minicrawl.graph.outline import estimate
-from minicrawl.report.live.sampling import EVERY_S
 from minicrawl.report.live.sampling import OLDEST_S as OLDEST
+from minicrawl.report.live.sampling_process import EVERY_S
 from minicrawl.report.status import status
 from tests.bench.notes import circumstances, head, into_document, kept, row, tell
 

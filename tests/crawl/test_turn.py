@@ -33,11 +33,11 @@ REFUSALS = (
 FACTS = [HostFacts(*facts) for facts in product((False, True), repeat=len(HostFacts._fields))]
 
 
-def _by_table(refusal: Aside | None, host: HostFacts, *, is_too_deep: bool) -> Decision:
+def _by_table(refusal: Aside | None, host: HostFacts, *, is_too_far: bool) -> Decision:
     """The first row whose condition holds."""
     table: list[tuple[bool, Decision]] = [
         (refusal is not None, Close(refusal or Aside(State.UNREAD))),
-        (is_too_deep, Wait(WaitsFor.SHORTER_WAY)),
+        (is_too_far, Wait(WaitsFor.SHORTER_WAY)),
         (host.is_onboarding, Wait(WaitsFor.ONBOARDING)),
         (not host.has_room, Wait(WaitsFor.ADDRESS)),
         (not host.may_be_asked, Wait(WaitsFor.HOST)),
@@ -50,9 +50,9 @@ def _by_table(refusal: Aside | None, host: HostFacts, *, is_too_deep: bool) -> D
 
 def test_every_combination_is_decided_as_the_table_says() -> None:
     met = set()
-    for refusal, is_too_deep, host in product(REFUSALS, (False, True), FACTS):
-        decision = decide(refusal, is_too_deep=is_too_deep, host=host)
-        assert decision == _by_table(refusal, host, is_too_deep=is_too_deep), (refusal, host)
+    for refusal, is_too_far, host in product(REFUSALS, (False, True), FACTS):
+        decision = decide(refusal, is_too_far=is_too_far, host=host)
+        assert decision == _by_table(refusal, host, is_too_far=is_too_far), (refusal, host)
         met.add(decision)
     assert {type(decision) for decision in met} == {Ask, LearnHost, Wait, Close}
     waits = {decision.waits_for for decision in met if isinstance(decision, Wait)}
@@ -65,22 +65,22 @@ READY = HostFacts(
 
 
 def test_a_page_whose_host_is_ready_is_asked_for() -> None:
-    assert decide(None, is_too_deep=False, host=READY) == Ask()
+    assert decide(None, is_too_far=False, host=READY) == Ask()
 
 
 def test_a_host_is_learned_before_its_first_page() -> None:
-    assert decide(None, is_too_deep=False, host=READY._replace(is_known=False)) == LearnHost()
+    assert decide(None, is_too_far=False, host=READY._replace(is_known=False)) == LearnHost()
 
 
 @pytest.mark.parametrize("host", FACTS)
 def test_a_page_that_is_refused_is_closed_whatever_its_host_does(host: HostFacts) -> None:
     refusal = Aside(State.ROBOTS)
-    assert decide(refusal, is_too_deep=True, host=host) == Close(refusal)
+    assert decide(refusal, is_too_far=True, host=host) == Close(refusal)
 
 
 @pytest.mark.parametrize("host", [host for host in FACTS if not host.is_known])
 def test_no_page_of_an_unknown_host_is_asked_for(host: HostFacts) -> None:
-    assert decide(None, is_too_deep=False, host=host) != Ask()
+    assert decide(None, is_too_far=False, host=host) != Ask()
 
 
 # ---------------------------------------------------------------- between two leases

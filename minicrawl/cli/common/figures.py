@@ -38,8 +38,11 @@ def sample_facts(sample: Sample, now: float) -> Iterator[tuple[str, str]]:
     yield from outline_facts(sample.outline)
 
 
-def sample_rows(sample: Sample, now: float) -> Iterator[tuple[str, str, str]]:
+def sample_rows(sample: Sample | None, now: float) -> Iterator[tuple[str, str, str]]:
     """What the display of a running crawl shows of a sample: a label and two columns."""
+    if sample is None:
+        yield "graph", "the first figures come soon", ""
+        return
     found = sample.outline
     yield "graph", f"{found.nodes:,} {_pages(sample)}", f"{counted(found.edges, 'link')}"
     yield (

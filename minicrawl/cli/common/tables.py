@@ -79,8 +79,13 @@ _HOST_KEPT = 1 / 2
 """Of the room for a URL, at most so much is for its host, if its path needs the rest."""
 _TITLE = "title"
 _MOST_LINES = 4
+_GOES_ON = " \\"
+_LINES_OF_URL = 3
+_BREAKS = ("/", ".-_?&=,+")
+"""A line of a URL ends behind one of these, the first ones before the others."""
 _NARROWEST = 10
-_FIRST_OF_TWO = 2 / 3
+_OF_FIRST = 2
+"""The first column of text gets so many times the room of another one."""
 
 
 def show_table(
@@ -108,31 +113,32 @@ def show_table(
 def show_list(
     headings: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int, err: bool = False
 ) -> None:
-    """Show columns of numbers, then one or two columns of text (`texts`).
+    """Show columns of numbers, then so many columns of text (`texts`).
 
-    On a terminal, columns of numbers without any are left out, and text is shortened to the width:
-    a URL in its middle, so that its host and its end are seen. With --wide and elsewhere all is
-    shown, and text is not padded.
+    On a terminal, columns of numbers without any are left out, and text is made to fit the width:
+    a URL goes on in the next line, and only a very long one is cut, in the middle of its path. With
+    --wide and elsewhere all is shown in one line, and text is not padded.
     """
     from rich.cells import cell_len
 
     stream = sys.stderr if err else sys.stdout
     lines = [list(headings), *([visible(cell) for cell in row] for row in rows)]
+    first = len(headings) - texts
     is_narrow = stream.isatty() and not _is_wide()
     if is_narrow:
-        lines = _without_empty(lines, len(headings) - texts)
+        lines = _without_empty(lines, first)
+        first = len(lines[0]) - texts
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
-    numbers = widths[:-texts]
+    numbers, wanted = widths[:first], widths[first:]
     room = shutil.get_terminal_size().columns - sum(numbers) - len(_GAP) * len(numbers)
+    fitted = _fitted(_wanted([line[first:] for line in lines], wanted, room), room)
     columns = [
         _TextColumn(heading == _TITLE, width < natural, width)
-        for heading, natural, width in zip(
-            lines[0][-texts:], widths[-texts:], _fitted(widths[-texts:], room), strict=False
-        )
+        for heading, natural, width in zip(lines[0][first:], wanted, fitted, strict=False)
     ]
     for line in lines:
         cells = [cell.rjust(width) for cell, width in zip(line, numbers, strict=False)]
-        for shown in _cut_to(columns, line[-texts:]) if is_narrow else [line[-texts:]]:
+        for shown in _cut_to(columns, line[first:]) if is_narrow and texts else [line[first:]]:
             click.echo(_GAP.join((*cells, *shown)).rstrip(), err=err)
             cells = [" " * width for width in numbers]
 
@@ -169,11 +175,58 @@ def _without_empty(lines: list[list[str]], numbers: int) -> list[list[str]]:
 
 
 def show_facts(facts: Iterable[tuple[str, str]]) -> None:
-    """Show one name and value a line."""
+    """Show one name and value a line; on a terminal, a long value goes on in the next one."""
     shown = [(name, visible(value)) for name, value in facts]
     width = max(len(name) for name, _ in shown)
+    is_narrow = sys.stdout.isatty() and not _is_wide()
+    room = shutil.get_terminal_size().columns - width - len(_GAP)
     for name, value in shown:
-        click.echo(f"{name.ljust(width)}{_GAP}{value}")
+        lines = _lines_of_fact(value, room) if is_narrow and room >= _NARROWEST else [value]
+        for label, line in zip_longest([name], lines, fillvalue=""):
+            click.echo(f"{label.ljust(width)}{_GAP}{line}")
+
+
+def _lines_of_fact(value: str, room: int) -> list[str]:
+    """A command goes on behind a backslash, so that it can be copied."""
+    from rich.cells import cell_len
+
+    if cell_len(value) <= room:
+        return [value]
+    is_command = value.startswith("minicrawl ")
+    found = textwrap.wrap(
+        value,
+        _signs(value, room - len(_GOES_ON) * is_command),
+        break_on_hyphens=False,
+        break_long_words=not is_command,
+    )
+    return [f"{line}{_GOES_ON}" for line in found[:-1]] + found[-1:] if is_command else found
+
+
+def _signs(text: str, cells: int) -> int:
+    """How many signs of a text surely fit: some take two cells."""
+    from rich.cells import cell_len
+
+    return cells if cell_len(text) <= len(text) else cells // 2
+
+
+def show_paragraph(text: str, indent: str, dress: Callable[[str], str] = str) -> None:
+    """Show text behind an indent; on a terminal it goes on in the next line. Each line is dressed
+    when it has its length.
+    """
+    width = shutil.get_terminal_size().columns
+    is_narrow = sys.stdout.isatty() and not _is_wide() and width > len(indent) + _NARROWEST
+    if not is_narrow:
+        click.echo(dress(indent + text))
+        return
+    after = " " * len(indent)
+    for line in textwrap.wrap(
+        text,
+        _signs(text, width),
+        initial_indent=indent,
+        subsequent_indent=after,
+        break_on_hyphens=False,
+    ):
+        click.echo(dress(line))
 
 
 def show_json(document: object) -> None:
@@ -187,13 +240,39 @@ def as_json(document: object) -> str:
 
 
 def _fitted(widths: list[int], room: int) -> list[int]:
-    """The last column gets the room that the first one leaves, or none where that is too little."""
-    first, *others = widths
-    for last in others:
-        fair = min(first, int(room * _FIRST_OF_TWO))
-        if (rest := room - len(_GAP) - fair) >= _NARROWEST:
-            return [fair, min(last, rest)]
-    return [min(first, max(room, _NARROWEST))]
+    """What columns get of the room; the last ones get none where it is too little for all."""
+    for count in range(len(widths), 1, -1):
+        wanted = widths[:count]
+        found = _shared(wanted, room - len(_GAP) * (count - 1))
+        if all(got >= min(width, _NARROWEST) for got, width in zip(found, wanted, strict=True)):
+            return found
+    return [min(width, max(room, _NARROWEST)) for width in widths[:1]]
+
+
+def _wanted(lines: list[list[str]], widths: list[int], room: int) -> list[int]:
+    """The widths of columns of text; without schemes and titles, where they leave URLs no room."""
+    from rich.cells import cell_len
+
+    if sum(widths) + len(_GAP) * (len(widths) - 1) <= room:
+        return widths
+    bare = [
+        max(cell_len(_without_scheme(cell)) for cell in column)
+        for column in zip(*lines, strict=True)
+    ]
+    has_title = len(bare) > 1 and lines[0][-1] == _TITLE
+    others = sum(bare[:-1]) + len(_GAP) * (len(bare) - 1)
+    return bare[:-1] if has_title and others + _NARROWEST > room else bare
+
+
+def _shared(widths: list[int], room: int) -> list[int]:
+    """A column that needs less than its part leaves the rest to the others."""
+    weights = [_OF_FIRST, *[1] * (len(widths) - 1)]
+    found, left = [0] * len(widths), sum(weights)
+    for place in sorted(range(len(widths)), key=lambda one: widths[one] / weights[one]):
+        found[place] = min(widths[place], room * weights[place] // left)
+        room -= found[place]
+        left -= weights[place]
+    return found
 
 
 class _TextColumn(NamedTuple):
@@ -216,25 +295,42 @@ def _cut_to(columns: list[_TextColumn], cells: list[str]) -> Iterator[tuple[str,
 
 
 def _lines_of(column: _TextColumn, cell: str) -> list[str]:
-    """A text in a few lines; a URL or a title in one."""
+    """A text or a URL in a few lines, a title in one."""
     from rich.cells import cell_len, set_cell_size
 
     width = column.width
     if "://" in cell and column.is_too_wide:
-        return [shortened_url(cell, width)]
+        return wrapped_url(cell, width)
     if cell_len(cell) <= width:
         return [cell]
-    narrowest = width if cell.isascii() else width // 2  # a sign may take two cells
-    lines = [cell] if column.is_of_titles else textwrap.wrap(cell, narrowest)
+    lines = [cell] if column.is_of_titles else textwrap.wrap(cell, _signs(cell, width))
     if len(lines) > _MOST_LINES or cell_len(lines[0]) > width:
         shown = lines[: 1 if cell_len(lines[0]) > width else _MOST_LINES]
         return [*shown[:-1], f"{set_cell_size(shown[-1], width - 1).rstrip()}…"]
     return lines
 
 
+def wrapped_url(url: str, width: int) -> list[str]:
+    """The URL without its scheme in a few lines, each of which ends at a sign if possible."""
+    bare, lines = _without_scheme(url), []
+    while len(bare) > width:
+        ends = (max(bare.rfind(sign, 0, width) for sign in signs) + 1 for signs in _BREAKS)
+        end = next((end for end in ends if end > width // 2), width)
+        lines.append(bare[:end])
+        bare = bare[end:]
+    if len(lines) < _LINES_OF_URL:
+        return [*lines, bare]
+    short = shortened_url(url, _LINES_OF_URL * width)
+    return [short[at : at + width] for at in range(0, len(short), width)]
+
+
+def _without_scheme(url: str) -> str:
+    return url.partition("://")[2] or url
+
+
 def shortened_url(url: str, width: int) -> str:
     """The URL without its scheme and, if need be, with the host and the end of the path only."""
-    bare = url.partition("://")[2]
+    bare = _without_scheme(url)
     if len(bare) <= width:
         return bare
     host, slash, path = bare.partition("/")

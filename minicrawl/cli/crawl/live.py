@@ -103,15 +103,16 @@ class DisplayState:
         self.speed = speed
         self.budget = budget
         self.is_paused = False
-        self.latest_sample: Callable[[], Sample | None] = lambda: None
+        self.latest_sample: Callable[[], Sample | None] | None = None
+        self.hint = ""  # which key there is
 
     def graph(self) -> list[tuple[str, str, str]]:
         """Rows about the graph, if samples of it are taken."""
-        if (sample := self.latest_sample()) is None:
+        if self.latest_sample is None:
             return []
         from minicrawl.cli.common.figures import sample_rows
 
-        return list(sample_rows(sample, time.time()))
+        return list(sample_rows(self.latest_sample(), time.time()))
 
     def hear(self, event: Event) -> None:
         """Hear what the user changes while the crawl runs."""
@@ -130,8 +131,7 @@ class DisplayState:
 
     def elapsed(self, progress: Progress) -> str:
         """The time of this run, and what is left of it where the budget and the frontier say."""
-        left, elapsed_s = self._left_s(progress), self.speed.elapsed_s
-        shown = as_duration(elapsed_s)
+        left, shown = self._left_s(progress), as_duration(self.speed.elapsed_s)
         return shown if left is None else f"{shown}, about {as_duration(left)} left"
 
     def _left_s(self, progress: Progress) -> float | None:

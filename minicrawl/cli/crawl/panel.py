@@ -92,7 +92,7 @@ def as_panel(state: DisplayState, progress: Progress) -> Text:
         ),
         ("requests", as_traffic(progress), state.elapsed(progress)),
         *state.graph(),
-        ("in flight", f"{len(in_flight):,}{', most cash:' if in_flight else ''}", ""),
+        ("in flight", f"{len(in_flight):,}{', most cash:' if in_flight else ''}", state.hint),
         *(_wait(progress)),
     ]
     panel = Text(no_wrap=True, overflow="ellipsis")

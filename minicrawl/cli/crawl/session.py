@@ -19,6 +19,7 @@ from minicrawl.app import Crawl
 from minicrawl.cli import PROGRAM
 from minicrawl.cli.common.progress import progress
 from minicrawl.cli.common.tables import show_json
+from minicrawl.cli.crawl.keys import may_hear_keys
 from minicrawl.cli.crawl.live import (
     Display,
     DisplayState,
@@ -31,7 +32,7 @@ from minicrawl.cli.crawl.live import (
     display,
 )
 from minicrawl.cli.crawl.logs import Log, Writer, log_file, progress_line
-from minicrawl.cli.crawl.watching import watched
+from minicrawl.cli.crawl.watching import Hear, watched
 from minicrawl.config import Storing
 from minicrawl.crawl.events import (
     Asked,
@@ -55,6 +56,8 @@ from minicrawl.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from minicrawl.store.beside.samples import Sample
 
 FEWEST_ANSWERS = 20
 """With fewer answers the share of failures means nothing."""
@@ -86,6 +89,51 @@ class RunOptions:
     max_failures: float | None
 
 
+class GraphFigures:
+    """The figures of the graph in the display. A process takes them while somebody looks."""
+
+    def __init__(self, state: DisplayState, options: RunOptions, store: Path) -> None:
+        self._state, self._store = state, store
+        self._graph_of, self._stays = options.graph_of, options.graph_stats
+        self._process = ExitStack()
+        self._latest: Callable[[], Sample | None] | None = None
+
+    def hear(self, key: str) -> None:
+        """A key was pressed."""
+        if key not in "gG":
+            return
+        if self._state.latest_sample is None:
+            self.show()
+        else:
+            self.hide()
+        self.hint()
+
+    def hint(self) -> None:
+        """Tell the user of the key."""
+        shows = self._state.latest_sample is not None
+        self._state.hint = f"g {'hides' if shows else 'shows'} the graph"
+
+    def show(self) -> None:
+        """Show the figures, and have them taken."""
+        if self._latest is None:
+            from minicrawl.report.live.sampling_process import sampling_beside
+
+            beside = sampling_beside(self._store, self._graph_of)
+            self._latest = self._process.enter_context(beside)
+        self._state.latest_sample = self._latest
+
+    def hide(self) -> None:
+        """Show them no longer; --graph-stats goes on taking them."""
+        self._state.latest_sample = None
+        if not self._stays:
+            self.close()
+
+    def close(self) -> None:
+        """Take no more of them."""
+        self._process.close()
+        self._latest = None
+
+
 class Session:
     """A run of a crawl, and its summary."""
 
@@ -94,6 +142,7 @@ class Session:
         self._options = options
         self._store = crawl.settings.storing.store
         self._state = DisplayState(RunCounter(), Speed(), crawl.settings.budget)
+        self._graph = GraphFigures(self._state, options, self._store)
         self._reason: Reason | None = None
         self._to_file: Writer | None = None
 
@@ -103,10 +152,11 @@ class Session:
         shown = display(self._state, lambda: self._console, quiet=self._options.quiet)
         with ExitStack() as stack:
             stack.callback(shown.close)
+            stack.callback(self._graph.close)
             self._subscribe(shown, stack)
-            self._sample(shown, stack)
+            hear = self._watch_graph(shown)
             with suppress(asyncio.CancelledError), self._ignoring_an_interrupt_among_seeds():
-                self._reason = asyncio.run(watched(self._crawl, shown, self._log_progress))
+                self._reason = asyncio.run(watched(self._crawl, shown, self._log_progress, hear))
         if self._reason is None:
             raise Interrupted(f"aborted; resume with: {self._options.resume}")
         if self._options.as_json:
@@ -133,14 +183,17 @@ class Session:
             "status": self._found.as_json(),
         }
 
-    def _sample(self, shown: Display, stack: ExitStack) -> None:
-        """Take samples of the graph, if that was asked for or somebody looks at all there is."""
-        options = self._options
-        if options.graph_stats or (options.verbose and not isinstance(shown, Silence | Lines)):
-            from minicrawl.report.live.sampling import sampling_beside
-
-            latest = stack.enter_context(sampling_beside(self._store, options.graph_of))
-            self._state.latest_sample = latest
+    def _watch_graph(self, shown: Display) -> Hear | None:
+        """Show the graph, if that was asked for or somebody looks at all there is. Gives what hears
+        keys, where there is a panel.
+        """
+        has_panel, options = not isinstance(shown, Silence | Lines), self._options
+        if options.graph_stats or (options.verbose and has_panel):
+            self._graph.show()
+        if not has_panel or not may_hear_keys():
+            return None
+        self._graph.hint()
+        return self._graph.hear
 
     @contextmanager
     def _ignoring_an_interrupt_among_seeds(self) -> Iterator[None]:

@@ -25,24 +25,45 @@ _STOPPING = {
 }
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
+_LOOKS_EVERY_S = 0.1
 Report = Callable[[Progress], None]
+Hear = Callable[[str], None]
 Handler = Callable[[int, FrameType | None], None] | signal.Handlers
 
 
-async def watched(crawl: Crawl, shown: Display, log: Report) -> Reason:
-    """Crawl, and show and log the progress from time to time."""
+async def watched(crawl: Crawl, shown: Display, log: Report, hear: Hear | None = None) -> Reason:
+    """Crawl, show and log the progress from time to time, and hear keys."""
+    terminal = Terminal()
     watching = [
         asyncio.create_task(_report(crawl, every_s, report))
         for every_s, report in ((shown.every_s, shown.show), (LOGGED_EVERY_S, log))
     ]
+    if hear is not None:
+        watching.append(asyncio.create_task(terminal.hear_keys(crawl, hear)))
     try:
-        with _stoppable(crawl, shown.say):
+        with _stoppable(crawl, shown.say, terminal):
             return await crawl.run_async()
     finally:
         for task in watching:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
+
+
+class Terminal:
+    """What is to be restored before a signal kills the process."""
+
+    def __init__(self) -> None:
+        self.restore: Callable[[], None] = lambda: None
+
+    async def hear_keys(self, crawl: Crawl, hear: Hear) -> None:
+        """Seeds that are typed come first: they are read line by line."""
+        from minicrawl.cli.crawl.keys import keys_heard
+
+        while not crawl.has_begun:
+            await asyncio.sleep(_LOOKS_EVERY_S)
+        with keys_heard(hear) as self.restore:
+            await asyncio.Event().wait()
 
 
 async def _report(crawl: Crawl, every_s: float, report: Report) -> None:
@@ -57,7 +78,7 @@ async def _report(crawl: Crawl, every_s: float, report: Report) -> None:
 
 
 @contextmanager
-def _stoppable(crawl: Crawl, say: Callable[[str], None]) -> Iterator[None]:
+def _stoppable(crawl: Crawl, say: Callable[[str], None], terminal: Terminal) -> Iterator[None]:
     """The first signal stops the crawl, the second aborts it, the third kills the process."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
@@ -77,6 +98,7 @@ def _stoppable(crawl: Crawl, say: Callable[[str], None]) -> Iterator[None]:
 
     def at_once(_number: int, _frame: FrameType | None) -> None:
         _handle(signal.SIG_DFL)
+        terminal.restore()
         if not crawl.has_begun:
             raise KeyboardInterrupt
         loop.call_soon_threadsafe(task.cancel)

@@ -19,7 +19,7 @@ from minicrawl.cli.common.stores import (
     store_option,
     units,
 )
-from minicrawl.cli.common.tables import show_json, show_list
+from minicrawl.cli.common.tables import short_time, show_json, show_list
 from minicrawl.export.cells import COLUMNS, Block
 from minicrawl.export.drafts import replacing
 from minicrawl.export.formats import write_csv
@@ -36,6 +36,7 @@ _TEXTS = (
     *("url", "text", "target", "source", "original", "end", "through", "stands_for"),
     *("host", "title"),
 )
+_TIMES = ("first_fetched", "last_fetched")
 _USUAL_COLUMNS = "state,status,depth,inlinks,url,stands_for"
 
 Command = Callable[..., Any]
@@ -116,6 +117,8 @@ def _show_table(columns: Sequence[str], rows: Rows) -> None:
 def _cell(name: str, value: object) -> str:
     if value is None:
         return "-"
+    if name in _TIMES and sys.stdout.isatty():
+        return short_time(str(value))
     if isinstance(value, float):
         return percent(value) if name == "importance" else units(value)
     return str(value)

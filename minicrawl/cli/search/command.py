@@ -1,5 +1,6 @@
 """`minicrawl search`: find pages by what they say."""
 
+import shutil
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import IO, Any
 import click
 
 from minicrawl.cli.common.stores import json_option, percent, store_option
-from minicrawl.cli.common.tables import show_json
+from minicrawl.cli.common.tables import show_json, show_paragraph
 from minicrawl.cli.search.judging import (
     ask_for_verdict,
     judged_before,
@@ -29,10 +30,25 @@ from minicrawl.search.snippets import Snippet
 from minicrawl.wording import counted
 
 _MISSING = "--serve needs starlette and uvicorn: install minicrawl[dashboard]"
+_INDENT = " " * 5
+_BEGIN, _END = "\x02", "\x03"
+"""No text of a page has these: `visible` writes them out."""
 
 
-# Words may begin with a minus, so there are no short options.
-@click.command(context_settings={"help_option_names": ["--help"], "ignore_unknown_options": True})
+class _SearchCommand(click.Command):
+    """Words may begin with a minus, so `-n` is an option only before a number."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """`-n 3` is `--n 3`, as everywhere else."""
+        pairs = zip(args, [*args[1:], ""], strict=True)
+        named = ["--n" if one == "-n" and other.isdecimal() else one for one, other in pairs]
+        return super().parse_args(ctx, named)
+
+
+@click.command(
+    cls=_SearchCommand,
+    context_settings={"help_option_names": ["--help"], "ignore_unknown_options": True},
+)
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 @click.option(
     "--n",
@@ -190,24 +206,36 @@ def _serve(store: Path, words: tuple[str, ...], port: int | None) -> None:
 def _show(rank: int, found: Result, *, explain: bool) -> None:
     entry = found.entry
     title = visible(entry.title or entry.url)
-    click.echo(f"{rank:>3}. {click.style(title, bold=True)}")
-    click.echo(f"     {click.style(visible(entry.url), fg='cyan')}  {percent(found.importance)}")
-    click.echo(f"     {_marked(found.snippet)}")
+    show_paragraph(title, f"{rank:>3}. ", lambda line: line[:5] + click.style(line[5:], bold=True))
+    _show_url(visible(entry.url), percent(found.importance))
+    show_paragraph(_marked(found.snippet), _INDENT, _dressed)
     if found.folded:
         click.echo(f"     and {counted(found.folded, 'page')} like it (--all)")
     if explain:
         parts = (f"{name} {value:.3g}" for name, value in found.score._asdict().items())
-        click.echo(f"     {', '.join(parts)}")
+        show_paragraph(", ".join(parts), _INDENT)
+
+
+def _show_url(url: str, importance: str) -> None:
+    """Whole and behind no indent where it is long, so that it can be copied from a terminal."""
+    width = shutil.get_terminal_size().columns - len(_INDENT) - len(importance) - 2
+    if sys.stdout.isatty() and len(url) > width:
+        show_paragraph(importance, _INDENT)
+        click.secho(url, fg="cyan")
+    else:
+        click.echo(f"{_INDENT}{click.style(url, fg='cyan')}  {importance}")
 
 
 def _marked(found: Snippet) -> str:
-    """The snippet; its words are bold on a terminal, and between asterisks elsewhere."""
+    """The snippet with signs before and behind the words that were looked for."""
     text, marks, at, shown = found.text, found.marks, 0, []
     for begin, end in marks:
-        shown += [visible(text[at:begin]), _mark(visible(text[begin:end]))]
+        shown += [visible(text[at:begin]), f"{_BEGIN}{visible(text[begin:end])}{_END}"]
         at = end
     return "".join((*shown, visible(text[at:])))
 
 
-def _mark(word: str) -> str:
-    return click.style(word, bold=True, fg="yellow") if sys.stdout.isatty() else f"*{word}*"
+def _dressed(line: str) -> str:
+    """The words are bold on a terminal, and between asterisks elsewhere."""
+    begin, end = ("\x1b[33m\x1b[1m", "\x1b[0m") if sys.stdout.isatty() else ("*", "*")
+    return line.replace(_BEGIN, begin).replace(_END, end)

@@ -1,11 +1,11 @@
 """Pages that are not asked for: closed, parked, and reopened when their reason is gone.
 
 Laws: a page that is closed without a request ends its turn with a reason. What that costs is
-charged to its host, which may be asked for another page at once. A page that is too deep is closed
+charged to its host, which may be asked for another page at once. A page that is too far is closed
 for it only when all else is read.
 
 closed   settled for a reason: scope, limits, robots.txt, trouble of its host, traps
-parked   too deep; it waits until a shorter way to it is found
+parked   too far; it waits until a shorter way to it is found
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class AsidePages:
     def __init__(self, context: CrawlContext, parts: CrawlParts) -> None:
         self._recorder, self._clock, self._tell = context.recorder, context.clock, context.tell
         self._is_continuous = context.settings.budget.continuous
-        self._settler, self._traps, self._depths = parts.settler, parts.traps, parts.depths
+        self._settler, self._traps, self._trackers = parts.settler, parts.traps, parts.trackers
         self._leases, self._hosts = parts.leases, parts.hosts
         self._suspended = parts.suspended
 
@@ -43,8 +43,7 @@ class AsidePages:
 
     def park(self, turn: Turn, now: float, began: float) -> None:
         """The page waits for a shorter way."""
-        assert self._depths is not None
-        self._depths.park(turn.page)
+        next(one for one in self._trackers if one.is_too_far(turn.page)).park(turn.page)
         if turn.lease.again:
             self._leases.refresh.forget(turn.page)
         self._charge(turn.host, now, began)
@@ -77,7 +76,7 @@ class AsidePages:
 
     def has_unread(self) -> bool:
         """Whether a page waits that is not parked."""
-        return self._leases.has_more(0 if self._depths is None else len(self._depths))
+        return self._leases.has_more(sum(map(len, self._trackers)))
 
     def reopen_due(self) -> bool:
         """Let pages wait again that have earned it by now; whether there are any."""
@@ -93,8 +92,8 @@ class AsidePages:
         return bool(pages)
 
     def _close_parked(self) -> bool:
-        pages = [] if self._depths is None else self._depths.give_up()
-        for page in pages:
+        pages = [(page, one.refusal) for one in self._trackers for page in one.give_up()]
+        for page, state in pages:
             self._suspended.end(page)
-            self._close(page, self._recorder.pages.url_of(page), Aside(State.DEPTH))
+            self._close(page, self._recorder.pages.url_of(page), Aside(state))
         return bool(pages)

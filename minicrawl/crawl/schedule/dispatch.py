@@ -109,7 +109,7 @@ class Admission:
 
     def __init__(self, context: CrawlContext, parts: CrawlParts, host_turns: HostTurns) -> None:
         self._frontier, self._gate = context.recorder.frontier, context.gate
-        self._depths, self._traps = parts.depths, parts.traps
+        self._trackers, self._traps = parts.trackers, parts.traps
         self._hosts, self._onboarding = parts.hosts, parts.onboarding
         self._slots, self._host_turns = parts.slots, host_turns
         self._key = parts.leases.queue.key
@@ -121,22 +121,22 @@ class Admission:
     def decide(self, turn: Turn, now: float) -> Decision:
         """What to do with a page. What earlier runs knew of its host is recalled first."""
         refusal, facts = self._refusal_of_page(turn), NOT_LOOKED_AT
-        depths = self._depths
-        is_too_deep = refusal is None and depths is not None and depths.is_too_deep(turn.page)
-        if refusal is None and not is_too_deep:
+        is_too_far = refusal is None and any(
+            tracker.is_too_far(turn.page) for tracker in self._trackers
+        )
+        if refusal is None and not is_too_far:
             self._onboarding.recall(turn.host)
             is_known = self._onboarding.is_known(turn.host)
             refusal = self._refusal_of_host(turn, now, is_known=is_known)
             if refusal is None:
                 facts = self._facts(turn.host, now, is_known=is_known)
-        return decide(refusal, is_too_deep=is_too_deep, host=facts)
+        return decide(refusal, is_too_far=is_too_far, host=facts)
 
     def _refusal_of_page(self, turn: Turn) -> Aside | None:
         """Why the page is never asked for: scope and limits."""
         lease = turn.lease
-        depth = self._frontier.urls.depth[turn.page] if self._depths is None else 0
         pages = 0 if lease.again else self._hosts[turn.host].pages
-        state = self._gate.refusal(lease.url, depth, pages)
+        state = self._gate.refusal(lease.url, 0, pages)
         return None if state is None else Aside(state)
 
     def _refusal_of_host(self, turn: Turn, now: float, *, is_known: bool) -> Aside | None:

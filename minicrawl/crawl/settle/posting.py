@@ -1,7 +1,7 @@
 """Steps are posted: the recorder keeps them, and the schedule hears what they changed.
 
 Laws: pages that became known by a step wait from then on; pages that were given cash may have moved
-up in the queue. Pages that were too deep wait again when a shorter way leads to them. Many URLs
+up in the queue. Pages that were too far wait again when a shorter way leads to them. Many URLs
 become known block by block, so that no page keeps all others waiting. What a page is born with
 beside its unit is a step of its own, and follows from the log.
 
@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minicrawl.crawl.schedule.depth import DepthTracker
+from minicrawl.crawl.schedule.depth import DistanceTracker
 from minicrawl.crawl.schedule.orders import PageQueue
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.frontier.pages import Frontier
@@ -43,16 +43,17 @@ class StepPoster:
         self,
         recorder: Recorder,
         queue: PageQueue,
-        depths: DepthTracker | None,
+        trackers: Sequence[DistanceTracker],
         saw: Callable[[list[Plan]], None],
         newborns: Newborns | None = None,
     ) -> None:
-        """`saw` is called with what was posted; without a limit of depth there are no `depths`.
+        """`saw` is called with what was posted; `trackers` know how far pages are, where that is
+        limited.
 
         Without `newborns` a page is born with one unit.
         """
         self._recorder = recorder
-        self._queue, self._depths, self._saw = queue, depths, saw
+        self._queue, self._trackers, self._saw = queue, trackers, saw
         self._newborns = newborns
         self.reopened: set[int] = set()
 
@@ -67,13 +68,16 @@ class StepPoster:
         queue = self._queue
         if new:
             self._bear(new)
+            for tracker in self._trackers:
+                tracker.look_at(new)
         queue.posted(plans, new, self._paid(step) if step.kind is StepKind.ENDOWED else ())
         self._saw(plans)
         if self._newborns is not None:
             self._newborns.saw(plans)
-        if self._depths is not None and step.kind in _LEADS_ON:
-            for page in self._depths.shorten(step.page, step.spending.links):
-                queue.release(page)
+        if self._trackers and step.kind in _LEADS_ON:
+            for tracker in self._trackers:
+                for page in tracker.shorten(step.page, step.spending):
+                    queue.release(page)
         return plans
 
     def _paid(self, step: Step) -> list[int]:

@@ -121,6 +121,12 @@ class FocusTally:
         )
 
 
+def is_in_focus(order: Order) -> Callable[[str], bool]:
+    """Whether a page is looked for by its URL alone."""
+    judges = _judges(Order(focus=order.focus, focus_type=order.focus_type))
+    return lambda url: any(judge(url, "") for judge, _ in judges)
+
+
 def _judges(order: Order) -> list[tuple[Judge, float]]:
     kinds = (
         (order.focus, _by_url),

@@ -11,7 +11,7 @@ robots.txt forbade, when that answer has expired or robots.txt is ignored now; a
 for a passing reason, when the last run is an hour ago.
 """
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 import numpy as np
 
@@ -21,8 +21,10 @@ from minicrawl.config.sources import from_store
 from minicrawl.config.table import BY_NAME, KEPT
 from minicrawl.config.writing import as_kept, as_text, plain
 from minicrawl.crawl.hosts.host_state import remaining_s
+from minicrawl.crawl.schedule.depth import DistanceTracker
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.errors import UsageError
 from minicrawl.model import PASSING, READ_STATES, PageId, State
 from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.store import tables
@@ -53,13 +55,16 @@ def with_store(loaded: Loaded) -> Loaded:
 
 
 def keep(store: StoreWriter, loaded: Loaded) -> None:
-    """Commit the settings that the next run resumes with."""
+    """Commit the settings that the next run resumes with, if they fit together."""
+    settings = loaded.settings
+    if settings.scope.focus_only is not None and not settings.order.has_focus:
+        raise UsageError("--focus-only needs a focus: add --focus, --focus-words or another one")
     counters, kept = tables.counters(store.connection), as_kept(loaded)
     if counters.get(tables.SETTINGS) != kept:
         store.commit(Batch(counters=counters | {tables.SETTINGS: kept}))
 
 
-BY_THE_USER = (State.SCOPE, State.DEPTH, State.HOST_BUDGET)
+BY_THE_USER = (State.SCOPE, State.DEPTH, State.HOST_BUDGET, State.FOCUS)
 TRAPPED = (State.TRAP, State.ALLOWANCE)
 """Other limits may let these in. If the trap is met again, they are put aside again."""
 PASSES_AFTER_S = 3600.0
@@ -69,17 +74,24 @@ _SCOPE_NAMES, _TRAP_NAMES = (
     frozenset(setting.name for setting in KEPT if setting.section is section)
     for section in (SCOPE, TRAPS)
 )
+_FOCUS_NAMES = frozenset(("focus", "focus-type", "focus-words", "focus-similar"))
 LAST_AT = "last_at"  # a counter: when the last run ended
 FILTERED = "filtered"  # another: whether a program decided what may be fetched
 
 
-def reopen(recorder: Recorder, gate: ScopeGate, settings: Settings, today: float) -> list[str]:
+def reopen(
+    recorder: Recorder,
+    gate: ScopeGate,
+    trackers: Sequence[DistanceTracker],
+    settings: Settings,
+    today: float,
+) -> list[str]:
     """Reopen pages. Returns lines for the user: changed settings, and how many pages wait again."""
     before, after = _settings_before(recorder), _settings_now(settings)
     new = {name for name, value in after.items() if name not in before or before[name] != value}
     if gate.has_filter or recorder.counters.get(FILTERED):
         new |= _SCOPE_NAMES  # nobody can see whether a filter is the same
-    wanted = set(_wanted(recorder, gate, settings, new))
+    wanted = set(_wanted(recorder, gate, trackers, settings, new))
     passed = set(_passed(recorder, today)) - wanted
     pages = sorted(wanted | passed)
     for start in range(0, len(pages), _AT_ONCE):
@@ -128,11 +140,16 @@ def _waiting(pages: int, which: str = "") -> str:
 
 
 def _wanted(
-    recorder: Recorder, gate: ScopeGate, settings: Settings, new: Set[str]
+    recorder: Recorder,
+    gate: ScopeGate,
+    trackers: Sequence[DistanceTracker],
+    settings: Settings,
+    new: Set[str],
 ) -> Iterator[int]:
     """Pages that the user refused, but does not refuse any more."""
-    if new & _SCOPE_NAMES:
-        yield from _in_scope_now(recorder, gate)
+    of_scope = _SCOPE_NAMES if settings.scope.focus_only is None else _SCOPE_NAMES | _FOCUS_NAMES
+    if new & of_scope:
+        yield from _in_scope_now(recorder, gate, trackers)
     if new & _TRAP_NAMES:
         yield from _pages(recorder, *TRAPPED)
     if _ALLOW_PRIVATE.name in new and settings.network.allow_private:
@@ -158,7 +175,9 @@ def _pages(recorder: Recorder, *states: State) -> list[int]:
     return np.flatnonzero(np.isin(frontier.states(), states)).tolist()
 
 
-def _in_scope_now(recorder: Recorder, gate: ScopeGate) -> Iterator[int]:
+def _in_scope_now(
+    recorder: Recorder, gate: ScopeGate, trackers: Sequence[DistanceTracker]
+) -> Iterator[int]:
     frontier = recorder.frontier
     refused = _pages(recorder, *BY_THE_USER)
     if refused:
@@ -166,12 +185,9 @@ def _in_scope_now(recorder: Recorder, gate: ScopeGate) -> Iterator[int]:
         hosts = np.frombuffer(frontier.urls.host_of, dtype=np.uint32)[read]
         pages_of_host = np.bincount(hosts, minlength=len(frontier.urls.origins)).tolist()
         for page, url in zip(refused, recorder.pages.urls_of(refused), strict=True):
-            if (
-                gate.refusal(
-                    url, frontier.urls.depth[page], pages_of_host[frontier.urls.host_of[page]]
-                )
-                is None
-            ):
+            pages = pages_of_host[frontier.urls.host_of[page]]
+            refusal = gate.refusal(url, frontier.urls.depth[page], pages)
+            if refusal is None and not any(one.is_too_far(page) for one in trackers):
                 yield page
 
 

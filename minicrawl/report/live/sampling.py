@@ -14,14 +14,11 @@ import select
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
 from pathlib import Path
-from subprocess import DEVNULL, PIPE, Popen
 from typing import Any
 
 import numpy as np
 
-from minicrawl.errors import MinicrawlError
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.distances import Extent
 from minicrawl.graph.dynamic.growing import GrowingGraph, GrowingInBatches
@@ -29,13 +26,13 @@ from minicrawl.graph.outline import Outline, extent
 from minicrawl.model import CRAWLED, READ_STATES, State
 from minicrawl.progress import Progress, unreported
 from minicrawl.report.live.growth import GraphNews, LinkLog
+from minicrawl.report.live.sampling_process import EVERY_S
 from minicrawl.store import questions, tables
 from minicrawl.store.beside.derived import OPIC, gathered, rank_row, reading_beside
-from minicrawl.store.beside.samples import Basis, Sample, keep_sample, latest_sample
+from minicrawl.store.beside.samples import Basis, Sample, keep_sample
 from minicrawl.store.reader import reading
 from minicrawl.store.trouble import reporting_damage
 
-EVERY_S = 2.0
 OLDEST_S = 28.0
 MOST_EXACT = 3000
 _MOST_LINKS_AT_ONCE = 100_000
@@ -43,7 +40,6 @@ _MOST_LINKS_AT_ONCE = 100_000
 MOST_WORK = 8_000_000
 WORK_AT_ONCE = 1_000_000
 """For who waits for the answer."""
-LatestSample = Callable[[], Sample | None]
 _SEED = 1
 _NOTHING_KEPT = -1, 0.0
 """The last step of the last sample, and when its distances were measured."""
@@ -235,45 +231,6 @@ class Sampler:
                 took_s = self.measure()
                 measure_at = self._clock() + max(0.0, min(took_s, OLDEST_S - 2 * took_s))
             yield max(0.0, self._due - self._clock())
-
-
-COMMAND = "import os; os.nice(19); from minicrawl.report.live.sampling import main; main()"
-"""What the process runs, at the lowest priority from its first moment on."""
-
-
-@contextmanager
-def sampling_beside(store: Path, graph_of: str) -> Iterator[LatestSample]:
-    """While it lasts, a process samples a crawl; gives what answers with its last sample.
-
-    The crawl never waits for that process. It is killed when the crawl is over.
-    """
-    arguments = [sys.executable, "-c", COMMAND, str(store), graph_of]
-    with Popen(
-        arguments, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True
-    ) as process:
-        try:
-            yield _LatestSample(store).read
-        finally:
-            process.kill()
-
-
-class _LatestSample:
-    """Reads the file no more often than samples come."""
-
-    def __init__(self, store: Path) -> None:
-        self._store = store
-        self._began = time.time()
-        self._due = 0.0
-        self._sample: Sample | None = None
-
-    def read(self) -> Sample | None:
-        """The last sample since the crawl began."""
-        if time.monotonic() >= self._due:
-            with suppress(MinicrawlError):  # what cannot be read now can be read later
-                found = latest_sample(self._store)
-                self._sample = found if found and found.at >= self._began else None
-            self._due = time.monotonic() + EVERY_S
-        return self._sample
 
 
 def main() -> None:

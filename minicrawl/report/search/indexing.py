@@ -58,6 +58,7 @@ _MAY_BE_FOUND = (
     State.SCOPE,
     State.DEPTH,
     State.HOST_BUDGET,
+    State.FOCUS,
     State.ALLOWANCE,
     State.TYPE,
 )

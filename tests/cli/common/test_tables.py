@@ -34,9 +34,70 @@ def test_on_a_terminal_text_is_cut_to_its_width(
     url = f"http://a.example/{'x' * 30}/end"
     rows = (("1", url, "a title that is long"), ("2", "http://b.example/y", "日本語日本語"))
     assert listed(capsys, *rows) == [
-        "rank  url                       title",
-        "   1  a.example/…xxxxxxxxx/end  a title t…",
-        "   2  b.example/y               日本語日…",
+        "rank  url",
+        f"   1  a.example/{'x' * 26}",
+        "      xxxx/end",
+        "   2  b.example/y",
+    ]
+
+
+def test_a_title_has_the_room_that_urls_leave(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_a_terminal(monkeypatch, 30)
+    rows = (("1", "http://a.example/", "a title that is long"), ("2", "b", "日本語日本語"))
+    assert listed(capsys, *rows) == [
+        "rank  url         title",
+        "   1  a.example/  a title tha…",
+        "   2  b           日本語日本語",
+    ]
+
+
+def test_a_very_long_url_is_cut_in_its_path(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_a_terminal(monkeypatch, 26)
+    url = f"http://a.example/{'x' * 90}/end?page=7"
+    assert listed(capsys, ("1", url, "a title"))[1:] == [
+        f"   1  a.example/…{'x' * 9}",
+        f"      {'x' * 20}",
+        "      xxxxxxxxx/end?page=7",
+    ]
+
+
+def test_columns_share_what_is_too_little_for_all(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_a_terminal(monkeypatch, 60)
+    url = f"http://a.example/{'x' * 15}/{'y' * 15}"
+    show_list(("state", "url", "text", "end"), [("fetched", url, "short", url[:33])], texts=3)
+    assert capsys.readouterr().out.splitlines() == [
+        "  state  url                           text   end",
+        "fetched  a.example/xxxxxxxxxxxxxxx/    short  a.example/",
+        "         yyyyyyyyyyyyyyy                      xxxxxxxxxxxxxx",
+        "                                              x/",
+    ]
+
+
+def test_a_list_may_have_numbers_only(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    show_list(("depth", "status"), [("1", "200")], texts=0)
+    on_a_terminal(monkeypatch, 60)
+    show_list(("depth", "status"), [("1", "200")], texts=0)
+    assert capsys.readouterr().out.splitlines() == ["depth  status", "    1     200"] * 2
+
+
+def test_a_long_command_can_be_copied_from_a_narrow_terminal(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_a_terminal(monkeypatch, 40)
+    show_facts(
+        [("name", "one two three four five six seven eight"), ("go", "minicrawl crawl " * 3)]
+    )
+    assert capsys.readouterr().out.splitlines() == [
+        "name  one two three four five six seven",
+        "      eight",
+        "go    minicrawl crawl minicrawl crawl \\",
+        "      minicrawl crawl",
     ]
 
 
@@ -77,7 +138,13 @@ def test_columns_without_a_number_are_left_out_and_wide_shows_all(
         show_list(("rank", "status", "url"), [("1", "-", f"http://a.example/{'x' * 30}")], texts=1)
 
     show.main([], standalone_mode=False)
-    assert capsys.readouterr().out.split() == ["rank", "url", "1", "a.example/…xxxxxxxxxxxxx"]
+    assert capsys.readouterr().out.split() == [
+        "rank",
+        "url",
+        "1",
+        "a.example/" + "x" * 14,
+        "x" * 16,
+    ]
     show.main(["--wide"], standalone_mode=False)
     shown = capsys.readouterr().out.split()
     assert shown == ["rank", "status", "url", "1", "-", f"http://a.example/{'x' * 30}"]
@@ -98,9 +165,9 @@ def test_a_terminal_without_room_for_two_columns_of_text_shows_one(
 ) -> None:
     on_a_terminal(monkeypatch, 30)
     url = f"http://a.example/{'x' * 50}"
-    assert listed(capsys, ("1", url, "a title"))[1] == f"   1  a.example/…{'x' * 13}"
+    assert listed(capsys, ("1", url, "a title"))[1] == f"   1  a.example/{'x' * 14}"
     on_a_terminal(monkeypatch, 3)
-    assert listed(capsys, ("1", url, "a title"))[1] == "   1  a.ex…/…xxx"
+    assert listed(capsys, ("1", url, "a title"))[1] == "   1  a.example/"
 
 
 def test_control_characters_are_shown_and_never_printed(capsys: Captured) -> None:

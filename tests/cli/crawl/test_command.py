@@ -399,7 +399,7 @@ class TestDemo:
                 super().__init__(*arguments, **options)
                 started.append(self)
 
-        monkeypatch.setattr("minicrawl.report.live.sampling.Popen", Noted)
+        monkeypatch.setattr("minicrawl.report.live.sampling_process.Popen", Noted)
         assert main(["crawl", "--demo", "--demo-pages", "100", "--graph-stats"]) == 0
         (sampler,) = started
         assert sampler.returncode is not None

@@ -37,14 +37,14 @@ class Known:
 
 def test_a_page_within_the_limit_need_not_wait() -> None:
     depths = DepthTracker(Known(0, 2, 3).frontier, 2)
-    assert not depths.is_too_deep(SEED)
-    assert not depths.is_too_deep(1)
-    assert depths.is_too_deep(2)
+    assert not depths.is_too_far(SEED)
+    assert not depths.is_too_far(1)
+    assert depths.is_too_far(2)
 
 
-def test_the_question_whether_a_page_is_too_deep_parks_nobody() -> None:
+def test_the_question_whether_a_page_is_too_far_parks_nobody() -> None:
     depths = DepthTracker(Known(0, 3).frontier, 2)
-    assert depths.is_too_deep(FAR)
+    assert depths.is_too_far(FAR)
     assert not len(depths)
     depths.park(FAR)
     assert len(depths) == 1
@@ -55,9 +55,9 @@ def test_who_waits_aside_is_released_by_a_shorter_way() -> None:
     depths = DepthTracker(known.frontier, 2)
     depths.park(FAR)
     known.read(SEED, FAR)
-    assert depths.shorten(SEED, [FAR]) == [FAR]
+    assert depths.shorten(SEED, Spending([FAR])) == [FAR]
     assert known.frontier.urls.depth[FAR] == 1
-    assert depths.shorten(SEED, [FAR]) == []
+    assert depths.shorten(SEED, Spending([FAR])) == []
     assert depths.give_up() == []
 
 
@@ -66,7 +66,7 @@ def test_a_way_that_is_not_short_enough_releases_nobody_but_counts() -> None:
     depths = DepthTracker(known.frontier, 2)
     depths.park(FAR)
     known.read(3, FAR)
-    assert depths.shorten(3, [FAR]) == []
+    assert depths.shorten(3, Spending([FAR])) == []
     assert known.frontier.urls.depth[FAR] == 3
 
 
@@ -77,7 +77,7 @@ def test_a_shorter_way_to_a_page_that_was_read_shortens_the_ways_behind_it() -> 
     depths = DepthTracker(known.frontier, 3)
     depths.park(LAST)
     known.read(SEED, FAR)
-    assert depths.shorten(SEED, [FAR]) == [LAST]
+    assert depths.shorten(SEED, Spending([FAR])) == [LAST]
     assert list(known.frontier.urls.depth) == [0, 1, 2, 3]
 
 
@@ -87,11 +87,11 @@ def test_a_page_that_is_another_one_is_no_link_away_from_it(state: State) -> Non
     depths = DepthTracker(known.frontier, 1)
     depths.park(FAR)
     known.stands_for(SEED, FAR, state)
-    assert depths.shorten(SEED, [FAR]) == [FAR]
+    assert depths.shorten(SEED, Spending([FAR])) == [FAR]
     assert known.frontier.urls.depth[FAR] == 1
 
 
-def test_whoever_still_waits_when_all_is_read_is_too_deep_for_good() -> None:
+def test_whoever_still_waits_when_all_is_read_is_too_far_for_good() -> None:
     depths = DepthTracker(Known(0, 9, 9).frontier, 2)
     for page in (FARTHER, FAR):
         depths.park(page)
@@ -105,7 +105,7 @@ def test_circles_end() -> None:
     known.read(FARTHER, FAR)
     depths = DepthTracker(known.frontier, 5)
     known.read(SEED, FAR)
-    depths.shorten(SEED, [FAR])
+    depths.shorten(SEED, Spending([FAR]))
     assert list(known.frontier.urls.depth) == [0, 1, 2]
 
 
@@ -113,7 +113,7 @@ def test_depths_beyond_all_counting_stay_where_they_are() -> None:
     known = Known(255, 255)
     depths = DepthTracker(known.frontier, 1)
     known.read(SEED, FAR)
-    assert depths.shorten(SEED, [FAR]) == []
+    assert depths.shorten(SEED, Spending([FAR])) == []
     assert known.frontier.urls.depth[FAR] == 255
 
 
@@ -121,7 +121,7 @@ def test_what_earlier_runs_found_out_is_found_out_again() -> None:
     known = Known(0, 9, 9)
     known.read(SEED, FAR)
     known.read(FAR, FARTHER)
-    assert not DepthTracker(known.frontier, 2).is_too_deep(FARTHER)
+    assert not DepthTracker(known.frontier, 2).is_too_far(FARTHER)
 
 
 def test_a_run_that_goes_on_knows_the_short_ways_too(tmp_path: Path) -> None:

@@ -29,9 +29,9 @@ class Desk:
         self.queue = ORDERS["greedy"](self.frontier)
         self.seen: list[Plan] = []
         depths = (
-            None
+            ()
             if scope is None or scope.max_depth is None
-            else DepthTracker(self.frontier, scope.max_depth)
+            else (DepthTracker(self.frontier, scope.max_depth),)
         )
         poster = StepPoster(recorder, self.queue, depths, self.seen.extend)
         gate = ScopeGate(scope or Scope(), [f"{A}/"])

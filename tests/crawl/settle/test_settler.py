@@ -60,12 +60,11 @@ def test_a_shorter_way_lets_pages_wait_again(recorder: Recorder) -> None:
     desk = Desk(recorder, Scope(max_depth=1))
     desk.read("/", "/1")
     desk.read("/1", "/2")
-    depths = desk.settler.poster._depths
-    assert depths is not None
+    (depths,) = desk.settler.poster._trackers
     two = desk.page("/2")
     while (page := desk.queue.take()) is not None:
         assert page == two
-        assert depths.is_too_deep(page)
+        assert depths.is_too_far(page)
         depths.park(page)
     desk.queue.resume(0)
     assert desk.queue.take() is None

@@ -17,7 +17,8 @@ from minicrawl.graph.outline import Outline, outline
 from minicrawl.model import CRAWLED, KNOWN, State
 from minicrawl.report.live import sampling
 from minicrawl.report.live.growth import LinkLog
-from minicrawl.report.live.sampling import COMMAND, LiveGraph, Sampler, sampled_now
+from minicrawl.report.live.sampling import LiveGraph, Sampler, sampled_now
+from minicrawl.report.live.sampling_process import COMMAND, EVERY_S
 from minicrawl.store.beside.samples import Basis, latest_sample, samples
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
@@ -44,7 +45,7 @@ def read(crawl: HandCrawl, number: int) -> None:
 
 def ticking() -> Callable[[], float]:
     """A clock that is always late enough for another sample."""
-    return partial(next, count(0.0, 1.5 * sampling.EVERY_S))
+    return partial(next, count(0.0, 1.5 * EVERY_S))
 
 
 def circle(pages: int) -> Outline:
@@ -230,3 +231,9 @@ def test_a_store_without_links_has_no_graph(tmp_path: Path) -> None:
     read(crawl, 0)
     crawl.close()
     assert sampled_now(crawl.path) is None
+
+
+def test_who_is_watched_does_not_import_what_computes_the_figures() -> None:
+    code = "import sys, minicrawl.report.live.sampling_process; print('scipy' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "False\n"
