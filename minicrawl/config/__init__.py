@@ -7,6 +7,7 @@
     crawl_settings    the rows about what is read: budget, scope, traps, store
     order_settings    the rows about the order of reading
     request_settings  the rows about servers: politeness, network, limits
+    access_settings   the rows about who we are to servers: headers, logins, cookies
     table             all rows, and `KEPT`, the rows that a store keeps
     sources           flags, environment and minicrawl.toml as raw values with their places
     settings          the value that takes effect: `Settings`, `load`
@@ -17,6 +18,7 @@ To add a setting, add a field to `parts` and a row to `crawl_settings`, `order_s
 """
 
 from minicrawl.config.parts import (
+    Access,
     Budget,
     Focus,
     Network,
@@ -29,6 +31,7 @@ from minicrawl.config.parts import (
 from minicrawl.config.settings import Loaded, Settings, load
 
 __all__ = [
+    "Access",
     "Budget",
     "Focus",
     "Loaded",

@@ -68,6 +68,12 @@ class SettingArguments(TypedDict, total=False):
     resolve: str | Sequence[str]
     allow_private: bool | None
     workers: int | Literal["auto"]
+    header: str | Sequence[str]
+    user_agent: str | None
+    languages: str | None
+    auth: str | Sequence[str]
+    bearer: str | Sequence[str]
+    netrc: str | PathLike[str] | None
     max_links: int
     max_redirects: int
     max_tries: int

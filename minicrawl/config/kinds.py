@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from minicrawl import plugins
 from minicrawl.config import quantities
@@ -40,6 +41,15 @@ class ValueKind:
     names: tuple[str, ...] = ()  # the values that shell completion offers
     many: bool = False
     show: Callable[[object], str] = str  # a default, as help shows it
+    mask: Callable[[str], str] | None = None  # hides the secret in a value
+
+    def masked(self, value: Any) -> Any:
+        """The value without its secrets."""
+        if self.mask is None or value is None:
+            return value
+        if isinstance(value, list | tuple):
+            return type(value)(map(self.masked, value))
+        return self.mask(str(value))
 
 
 # ---------------------------------------------------------------- numbers
@@ -234,7 +244,7 @@ def several(kind: ValueKind) -> ValueKind:
             return tuple(map(kind.read, value))
         raise InvalidValue(value, "must be a string or a list of strings")
 
-    return ValueKind(kind.metavar, read, many=True)
+    return ValueKind(kind.metavar, read, many=True, mask=kind.mask)
 
 
 def _is_none(value: object) -> bool:

@@ -4,7 +4,7 @@ The default of a field is the default of its setting. All else about a setting i
 `minicrawl.config.table`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 DEMO_STORE = Path("data/demo.db")
@@ -103,6 +103,23 @@ class Network:
     resolve: tuple[str, ...] = ()
     allow_private: bool | None = None
     workers: int | str = "auto"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """Who we are to servers. What may be a secret is not shown by `repr`."""
+
+    headers: tuple[str, ...] = field(default=(), repr=False)
+    user_agent: str | None = None
+    languages: str | None = None
+    auth: tuple[str, ...] = field(default=(), repr=False)
+    bearer: tuple[str, ...] = field(default=(), repr=False)
+    netrc: Path | str | None = None
+
+    @property
+    def has_secrets(self) -> bool:
+        """Whether something is sent to some hosts only."""
+        return bool(self.headers or self.auth or self.bearer or self.netrc)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

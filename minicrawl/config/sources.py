@@ -37,6 +37,10 @@ class Given:
             refused = Given(unfit.value, self.place, self.between)
             raise UsageError(f"{refused}: {unfit.wanted}") from None
 
+    def masked(self, setting: Setting) -> "Given":
+        """The same without secrets."""
+        return Given(setting.kind.masked(self.value), self.place, self.between)
+
     def __str__(self) -> str:
         return f"{self.place}{self.between}{_shown(self.value)}"
 

@@ -1,8 +1,8 @@
 """Fetches one URL and returns a value that says what came of it, never an exception.
 
 Laws: one deadline covers everything; of a body that it cuts, the part that came is used. A redirect
-is a result and is not followed. There are no cookies, no credentials and no proxies from the
-environment. Every connection goes to an address that the resolver allows.
+is a result and is not followed. There are no proxies from the environment, and no logins but those
+that it is given. Every connection goes to an address that the resolver allows.
 
 What a response amounts to is told by its status and headers, and by its body if it is wanted. Of a
 response that is no page, or not a page that is wanted, only the head is read. A part of a page that
@@ -18,9 +18,10 @@ from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
-from minicrawl.config import Network, Politeness
+from minicrawl.config import Access, Network, Politeness
+from minicrawl.fetch.access.identity import RequestHeaders
 from minicrawl.fetch.body.body import Body, BodyLimits, DecodeBudget, Judge, read_body
-from minicrawl.fetch.body.decoding import ACCEPTED, UnknownCoding, codings
+from minicrawl.fetch.body.decoding import UnknownCoding, codings
 from minicrawl.fetch.connection.client import HttpClient
 from minicrawl.fetch.connection.connection import default_tls
 from minicrawl.fetch.connection.heads import CONFLICT, MOST_CHARACTERS, transfer_codings
@@ -52,31 +53,26 @@ from minicrawl.model import (
     Unchanged,
     Want,
 )
-from minicrawl.version import __version__
 from minicrawl.web.headers import is_html, parse_content_type
 
 if TYPE_CHECKING:
     import httpx
 
-_ACCEPT_TEXT = b"text/plain,application/xml,text/xml,*/*;q=0.1"
-_ACCEPT = {
-    Want.PAGE: b"text/html,application/xhtml+xml,application/xml;q=0.5,*/*;q=0.1",
-    Want.TEXT: _ACCEPT_TEXT,
-    Want.SITEMAP: _ACCEPT_TEXT,
-    Want.HEAD: b"*/*",
-    Want.STATUS: b"*/*",
-}
+    from minicrawl.fetch.access.logins import AccessByOrigin
+
+NOTHING_SAID = Access()
 _KEPT_AT_MOST_S = 15.0
 
 
 class HttpFetcher:
     """`trusted_hosts`, each with a port, may be private: `resolver.trusted_among` finds them.
 
+    `access` says who we are, `logins` what some origins get besides (`fetch.access.origins`).
     Tests pass a lookup or a TLS context of their own. A transport of httpx replaces our own client:
     a proxy, HTTP/2, a mock.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # each is given by its name
         self,
         network: Network,
         politeness: Politeness,
@@ -85,9 +81,11 @@ class HttpFetcher:
         lookup: Lookup | None = None,
         tls: ssl.SSLContext | None = None,
         transport: "httpx.AsyncBaseTransport | None" = None,
+        access: Access = NOTHING_SAID,
+        logins: "AccessByOrigin | None" = None,
     ) -> None:
         self._timeout_s, self._max_codings = network.timeout_s, network.max_codings
-        self._headers = _own_headers(politeness)
+        self._headers = RequestHeaders(politeness, access)
         self._decode_budget = DecodeBudget(network.max_bodies_bytes)
         self._system_lookup = SystemLookup(politeness.concurrency)
         self._resolver = Resolver(
@@ -96,7 +94,7 @@ class HttpFetcher:
             trusted_hosts=trusted_hosts,
             allow_private=network.allow_private,
         )
-        self._transport = (
+        self._transport: Transport = (
             _through_httpx(transport)
             if transport
             else HttpClient(
@@ -108,6 +106,8 @@ class HttpFetcher:
                 pause_s=_pause_s(politeness.delay_s),
             )
         )
+        if logins:
+            self._transport = _with_logins(self._transport, logins, _pause_s(politeness.delay_s))
 
     async def __aenter__(self) -> Self:
         return self
@@ -149,7 +149,7 @@ class HttpFetcher:
                     return located
                 method = "HEAD" if request.want is Want.HEAD else "GET"
                 return await self._transport.send(
-                    TransportRequest(*located, self._headers_of(request), method)
+                    TransportRequest(*located, self._headers.of(request), method)
                 )
         except TimeoutError as error:
             detail = f"no answer in {self._timeout_s:g} s (--timeout)"
@@ -177,26 +177,17 @@ class HttpFetcher:
         places = await self._resolver.locate(wanted.origin.host, wanted.origin.port)
         return places if isinstance(places, Refused | Failed) else (wanted, places)
 
-    def _headers_of(self, request: Request) -> list[tuple[bytes, bytes]]:
-        headers = [*self._headers, (b"Accept", _ACCEPT[request.want])]
-        if request.etag and request.etag.isprintable():
-            headers.append((b"If-None-Match", request.etag.encode()))
-        if request.last_modified and request.last_modified.isprintable():
-            headers.append((b"If-Modified-Since", request.last_modified.encode()))
-        return headers
-
-
-def _own_headers(politeness: Politeness) -> list[tuple[bytes, bytes]]:
-    agent = f"{politeness.agent}/{__version__}"
-    if politeness.contact:
-        agent = f"{agent} (+{politeness.contact})"
-    return [(b"User-Agent", agent.encode()), (b"Accept-Encoding", ACCEPTED.encode())]
-
 
 def _through_httpx(transport: "httpx.AsyncBaseTransport") -> Transport:
     from minicrawl.fetch.httpx_transport import HttpxTransport
 
     return HttpxTransport(transport)
+
+
+def _with_logins(transport: Transport, logins: "AccessByOrigin", pause_s: float) -> Transport:
+    from minicrawl.fetch.access.logins import LoginTransport
+
+    return LoginTransport(transport, logins, pause_s)
 
 
 def _keep_s(delay_s: float) -> float:

@@ -2,7 +2,7 @@
 
 import asyncio
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from minicrawl.cli.common.options import (
     loaded_options,
 )
 from minicrawl.config import Loaded
+from minicrawl.config.table import TABLE
 from minicrawl.errors import UsageError
 from minicrawl.model import CRAWLED
 
@@ -29,6 +30,7 @@ SHOWN_FIRST = 20
 SHOWN_TOP = 10
 _ARGUMENTS = f"{__name__}.arguments"
 _NOT_TO_RESUME = ("--fresh", "-")
+_SECRET_FLAGS = frozenset(row.flag for row in TABLE if row.kind.mask)
 
 
 class CrawlCommand(CommandWithSettings):
@@ -208,9 +210,24 @@ def _refuse_nothing(store: Path, *, must_resume: bool) -> None:
 
 
 def _resume_command(arguments: tuple[str, ...]) -> str:
-    """The same command, without --fresh and without stdin, which cannot be read again."""
-    kept = [argument for argument in arguments if argument not in _NOT_TO_RESUME]
+    """The same command, without --fresh and without stdin, which cannot be read again.
+
+    It is printed and stored, so it has no secrets: they are to be given again.
+    """
+    kept = [argument for argument in _without_secrets(arguments) if argument not in _NOT_TO_RESUME]
     return shlex.join([PROGRAM, "crawl", *kept])
+
+
+def _without_secrets(arguments: Iterable[str]) -> Iterator[str]:
+    from minicrawl.cli.crawl.seed_lists import without_login
+
+    rest = iter(arguments)
+    for argument in rest:
+        name, equals, _ = argument.partition("=")
+        if name not in _SECRET_FLAGS:
+            yield without_login(argument)
+        elif not equals:
+            next(rest, None)  # its value
 
 
 def _open_crawl(
