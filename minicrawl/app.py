@@ -31,7 +31,7 @@ from minicrawl.crawl.progress import Progress, ProgressMeter
 from minicrawl.crawl.schedule.scope_gate import ScopeGate, gate_for
 from minicrawl.crawl.settle.archiving import open_keeping
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.crawl.start.logins import SeedLogins
+from minicrawl.crawl.start.logins import SeedLogins, cookies_for
 from minicrawl.crawl.start.opening import NO_SEED, opened_crawl
 from minicrawl.crawl.start.preview import DryRun, Preview
 from minicrawl.crawl.start.resume import keep, resumed, terms_of
@@ -220,7 +220,7 @@ class Crawl:
 
     async def _run_from(self, seeds: Iterator[ResolvedUrl]) -> Reason:
         check_authorities()
-        self._beginning.logins.by_origin(self.settings.access, ())  # refuses what it cannot read
+        self._beginning.logins.check(self.settings.access, SystemClock().today())
         store = self.settings.storing.store
         if self._beginning.fresh and (aside := set_aside(store)):
             self._tell(Noted(text=f"the store that was there is {aside} now"))
@@ -250,7 +250,8 @@ class Crawl:
         clock, storing = SystemClock(), self.settings.storing
         self._meter = ProgressMeter(recorder, clock)
         async with (
-            self._network(recorder) as (gate, web_access),
+            self._network(recorder) as (gate, pool),
+            cookies_for(pool, self.settings, clock) as web_access,
             kept_fresh(storing, recorder, clock),
         ):
             crawler = Crawler(self.settings, recorder, web_access, gate, clock, self._tell)
@@ -258,7 +259,7 @@ class Crawl:
             self._crawler = crawler
             if self._is_stopped:
                 crawler.stop()
-            steering = CrawlSteering(crawler, web_access, worker_count(self.settings.network))
+            steering = CrawlSteering(crawler, pool, worker_count(self.settings.network))
             self.subscribe(steering.hear, steering.hears)
             async with listening(storing.store, steering.handle, steering.warn):
                 return await crawler.run()

@@ -10,9 +10,9 @@ import re
 
 from minicrawl.config import kinds
 from minicrawl.config.kinds import InvalidValue, ValueKind
+from minicrawl.config.parts import OFF, ON
 from minicrawl.config.setting import ACCESS, Setting
 
-ON, OFF = "on", "off"
 HIDDEN = "***"
 
 _HOST = r"(?:https?://)?(?:\[[0-9A-Fa-f:.]+\]|[^\s=:/@\[\]]+)(?::[0-9]{1,5})?"
@@ -138,8 +138,16 @@ ACCESS_ROWS = (
         ACCESS,
         "netrc",
         "netrc",
-        kinds.optional(kinds.either(ON, kinds.FOLDER)),
+        kinds.optional(kinds.either(ON, kinds.FOUND_FILE)),
         "Log in with what this .netrc file says; on reads the file NETRC names, or ~/.netrc. none "
         "for no file.",
+    ),
+    Setting(
+        ACCESS,
+        "cookies",
+        "cookies",
+        kinds.either(ON, kinds.either(OFF, kinds.FOUND_FILE)),
+        "on keeps the cookies that sites set and sends them back; they lie in FILE-cookies beside "
+        "the store. A file in the Netscape format does the same and has the first cookies.",
     ),
 )

@@ -74,6 +74,7 @@ class SettingArguments(TypedDict, total=False):
     auth: str | Sequence[str]
     bearer: str | Sequence[str]
     netrc: str | PathLike[str] | None
+    cookies: str | PathLike[str]
     max_links: int
     max_redirects: int
     max_tries: int

@@ -7,6 +7,8 @@ The default of a field is the default of its setting. All else about a setting i
 from dataclasses import dataclass, field
 from pathlib import Path
 
+ON, OFF = "on", "off"
+"""Of settings that also take a file."""
 DEMO_STORE = Path("data/demo.db")
 """Where a demo crawl is stored."""
 
@@ -115,6 +117,7 @@ class Access:
     auth: tuple[str, ...] = field(default=(), repr=False)
     bearer: tuple[str, ...] = field(default=(), repr=False)
     netrc: Path | str | None = None
+    cookies: Path | str = OFF
 
     @property
     def has_secrets(self) -> bool:

@@ -25,6 +25,7 @@ _KEPT = """
     window width measures small-edge endowment newborn newborn-history focus focus-type focus-words
     focus-similar weight-internal weight-dynamic weight-emphasis
     robots delay max-delay address-delay agent contact user-agent languages
+    cookies
     links strip-marks keep keep-versions warc strategy
 """
 KEPT = tuple(

@@ -19,12 +19,18 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 from minicrawl.config import Access, Network, Politeness
+from minicrawl.config.parts import OFF
 from minicrawl.fetch.access.identity import RequestHeaders
 from minicrawl.fetch.body.body import Body, BodyLimits, DecodeBudget, Judge, read_body
 from minicrawl.fetch.body.decoding import UnknownCoding, codings
 from minicrawl.fetch.connection.client import HttpClient
 from minicrawl.fetch.connection.connection import default_tls
-from minicrawl.fetch.connection.heads import CONFLICT, MOST_CHARACTERS, transfer_codings
+from minicrawl.fetch.connection.heads import (
+    CONFLICT,
+    MOST_CHARACTERS,
+    take_cookies,
+    transfer_codings,
+)
 from minicrawl.fetch.transport import (
     EXPECTED,
     Fault,
@@ -86,6 +92,7 @@ class HttpFetcher:
     ) -> None:
         self._timeout_s, self._max_codings = network.timeout_s, network.max_codings
         self._headers = RequestHeaders(politeness, access)
+        self._takes_cookies = access.cookies != OFF
         self._decode_budget = DecodeBudget(network.max_bodies_bytes)
         self._system_lookup = SystemLookup(politeness.concurrency)
         self._resolver = Resolver(
@@ -127,16 +134,18 @@ class HttpFetcher:
         began = perf_counter()
         deadline = asyncio.get_running_loop().time() + self._timeout_s
         fetched: FetchResult
+        cookies: tuple[str, ...] = ()
         try:
             stream = await self._send_by(deadline, request)
             if isinstance(stream, Refused | Failed):
                 fetched = stream
             else:
+                cookies = take_cookies(stream.headers, stay=not self._takes_cookies)
                 limits = BodyLimits(self._decode_budget, deadline)
                 fetched = await read_response(request, stream, limits, self._max_codings)
         except EXPECTED as error:
             fetched = failure(error)
-        return fetched._replace(elapsed_s=perf_counter() - began)
+        return fetched._replace(elapsed_s=perf_counter() - began, cookies=cookies)
 
     async def _send_by(
         self, deadline: float, request: Request

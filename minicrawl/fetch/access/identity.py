@@ -41,9 +41,9 @@ class RequestHeaders:
     def of(self, request: Request) -> Sequence[tuple[bytes, bytes]]:
         """The headers of this request."""
         headers = self._by_want[request.want]
-        if request.etag is None and request.last_modified is None:
+        if not (request.cookies or request.etag or request.last_modified):
             return headers
-        added = []
+        added = [(b"Cookie", request.cookies.encode())] if request.cookies else []
         if request.etag and request.etag.isprintable():
             added.append((b"If-None-Match", request.etag.encode()))
         if request.last_modified and request.last_modified.isprintable():
