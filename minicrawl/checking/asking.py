@@ -175,7 +175,7 @@ class LinkAsker:
     def _delay_s(self, host: str) -> float:
         known, politeness = self._rules.get(host), self._settings.politeness
         wanted_s = 0.0 if known is None else known.crawl_delay_s or 0.0
-        return max(politeness.delay_s, min(wanted_s, politeness.max_delay_s))
+        return max(politeness.delay_after(None), min(wanted_s, politeness.max_delay_s))
 
     def _strike(self, host: str, found: FetchResult) -> None:
         is_of_the_host = isinstance(found, Failed) and found.kind in _OF_THE_HOST

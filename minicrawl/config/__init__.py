@@ -3,6 +3,7 @@
     parts             the parts: fields, types, defaults
     kinds             how a value is parsed, and which values are valid
     quantities        numbers, times and sizes as text
+    pace              rates and hours as text
     setting           a row of the table: one name everywhere, a kind, a line of help
     crawl_settings    the rows about what is read: budget, scope, traps, store
     order_settings    the rows about the order of reading

@@ -49,7 +49,9 @@ class SettingArguments(TypedDict, total=False):
     per_host_pages: int | None
     sitemaps: bool
     robots: bool
-    delay: Time
+    delay: Time | Literal["auto"]
+    delay_factor: float
+    min_delay: Time
     max_delay: Time
     max_pause: Time
     max_strikes: int
@@ -58,6 +60,8 @@ class SettingArguments(TypedDict, total=False):
     per_address: int
     address_delay: Time
     silent_share: float | str
+    max_rate: float | str | None
+    hours: str | None
     agent: str
     contact: str | None
     timeout: Time

@@ -229,7 +229,10 @@ def either(word: str, kind: ValueKind) -> ValueKind:
     def read(value: object) -> object:
         return word if value == word else kind.read(value)
 
-    return ValueKind(f"{kind.metavar}|{word}", read, names=(word,))
+    def show(value: object) -> str:
+        return word if value == word else kind.show(value)
+
+    return ValueKind(f"{kind.metavar}|{word}", read, names=(word,), show=show)
 
 
 def several(kind: ValueKind) -> ValueKind:

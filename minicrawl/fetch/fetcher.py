@@ -91,6 +91,7 @@ class HttpFetcher:
         logins: "AccessByOrigin | None" = None,
     ) -> None:
         self._timeout_s, self._max_codings = network.timeout_s, network.max_codings
+        delay_s = politeness.delay_after(None)
         self._headers = RequestHeaders(politeness, access)
         self._takes_cookies = access.cookies != OFF
         self._decode_budget = DecodeBudget(network.max_bodies_bytes)
@@ -107,14 +108,14 @@ class HttpFetcher:
             else HttpClient(
                 tls=lambda: tls or default_tls(),
                 connections=politeness.concurrency,
-                keep_s=_keep_s(politeness.delay_s),
+                keep_s=_keep_s(delay_s),
                 timeout_s=network.timeout_s,
                 max_head_bytes=network.max_head_bytes,
-                pause_s=_pause_s(politeness.delay_s),
+                pause_s=_pause_s(delay_s),
             )
         )
         if logins:
-            self._transport = _with_logins(self._transport, logins, _pause_s(politeness.delay_s))
+            self._transport = _with_logins(self._transport, logins, _pause_s(delay_s))
 
     async def __aenter__(self) -> Self:
         return self
