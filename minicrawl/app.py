@@ -31,6 +31,7 @@ from minicrawl.crawl.progress import Progress, ProgressMeter
 from minicrawl.crawl.schedule.scope_gate import ScopeGate, gate_for
 from minicrawl.crawl.settle.archiving import open_keeping
 from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.start.logins import SeedLogins, cookies_for
 from minicrawl.crawl.start.opening import NO_SEED, opened_crawl
 from minicrawl.crawl.start.preview import DryRun, Preview
 from minicrawl.crawl.start.reach import check_reach
@@ -45,7 +46,7 @@ from minicrawl.store import tables
 from minicrawl.store.beside.files import set_aside
 from minicrawl.store.reader import archive_folder, real_path
 from minicrawl.store.writer import StoreWriter, copy_store
-from minicrawl.web.urls import ResolvedUrl, resolve_seed
+from minicrawl.web.urls import ResolvedUrl
 from minicrawl.wording import counted
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class _Beginning(NamedTuple):
     seeds: Iterable[str]
     fresh: bool
     command: str
+    logins: SeedLogins
 
 
 class Crawl:
@@ -116,7 +118,7 @@ class Crawl:
         given = settings or Settings()
         self._given = given if isinstance(given, Loaded) else Loaded.of(given)
         self.settings = self._given.settings
-        self._beginning = _Beginning(seeds, fresh, command)
+        self._beginning = _Beginning(seeds, fresh, command, SeedLogins())
         self._listeners = Listeners()
         self._hooks = Hooks(accept, on_page, stop)
         self._hooks.halt = self.stop
@@ -218,6 +220,7 @@ class Crawl:
 
     async def _run_from(self, seeds: Iterator[ResolvedUrl]) -> Reason:
         await check_reach(self.settings.network, self._tell, is_given=bool(self._transport))
+        self._beginning.logins.check(self.settings.access, SystemClock().today())
         store = self.settings.storing.store
         if self._beginning.fresh and (aside := set_aside(store)):
             self._tell(Noted(text=f"the store that was there is {aside} now"))
@@ -247,7 +250,8 @@ class Crawl:
         clock, storing = SystemClock(), self.settings.storing
         self._meter = ProgressMeter(recorder, clock)
         async with (
-            self._network(recorder) as (gate, web_access),
+            self._network(recorder) as (gate, pool),
+            cookies_for(pool, self.settings, clock) as web_access,
             kept_fresh(storing, recorder, clock),
         ):
             crawler = Crawler(self.settings, recorder, web_access, gate, clock, self._tell)
@@ -255,7 +259,7 @@ class Crawl:
             self._crawler = crawler
             if self._is_stopped:
                 crawler.stop()
-            steering = CrawlSteering(crawler, web_access, worker_count(self.settings.network))
+            steering = CrawlSteering(crawler, pool, worker_count(self.settings.network))
             self.subscribe(steering.hear, steering.hears)
             async with listening(storing.store, steering.handle, steering.warn):
                 return await crawler.run()
@@ -263,12 +267,13 @@ class Crawl:
     @asynccontextmanager
     async def _network(self, recorder: Recorder) -> AsyncIterator[tuple[ScopeGate, WorkerPool]]:
         """What may be asked for, and who asks. Seeds that are private addresses are trusted."""
-        settings, hooks = self.settings, self._hooks
+        settings, hooks, seeds = self.settings, self._hooks, recorder.seeds
         config = WorkerConfig.of(
             settings,
-            trusted_among(recorder.seeds.urls()),
+            trusted_among(seeds.urls()),
             archive_folder(settings.storing.store) if recorder.keeping else None,
             with_bodies=hooks.needs_bodies,
+            logins=self._beginning.logins.by_origin(settings.access, seeds.urls()),
         )
         accept = hooks.may_fetch if hooks.filters else None
         workers = worker_count(settings.network)
@@ -287,8 +292,9 @@ class Crawl:
         """The seeds. A crawl without seeds is refused before anything is written."""
         seeds = _until(lambda: self._is_stopped, self._beginning.seeds)
         for first in seeds:
-            _resolved(first, self.settings)
-            return (_resolved(seed, self.settings) for seed in chain((first,), seeds))
+            resolved = self._beginning.logins.resolved
+            resolved(first, self.settings)
+            return (resolved(seed, self.settings) for seed in chain((first,), seeds))
         if self._beginning.fresh or not self.settings.storing.store.exists():
             raise UsageError(NO_SEED)
         return iter(())
@@ -326,13 +332,6 @@ def _until(is_stopped: Callable[[], bool], seeds: Iterable[str]) -> Iterator[str
         if is_stopped():
             raise _StoppedAmongSeedsError
         yield seed
-
-
-def _resolved(seed: str, settings: Settings) -> ResolvedUrl:
-    found = resolve_seed(seed, strip_marks=settings.storing.strip_marks)
-    if found is None:
-        raise UsageError(f"{seed!r} is not a URL that can be crawled")
-    return found
 
 
 def _is_loop_running() -> bool:

@@ -42,6 +42,7 @@ class Request(NamedTuple):
     spelled: str | None = None  # the URL with the marks of a visit, if the server insists on them
     suspicious: int = 0  # bits of titles whose pages are compared by their text
     dictionary: int = 0  # with which the answer is packed for the archive
+    cookies: str = ""  # the value of its Cookie header
 
 
 class FailureKind(StrEnum):
@@ -96,6 +97,9 @@ class Response(NamedTuple):
     cut_detail: str = ""
     cost_s: float = 0.0  # processor time that it took to decode the body
     record: bytes = b""  # all of this for the archive, if it is kept
+    cookies: tuple[
+        str, ...
+    ] = ()  # Set-Cookie headers, if a jar takes them; no header has them then
 
     @property
     def broke_off(self) -> bool:
@@ -109,12 +113,14 @@ class Moved(NamedTuple):
     status: int
     target: str
     elapsed_s: float = 0.0
+    cookies: tuple[str, ...] = ()
 
 
 class Unchanged(NamedTuple):
     """304: the stored copy is still valid."""
 
     elapsed_s: float = 0.0
+    cookies: tuple[str, ...] = ()
 
 
 class Refused(NamedTuple):
@@ -125,6 +131,7 @@ class Refused(NamedTuple):
     status: int | None = None
     elapsed_s: float = 0.0
     cost_s: float = 0.0  # processor time for the part of the body that was read
+    cookies: tuple[str, ...] = ()
 
 
 class Failed(NamedTuple):
@@ -136,6 +143,7 @@ class Failed(NamedTuple):
     retry_after: str | None = None
     elapsed_s: float = 0.0
     cost_s: float = 0.0  # processor time for the part of the body that was read
+    cookies: tuple[str, ...] = ()
 
 
 FetchResult = Response | Moved | Unchanged | Refused | Failed

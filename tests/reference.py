@@ -24,6 +24,7 @@ from minicrawl.cli.common.options import OWN_OPTIONS, SettingOption
 from minicrawl.config.setting import SECTIONS, Setting
 from minicrawl.config.table import KEPT, TABLE
 from minicrawl.control.client import SUFFIX as CONTROL
+from minicrawl.crawl.cookies import SUFFIX as COOKIES
 from minicrawl.dashboard.serving import SUFFIX as DASHBOARD
 from minicrawl.export.cells import LINK_COLUMNS, ExportRow
 from minicrawl.export.drawings import DRAWINGS
@@ -218,6 +219,8 @@ def files_page() -> str:
         "it is derived from nothing, so keep it",
         f"{store}{ARCHIVE}": "the archive: a folder with the pages that were kept. It can be read "
         "without the store; its file `index.db` is derived and may be deleted at any time",
+        f"{store}{COOKIES}": "the cookies of the crawl (`--cookies`), for its owner's eyes only; "
+        "without it sites begin new sessions",
         f"{store}{CONTROL}": "the socket by which a running crawl is steered; a kill leaves "
         "it, and the next crawl replaces it",
         f"{store}{DASHBOARD}": "where the dashboard of the store is, and its token",

@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.checking.polite import MOST_REDIRECTS, PoliteHosts, Sleep
@@ -155,12 +154,17 @@ async def check_cloaking(
 ) -> Cloaking:
     """Ask for a page under both names, twice each, in turn."""
     trusted = trusted_among([url])
-    fetcher = partial(HttpFetcher, trusted_hosts=trusted, transport=transport)
+    fetcher = HttpFetcher(
+        settings.network,
+        settings.politeness,
+        trusted_hosts=trusted,
+        transport=transport,
+        access=replace(settings.access, user_agent=BROWSER),
+    )
     async with (
         open_web_access(WorkerConfig.of(settings, trusted), 0, transport) as own,
-        fetcher(settings.network, settings.politeness) as browser,
+        fetcher as browser,
     ):
-        browser.ask_as(BROWSER)
         hosts = PoliteHosts(settings, own, clock, sleep)
         asker = _PageAsker(hosts, settings)
         answers = [await asker.ask(url, through) for through in (own, browser, own, browser)]

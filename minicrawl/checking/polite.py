@@ -99,4 +99,4 @@ class PoliteHosts:
     def _delay_s(self, host: str) -> float:
         known, politeness = self._rules.get(host), self._settings.politeness
         wanted_s = 0.0 if known is None else known.crawl_delay_s or 0.0
-        return max(politeness.delay_s, min(wanted_s, politeness.max_delay_s))
+        return max(politeness.delay_after(None), min(wanted_s, politeness.max_delay_s))

@@ -14,6 +14,7 @@ import numpy as np
 
 from minicrawl.checking.asking import LinkAsker
 from minicrawl.config import Settings
+from minicrawl.crawl.start.logins import SeedLogins
 from minicrawl.crawl.workers.pool import open_web_access
 from minicrawl.crawl.workers.visitor import WorkerConfig
 from minicrawl.fetch.where.resolver import trusted_among
@@ -55,7 +56,8 @@ async def check_links(
 ) -> int:
     """Ask for what the crawl of these settings does not crawl; `begin` gets what can be halted."""
     storing = settings.storing
-    config = WorkerConfig.of(settings, trusted_among(_seeds_of(storing.store)))
+    logins = SeedLogins().by_origin(settings.access, _seeds_of(storing.store))
+    config = WorkerConfig.of(settings, trusted_among(_seeds_of(storing.store)), logins=logins)
     async with open_web_access(config, 0, transport) as web:
         asker = LinkAsker(settings, web, clock)
         begin(asker)

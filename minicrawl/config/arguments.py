@@ -50,7 +50,9 @@ class SettingArguments(TypedDict, total=False):
     focus_only: int | None
     sitemaps: bool
     robots: bool
-    delay: Time
+    delay: Time | Literal["auto"]
+    delay_factor: float
+    min_delay: Time
     max_delay: Time
     max_pause: Time
     max_strikes: int
@@ -59,6 +61,8 @@ class SettingArguments(TypedDict, total=False):
     per_address: int
     address_delay: Time
     silent_share: float | str
+    max_rate: float | str | None
+    hours: str | None
     agent: str
     contact: str | None
     timeout: Time
@@ -79,6 +83,13 @@ class SettingArguments(TypedDict, total=False):
     min_tls: Literal["1.2", "1.3"]
     prefer_family: Literal["auto", "ipv4", "ipv6"]
     bind_address: str | Sequence[str]
+    header: str | Sequence[str]
+    user_agent: str | None
+    languages: str | None
+    auth: str | Sequence[str]
+    bearer: str | Sequence[str]
+    netrc: str | PathLike[str] | None
+    cookies: str | PathLike[str]
     max_links: int
     max_redirects: int
     max_tries: int

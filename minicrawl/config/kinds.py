@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from minicrawl import plugins
 from minicrawl.config import quantities
@@ -40,7 +41,15 @@ class ValueKind:
     names: tuple[str, ...] = ()  # the values that shell completion offers
     many: bool = False
     show: Callable[[object], str] = str  # a default, as help shows it
-    hide: Callable[[str], str] = str  # a text without the secrets that it may hold
+    mask: Callable[[str], str] | None = None  # hides the secret in a value
+
+    def masked(self, value: Any) -> Any:
+        """The value without its secrets."""
+        if self.mask is None or value is None:
+            return value
+        if isinstance(value, list | tuple):
+            return type(value)(map(self.masked, value))
+        return self.mask(str(value))
 
 
 # ---------------------------------------------------------------- numbers
@@ -186,7 +195,7 @@ def optional(kind: ValueKind) -> ValueKind:
     def read(value: object) -> object:
         return None if value is None or value == NONE else kind.read(value)
 
-    return ValueKind(kind.metavar, read, names=kind.names, show=kind.show, hide=kind.hide)
+    return ValueKind(kind.metavar, read, names=kind.names, show=kind.show, mask=kind.mask)
 
 
 def either(word: str, kind: ValueKind) -> ValueKind:
@@ -195,7 +204,10 @@ def either(word: str, kind: ValueKind) -> ValueKind:
     def read(value: object) -> object:
         return word if value == word else kind.read(value)
 
-    return ValueKind(f"{kind.metavar}|{word}", read, names=(word,))
+    def show(value: object) -> str:
+        return word if value == word else kind.show(value)
+
+    return ValueKind(f"{kind.metavar}|{word}", read, names=(word,), show=show)
 
 
 def several(kind: ValueKind) -> ValueKind:
@@ -210,7 +222,7 @@ def several(kind: ValueKind) -> ValueKind:
             return tuple(map(kind.read, value))
         raise InvalidValue(value, "must be a string or a list of strings")
 
-    return ValueKind(kind.metavar, read, many=True, show=_as_list, hide=kind.hide)
+    return ValueKind(kind.metavar, read, many=True, show=_as_list, mask=kind.mask)
 
 
 def _as_list(value: object) -> str:
@@ -288,6 +300,7 @@ SIZE = ValueKind("SIZE", _read_size, show=quantities.as_size)
 SWITCH = ValueKind("", _read_switch)
 FILE = ValueKind("FILE", _read_path)
 FOLDER = ValueKind("DIR", _read_folder)
+FOUND_FILE = ValueKind("FILE", _read_folder)
 PATTERN = ValueKind("REGEX", _read_pattern)
 WORDS = ValueKind("WORDS", _read_words)
 MEDIA_TYPE = text("TYPE", "a media type such as application/pdf or image/*", r"[\w.+-]+/[\w.+*-]+")

@@ -68,7 +68,7 @@ def _read_address(value: object) -> str:
 
 
 RULE = ValueKind("HOST=ADDRESS", _read_rule)
-PROXY = ValueKind("URL", _read_proxy, hide=without_login)
+PROXY = ValueKind("URL", _read_proxy, mask=without_login)
 BYPASS = text("HOST", "a host, an address, a network or *", r"[^\s,/]+(/[0-9]+)?")
 HOST = text(
     "HOST",

@@ -10,6 +10,11 @@ from pathlib import Path
 ENVIRONMENT = "environment"
 """In place of proxies: those that the variables of the environment name."""
 
+ON, OFF = "on", "off"
+"""Of settings that also take a file."""
+AUTO = "auto"
+FIRST_DELAY_S = 1.0
+"""With --delay auto, until a host has answered."""
 DEMO_STORE = Path("data/demo.db")
 """Where a demo crawl is stored."""
 
@@ -82,7 +87,9 @@ class Politeness:
     """How often a server is asked, and under which name."""
 
     robots: bool = True
-    delay_s: float = 1.0
+    delay_s: float | str = 1.0
+    delay_factor: float = 5.0
+    min_delay_s: float = 0.5
     max_delay_s: float = 60.0
     max_pause_s: float = 3600.0
     max_strikes: int = 6
@@ -91,8 +98,18 @@ class Politeness:
     per_address: int = 8
     address_delay_s: float = 0.1
     silent_share: float = 0.5
+    max_rate: str | None = None
+    hours: str | None = None
     agent: str = "minicrawl"
     contact: str | None = None
+
+    def delay_after(self, answer_s: float | None) -> float:
+        """Our own delay for a host whose answers take so long; None if there was none yet."""
+        delay_s = self.delay_s
+        if not isinstance(delay_s, str):
+            return delay_s
+        wanted_s = FIRST_DELAY_S if answer_s is None else self.delay_factor * answer_s
+        return min(max(wanted_s, self.min_delay_s), self.max_delay_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +139,24 @@ class Network:
     def needs_httpx(self) -> bool:
         """Whether some requests need more than connections of our own: a proxy, or HTTP/2."""
         return self.http2 != "off" or any(text != ENVIRONMENT for text in self.proxy)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """Who we are to servers. What may be a secret is not shown by `repr`."""
+
+    headers: tuple[str, ...] = field(default=(), repr=False)
+    user_agent: str | None = None
+    languages: str | None = None
+    auth: tuple[str, ...] = field(default=(), repr=False)
+    bearer: tuple[str, ...] = field(default=(), repr=False)
+    netrc: Path | str | None = None
+    cookies: Path | str = OFF
+
+    @property
+    def has_secrets(self) -> bool:
+        """Whether something is sent to some hosts only."""
+        return bool(self.headers or self.auth or self.bearer or self.netrc)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

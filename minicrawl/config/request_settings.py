@@ -1,6 +1,7 @@
 """The rows that say how servers are asked, and how much one page or one host may cost."""
 
-from minicrawl.config import kinds, network_kinds
+from minicrawl.config import kinds, network_kinds, pace
+from minicrawl.config.parts import AUTO
 from minicrawl.config.setting import LIMITS, NETWORK, POLITENESS, Setting
 
 MOST_WORKERS = 256
@@ -9,7 +10,28 @@ POLITENESS_ROWS = (
     Setting(
         POLITENESS, "robots", "robots", kinds.SWITCH, "Obey robots.txt.", off="--ignore-robots"
     ),
-    Setting(POLITENESS, "delay_s", "delay", kinds.WAIT, "Time between two requests to a host."),
+    Setting(
+        POLITENESS,
+        "delay_s",
+        "delay",
+        kinds.either(AUTO, kinds.WAIT),
+        "Time between two requests to a host. auto waits --delay-factor times as long as the host "
+        "takes to answer.",
+    ),
+    Setting(
+        POLITENESS,
+        "delay_factor",
+        "delay-factor",
+        kinds.POSITIVE,
+        "With --delay auto, wait so many times as long as answers take.",
+    ),
+    Setting(
+        POLITENESS,
+        "min_delay_s",
+        "min-delay",
+        kinds.WAIT,
+        "The shortest wait of --delay auto. The longest one is --max-delay.",
+    ),
     Setting(
         POLITENESS,
         "max_delay_s",
@@ -63,6 +85,22 @@ POLITENESS_ROWS = (
         "silent-share",
         kinds.SHARE,
         "Share of --concurrency for hosts that have not answered recently.",
+    ),
+    Setting(
+        POLITENESS,
+        "max_rate",
+        "max-rate",
+        kinds.optional(pace.RATE),
+        "Limit of the whole crawl: requests a second such as 10 or 0.5, bytes a second such as "
+        "500kB, or both: 10,500kB. none for no limit.",
+    ),
+    Setting(
+        POLITENESS,
+        "hours",
+        "hours",
+        kinds.optional(pace.HOURS),
+        "Send requests only between these hours of the local day, such as 22-6 or 22:30-6:15, and "
+        "wait at other times; none for all day.",
     ),
     Setting(
         POLITENESS,

@@ -28,12 +28,14 @@ ORDER = Section("order", "order", parts.Order)
 SCOPE = Section("scope", "scope", parts.Scope)
 POLITENESS = Section("politeness", "politeness", parts.Politeness)
 NETWORK = Section("network", "network", parts.Network)
+ACCESS = Section("access", "access", parts.Access)
 LIMITS = Section("limits", "limits", parts.Limits)
 TRAPS = Section("traps", "traps", parts.Traps)
 STORE = Section("store", "storing", parts.Storing)
 
 SECTIONS = {
-    one.name: one for one in (BUDGET, ORDER, SCOPE, POLITENESS, NETWORK, LIMITS, TRAPS, STORE)
+    one.name: one
+    for one in (BUDGET, ORDER, SCOPE, POLITENESS, NETWORK, ACCESS, LIMITS, TRAPS, STORE)
 }
 
 

@@ -11,7 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from minicrawl.config import sources
-from minicrawl.config.parts import Budget, Limits, Network, Order, Politeness, Scope, Storing, Traps
+from minicrawl.config.parts import (
+    Access,
+    Budget,
+    Limits,
+    Network,
+    Order,
+    Politeness,
+    Scope,
+    Storing,
+    Traps,
+)
 from minicrawl.config.setting import SECTIONS, Setting
 from minicrawl.config.sources import Given, Source
 from minicrawl.config.table import BY_NAME, KEPT, TABLE
@@ -36,6 +46,7 @@ class Settings:
     scope: Scope = field(default_factory=Scope)
     politeness: Politeness = field(default_factory=Politeness)
     network: Network = field(default_factory=Network)
+    access: Access = field(default_factory=Access)
     limits: Limits = field(default_factory=Limits)
     traps: Traps = field(default_factory=Traps)
     storing: Storing = field(default_factory=Storing)
@@ -44,8 +55,8 @@ class Settings:
         for setting in TABLE:
             given = self._given(setting)
             if (read := given.read_as(setting)) != given.value:
-                shown, wanted = (setting.kind.hide(repr(it)) for it in (given.value, read))
-                raise UsageError(f"{given.place}={shown}: must be {wanted}")
+                given, read = given.masked(setting), setting.kind.masked(read)
+                raise UsageError(f"{given.place}={given.value!r}: must be {read!r}")
         _refuse_unless_sum_is_1(*(self._given(BY_NAME[share]) for share in SHARES))
 
     @staticmethod

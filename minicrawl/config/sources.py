@@ -35,7 +35,11 @@ class Given:
             return setting.kind.read(self.value)
         except InvalidValue as unfit:
             refused = Given(unfit.value, self.place, self.between)
-            raise UsageError(f"{setting.kind.hide(str(refused))}: {unfit.wanted}") from None
+            raise UsageError(f"{refused}: {unfit.wanted}") from None
+
+    def masked(self, setting: Setting) -> "Given":
+        """The same without secrets."""
+        return Given(setting.kind.masked(self.value), self.place, self.between)
 
     def __str__(self) -> str:
         return f"{self.place}{self.between}{_shown(self.value)}"

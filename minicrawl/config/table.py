@@ -1,5 +1,6 @@
 """The table of settings: all rows, section by section, in the order of the help."""
 
+from minicrawl.config.access_settings import ACCESS_ROWS
 from minicrawl.config.connection_settings import CONNECTION_ROWS
 from minicrawl.config.crawl_settings import BUDGET_ROWS, SCOPE_ROWS, TRAP_ROWS
 from minicrawl.config.order_settings import ORDER_ROWS
@@ -14,6 +15,7 @@ TABLE = (
     *POLITENESS_ROWS,
     *NETWORK_ROWS,
     *CONNECTION_ROWS,
+    *ACCESS_ROWS,
     *LIMIT_ROWS,
     *TRAP_ROWS,
     *STORE_ROWS,
@@ -24,7 +26,8 @@ BY_NAME = {setting.name: setting for setting in TABLE}
 _KEPT = """
     window width measures small-edge endowment newborn newborn-history focus focus-type focus-words
     focus-similar weight-internal weight-dynamic weight-emphasis
-    robots delay max-delay address-delay agent contact
+    robots delay delay-factor min-delay max-delay address-delay agent contact user-agent languages
+    cookies
     links strip-marks keep keep-versions warc strategy
 """
 KEPT = tuple(

@@ -1,7 +1,7 @@
 """Settings as TOML, as JSON and as text, with their origins; and the settings that a store keeps.
 
-Laws: the output of `as_toml` is a minicrawl.toml with these settings, but for secrets, which it
-does not show. The kind of a setting parses
+Laws: the output of `as_toml` is a minicrawl.toml with these settings, but for secrets, which no
+output has. The kind of a setting parses
 its `plain` value, directly or after a round trip through JSON, as the same value.
 """
 
@@ -27,7 +27,7 @@ def as_document(loaded: Loaded) -> dict[str, dict[str, object]]:
     """The value, in JSON types, and the origin of each setting, by its key in minicrawl.toml."""
     return {
         setting.key: {
-            "value": plain(loaded.settings, setting),
+            "value": setting.kind.masked(plain(loaded.settings, setting)),
             "from": loaded.origins[setting.name],
         }
         for setting in TABLE
@@ -49,7 +49,7 @@ def plain(settings: Settings, setting: Setting) -> object:
     if setting.is_table:
         return {focus.pattern: _plain(focus.strength) for focus in value}
     if isinstance(value, tuple):
-        return [setting.kind.hide(text) for text in value]
+        return list(value)
     return _plain(value)
 
 
@@ -77,7 +77,7 @@ def _lines(loaded: Loaded) -> Iterator[str]:
 
 
 def _line(loaded: Loaded, setting: Setting) -> str:
-    value = _literal(plain(loaded.settings, setting))
+    value = _literal(setting.kind.masked(plain(loaded.settings, setting)))
     origin = "".join(c if c.isprintable() else "?" for c in loaded.origins[setting.name])
     return f"{f'{setting.name} = {value}':{_COMMENTS_FROM}}  # {origin}"
 

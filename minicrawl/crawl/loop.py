@@ -99,7 +99,9 @@ class Crawler:
 
     def with_wait(self, progress: Progress) -> Progress:
         """The progress with the host whose delay all waits for, if no request is under way."""
-        now = self._context.clock.now()
+        now, pace = self._context.clock.now(), self.parts.hosts.pace
+        if pace is not None and (closed_s := pace.closed_s()):
+            return replace(progress, waits_for=f"{pace.opens} (--hours)", wait_s=closed_s)
         times = ((state.ready_at, host) for host, state in self.parts.hosts.items())
         due = min((one for one in times if one[0] > now), default=None)
         if due is None or self._turns.requesting:
@@ -161,6 +163,8 @@ class Crawler:
             return None
         if self._turns.is_budget_spent():
             return Reason.GATHERED if self._turns.limit.is_reached else Reason.BUDGET
+        if self._turns.pause_s and self._aside.has_unread():
+            return None
         return None if len(self._turns) or self._find_more() else Reason.EMPTY
 
     def _find_more(self) -> bool:
@@ -183,6 +187,7 @@ class Crawler:
         if not self._is_paused:
             wake = self.parts.hosts.next_wake() if takes_more else now + COMMIT_EVERY_S
             times += [wake, self._turns.next_slow(now)]
+            times += [now + pause_s] if (pause_s := self._turns.pause_s) else []
         due = min((time for time in times if time is not None), default=None)
         with suppress(TimeoutError):
             async with asyncio.timeout(None if due is None else max(due - now, 0)):
@@ -249,7 +254,7 @@ class TurnTasks:
     def launch(self, group: asyncio.TaskGroup) -> None:
         """Give pages their turns while there is room."""
         until = perf_counter() + LONGEST_LOOK_S
-        while not self.is_budget_spent():
+        while not self.is_budget_spent() and not self.pause_s:
             if self._are_full:
                 self._make_room()
                 return
@@ -258,6 +263,12 @@ class TurnTasks:
                 self._release_expensive()
                 return
             self._start(group, turn)
+
+    @property
+    def pause_s(self) -> float:
+        """How long the whole crawl begins no request, as its rate or its hours want it."""
+        pace = self._parts.hosts.pace
+        return 0.0 if pace is None else pace.wait_s(self._context.clock.now())
 
     def _start(self, group: asyncio.TaskGroup, turn: Coroutine[None, None, None]) -> None:
         task = group.create_task(turn)

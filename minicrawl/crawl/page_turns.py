@@ -146,7 +146,7 @@ class PageRequests:
             self._hosts[host].shared.answers = False
             return Visit(_GAVE_PLACE)
         else:
-            self._hosts[host].hear(visit.fetched)
+            self._hosts.hear(host, visit.fetched, self._clock.now())
             if not self._onboarding.strike(host, visit.fetched):
                 self._hosts[host].recover()
             return visit

@@ -52,7 +52,7 @@ class CrawlParts:
         self.leases = LeaseScheduler(
             settings, recorder, clock, lambda: self.traps.importance_of_sites(endowment)
         )
-        self.hosts = hosts_of(settings, frontier.urls.origins, self.leases.resume)
+        self.hosts = hosts_of(settings, frontier.urls.origins, self.leases.resume, clock)
         self.side_requests = SideRequests(self.hosts, clock, context.wake)
         self.slots = RequestSlots(
             settings.politeness,

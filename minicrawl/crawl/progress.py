@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from minicrawl.config import Budget
 from minicrawl.crawl.settle.recorder import Recorder
@@ -12,6 +13,7 @@ from minicrawl.opic.money import UNIT
 from minicrawl.ports import Clock
 from minicrawl.store import tables
 
+LONG_WAIT_S = 60.0
 _COST_SHARE = 0.01
 """The share of the time that may be spent on adding up the importance of pages."""
 
@@ -32,6 +34,13 @@ class Progress:
     importance_gathered: float  # the share that lies on pages that were read
     waits_for: str = ""  # the host that is asked next, where no request is under way
     wait_s: float = 0.0
+
+    @property
+    def long_wait(self) -> str:
+        """What a plain line says of a wait, if it is worth a line."""
+        if self.wait_s < LONG_WAIT_S:
+            return ""
+        return f"; waits for {self.waits_for}, {timedelta(seconds=round(self.wait_s))}"
 
 
 def most_pages(budget: Budget, before: int) -> int | None:

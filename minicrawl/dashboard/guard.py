@@ -45,7 +45,7 @@ _HEADERS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
+class DashboardAccess:
     """Where the dashboard is, and what opens it."""
 
     port: int
@@ -92,7 +92,7 @@ def _is_address(name: str) -> bool:
 class Guard:
     """Refuses what may not be, and adds the headers that keep the page to itself."""
 
-    def __init__(self, app: ASGIApp, access: Access) -> None:
+    def __init__(self, app: ASGIApp, access: DashboardAccess) -> None:
         self._app, self._access = app, access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

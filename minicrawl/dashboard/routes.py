@@ -22,7 +22,7 @@ from starlette.routing import Route
 
 from minicrawl.control.client import ask
 from minicrawl.control.requests import request_of
-from minicrawl.dashboard.guard import Access, Guard
+from minicrawl.dashboard.guard import DashboardAccess, Guard
 from minicrawl.dashboard.search_answers import SearchAnswers
 from minicrawl.dashboard.views import MOST_NODES, SharedView, Views, made
 from minicrawl.errors import FormError, MinicrawlError
@@ -43,7 +43,7 @@ _TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"} | 
 class Dashboard:
     """The routes of one store."""
 
-    def __init__(self, views: Views, access: Access) -> None:
+    def __init__(self, views: Views, access: DashboardAccess) -> None:
         self._views, self._access = views, access
         self._is_ending = False
         self._quick = ThreadPoolExecutor(2, thread_name_prefix="quick")

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
-from minicrawl.dashboard.guard import Access, Guard
+from minicrawl.dashboard.guard import DashboardAccess, Guard
 from minicrawl.dashboard.search_answers import SearchAnswers
 from minicrawl.dashboard.serving import LOOPBACK, listening, plain_config
 
@@ -31,7 +31,7 @@ _TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"} | 
 }
 
 
-def search_page(store: Path, access: Access) -> Guard:
+def search_page(store: Path, access: DashboardAccess) -> Guard:
     """The application of the page, guarded."""
     routes = [
         Route("/", _index),
@@ -45,7 +45,9 @@ def serve_search(store: Path, port: int | None, say: Callable[[str], None]) -> N
     """Serve the page until the process is told to end."""
     with listening(LOOPBACK, port) as listener:
         chosen = int(listener.getsockname()[1])
-        access = Access(port=chosen, names=frozenset((LOOPBACK,)), token=os.urandom(16).hex())
+        access = DashboardAccess(
+            port=chosen, names=frozenset((LOOPBACK,)), token=os.urandom(16).hex()
+        )
         server = uvicorn.Server(plain_config(search_page(store, access)))
         say(f"http://{LOOPBACK}:{chosen}/")
         asyncio.run(server.serve(sockets=[listener]))

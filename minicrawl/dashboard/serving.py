@@ -22,7 +22,7 @@ from pathlib import Path
 
 import uvicorn
 
-from minicrawl.dashboard.guard import Access, Guard
+from minicrawl.dashboard.guard import DashboardAccess, Guard
 from minicrawl.dashboard.routes import Dashboard
 from minicrawl.dashboard.views import Views
 from minicrawl.errors import MinicrawlError, UsageError
@@ -57,7 +57,7 @@ def serve(store: Path, place: Place, announce: Callable[[str], None]) -> None:
         name = f"[{place.host}]" if ":" in place.host else place.host
         address = f"http://{name}:{port}/"
         _write(note, {"address": address, "pid": os.getpid(), "token": token})
-        access = Access(port=port, names=frozenset((place.host,)), token=token)
+        access = DashboardAccess(port=port, names=frozenset((place.host,)), token=token)
         _step_back()
         dashboard = Dashboard(Views(store), access)
         server = _server(dashboard, keeps=os.getppid() if place.ends_alone else None)

@@ -1,8 +1,9 @@
 """Fetches one URL and returns a value that says what came of it, never an exception.
 
 Laws: one deadline covers everything; of a body that it cuts, the part that came is used. A redirect
-is a result and is not followed. There are no cookies, no credentials and no proxies but those that
-the settings name by their URLs. Every connection goes to an address that the resolver allows.
+is a result and is not followed. There are no proxies but those that the settings name by their
+URLs, and no logins but those that it is given. Every connection goes to an address that the
+resolver allows.
 
 What a response amounts to is told by its status and headers, and by its body if it is wanted. Of a
 response that is no page, or not a page that is wanted, only the head is read. A part of a page that
@@ -18,17 +19,22 @@ from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
-from minicrawl.config import Network, Politeness
+from minicrawl.config import Access, Network, Politeness
+from minicrawl.config.parts import OFF
+from minicrawl.fetch.access.identity import RequestHeaders
 from minicrawl.fetch.body.body import Body, BodyLimits, DecodeBudget, Judge, read_body
-from minicrawl.fetch.body.decoding import ACCEPTED, UnknownCoding, codings
-from minicrawl.fetch.connection.client import HttpClient
-from minicrawl.fetch.connection.heads import CONFLICT, MOST_CHARACTERS, transfer_codings
-from minicrawl.fetch.connection.tls import TlsContexts
+from minicrawl.fetch.body.decoding import UnknownCoding, codings
+from minicrawl.fetch.connection.heads import (
+    CONFLICT,
+    MOST_CHARACTERS,
+    take_cookies,
+    transfer_codings,
+)
+from minicrawl.fetch.opening import open_transport, pace_of, through_httpx, with_logins
 from minicrawl.fetch.transport import (
     EXPECTED,
     Fault,
     ResponseStream,
-    Transport,
     TransportRequest,
     failure,
 )
@@ -52,31 +58,25 @@ from minicrawl.model import (
     Unchanged,
     Want,
 )
-from minicrawl.version import __version__
 from minicrawl.web.headers import is_html, parse_content_type
 
 if TYPE_CHECKING:
     import httpx
 
-_ACCEPT_TEXT = b"text/plain,application/xml,text/xml,*/*;q=0.1"
-_ACCEPT = {
-    Want.PAGE: b"text/html,application/xhtml+xml,application/xml;q=0.5,*/*;q=0.1",
-    Want.TEXT: _ACCEPT_TEXT,
-    Want.SITEMAP: _ACCEPT_TEXT,
-    Want.HEAD: b"*/*",
-    Want.STATUS: b"*/*",
-}
-_KEPT_AT_MOST_S = 15.0
+    from minicrawl.fetch.access.logins import AccessByOrigin
+
+NOTHING_SAID = Access()
 
 
 class HttpFetcher:
     """`trusted_hosts`, each with a port, may be private: `resolver.trusted_among` finds them.
 
+    `access` says who we are, `logins` what some origins get besides (`fetch.access.origins`).
     Tests pass a lookup or a TLS context of their own. A transport of httpx replaces our own client:
     a proxy, HTTP/2, a mock.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # each is given by its name
         self,
         network: Network,
         politeness: Politeness,
@@ -85,9 +85,12 @@ class HttpFetcher:
         lookup: Lookup | None = None,
         tls: ssl.SSLContext | None = None,
         transport: "httpx.AsyncBaseTransport | None" = None,
+        access: Access = NOTHING_SAID,
+        logins: "AccessByOrigin | None" = None,
     ) -> None:
         self._timeout_s, self._max_codings = network.timeout_s, network.max_codings
-        self._headers = _headers_as(_own_name(politeness))
+        self._headers = RequestHeaders(politeness, access)
+        self._takes_cookies = access.cookies != OFF
         self._decode_budget = DecodeBudget(network.max_bodies_bytes)
         self._system_lookup = SystemLookup(politeness.concurrency)
         lookup = lookup or (unresolved if transport else self._system_lookup)
@@ -98,32 +101,14 @@ class HttpFetcher:
             allow_private=network.allow_private,
             prefer_family=network.prefer_family,
         )
-        keep_s, pause_s = _keep_s(politeness.delay_s), _pause_s(politeness.delay_s)
-        self._transport: Transport = (
-            _through_httpx(transport)
+        pace = pace_of(politeness)
+        self._transport, self._places_of = (
+            through_httpx(transport, self._resolver)
             if transport
-            else HttpClient(
-                tls=TlsContexts(network, given=tls),
-                connections=politeness.concurrency,
-                keep_s=keep_s,
-                timeout_s=network.timeout_s,
-                max_head_bytes=network.max_head_bytes,
-                pause_s=pause_s,
-                bind=network.bind_address,
-            )
+            else open_transport(network, pace, self._resolver, lookup, tls)
         )
-        self._places_of = self._resolver.places_of
-        if network.needs_httpx and not transport:
-            from minicrawl.fetch.routing import Pace, RoutedTransport, dialers_of
-
-            pace = Pace(politeness.concurrency, keep_s, pause_s)
-            dialers = dialers_of(network, lookup, tls)
-            routed = RoutedTransport(network, pace, self._transport, self._resolver, dialers)
-            self._transport, self._places_of = routed, routed.places_of
-
-    def ask_as(self, user_agent: str) -> None:
-        """Ask under this name from now on; all else stays as it is."""
-        self._headers = _headers_as(user_agent)
+        if logins:
+            self._transport = with_logins(self._transport, logins, pace.pause_s)
 
     async def __aenter__(self) -> Self:
         return self
@@ -143,16 +128,18 @@ class HttpFetcher:
         began = perf_counter()
         deadline = asyncio.get_running_loop().time() + self._timeout_s
         fetched: FetchResult
+        cookies: tuple[str, ...] = ()
         try:
             stream = await self._send_by(deadline, request)
             if isinstance(stream, Refused | Failed):
                 fetched = stream
             else:
+                cookies = take_cookies(stream.headers, stay=not self._takes_cookies)
                 limits = BodyLimits(self._decode_budget, deadline)
                 fetched = await read_response(request, stream, limits, self._max_codings)
         except EXPECTED as error:
             fetched = failure(error)
-        return fetched._replace(elapsed_s=perf_counter() - began)
+        return fetched._replace(elapsed_s=perf_counter() - began, cookies=cookies)
 
     async def _send_by(
         self, deadline: float, request: Request
@@ -165,7 +152,7 @@ class HttpFetcher:
                     return located
                 method = "HEAD" if request.want is Want.HEAD else "GET"
                 return await self._transport.send(
-                    TransportRequest(*located, self._headers_of(request), method)
+                    TransportRequest(*located, self._headers.of(request), method)
                 )
         except TimeoutError as error:
             detail = f"no answer in {self._timeout_s:g} s (--timeout)"
@@ -192,39 +179,6 @@ class HttpFetcher:
             return Refused(reason=Refusal.ADDRESS, detail="neither http nor https")
         places = await self._places_of(wanted.origin)
         return places if isinstance(places, Refused | Failed) else (wanted, places)
-
-    def _headers_of(self, request: Request) -> list[tuple[bytes, bytes]]:
-        headers = [*self._headers, (b"Accept", _ACCEPT[request.want])]
-        if request.etag and request.etag.isprintable():
-            headers.append((b"If-None-Match", request.etag.encode()))
-        if request.last_modified and request.last_modified.isprintable():
-            headers.append((b"If-Modified-Since", request.last_modified.encode()))
-        return headers
-
-
-def _own_name(politeness: Politeness) -> str:
-    agent = f"{politeness.agent}/{__version__}"
-    return f"{agent} (+{politeness.contact})" if politeness.contact else agent
-
-
-def _headers_as(agent: str) -> list[tuple[bytes, bytes]]:
-    return [(b"User-Agent", agent.encode()), (b"Accept-Encoding", ACCEPTED.encode())]
-
-
-def _through_httpx(transport: "httpx.AsyncBaseTransport") -> Transport:
-    from minicrawl.fetch.httpx_transport import HttpxTransport
-
-    return HttpxTransport(transport)
-
-
-def _keep_s(delay_s: float) -> float:
-    """How long a connection is kept: while the next request to the host may soon come."""
-    return min(2 * delay_s + 1, _KEPT_AT_MOST_S)
-
-
-def _pause_s(delay_s: float) -> float:
-    """At least any Crawl-delay with which connections are kept."""
-    return _keep_s(delay_s) if delay_s else 0.0
 
 
 # ---------------------------------------------------------------- outcomes

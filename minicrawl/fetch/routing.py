@@ -17,18 +17,11 @@ from minicrawl.fetch.by_httpx.client import HttpxClient
 from minicrawl.fetch.by_httpx.dialing import Dialer, DirectDialer, ProxyDialer
 from minicrawl.fetch.connection.dialing import Connector
 from minicrawl.fetch.connection.tls import HTTP1_AND_2, TlsContexts
+from minicrawl.fetch.opening import Pace
 from minicrawl.fetch.proxy.proxies import ProxyRoutes
 from minicrawl.fetch.transport import ResponseStream, Transport, TransportRequest
 from minicrawl.fetch.where.resolver import Located, Lookup, Resolver, unresolved
 from minicrawl.fetch.where.targets import Origin, ResolveRules
-
-
-class Pace(NamedTuple):
-    """How many requests are under way at once, and for how long their connections are kept."""
-
-    connections: int
-    keep_s: float
-    pause_s: float
 
 
 class RoutedTransport:

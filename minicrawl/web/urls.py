@@ -259,10 +259,13 @@ def resolve_seed(text: str, *, strip_marks: bool = True) -> ResolvedUrl | None:
 _URL_COLUMN = "url"
 
 
-def read_seeds(lines: Iterable[str], complain: Callable[[int, str], None]) -> Iterator[str]:
+def read_seeds(
+    lines: Iterable[str], complain: Callable[[int, str], None], *, with_logins: bool = False
+) -> Iterator[str]:
     """The URLs of a list with one URL a line, or in the column `url` of a CSV file.
 
-    `#` begins a comment. Complains about other lines.
+    `#` begins a comment. Complains about other lines. A login in a URL is left out, or it comes
+    with the URL as it was written.
     """
     import csv  # every worker process imports this module, and no worker reads seeds
 
@@ -279,7 +282,7 @@ def read_seeds(lines: Iterable[str], complain: Callable[[int, str], None]) -> It
         text = cell.strip()
         url = canonical_seed(text, strip_marks=False)
         if url is not None:
-            yield url
+            yield text if with_logins and "@" in text else url
         elif text:
             complain(number, text)
 

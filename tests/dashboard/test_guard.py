@@ -3,9 +3,9 @@
 import pytest
 from starlette.datastructures import Headers
 
-from minicrawl.dashboard.guard import TOKEN_HEADER, Access
+from minicrawl.dashboard.guard import TOKEN_HEADER, DashboardAccess
 
-ACCESS = Access(port=8420, names=frozenset(("127.0.0.1", "crawler.lan")), token="t" * 32)
+ACCESS = DashboardAccess(port=8420, names=frozenset(("127.0.0.1", "crawler.lan")), token="t" * 32)
 HOST = "127.0.0.1:8420"
 
 

@@ -12,7 +12,8 @@ import trustme
 
 from minicrawl.config import Network, Politeness
 from minicrawl.errors import UsageError
-from minicrawl.fetch.fetcher import HttpFetcher, _keep_s, _pause_s
+from minicrawl.fetch.fetcher import HttpFetcher
+from minicrawl.fetch.opening import pace_of
 from minicrawl.model import (
     Failed,
     FailureKind,
@@ -28,7 +29,7 @@ from minicrawl.version import __version__
 from tests.fetch.transports import both_transports
 from tests.fetch.wire import FAULTS, ODD_PAGE, ODDITIES, Answer, Then, Wire, answer, wire
 
-transport = both_transports("minicrawl.fetch.fetcher.HttpClient")
+transport = both_transports("minicrawl.fetch.opening.HttpClient")
 
 T = TypeVar("T")
 PAGE = b"<html><a href=/x>x</a></html>"
@@ -424,8 +425,9 @@ def test_a_kept_connection_that_died_is_replaced_and_is_no_failure() -> None:
 
 
 def test_it_is_replaced_after_a_pause_no_shorter_than_any_delay_it_may_have_been_kept_for() -> None:
-    assert _pause_s(0) == 0
-    assert all(_pause_s(delay_s) == _keep_s(delay_s) for delay_s in (0.1, 1, 60))
+    assert pace_of(Politeness(delay_s=0)).pause_s == 0
+    paces = [pace_of(Politeness(delay_s=delay_s)) for delay_s in (0.1, 1, 60)]
+    assert all(pace.pause_s == pace.keep_s for pace in paces)
 
 
 # ---------------------------------------------------------------- where connections go

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import click
 
 from minicrawl.export.cells import visible
+from minicrawl.web.idn import readable
 
 Command = Callable[..., Any]
 
@@ -122,7 +123,7 @@ def show_list(
     from rich.cells import cell_len
 
     stream = sys.stderr if err else sys.stdout
-    lines = [list(headings), *([visible(cell) for cell in row] for row in rows)]
+    lines = [list(headings), *([visible(readable(cell)) for cell in row] for row in rows)]
     first = len(headings) - texts
     is_narrow = stream.isatty() and not _is_wide()
     if is_narrow:
@@ -176,7 +177,7 @@ def _without_empty(lines: list[list[str]], numbers: int) -> list[list[str]]:
 
 def show_facts(facts: Iterable[tuple[str, str]]) -> None:
     """Show one name and value a line; on a terminal, a long value goes on in the next one."""
-    shown = [(name, visible(value)) for name, value in facts]
+    shown = [(name, visible(readable(value))) for name, value in facts]
     width = max(len(name) for name, _ in shown)
     is_narrow = sys.stdout.isatty() and not _is_wide()
     room = shutil.get_terminal_size().columns - width - len(_GAP)

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,8 @@ from minicrawl.cli.common.options import (
     loaded_options,
 )
 from minicrawl.config import Loaded
-from minicrawl.config.table import BY_NAME
+from minicrawl.config.setting import ACCESS
+from minicrawl.config.table import BY_NAME, TABLE
 from minicrawl.errors import UsageError
 from minicrawl.model import CRAWLED
 
@@ -37,6 +38,7 @@ _SEEN_BY_ALL = (
     "the login of --proxy is seen by everybody on this machine, in the list of processes: "
     "MINICRAWL_PROXY or --proxy @FILE hides it"
 )
+_SECRET_FLAGS = frozenset(row.flag for row in TABLE if row.section is ACCESS and row.kind.mask)
 
 
 class CrawlCommand(CommandWithSettings):
@@ -223,11 +225,28 @@ def _refuse_nothing(store: Path, *, must_resume: bool) -> None:
 
 
 def _resume_command(arguments: tuple[str, ...]) -> str:
-    """The same command, without --fresh, without stdin, which cannot be read again, and without
-    the logins of proxies: the store keeps this command.
+    """The same command, without --fresh and without stdin, which cannot be read again.
+
+    It is printed and stored, so it has no secrets: they are to be given again.
     """
-    kept = [_LOGIN.sub("", it) for it in arguments if it not in _NOT_TO_RESUME]
+    kept = [
+        _LOGIN.sub("", argument)
+        for argument in _without_secrets(arguments)
+        if argument not in _NOT_TO_RESUME
+    ]
     return shlex.join([PROGRAM, "crawl", *kept])
+
+
+def _without_secrets(arguments: Iterable[str]) -> Iterator[str]:
+    from minicrawl.cli.crawl.seed_lists import without_login
+
+    rest = iter(arguments)
+    for argument in rest:
+        name, equals, _ = argument.partition("=")
+        if name not in _SECRET_FLAGS:
+            yield without_login(argument)
+        elif not equals:
+            next(rest, None)  # its value
 
 
 def _open_crawl(

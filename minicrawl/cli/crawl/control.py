@@ -63,6 +63,10 @@ def _facts(found: Reply) -> list[tuple[str, str]]:
         ("requests", f"{found['in_flight']:,} in flight"),
         ("workers", f"{found['workers']:,}"),
         ("concurrency", f"{settings['concurrency']:,}"),
-        ("delay", f"{settings['delay']:g} s"),
+        ("delay", _delay(settings["delay"])),
         ("pages", "no limit" if settings["pages"] is None else f"{settings['pages']:,}"),
     ]
+
+
+def _delay(delay: float | str) -> str:
+    return delay if isinstance(delay, str) else f"{delay:g} s"

@@ -238,7 +238,7 @@ def as_line(state: DisplayState, progress: Progress) -> str:
         f"importance {progress.importance_gathered:.1%}; "
         f"{progress.known:,} known on {counted(progress.hosts, 'host')}, "
         f"{progress.unread:,} unread, {progress.failed:,} failed; "
-        f"{as_traffic(progress)}; {state.elapsed(progress)}"
+        f"{as_traffic(progress)}; {state.elapsed(progress)}{progress.long_wait}"
         + "".join(f"; {label} {left}, {right}".rstrip(", ") for label, left, right in state.graph())
     )
 

@@ -14,6 +14,7 @@ from rich.text import Text
 from minicrawl.cli.crawl.live import DisplayState, as_traffic
 from minicrawl.crawl.progress import Progress
 from minicrawl.export.cells import visible
+from minicrawl.web.idn import readable
 from minicrawl.wording import counted
 
 PANEL_EVERY_S = 0.25
@@ -102,13 +103,13 @@ def as_panel(state: DisplayState, progress: Progress) -> Text:
         panel.append(f"{left:<{_LEFT}}{between}{right}".rstrip() + "\n")
     for url, cash in state.counter.richest():
         panel.append(f"{cash:>{_CASH},.2f}", style="green")
-        panel.append(f"  {visible(url)}\n")
+        panel.append(f"  {visible(readable(url))}\n")
     return panel
 
 
 def _wait(progress: Progress) -> Iterator[tuple[str, str, str]]:
     if progress.waits_for:
-        yield "waits for", f"{visible(progress.waits_for)}, {progress.wait_s:.1f} s", ""
+        yield "waits for", f"{visible(readable(progress.waits_for))}, {progress.wait_s:.1f} s", ""
 
 
 def _turns(progress: Progress) -> str:

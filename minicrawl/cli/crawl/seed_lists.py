@@ -5,6 +5,7 @@ reported and skipped.
 """
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from errno import ENOENT
@@ -22,6 +23,7 @@ from minicrawl.wording import counted
 STDIN = "-"
 SHOWN_COMPLAINTS = 10
 _SHOWN_TEXT = 60
+_LOGIN = re.compile(r"(https?:/*)[^/?#\s]*@", re.IGNORECASE)
 _SCHEMES = ("http://", "https://")
 
 
@@ -63,12 +65,17 @@ def _listed(lists: Sequence[tuple[str, Iterable[str]]], *, may_be_empty: bool) -
     found = 0
     for name, lines in lists:
         complaints = _BadLines(name)
-        for url in read_seeds(lines, complaints.hear):
+        for url in read_seeds(lines, complaints.hear, with_logins=True):
             found += 1
             yield url
         complaints.close()
     if not found and not may_be_empty:
         raise UsageError(f"{', '.join(name for name, _ in lists)}: no URL to start from")
+
+
+def without_login(text: str) -> str:
+    """Text that may begin with a URL, without the login in that."""
+    return _LOGIN.sub(r"\1", text, count=1)
 
 
 class _BadLines:
@@ -81,6 +88,7 @@ class _BadLines:
     def hear(self, number: int, text: str) -> None:
         self._count += 1
         if self._count <= SHOWN_COMPLAINTS:
+            text = without_login(text)
             shown = text if len(text) <= _SHOWN_TEXT else f"{text[:_SHOWN_TEXT]}…"
             self._print(f"{self._name}:{number}: not a URL: {shown}")
 

@@ -89,7 +89,7 @@ class RunOptions:
     max_failures: float | None
 
 
-class GraphFigures:
+class GraphKey:
     """The figures of the graph in the display. A process takes them while somebody looks."""
 
     def __init__(self, state: DisplayState, options: RunOptions, store: Path) -> None:
@@ -142,7 +142,7 @@ class Session:
         self._options = options
         self._store = crawl.settings.storing.store
         self._state = DisplayState(RunCounter(), Speed(), crawl.settings.budget)
-        self._graph = GraphFigures(self._state, options, self._store)
+        self._graph = GraphKey(self._state, options, self._store)
         self._reason: Reason | None = None
         self._to_file: Writer | None = None
 

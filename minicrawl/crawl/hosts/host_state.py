@@ -56,11 +56,20 @@ class NameState:
     in_use: int = 0  # requests under way
     being_read: int = 0  # large bodies; each counts as a request, so that few are held in memory
     answers: bool = False  # the last request was answered
+    answer_s: float | None = None  # how long its answers take
     hosts: list[int] = field(default_factory=list)
 
     def takes_more(self, per_host: int) -> bool:
         """Whether one more request may be under way."""
         return self.in_use + self.being_read < per_host
+
+    def note_answer(self, elapsed_s: float, *, was_answered: bool) -> None:
+        """Slower answers count at once, quicker ones by half, and failures never as quicker."""
+        before_s = self.answer_s
+        if before_s is None:
+            self.answer_s = elapsed_s if was_answered else None
+        elif was_answered or elapsed_s > before_s:
+            self.answer_s = max(elapsed_s, (before_s + elapsed_s) / 2)
 
     def delay_until(self, moment: float) -> None:
         """The next request starts no sooner."""
@@ -106,7 +115,10 @@ class HostState:
     def delay_s(self, politeness: Politeness) -> float:
         """The pause between two requests: the larger of ours and its Crawl-delay, capped."""
         wanted_s = self.rules.crawl_delay_s if self.rules is not None else None
-        return max(politeness.delay_s, min(wanted_s or 0.0, politeness.max_delay_s))
+        return max(
+            politeness.delay_after(self.shared.answer_s),
+            min(wanted_s or 0.0, politeness.max_delay_s),
+        )
 
     # ------------------------------------------------------------ when it may be asked
 
@@ -136,6 +148,7 @@ class HostState:
         kind = fetched.kind if isinstance(fetched, Failed) else None
         if isinstance(fetched, Response):
             kind = fetched.cut
+        self.shared.note_answer(fetched.elapsed_s, was_answered=kind is None)
         if kind not in _NO_ANSWER:
             self.shared.answers = kind not in _SILENCE
 

@@ -22,9 +22,12 @@ from minicrawl.crawl.hosts.address_pacing import (
     Rank,
     address_delay,
 )
+from minicrawl.crawl.hosts.crawl_pace import CrawlPace
 from minicrawl.crawl.hosts.fairness import FREE_UNASKED_S, CostDelays
 from minicrawl.crawl.hosts.host_state import HostState, NameState
 from minicrawl.fetch.where.targets import parse_rule
+from minicrawl.model import FetchResult
+from minicrawl.ports import Clock
 from minicrawl.web import urls
 
 
@@ -50,6 +53,7 @@ class HostTable(dict[int, HostState]):
         self._cost_delays = CostDelays(politeness.max_pause_s)
         self._wakes: list[tuple[float, int]] = []  # a heap: when the delay of a host is over
         self._side_requests: defaultdict[int, deque[Callable[[], None]]] = defaultdict(deque)
+        self.pace: CrawlPace | None = None  # of the whole crawl, if it is limited
 
     def __missing__(self, host: int) -> HostState:
         name = self._name_of(host)
@@ -79,6 +83,8 @@ class HostTable(dict[int, HostState]):
         state.in_use += 1
         shared.in_use += 1
         shared.delay_until(now + state.delay_s(self.politeness))
+        if self.pace is not None:
+            self.pace.begin(now)
         if state.address is not None:
             self.addresses.begin(state.address, now)
         if shared.takes_more(self.politeness.per_host):
@@ -94,6 +100,12 @@ class HostTable(dict[int, HostState]):
         self._resume_all(shared, now)
         if state.address is not None:
             self.addresses.end(state.address)
+
+    def hear(self, host: int, fetched: FetchResult, now: float) -> None:
+        """What came of a request to it."""
+        self[host].hear(fetched)
+        if self.pace is not None:
+            self.pace.receive(fetched, now)
 
     def begin_reading(self, host: int) -> None:
         """A large body of it is read: until then it counts as a request that is under way."""
@@ -131,7 +143,7 @@ class HostTable(dict[int, HostState]):
         if ready_at > now:
             heappush(self._wakes, (ready_at, host))
         elif host in self._side_requests:
-            self._call_side_request(host)
+            _take_first(self._side_requests, host)()
         else:
             self._resume(host)
 
@@ -166,12 +178,12 @@ class HostTable(dict[int, HostState]):
         for host in shared.hosts:
             self.resume_when_ready(host, now)
 
-    def _call_side_request(self, host: int) -> None:
-        waiting = self._side_requests[host]
-        call = waiting.popleft()
-        if not waiting:
-            del self._side_requests[host]
-        call()
+
+def _take_first(waiting: dict[int, deque[Callable[[], None]]], host: int) -> Callable[[], None]:
+    call = waiting[host].popleft()
+    if not waiting[host]:
+        del waiting[host]
+    return call
 
 
 def change_delays(hosts: HostTable, settings: Settings, now: float) -> None:
@@ -189,7 +201,7 @@ def change_delays(hosts: HostTable, settings: Settings, now: float) -> None:
 
 
 def hosts_of(
-    settings: Settings, origins: Sequence[str], resume: Callable[[int], None]
+    settings: Settings, origins: Sequence[str], resume: Callable[[int], None], clock: Clock
 ) -> HostTable:
     """The hosts of a crawl, by their origins."""
 
@@ -197,7 +209,9 @@ def hosts_of(
         return urls.host(f"{origins[host]}/")
 
     politeness, targets = settings.politeness, resolve_targets(settings)
-    return HostTable(politeness, resume, name_of, address_delay(politeness, targets))
+    hosts = HostTable(politeness, resume, name_of, address_delay(politeness, targets))
+    hosts.pace = CrawlPace.of(politeness, clock)
+    return hosts
 
 
 def resolve_targets(settings: Settings) -> frozenset[str]:

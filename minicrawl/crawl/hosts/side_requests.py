@@ -68,14 +68,22 @@ class SideRequests:
 
     async def ask(self, host: int, request: Callable[[], Awaitable[T]]) -> T:
         """What the host answers, asked as soon as it may be."""
-        while not self._may_ask(host, now := self.clock.now()):
-            await self._wait_for(host, now)
+        await self._wait_for_turn(host)
         self.hosts.begin(host, self.clock.now())
         try:
             return await request()
         finally:
             self.hosts.end(host, self.clock.now())
             self._notify()
+
+    async def _wait_for_turn(self, host: int) -> None:
+        """Until the host may be asked, and the whole crawl may ask."""
+        while True:
+            if self.hosts.pace is not None:
+                await self.hosts.pace.wait()
+            if self._may_ask(host, now := self.clock.now()):
+                return
+            await self._wait_for(host, now)
 
     def leave(self) -> None:
         """Cancel all that wait."""
@@ -191,7 +199,7 @@ class HostFiles:
         visit = await self._side_requests.ask(host, request)
         answer = visit.fetched
         self._recorder.counters.add("requests")
-        state.hear(answer)
+        self._hosts.hear(host, answer, self._clock.now())
         if isinstance(answer, Response):
             self._recorder.counters.add("wire_bytes", answer.wire_bytes)
         return visit

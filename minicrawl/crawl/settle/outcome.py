@@ -28,7 +28,7 @@ from minicrawl.web.headers import retry_after_s
 from minicrawl.web.urls import ResolvedUrl, resolve
 
 _SPELLINGS = 3
-"""URLs by which a page is requested in all; some servers redirect each visitor to a session."""
+"""Requests for a page in all that are answered with a session, by a mark in its URL or a cookie."""
 
 
 class RetryPolicy(NamedTuple):
@@ -133,7 +133,7 @@ def decide_outcome(
             return Redirects(parsed.refresh, parsed.originals)
         case Moved():
             target = resolve(fetched.target, url, strip_marks=strip_marks)
-            return _redirected(url, target, tries)
+            return _redirected(url, target, tries, sets_cookies=bool(fetched.cookies))
         case Unchanged():
             return NotModified()
         case Refused():
@@ -144,11 +144,13 @@ def decide_outcome(
     assert_never(fetched)
 
 
-def _redirected(url: str, target: ResolvedUrl | None, tries: int) -> Redirects | Retry | GivenUp:
+def _redirected(
+    url: str, target: ResolvedUrl | None, tries: int, *, sets_cookies: bool
+) -> Redirects | Retry | GivenUp:
     if target is None:
         return GivenUp(State.BAD_REDIRECT, "that is no page")
     if target.url == url:
-        if target.original and tries < _SPELLINGS:
+        if (target.original or sets_cookies) and tries < _SPELLINGS:
             return Retry(target.original)
         return GivenUp(State.BAD_REDIRECT, "that is the page itself")
     return Redirects(target.url, ((target.url, target.original),) if target.original else ())

@@ -67,7 +67,7 @@ class DryRun:
     ) -> None:
         self._frontier, self._recorder, self._gate = recorder.frontier, recorder, gate
         self._queue = ORDERS[settings.order.strategy](recorder.frontier)
-        self._hosts = hosts_of(settings, recorder.frontier.urls.origins, lambda _host: None)
+        self._hosts = hosts_of(settings, recorder.frontier.urls.origins, lambda _host: None, clock)
         self._clock = clock
         for pages, _ in recorder.pages.contents():
             for host, count in recorder.hosts.of_pages(pages):

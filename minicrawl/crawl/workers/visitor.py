@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -25,7 +25,7 @@ from time import perf_counter
 from typing import IO, TYPE_CHECKING, TypeVar
 
 from minicrawl.archive.packing import AnswerPacker
-from minicrawl.config import Network, Politeness, Settings
+from minicrawl.config import Access, Network, Politeness, Settings
 from minicrawl.crawl.hosts.fairness import FairLock
 from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess
 from minicrawl.fetch.fetcher import HttpFetcher
@@ -51,6 +51,8 @@ from minicrawl.web.urls import host
 
 if TYPE_CHECKING:
     import httpx
+
+    from minicrawl.fetch.access.logins import AccessByOrigin
 
 T = TypeVar("T")
 
@@ -184,6 +186,8 @@ class WorkerConfig:
     archive: Path | None = None  # the folder, if answers are kept
     only_text: bool = False
     with_bodies: bool = False  # whether the crawl gets the bodies of pages
+    access: Access = field(default_factory=Access)
+    logins: AccessByOrigin | None = None
 
     @classmethod
     def of(
@@ -193,6 +197,7 @@ class WorkerConfig:
         archive: Path | None = None,
         *,
         with_bodies: bool = False,
+        logins: AccessByOrigin | None = None,
     ) -> WorkerConfig:
         """What is around links is collected only if the order of reading uses it.
 
@@ -213,6 +218,8 @@ class WorkerConfig:
             archive=archive,
             only_text=settings.storing.keep == "text",
             with_bodies=with_bodies,
+            access=settings.access,
+            logins=logins,
         )
 
     def parser(self, small: int = SMALL) -> PageParser:
@@ -285,6 +292,8 @@ async def visiting(
             config.politeness,
             trusted_hosts=config.trusted_hosts,
             transport=transport,
+            access=config.access,
+            logins=config.logins,
         ) as fetcher:
             yield Visitor(fetcher, parser, config.packer(), with_bodies=config.with_bodies)
     finally:

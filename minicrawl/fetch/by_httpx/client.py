@@ -12,7 +12,7 @@ from functools import partial
 from http import HTTPStatus
 
 from minicrawl.fetch.by_httpx.dialing import Dialer, ProxyWay, Way, spelling_of
-from minicrawl.fetch.by_httpx.lines import Answer, Line, line_over
+from minicrawl.fetch.by_httpx.lines import ArrivingResponse, Line, line_over
 from minicrawl.fetch.connection.http1 import check_path
 from minicrawl.fetch.connection.idle import IdleConnections
 from minicrawl.fetch.proxy.handshakes import wants_login
@@ -123,7 +123,7 @@ class HttpxClient:
             raise
         return LineResponse(answer, partial(self._done, one, answer))
 
-    async def _done(self, one: OpenLine, answer: Answer, is_whole: bool) -> None:
+    async def _done(self, one: OpenLine, answer: ArrivingResponse, is_whole: bool) -> None:
         self._free.release()
         try:
             await one.line.end(answer, is_whole=is_whole)
@@ -171,7 +171,7 @@ class HttpxClient:
         self._idle.forget(one)
 
 
-def _check_login(answer: Answer, way: ProxyWay) -> None:
+def _check_login(answer: ArrivingResponse, way: ProxyWay) -> None:
     """What a proxy says of itself is not an answer of the host."""
     if answer.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
         raise wants_login(way.proxy)
@@ -180,7 +180,7 @@ def _check_login(answer: Answer, way: ProxyWay) -> None:
 class LineResponse:
     """A response whose head has come, and its body as it comes."""
 
-    def __init__(self, answer: Answer, done: Callable[[bool], Awaitable[None]]) -> None:
+    def __init__(self, answer: ArrivingResponse, done: Callable[[bool], Awaitable[None]]) -> None:
         self.status, self.headers = answer.status, answer.headers
         self._body, self._done = answer.body, done
         self._is_whole = answer.is_whole

@@ -35,7 +35,7 @@ class Spelling(NamedTuple):
     headers: Sequence[tuple[bytes, bytes]] = ()
 
 
-class Answer(NamedTuple):
+class ArrivingResponse(NamedTuple):
     """The head of a response, and its body as it comes; `is_whole`: nothing of it will come."""
 
     status: int
@@ -57,14 +57,14 @@ class Line(Protocol):
         """Whether it may carry another request."""
         ...
 
-    async def send(self, request: TransportRequest, spelling: Spelling) -> Answer:
+    async def send(self, request: TransportRequest, spelling: Spelling) -> ArrivingResponse:
         """Send a request and wait for the head of its response."""
         ...
 
     def abort(self) -> None:
         """Close it at once."""
 
-    async def end(self, answer: Answer, *, is_whole: bool) -> None:
+    async def end(self, answer: ArrivingResponse, *, is_whole: bool) -> None:
         """A response is done with, whether its body was read to its end or not."""
         ...
 
@@ -92,7 +92,7 @@ class Http1Line:
         is_free = self._parser is None or self._parser.keeps_connection
         return is_free and self._stream.is_quiet
 
-    async def send(self, request: TransportRequest, spelling: Spelling) -> Answer:
+    async def send(self, request: TransportRequest, spelling: Spelling) -> ArrivingResponse:
         parser = self._parser = ResponseParser(self._max_head_bytes)
         self.is_unanswered = True
         headers = [*request.headers, *spelling.headers]
@@ -102,9 +102,9 @@ class Http1Line:
         begun = b""
         while parser.head is None:
             begun = await self._more(parser)
-        return Answer(parser.head.status, parser.head.headers, self._body(parser, begun))
+        return ArrivingResponse(parser.head.status, parser.head.headers, self._body(parser, begun))
 
-    async def end(self, answer: Answer, *, is_whole: bool) -> None:
+    async def end(self, answer: ArrivingResponse, *, is_whole: bool) -> None:
         pass
 
     def abort(self) -> None:
@@ -150,7 +150,7 @@ class Http2Line:
     def is_usable(self) -> bool:
         return not self._has_leftovers and self._stream.is_open and self._connection.is_available()
 
-    async def send(self, request: TransportRequest, spelling: Spelling) -> Answer:
+    async def send(self, request: TransportRequest, spelling: Spelling) -> ArrivingResponse:
         self.is_unanswered = True
         url = httpcore.URL(
             scheme=self._scheme,
@@ -164,7 +164,7 @@ class Http2Line:
             response = await self._connection.handle_async_request(asked)
         self.is_unanswered = False
         self._check_size(response)
-        answer = Answer(response.status, _headers(response), self._body(response))
+        answer = ArrivingResponse(response.status, _headers(response), self._body(response))
         self._responses[id(answer.body)] = response
         if request.method != "HEAD" and answer.headers.get("content-length") != "0":
             return answer
@@ -172,7 +172,7 @@ class Http2Line:
             pass
         return answer._replace(is_whole=True)
 
-    async def end(self, answer: Answer, *, is_whole: bool) -> None:
+    async def end(self, answer: ArrivingResponse, *, is_whole: bool) -> None:
         self._has_leftovers |= not is_whole
         with _naming_faults():
             await self._responses.pop(id(answer.body)).aclose()

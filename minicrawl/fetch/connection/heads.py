@@ -26,6 +26,7 @@ CONFLICT = "\n"
 """Joins different values of a header that may have one only; no value contains it."""
 _CUT = f" [cut at {MOST_CHARACTERS:,} characters]"
 _ONLY_ONE = frozenset(("location",))
+_COOKIES = "set-cookie"
 _VALIDATORS = frozenset(("etag", "last-modified"))
 # They decide what is done with the response and are not stored. A cut one could mean the opposite.
 _NEVER_CUT = frozenset(
@@ -79,6 +80,18 @@ def joined_headers(fields: Iterable[tuple[str, str]]) -> dict[str, str]:
     return joined
 
 
+def take_cookies(headers: dict[str, str], *, stay: bool = True) -> tuple[str, ...]:
+    """Take the lines of Set-Cookie out, or let them stay as one that may be stored."""
+    value = headers.pop(_COOKIES, None)
+    if value is None:
+        return ()
+    lines = value.split(CONFLICT)
+    if not stay:
+        return tuple(lines)
+    headers[_COOKIES] = _cut(", ".join(lines))
+    return ()
+
+
 def _is_short(values: list[str]) -> bool:
     return len(values) == 1 and len(values[0]) <= MOST_CHARACTERS
 
@@ -86,6 +99,8 @@ def _is_short(values: list[str]) -> bool:
 def _joined(name: str, values: list[str]) -> str:
     if name in _ONLY_ONE:
         return _cut(CONFLICT.join(dict.fromkeys(values)))
+    if name == _COOKIES:
+        return CONFLICT.join(values)  # their dates have commas; `take_cookies` makes one of them
     joined = ", ".join(values)
     return joined if name in _NEVER_CUT or name in _VALIDATORS else _cut(joined)
 

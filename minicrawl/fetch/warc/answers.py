@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 from minicrawl.config import Network
 from minicrawl.fetch.body.body import BodyLimits, DecodeBudget
-from minicrawl.fetch.connection.heads import Head, has_word, read_head
+from minicrawl.fetch.connection.heads import Head, has_word, read_head, take_cookies
 from minicrawl.fetch.connection.http1 import BLANK_LINE, ByChunks
 from minicrawl.fetch.fetcher import read_response
 from minicrawl.fetch.transport import Fault, failure
@@ -105,6 +105,7 @@ def _stream(record: WarcRecord) -> RecordedStream:
     if end is None:
         raise Fault(FailureKind.PROTOCOL, "its record has no head of HTTP")
     head = read_head(record.block[: end.start()])
+    take_cookies(head.headers)
     body = record.block[end.end() :]
     if has_word(head.headers, "transfer-encoding", "chunked"):
         body = _without_chunks(body)

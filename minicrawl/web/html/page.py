@@ -8,12 +8,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import chain
+from typing import NamedTuple
 
 from minicrawl.model import ParsedPage
 from minicrawl.web import traps
 from minicrawl.web.headers import link_canonical, parse_content_type, parse_robots_tag
 from minicrawl.web.html.encoding import decode
-from minicrawl.web.html.markup import Markup, scan
+from minicrawl.web.html.markup import AT_ONCE_S, Markup, meta_refresh, scan
 from minicrawl.web.html.thin import is_thin
 from minicrawl.web.urls import LONGEST, MOST_CHARS, ResolvedUrl, canonical, resolve, resolve_links
 from minicrawl.wording import counted
@@ -50,6 +51,12 @@ def parse_page(
     links, words = ({}, ()) if robots.nofollow else resolver.links()
     main = resolver.other_page(markup.canonical or link_canonical(headers.get("link")))
     refresh = resolver.other_page(markup.refresh)
+    if "refresh" in headers:
+        sent = _header_refresh(headers["refresh"], url, options)
+        refresh = sent.target or refresh
+        if sent.link and not robots.nofollow and sent.link.url not in links:
+            links[sent.link.url] = sent.link.original
+            words = (*words, "") if options.with_words else words
     hashes = _text_hashes(body, markup, suspicious)
     return ParsedPage(
         title=markup.title,
@@ -78,6 +85,25 @@ def _scanned(text: str, options: ParseOptions, *, xhtml: bool) -> Markup:
         with_emphasis=options.with_emphasis,
         xhtml=xhtml,
     )
+
+
+class _HeaderRefresh(NamedTuple):
+    """Where a Refresh header leads: at once, or after a while, which makes it a link."""
+
+    target: ResolvedUrl | None = None
+    link: ResolvedUrl | None = None
+
+
+def _header_refresh(value: str, own: str, options: ParseOptions) -> _HeaderRefresh:
+    """A header knows no base URL of the page."""
+    refresh = meta_refresh(value.strip())
+    if refresh is None or not refresh.url:
+        return _HeaderRefresh()
+    found = resolve(refresh.url, own, strip_marks=options.strip_marks)
+    if found is None or found.url == own:
+        return _HeaderRefresh()
+    is_at_once = refresh.delay_s <= AT_ONCE_S
+    return _HeaderRefresh(found) if is_at_once else _HeaderRefresh(link=found)
 
 
 def _originals(

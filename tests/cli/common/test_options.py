@@ -137,7 +137,7 @@ class TestOptions:
             "--endowment N Units of cash that the seeds share. [default: 1000]",
             "--weight NAME=WEIGHT internal: weight of a link within a site [default: 1]; dyn",
             "Politeness: --robots / --ignore-robots Obey robots.txt. [default: on]",
-            "--delay TIME Time between two requests to a host. [default: 1s]",
+            "--delay TIME|auto Time between two requests to a host. auto waits",
             "--store FILE The file that holds the crawl. [default: data/crawl.db]",
         ):
             assert words in shown

@@ -12,6 +12,7 @@ from minicrawl.config import Politeness, Settings
 from minicrawl.crawl.hosts.politeness import HostTable, hosts_of
 from minicrawl.model import FailureKind
 from minicrawl.web.robots.rules import Rules
+from tests.crawl.fakes import FakeClock
 from tests.crawl.hosts.polite import HOST, OTHER, THIRD, Polite
 
 # ---------------------------------------------------------------- pauses
@@ -231,7 +232,7 @@ def test_a_host_is_not_asked_while_a_large_body_of_it_is_read() -> None:
 
 def test_ports_of_a_name_are_one_host() -> None:
     origins = ["http://a.example", "https://a.example:8443", "http://b.example"]
-    hosts = hosts_of(Settings.of(delay=1), origins, lambda _: None)
+    hosts = hosts_of(Settings.of(delay=1), origins, lambda _: None, FakeClock())
     hosts.begin(0, 0)
     assert not hosts.may_be_asked(1, 5)
     assert hosts.may_be_asked(2, 5)

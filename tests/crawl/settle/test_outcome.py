@@ -261,3 +261,10 @@ def test_what_the_response_does_not_say_is_said_by_the_end() -> None:
         None,
         "tried 3 times",
     )
+
+
+def test_a_redirect_to_itself_with_a_cookie_is_tried_again_a_few_times() -> None:
+    moved = Moved(302, "/", cookies=("a=b",))
+    outcomes = [decide_outcome("https://a.example/", moved, None, tries) for tries in (1, 2, 3)]
+    assert outcomes[:2] == [Retry(), Retry()]
+    assert isinstance(outcomes[2], GivenUp)

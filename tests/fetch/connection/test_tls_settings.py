@@ -17,7 +17,7 @@ from tests.fetch.transports import both_transports
 from tests.fetch.wire import answer, wire
 from tests.hostile.certificates import Certificates
 
-transport = both_transports("minicrawl.fetch.fetcher.HttpClient")
+transport = both_transports("minicrawl.fetch.opening.HttpClient")
 HOST = "a.example"
 
 

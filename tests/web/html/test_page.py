@@ -227,3 +227,31 @@ def test_short_references_to_long_urls_do_not_swell_without_end(with_words: bool
     assert len(reading.links) > 3000
     assert len(reading.words) == (len(reading.links) if with_words else 0)
     assert reading.cut == "cut at 6,291,456 characters of links"
+
+
+# ---------------------------------------------------------------- the Refresh header
+
+
+def test_a_refresh_header_at_once_is_a_redirect_from_the_url_of_the_page() -> None:
+    headers = {"refresh": "0; url=x?gclid=1"}
+    reading = parse_page(b"<base href='/b/'><meta http-equiv=refresh content='0;m'>", URL, headers)
+    assert reading.refresh == "https://e.org/dir/x"
+    assert reading.originals == (("https://e.org/dir/x", "https://e.org/dir/x?gclid=1"),)
+
+
+def test_a_refresh_header_that_waits_is_a_link() -> None:
+    reading = parse_page(b"<a href=y>", URL, {"refresh": "5;URL='x'"})
+    assert reading.refresh is None
+    assert reading.links == ("https://e.org/dir/y", "https://e.org/dir/x")
+    reading = parse_page(b"<a href=x>", URL, {"refresh": "5;url=x"})
+    assert reading.links == ("https://e.org/dir/x",)
+    words = ParseOptions(with_words=True)
+    assert parse_page(b"<a href=y>why", URL, {"refresh": "5;url=x"}, words).words == ("why", "")
+    hidden = {"refresh": "5;url=x", "x-robots-tag": "nofollow"}
+    assert parse_page(b"", URL, hidden).links == ()
+
+
+@pytest.mark.parametrize("value", ["", "5", "0; url=", "no", f"0; url={URL}", "0; url=mailto:a"])
+def test_a_refresh_header_that_leads_nowhere_else_is_none(value: str) -> None:
+    reading = parse_page(b"", URL, {"refresh": value})
+    assert (reading.refresh, reading.links) == (None, ())

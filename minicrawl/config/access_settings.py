@@ -1,0 +1,153 @@
+"""The rows that say who we are to servers: headers, logins and cookies.
+
+Laws: a header that would break the framing of requests, or a promise of politeness, is refused. A
+secret is never quoted: not in a message about a bad value, and not where settings are shown.
+
+HOST   `docs.example`, `docs.example:8443` or `https://docs.example`, as `fetch.access` reads it
+"""
+
+import re
+
+from minicrawl.config import kinds
+from minicrawl.config.kinds import InvalidValue, ValueKind
+from minicrawl.config.parts import OFF, ON
+from minicrawl.config.setting import ACCESS, Setting
+
+HIDDEN = "***"
+
+_HOST = r"(?:https?://)?(?:\[[0-9A-Fa-f:.]+\]|[^\s=:/@\[\]]+)(?::[0-9]{1,5})?"
+HEADER = re.compile(
+    rf"(?:(?P<host>{_HOST})=)?(?P<name>[!#$%&'*+.^_`|~0-9A-Za-z-]+):[\t ]*(?P<value>.*)"
+)
+"""A header for all hosts, or for one."""
+LOGIN = re.compile(rf"(?P<host>{_HOST})=(?:@(?P<file>.+)|(?P<secret>.+))")
+"""What is sent to one host: the secret, or the file that has it."""
+
+_FRAMING = frozenset(("connection", "expect", "host", "http2-settings", "keep-alive", "te")) | {
+    *("content-encoding", "content-length", "content-type"),
+    *("trailer", "transfer-encoding", "upgrade"),
+}
+_OURS = {
+    "accept-encoding": "is what our decoders can undo",
+    "accept-language": "is set by --languages",
+    "if-match": "is set by the crawl",
+    "if-modified-since": "is set by the crawl",
+    "if-none-match": "is set by the crawl",
+    "if-range": "asks for a part of a page",
+    "if-unmodified-since": "is set by the crawl",
+    "range": "asks for a part of a page",
+    "user-agent": "is set by --user-agent",
+}
+_SECRET = frozenset(("authorization", "cookie"))
+
+
+def _read_header(value: object) -> str:
+    found = HEADER.fullmatch(value) if isinstance(value, str) and value.isprintable() else None
+    if found is None or not found["value"].strip():
+        raise InvalidValue(HIDDEN, "must be 'Name: value' or 'HOST=Name: value'")
+    name = found["name"].lower()
+    if name in _FRAMING or name.startswith("proxy-"):
+        raise InvalidValue(f"{found['name']}: {HIDDEN}", "would break requests")
+    if name in _OURS:
+        raise InvalidValue(f"{found['name']}: {HIDDEN}", _OURS[name])
+    if name in _SECRET and not found["host"]:
+        wanted = f"would go to every host: write 'HOST={found['name']}: …'"
+        raise InvalidValue(f"{found['name']}: {HIDDEN}", wanted)
+    return found[0]
+
+
+def _header_shown(text: str) -> str:
+    before, colon, _ = text.partition(": ")
+    return f"{before}{colon}{HIDDEN}" if colon else HIDDEN
+
+
+def _login(form: str, fits: re.Pattern[str]) -> ValueKind:
+    wanted = f"must be HOST={form}, or HOST=@FILE with a file that has {form}"
+
+    def read(value: object) -> str:
+        found = LOGIN.fullmatch(value) if isinstance(value, str) and value.isprintable() else None
+        if found is None or not (found["file"] or fits.fullmatch(found["secret"])):
+            raise InvalidValue(HIDDEN, wanted)
+        return found[0]
+
+    return ValueKind(f"HOST={form}", read, mask=_login_shown)
+
+
+def _login_shown(text: str) -> str:
+    host, _, rest = text.partition("=")
+    return text if rest.startswith("@") else f"{host}={HIDDEN}"
+
+
+_TAG = re.compile(
+    r"\*|[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*(?:;q=(?:0(?:\.[0-9]{1,3})?|1(?:\.0+)?))?"
+)
+
+
+def _read_languages(value: object) -> str:
+    tags = [tag.strip() for tag in value.split(",")] if isinstance(value, str) else []
+    if tags and all(map(_TAG.fullmatch, tags)):
+        return ",".join(tags)
+    raise InvalidValue(value, "must be language tags such as de,en or fr-CH;q=0.5")
+
+
+USER_PASSWORD = re.compile(r"[^:]+:.*")
+TOKEN = re.compile(r"[!-~]+")
+
+ACCESS_ROWS = (
+    Setting(
+        ACCESS,
+        "headers",
+        "header",
+        kinds.several(ValueKind("'NAME: VALUE'", _read_header, mask=_header_shown)),
+        "Send this header with every request, or, as 'HOST=Name: value', to one host only. "
+        "Repeatable; none for no header.",
+    ),
+    Setting(
+        ACCESS,
+        "user_agent",
+        "user-agent",
+        kinds.optional(kinds.text("TEXT", "text of printable ASCII characters", r"[!-~][ -~]*")),
+        "The whole User-Agent that is sent. robots.txt is still read by --agent. none for the one "
+        "made of --agent and --contact.",
+    ),
+    Setting(
+        ACCESS,
+        "languages",
+        "languages",
+        kinds.optional(ValueKind("TAGS", _read_languages)),
+        "The languages to ask for, the best first, such as de,en; none for no preference.",
+    ),
+    Setting(
+        ACCESS,
+        "auth",
+        "auth",
+        kinds.several(_login("USER:PASS", USER_PASSWORD)),
+        "Log in at HOST with this user and password, by basic or digest authentication. Others can "
+        "read a command line: HOST=@FILE, MINICRAWL_AUTH, minicrawl.toml and --netrc keep a "
+        "secret. Repeatable; none for no login.",
+    ),
+    Setting(
+        ACCESS,
+        "bearer",
+        "bearer",
+        kinds.several(_login("TOKEN", TOKEN)),
+        "Send this bearer token to HOST; HOST=@FILE reads it from a file. Repeatable; none for no "
+        "token.",
+    ),
+    Setting(
+        ACCESS,
+        "netrc",
+        "netrc",
+        kinds.optional(kinds.either(ON, kinds.FOUND_FILE)),
+        "Log in with what this .netrc file says; on reads the file NETRC names, or ~/.netrc. none "
+        "for no file.",
+    ),
+    Setting(
+        ACCESS,
+        "cookies",
+        "cookies",
+        kinds.either(ON, kinds.either(OFF, kinds.FOUND_FILE)),
+        "on keeps the cookies that sites set and sends them back; they lie in FILE-cookies beside "
+        "the store. A file in the Netscape format does the same and has the first cookies.",
+    ),
+)

@@ -1,0 +1,137 @@
+"""Cookies of a crawl: one jar for all workers, in a file beside the store.
+
+Laws: the crawl's own process has the jar. It gives each request its cookies and takes what each
+answer sets, whichever process sends it, so that a site's session is the same for all. The file can
+be read by its owner only, is replaced as a whole, and lacks what the last `SAVE_EVERY_S` brought
+when the crawl is killed; a site sets that again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+from minicrawl.config import Access
+from minicrawl.config.parts import OFF, ON
+from minicrawl.errors import UsageError
+from minicrawl.model import Failed, FetchResult, Refused, Request, Response
+from minicrawl.ports import Clock, Timed, Visit, WebAccess
+from minicrawl.store.reader import file_beside
+from minicrawl.web.cookies.jar import CookieJar
+from minicrawl.web.cookies.netscape import BadLine, read_cookies, write_cookies
+from minicrawl.web.robots.rules import Rules
+
+SAVE_EVERY_S = 2.0
+SUFFIX = "-cookies"
+
+
+class WithCookies:
+    """Web access whose requests have cookies."""
+
+    def __init__(self, web_access: WebAccess, jar: CookieJar, clock: Clock) -> None:
+        self._web_access, self._jar, self._clock = web_access, jar, clock
+
+    async def fetch(self, request: Request) -> FetchResult:
+        """Fetch one URL, body included."""
+        return self._taken(request, await self._web_access.fetch(self._dressed(request)))
+
+    async def visit(self, request: Request) -> Visit:
+        """Fetch a page or a sitemap."""
+        visit = await self._web_access.visit(self._dressed(request))
+        self._taken(request, visit.fetched)
+        return visit
+
+    async def locate(self, url: str) -> str | Refused | Failed:
+        """The address that a fetch of this URL would connect to."""
+        return await self._web_access.locate(url)
+
+    async def parse_rules(self, response: Response, url: str) -> Timed[Rules | Failed]:
+        """What the robots.txt at this URL says about our agent."""
+        return await self._web_access.parse_rules(response, url)
+
+    async def parse_stored_rules(self, text: str, url: str) -> Timed[Rules | Failed]:
+        """The same for rules as a store keeps them."""
+        return await self._web_access.parse_stored_rules(text, url)
+
+    def _dressed(self, request: Request) -> Request:
+        cookies = self._jar.header(request.url, self._clock.today())
+        return request._replace(cookies=cookies) if cookies else request
+
+    def _taken(self, request: Request, fetched: FetchResult) -> FetchResult:
+        if fetched.cookies:
+            self._jar.take(request.url, fetched.cookies, self._clock.today())
+        return fetched
+
+
+def given_cookies(access: Access, now: float) -> CookieJar:
+    """The jar with what the user's file has; raises `UsageError` with the line that is wrong."""
+    jar = CookieJar()
+    if access.cookies not in (ON, OFF):
+        _read_into(jar, Path(access.cookies), now)
+    return jar
+
+
+@asynccontextmanager
+async def with_cookies(
+    web_access: WebAccess, access: Access, store: Path, clock: Clock
+) -> AsyncIterator[WebAccess]:
+    """Web access with the cookies of the settings, and of earlier runs."""
+    if access.cookies == OFF:
+        yield web_access
+        return
+    file, today = file_beside(store, SUFFIX), clock.today()
+    jar = given_cookies(access, today)
+    if _is_newer(file, access.cookies):
+        _read_into(jar, file, today)
+    saving = asyncio.create_task(_save_often(jar, file))
+    try:
+        yield WithCookies(web_access, jar, clock)
+    finally:
+        saving.cancel()
+        await asyncio.gather(saving, return_exceptions=True)
+        with suppress(OSError):  # the same
+            _write(file, write_cookies(jar))
+
+
+def _is_newer(file: Path, given: Path | str) -> bool:
+    """Whether earlier runs know more than the user's file, which may have changed since."""
+    if not file.exists():
+        return False
+    return given == ON or file.stat().st_mtime >= Path(given).stat().st_mtime
+
+
+def _read_into(jar: CookieJar, file: Path, now: float) -> None:
+    try:
+        with file.open(encoding="utf-8") as lines:
+            for cookie in read_cookies(lines):
+                jar.add(cookie, now)
+    except BadLine as bad:
+        raise UsageError(f"--cookies {file}:{bad.number}: {bad.why}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"--cookies {file}: not UTF-8") from None
+    except OSError as error:
+        raise UsageError(f"--cookies {file}: {error.strerror}") from None
+
+
+async def _save_often(jar: CookieJar, file: Path) -> None:
+    saved = 0
+    while True:
+        await asyncio.sleep(SAVE_EVERY_S)
+        if jar.changes != saved:
+            saved = jar.changes
+            with suppress(OSError):  # of a full disk the store tells; the next time may do
+                await asyncio.to_thread(_write, file, write_cookies(jar))
+
+
+def _write(file: Path, text: str) -> None:
+    """Replace the file; nobody else may read it at any moment."""
+    draft = file.with_name(f"{file.name}.part")
+    with suppress(FileNotFoundError):
+        draft.unlink()
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as written:
+        written.write(text)
+    draft.replace(file)

@@ -1,0 +1,87 @@
+"""The transport that the settings ask for: our own, or one of httpx behind it, with logins or not.
+
+Law: what a crawl does not need is not imported.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from minicrawl.config import Network, Politeness
+from minicrawl.fetch.connection.client import HttpClient
+from minicrawl.fetch.connection.tls import TlsContexts
+from minicrawl.fetch.transport import Transport
+from minicrawl.fetch.where.resolver import Located, Lookup, Resolver
+from minicrawl.fetch.where.targets import Origin
+
+if TYPE_CHECKING:
+    import httpx
+
+    from minicrawl.fetch.access.logins import AccessByOrigin
+
+PlacesOf = Callable[[Origin], Awaitable[Located]]
+_KEPT_AT_MOST_S = 15.0
+
+
+class Pace(NamedTuple):
+    """How many requests are under way at once, and for how long their connections are kept."""
+
+    connections: int
+    keep_s: float
+    pause_s: float
+
+
+def pace_of(politeness: Politeness) -> Pace:
+    """A connection is kept while the next request to the host may soon come."""
+    delay_s = politeness.delay_after(None)
+    keep_s = min(2 * delay_s + 1, _KEPT_AT_MOST_S)
+    # At least any Crawl-delay with which connections are kept.
+    return Pace(politeness.concurrency, keep_s, keep_s if delay_s else 0.0)
+
+
+class OpenedTransport(NamedTuple):
+    """A transport, and who finds the addresses that it may connect to."""
+
+    transport: Transport
+    places_of: PlacesOf
+
+
+def open_transport(
+    network: Network,
+    pace: Pace,
+    resolver: Resolver,
+    lookup: Lookup,
+    tls: ssl.SSLContext | None = None,
+) -> OpenedTransport:
+    """Our own transport, and one of httpx where that is needed."""
+    own = HttpClient(
+        tls=TlsContexts(network, given=tls),
+        connections=pace.connections,
+        keep_s=pace.keep_s,
+        timeout_s=network.timeout_s,
+        max_head_bytes=network.max_head_bytes,
+        pause_s=pace.pause_s,
+        bind=network.bind_address,
+    )
+    if not network.needs_httpx:
+        return OpenedTransport(own, resolver.places_of)
+    from minicrawl.fetch.routing import RoutedTransport, dialers_of
+
+    routed = RoutedTransport(network, pace, own, resolver, dialers_of(network, lookup, tls))
+    return OpenedTransport(routed, routed.places_of)
+
+
+def through_httpx(transport: httpx.AsyncBaseTransport, resolver: Resolver) -> OpenedTransport:
+    """A transport of httpx in place of ours."""
+    from minicrawl.fetch.httpx_transport import HttpxTransport
+
+    return OpenedTransport(HttpxTransport(transport), resolver.places_of)
+
+
+def with_logins(transport: Transport, logins: AccessByOrigin, pause_s: float) -> Transport:
+    """The same transport, which says who we are where that is asked for."""
+    from minicrawl.fetch.access.logins import LoginTransport
+
+    return LoginTransport(transport, logins, pause_s)

@@ -1,0 +1,148 @@
+"""Logins and headers from the command line, and every place where a secret must not be."""
+
+import base64
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from minicrawl.cli import main
+from minicrawl.demo.pages import DemoResponse
+from minicrawl.demo.server import DemoServer
+
+Captured = pytest.CaptureFixture[str]
+SECRET = "s3cret"  # of a server on loopback
+BASIC = "Basic " + base64.b64encode(f"user:{SECRET}".encode()).decode()
+
+
+class LockedWeb:
+    """Pages for those who have logged in; it keeps the headers of each request."""
+
+    def __init__(self) -> None:
+        self.heard: list[Mapping[str, str]] = []
+
+    def answer(
+        self, host: str, target: str, headers: Mapping[str, str], _visits: int
+    ) -> DemoResponse:
+        self.heard.append({"target": target, **headers})
+        if headers.get("authorization") != BASIC:
+            return DemoResponse(401, {"WWW-Authenticate": 'Basic realm="r"'})
+        if target == "/robots.txt":
+            return DemoResponse(404, {})
+        links = f'<a href="/b">b</a><a href="http://other.example/">o</a>{host}'.encode()
+        return DemoResponse(200, {"Content-Type": "text/html"}, links)
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for variable in os.environ:
+        if variable.startswith("MINICRAWL_"):
+            monkeypatch.delenv(variable)
+    return tmp_path
+
+
+@pytest.fixture
+def web() -> Iterator[tuple[LockedWeb, tuple[str, ...]]]:
+    """A web, and what has to be said to crawl it."""
+    locked = LockedWeb()
+    with DemoServer(locked) as server:
+        said = ("--delay", "0", "--allow-private", "--workers", "0", "--keep", "pages")
+        yield locked, (*said, "--resolve", f"*={server.address}")
+
+
+def secrets_in(place: Path) -> list[str]:
+    forms = (SECRET.encode(), BASIC.removeprefix("Basic ").encode())
+    files = [file for file in place.rglob("*") if file.is_file() and file.name != "given"]
+    return [str(file) for file in files if any(form in file.read_bytes() for form in forms)]
+
+
+@pytest.mark.parametrize("way", ["flag", "equals", "environment", "file", "seed", "list", "netrc"])
+def test_every_way_to_log_in_works_and_leaves_no_secret(
+    way: str,
+    place: Path,
+    web: tuple[LockedWeb, tuple[str, ...]],
+    capsys: Captured,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    locked, network = web
+    seed, more, given = "http://site.example/", list[str](), place / "given"
+    login = f"site.example=user:{SECRET}"
+    match way:
+        case "flag":
+            more = ["--auth", login]
+        case "equals":
+            more = [f"--auth={login}"]
+        case "environment":
+            monkeypatch.setenv("MINICRAWL_AUTH", login)
+        case "file":
+            given.write_text(f"user:{SECRET}\n")
+            more = ["--auth", f"site.example=@{given}"]
+        case "seed":
+            seed = f"http://user:{SECRET}@site.example/"
+        case "list":
+            given.write_text(f"http://user:{SECRET}@site.example/\nhttps://{SECRET}@ bad\n")
+            seed = str(given)
+        case "netrc":
+            given.write_text(f"machine site.example login user password {SECRET}\n")
+            given.chmod(0o600)
+            more = ["--netrc", str(given)]
+    logs = ["--log-file", "log", "--log-format", "json", "-v", "--warc", "warc"]
+    assert main(["crawl", seed, *more, *network, *logs]) == 0
+    seen = [one["target"] for one in locked.heard if one.get("authorization") == BASIC]
+    assert {"/", "/b"} <= set(seen)
+    assert not [
+        one for one in locked.heard if one["host"] == "other.example" and BASIC in one.values()
+    ]
+    assert main(["config", "show", *more]) == main(["status"]) == 0
+    shown = capsys.readouterr()
+    assert SECRET not in shown.out + shown.err
+    assert secrets_in(place) == []
+
+
+def test_headers_go_where_they_belong(web: tuple[LockedWeb, tuple[str, ...]]) -> None:
+    locked, network = web
+    own = ["--header", "X-All: a", "--header", "site.example=X-One: o", "--languages", "de,en"]
+    own += ["--header", f"site.example=Authorization: {BASIC}", "--user-agent", "Whole/1 (x)"]
+    assert main(["crawl", "http://site.example/", *own, *network]) == 0
+    for one in locked.heard:
+        assert (one["x-all"], one["user-agent"]) == ("a", "Whole/1 (x)")
+        assert one["accept-language"] == "de,en;q=0.9"
+        assert ("x-one" in one) == (one["host"] == "site.example")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--auth", f"site.example=@{SECRET}"], "No such file"),
+        (["--netrc", "not-here"], "No such file"),
+        (["--auth", SECRET], "***: must be HOST=USER:PASS"),
+        (["--header", f"Cookie: {SECRET}"], "would go to every host"),
+    ],
+)
+def test_what_is_wrong_is_said_before_the_first_request(
+    arguments: list[str], said: str, place: Path, capsys: Captured
+) -> None:
+    assert main(["crawl", "http://site.example/", *arguments]) == 2
+    assert said in capsys.readouterr().err
+    assert not (place / "data").exists()
+
+
+def test_a_seed_that_is_no_url_is_refused_without_its_login(capsys: Captured) -> None:
+    assert main(["crawl", f"http://user:{SECRET}@"]) == 2
+    assert SECRET not in capsys.readouterr().err
+
+
+def test_the_command_that_resumes_has_the_other_settings(
+    web: tuple[LockedWeb, tuple[str, ...]], capsys: Captured
+) -> None:
+    _, network = web
+    arguments = [f"http://user:{SECRET}@site.example/", "--header", "X-A: b", "--pages", "1"]
+    assert main(["crawl", *arguments, *network]) == 0
+    capsys.readouterr()
+    assert main(["status", "--json"]) == 0
+    command = json.loads(capsys.readouterr().out)["command"]
+    assert "http://site.example/ --pages 1" in command
+    assert "X-A" not in command

@@ -1,0 +1,156 @@
+"""Cookies of a crawl: sessions work, whoever sends the requests, and go on in the next run."""
+
+import asyncio
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from minicrawl.app import Crawl
+from minicrawl.config import Access, Settings, load
+from minicrawl.crawl.cookies import with_cookies
+from minicrawl.demo.pages import DemoResponse
+from minicrawl.demo.server import DemoServer
+from minicrawl.errors import UsageError
+from minicrawl.model import Request, Response
+from minicrawl.report.status import status
+from minicrawl.web.cookies.netscape import HEADER
+from tests.crawl.fakes import FakeClock
+
+PAGES = 40
+HTML = {"Content-Type": "text/html"}
+
+
+class SessionWeb:
+    """Each site sends those without a cookie back to where they are, with one."""
+
+    def __init__(self) -> None:
+        self.sessions = 0
+        self.cookies: list[str] = []
+
+    def answer(
+        self, host: str, target: str, headers: Mapping[str, str], _visits: int
+    ) -> DemoResponse:
+        if target == "/robots.txt":
+            return DemoResponse(404, {})
+        self.cookies.append(headers.get("cookie", ""))
+        if "session=" not in headers.get("cookie", ""):
+            self.sessions += 1
+            cookie = f"session=n{self.sessions}; Path=/; HttpOnly"
+            return DemoResponse(302, {"Location": target, "Set-Cookie": cookie})
+        links = "".join(f'<a href="/{n}">{host}{target}</a>' for n in range(PAGES))
+        again = {"Set-Cookie": "seen=1; Path=/"} | HTML
+        return DemoResponse(200, again, f"<title>{host}{target}</title>{links}".encode())
+
+
+@pytest.fixture
+def web() -> SessionWeb:
+    return SessionWeb()
+
+
+@pytest.fixture
+def server(web: SessionWeb) -> Iterator[DemoServer]:
+    with DemoServer(web) as served:
+        yield served
+
+
+def crawled(server: DemoServer, store: Path, workers: int = 0, **more: object) -> int:
+    said = {"delay": 0, "allow_private": True, "keep": "pages", "resolve": f"*={server.address}"}
+    settings = load({**said, "workers": workers, "store": store, **more}, {}, None)
+    Crawl(["http://a.example/", "http://b.example/"], settings).run()
+    return status(store).pages_fetched or 0
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_site_that_redirects_to_itself_with_a_cookie_is_read(
+    web: SessionWeb, server: DemoServer, tmp_path: Path, workers: int
+) -> None:
+    store = tmp_path / "crawl.db"
+    assert crawled(server, store, workers, cookies="on") == 2 * PAGES + 2
+    assert web.sessions == 2  # one a site, whichever process asks
+    jar = tmp_path / "crawl.db-cookies"
+    assert stat.S_IMODE(jar.stat().st_mode) == 0o600
+    assert "session\tn1" in jar.read_text()
+    files = [one for one in tmp_path.rglob("*") if one.is_file() and one != jar]
+    assert not [one for one in files if b"session=n" in one.read_bytes()]
+
+
+def test_without_a_jar_nothing_is_sent_back(
+    web: SessionWeb, server: DemoServer, tmp_path: Path
+) -> None:
+    assert crawled(server, tmp_path / "crawl.db") == 0
+    assert set(web.cookies) == {""}
+    assert not (tmp_path / "crawl.db-cookies").exists()
+
+
+def test_the_next_run_goes_on_with_the_session(
+    web: SessionWeb, server: DemoServer, tmp_path: Path
+) -> None:
+    store = tmp_path / "crawl.db"
+    crawled(server, store, cookies="on", new_pages=3)
+    crawled(server, store, new_pages=3)  # the store has kept that cookies are on
+    assert web.sessions == 2
+
+
+def test_a_file_begins_the_jar_and_counts_when_it_is_newer(
+    web: SessionWeb, server: DemoServer, tmp_path: Path
+) -> None:
+    file, store = tmp_path / "cookies.txt", tmp_path / "crawl.db"
+    line = ".{}.example\tTRUE\t/\tFALSE\t0\tsession\t{}\n"
+    file.write_text(HEADER + line.format("a", "mine") + line.format("b", "mine"))
+    crawled(server, store, cookies=file, new_pages=2)
+    assert web.sessions == 0
+    file.write_text(HEADER + line.format("a", "newer"))
+    jar = tmp_path / "crawl.db-cookies"
+    os.utime(jar, (1, 1))
+    web.cookies.clear()
+    crawled(server, store, cookies=file)
+    assert any("session=newer" in one for one in web.cookies)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"# a\nbad s3cret", r"cookies\.txt:2: must have 7 fields"),
+        (b"\xff\xff", "not UTF-8"),
+        (None, "No such file"),
+    ],
+)
+def test_a_bad_file_is_refused_before_anything_else(
+    tmp_path: Path, content: bytes | None, why: str
+) -> None:
+    file, store = tmp_path / "cookies.txt", tmp_path / "crawl.db"
+    if content is not None:
+        file.write_bytes(content)
+    settings = Settings.of(store=store, cookies=file)
+    with pytest.raises(UsageError, match=why) as refused:
+        Crawl(["http://a.example/"], settings).run()
+    assert "s3cret" not in str(refused.value)
+    assert not store.exists()
+
+
+class OneAnswer:
+    """Web access that sets a cookie with each answer."""
+
+    async def fetch(self, _request: Request) -> Response:
+        return Response(200, {}, b"", cookies=("a=b",))
+
+
+def test_what_is_known_is_saved_while_the_crawl_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kill loses what came since then."""
+    monkeypatch.setattr("minicrawl.crawl.cookies.SAVE_EVERY_S", 0.0)
+    store = tmp_path / "crawl.db"
+
+    async def go_on() -> None:
+        access = with_cookies(OneAnswer(), Access(cookies="on"), store, FakeClock())  # type: ignore[arg-type]  # it fetches alone
+        async with access as web, asyncio.timeout(10):
+            await web.fetch(Request(url="http://a.example/"))
+            while not (tmp_path / "crawl.db-cookies").exists():
+                await asyncio.sleep(0)
+
+    asyncio.run(go_on())
+    assert "a.example\tFALSE\t/\tFALSE\t0\ta\tb" in (tmp_path / "crawl.db-cookies").read_text()

@@ -1,0 +1,121 @@
+"""Challenges are read as RFC 9110 has them, and digests are those of RFC 7616 and of httpx."""
+
+import hashlib
+from unittest.mock import patch
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.fetch.access.challenge import Challenge, Digest, basic, challenges
+from tests.linear_time import expect_linear
+
+RFC_7616 = (
+    'Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm={}, '
+    'nonce="7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v", '
+    'opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS"'
+)
+CNONCE = "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ"
+
+
+def digest(header: str) -> Digest:
+    found = Digest.best_of(challenges(header))
+    assert found
+    return found
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "response"),
+    [
+        ("MD5", "8ca523f5e9506fed4657c9700eebdbec"),
+        ("SHA-256", "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1"),
+    ],
+)
+def test_the_examples_of_the_standard_come_out(algorithm: str, response: str) -> None:
+    found = digest(RFC_7616.format(algorithm))
+    sent = found.answer("Mufasa", "Circle of Life", "GET", "/dir/index.html", 1, CNONCE)
+    assert f'response="{response}"'.encode() in sent
+    assert b"nc=00000001" in sent
+    assert b'opaque="FQhe/' in sent
+
+
+@pytest.mark.parametrize("algorithm", ["MD5", "MD5-SESS", "SHA-256", "SHA-256-sess", ""])
+@pytest.mark.parametrize("qop", ["auth", ""])
+def test_httpx_answers_the_same(algorithm: str, qop: str) -> None:
+    header = f'Digest realm="a b", nonce="n0nce", algorithm={algorithm or "MD5"}'
+    header += f', qop="{qop}"' if qop else ""
+    auth = httpx.DigestAuth("user", "pass: word")
+    request = httpx.Request("GET", "http://a.example/b?c=d")
+    with patch.object(auth, "_get_client_nonce", return_value=b"abc"):
+        flow = auth.auth_flow(request)
+        next(flow)
+        answer = httpx.Response(401, headers={"www-authenticate": header}, request=request)
+        theirs = flow.send(answer).headers["authorization"]
+    ours = digest(header).answer("user", "pass: word", "GET", "/b?c=d", 1, "abc").decode()
+    response = next(part for part in theirs.split(", ") if part.startswith("response="))
+    assert response in ours
+
+
+def test_several_challenges_in_one_header_are_told_apart() -> None:
+    header = 'Basic realm="a, \\"b\\"", Bearer, Digest realm=c, nonce="x=1,y", Negotiate abc=='
+    assert challenges(header) == [
+        Challenge("basic", {"realm": 'a, "b"'}),
+        Challenge("bearer", {}),
+        Challenge("digest", {"realm": "c", "nonce": "x=1,y"}),
+        Challenge("negotiate", {}),
+    ]
+
+
+def test_the_strongest_digest_is_answered() -> None:
+    both = f"{RFC_7616.format('MD5')}, {RFC_7616.format('SHA-256')}"
+    assert digest(both).algorithm == "SHA-256"
+    assert digest(f"{both}, {RFC_7616.format('SHA-512-256')}").base == "sha-512-256"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "",
+        "Basic realm=a",
+        'Digest realm="a"',
+        'Digest realm="a", nonce=b, algorithm=MD6',
+        'Digest realm="a", nonce=b, qop="auth-int"',
+        "realm=alone",
+    ],
+)
+def test_what_cannot_be_answered_is_no_digest(header: str) -> None:
+    assert Digest.best_of(challenges(header)) is None
+
+
+def test_a_stale_nonce_is_told() -> None:
+    assert digest("Digest nonce=a, stale=TRUE").is_stale
+    assert not digest("Digest nonce=a").is_stale
+
+
+def test_without_a_quality_of_protection_the_answer_is_that_of_rfc_2069() -> None:
+    def md5(text: str) -> str:
+        return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+
+    expected = md5(f"{md5('u:r:p')}:n:{md5('GET:/')}")
+    sent = digest("Digest realm=r, nonce=n").answer("u", "p", "GET", "/", 1, "c")
+    assert f'response="{expected}"'.encode() in sent
+    assert b"cnonce" not in sent
+
+
+def test_basic_authentication_is_in_utf_8() -> None:
+    assert basic("Aladdin", "open sesame") == b"Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="
+    assert basic("test", "123£") == b"Basic dGVzdDoxMjPCow=="
+
+
+@given(st.text())
+def test_no_header_makes_it_fail(header: str) -> None:
+    for one in challenges(header):
+        assert one.scheme == one.scheme.lower()
+
+
+@pytest.mark.parametrize("piece", ["a=", 'a="', "\\", ",", "a ", "a b==", '"', "="])
+def test_reading_a_challenge_takes_linear_time(piece: str) -> None:
+    little = "Digest " + piece * (2000 // len(piece))
+    much = "Digest " + piece * (8000 // len(piece))
+    expect_linear(lambda: challenges(little), lambda: challenges(much))

@@ -1,0 +1,52 @@
+"""Hosts are shown as people read them, unless they could be taken for others."""
+
+import ada_url
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.web.idn import readable, readable_host
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["münchen.de", "www.bücher.example", "例え.jp", "日本語テスト.jp", "한국.kr", "пример.рф",
+     "россия.example", "ελλάδα.gr", "موقع.example", "aアニメ.jp", "straße.de", "क्षेत्र.example"],
+)  # fmt: skip
+def test_a_host_of_one_script_is_shown(host: str) -> None:
+    sent = ada_url.URL(f"http://{host}/").hostname
+    assert readable_host(sent) == host
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["xn--80ak6aa92e.com",  # all Cyrillic, and it reads apple
+     "xn--pypal-4ve.com",  # a Cyrillic letter among Latin ones
+     "xn--ggle-0nda.com",  # two Greek ones
+     "xn--a.example", "xn--.example", "xn--99999999999.example", "xn--zz.xn--zz"],
+)  # fmt: skip
+def test_a_host_that_looks_like_another_one_stays_in_punycode(host: str) -> None:
+    assert readable_host(host) == host
+
+
+def test_under_a_top_level_domain_of_its_script_a_look_alike_is_none() -> None:
+    sent = ada_url.URL("http://хор.рф/").hostname  # noqa: RUF001
+    assert readable_host(sent) == "хор.рф"  # noqa: RUF001
+    assert readable_host(f"{sent}.") == "хор.рф."  # noqa: RUF001
+
+
+def test_in_a_text_hosts_are_found_and_nothing_else_changes() -> None:
+    assert readable("moved https://xn--mnchen-3ya.de/xn--mnchen-3ya?a") == (
+        "moved https://münchen.de/xn--mnchen-3ya?a"
+    )
+    assert readable("xn--mnchen-3ya.de") == "münchen.de"
+    assert readable("about xn--mnchen-3ya.de") == "about xn--mnchen-3ya.de"
+    assert readable("plain") == "plain"
+    assert readable_host("xn--" + "a" * 300) == "xn--" + "a" * 300
+
+
+@given(st.from_regex(r"(xn--)?[a-z0-9-]{1,20}(\.xn--[a-z0-9-]{1,20})?", fullmatch=True))
+def test_what_is_shown_leads_to_the_same_host(host: str) -> None:
+    shown = readable_host(host)
+    if shown != host and ada_url.check_url(f"http://{host}/"):
+        assert ada_url.URL(f"http://{shown}/").hostname == host
