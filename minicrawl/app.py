@@ -37,7 +37,7 @@ from minicrawl.crawl.start.preview import DryRun, Preview
 from minicrawl.crawl.start.reach import check_reach
 from minicrawl.crawl.start.resume import keep, resumed, terms_of
 from minicrawl.crawl.steering import CrawlSteering
-from minicrawl.crawl.workers.pool import WorkerPool, open_web_access, worker_count
+from minicrawl.crawl.workers.pool import LONG, WorkerPool, open_web_access, worker_count
 from minicrawl.crawl.workers.visitor import WorkerConfig
 from minicrawl.errors import UsageError
 from minicrawl.export.drafts import scratch
@@ -259,6 +259,8 @@ class Crawl:
             self._crawler = crawler
             if self._is_stopped:
                 crawler.stop()
+            elif (self.settings.budget.pages or 0) >= LONG:
+                pool.start()
             steering = CrawlSteering(crawler, pool, worker_count(self.settings.network))
             self.subscribe(steering.hear, steering.hears)
             async with listening(storing.store, steering.handle, steering.warn):

@@ -11,12 +11,6 @@ connections.
 suspect   a page that its worker was busy with when it ended
 own       done by the crawl's own process
 
-A worker that is busy sheds load: the crawl's own process does some of its pages, a few at once, so
-that neither of them waits for the other. It does none while it has no time to spare itself, unless
-the worker has even less.
-
-Law: a worker that has time to spare sheds nothing; waiting for the web is not work.
-
 The number of workers may change at any time. Law: a worker that is too many gets no more requests,
 and ends when what it has begun has come; after `RETIRE_S` the rest is requested again.
 """
@@ -25,15 +19,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import lru_cache, partial
 from itertools import count, cycle
 from operator import itemgetter
-from time import perf_counter, process_time, time
+from time import perf_counter, time
 from typing import TYPE_CHECKING
 
 from minicrawl.config import Network
+from minicrawl.crawl.workers.load_shedder import LoadShedder
 from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
 from minicrawl.crawl.workers.visitor import WorkerConfig, visiting
 from minicrawl.crawl.workers.worker import VisitReply, WorkerCommand
@@ -45,44 +40,10 @@ from minicrawl.web.sitemaps.sitemap import Sitemap
 if TYPE_CHECKING:
     import httpx
 
-LOOK_EVERY_S = 0.1
-BUSY = 0.5
-"""Of the time on a processor. A worker that mostly waits for the web uses less."""
-SPARE = 0.9
-"""A process that is on a processor for less of the time has time to spare."""
-OWN_AT_ONCE = 2
-"""Shed pages under way in the crawl's process: it also has to settle what the workers bring."""
-FEWEST_LEFT = 16
-"""A worker keeps so many requests, so that it has always something to do."""
-
 SILENCE_S = 10.0
 _END_S = 5.0
 RETIRE_S = 5.0
 _CODE = "from minicrawl.crawl.workers.worker import main; main()"
-
-
-class LoadShedder:
-    """Decides which pages of one worker are done in the crawl's process."""
-
-    def __init__(self, own_cpu_s: Callable[[], float] = process_time) -> None:
-        self._own_cpu_s = own_cpu_s
-        self._is_busy = False
-        self._looked = (0.0, 0.0, 0.0)
-
-    def sheds(self, now: float, worker_cpu_s: float, *, left: int, own: int) -> bool:
-        """Whether the crawl's process does the next page, while the worker has `left` requests
-        and the process `own` ones.
-        """
-        if now - self._looked[0] >= LOOK_EVERY_S:
-            self._look(now, self._own_cpu_s(), worker_cpu_s)
-        return self._is_busy and own < OWN_AT_ONCE and left >= FEWEST_LEFT
-
-    def _look(self, now: float, own_cpu_s: float, worker_cpu_s: float) -> None:
-        then, own_before_s, worker_before_s = self._looked
-        self._looked = now, own_cpu_s, worker_cpu_s
-        own_s, worker_s = own_cpu_s - own_before_s, worker_cpu_s - worker_before_s
-        has_time = own_s < SPARE * (now - then)
-        self._is_busy = worker_s >= BUSY * (now - then) and (has_time or worker_s > own_s)
 
 
 class Activity:
@@ -169,6 +130,8 @@ class WorkerSlot:
 
 FIRST_OWN = 20
 """Requests that the own process does itself: a shorter crawl needs no workers."""
+LONG = 1000
+"""A budget of so many pages needs the workers at once."""
 MOST_BY_CORES = 3
 """More workers would only wait for the crawl's own process."""
 _MOST_HOSTS = 20_000
@@ -235,6 +198,11 @@ class WorkerPool:
     def _deal_out_hosts(self) -> None:
         turns = cycle(tuple(self._slots))
         self._slot_of = lru_cache(_MOST_HOSTS)(lambda _origin: next(turns))
+
+    def start(self) -> None:
+        """Start the workers now: the crawl is surely long enough to need them."""
+        for slot in self._slots:
+            slot.start()
 
     def processes(self) -> list[tuple[int, WorkerProcess]]:
         """All processes that live, those that are about to end too, with their numbers."""

@@ -16,10 +16,10 @@ from minicrawl.app import Crawl
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Reason, Settled
 from minicrawl.crawl.workers import pool
+from minicrawl.crawl.workers.load_shedder import LoadShedder
 from minicrawl.crawl.workers.pool import (
     MOST_BY_CORES,
     Activity,
-    LoadShedder,
     WorkerPool,
     WorkerProcess,
     WorkerSlot,

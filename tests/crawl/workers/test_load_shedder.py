@@ -2,7 +2,7 @@
 
 import pytest
 
-from minicrawl.crawl.workers.pool import (
+from minicrawl.crawl.workers.load_shedder import (
     BUSY,
     FEWEST_LEFT,
     LOOK_EVERY_S,
