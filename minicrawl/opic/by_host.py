@@ -339,7 +339,7 @@ class ByHost:
         best = queue.best() if queue.is_ready else None
         if best is None:
             queue.leave_front()
-        elif best != queue.front:
+        else:
             queue.put_in_front(best)
             self._push(best)
 

@@ -109,7 +109,7 @@ JOIN urls ON urls.id = page
 JOIN hosts ON hosts.id = host;
 """
 
-_ALL_STATES = _STATES.replace("(20, 'dns')", "(18, 'focus'), (20, 'dns')")
+_ALL_STATES = f"{_STATES}, (18, 'focus'), (37, 'proxy')"
 
 VERSION_5 = f"""
 DROP VIEW states;
