@@ -17,7 +17,7 @@ SPARE = 0.9
 """A process that is on a processor for less of the time has time to spare."""
 OWN_AT_ONCE = 2
 """Shed pages under way in the crawl's process: it also has to settle what the workers bring."""
-FEWEST_LEFT = 16
+FEWEST_LEFT = 4
 """A worker keeps so many requests, so that it has always something to do."""
 
 
