@@ -9,11 +9,9 @@ HOST   `docs.example`, `docs.example:8443` or `https://docs.example`, as `fetch.
 import re
 
 from minicrawl.config import kinds
-from minicrawl.config.kinds import InvalidValue, ValueKind
+from minicrawl.config.kinds import HIDDEN, InvalidValue, ValueKind
 from minicrawl.config.parts import OFF, ON
 from minicrawl.config.setting import ACCESS, Setting
-
-HIDDEN = "***"
 
 _HOST = r"(?:https?://)?(?:\[[0-9A-Fa-f:.]+\]|[^\s=:/@\[\]]+)(?::[0-9]{1,5})?"
 HEADER = re.compile(

@@ -23,6 +23,10 @@ LEAST_EDGE = 0.01  # with none cash may go round for ever, with all of it links 
 Reader = Callable[[object], object]
 
 
+HIDDEN = "***"
+"""What is shown in place of a secret."""
+
+
 class InvalidValue(Exception):
     """The value cannot be used. `wanted` completes a message that quotes the value."""
 

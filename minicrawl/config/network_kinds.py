@@ -2,7 +2,7 @@
 
 import re
 
-from minicrawl.config.kinds import InvalidValue, ValueKind, text
+from minicrawl.config.kinds import HIDDEN, InvalidValue, ValueKind, text
 from minicrawl.config.parts import ENVIRONMENT
 
 _RULE = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s=:\[\]]+)(?::(?P<port>[0-9]+))?")
@@ -35,8 +35,6 @@ _PROXY = re.compile(
     r"(?:\[[0-9A-Fa-f:.]+\]|[^\s/:@\[\]]+)(?::(?P<port>[0-9]+))?/?"
 )
 _LOGIN = re.compile(r"(?<=//).*@")
-HIDDEN = "***"
-"""What is shown in place of a login."""
 
 
 def without_login(text: str) -> str:
