@@ -9,7 +9,7 @@ import keyword
 from dataclasses import dataclass
 
 from minicrawl.config import parts
-from minicrawl.config.kinds import ValueKind
+from minicrawl.config.values.kinds import ValueKind
 
 PREFIX = "MINICRAWL_"
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from minicrawl.config.kinds import InvalidValue
 from minicrawl.config.setting import PREFIX, SECTIONS, Setting
 from minicrawl.config.table import BY_NAME, TABLE
+from minicrawl.config.values.kinds import InvalidValue
 from minicrawl.errors import UsageError
 
 _BY_ARGUMENT = {setting.argument: setting for setting in TABLE}

@@ -1,12 +1,12 @@
 """The table of settings: all rows, section by section, in the order of the help."""
 
-from minicrawl.config.access_settings import ACCESS_ROWS
-from minicrawl.config.connection_settings import CONNECTION_ROWS
-from minicrawl.config.crawl_settings import BUDGET_ROWS, SCOPE_ROWS, TRAP_ROWS
-from minicrawl.config.order_settings import ORDER_ROWS
-from minicrawl.config.request_settings import LIMIT_ROWS, NETWORK_ROWS, POLITENESS_ROWS
+from minicrawl.config.rows.access import ACCESS_ROWS
+from minicrawl.config.rows.connection import CONNECTION_ROWS
+from minicrawl.config.rows.crawl import BUDGET_ROWS, SCOPE_ROWS, TRAP_ROWS
+from minicrawl.config.rows.order import ORDER_ROWS
+from minicrawl.config.rows.request import LIMIT_ROWS, NETWORK_ROWS, POLITENESS_ROWS
+from minicrawl.config.rows.store import STORE_ROWS
 from minicrawl.config.setting import SCOPE, TRAPS
-from minicrawl.config.store_settings import STORE_ROWS
 
 TABLE = (
     *BUDGET_ROWS,

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from minicrawl.config.kinds import NONE
 from minicrawl.config.setting import SECTIONS, Setting
 from minicrawl.config.settings import Loaded, Settings
 from minicrawl.config.table import KEPT, TABLE
+from minicrawl.config.values.kinds import NONE
 
 _COMMENTS_FROM = 34  # the column
 

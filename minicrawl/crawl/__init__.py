@@ -1,15 +1,12 @@
 """A crawl, from the first page to the last.
 
-The way of a page: schedule.dispatch leases it -> turn.decide says what to do with it -> page_turns
-asks for it; workers do the request and parse -> settle.outcome -> settle.settler -> frontier.
+The way of a page: schedule.dispatch leases it -> turns.turn.decide says what to do with it ->
+turns.page_turns asks for it; workers do the request and parse -> settle.outcome -> settle.settler -> frontier.
 
 loop         when turns begin, and when the crawl ends
-turn         the turn of a page, and the decision what to do with it
-page_turns   the turns of pages: ask -> parse -> settle
-large_pages  pages that are much to read, or that bring much, have their turns one at a time
-host_turns   the turns of hosts: their address, robots.txt and sitemaps, before the first page
 parts        the parts that all of these share
 schedule/    which page is next?
+turns/       what is done with it?
 hosts/       when may this host be asked, and how?
 traps/       is there no end of pages like this one?
 workers/     which process does it?

@@ -18,8 +18,6 @@ from time import perf_counter
 
 from minicrawl.config import Budget, Settings
 from minicrawl.crawl.events import Ended, Event, Listener, Reason, Warned
-from minicrawl.crawl.host_turns import HostTurns
-from minicrawl.crawl.page_turns import PageTurns
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.progress import ImportanceLimit, Progress, most_pages
 from minicrawl.crawl.schedule.aside import AsidePages
@@ -29,6 +27,8 @@ from minicrawl.crawl.settle.committer import COMMIT_EVERY_S
 from minicrawl.crawl.settle.posting import PageIntroducer
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.resume import LAST_AT
+from minicrawl.crawl.turns.host_turns import HostTurns
+from minicrawl.crawl.turns.page_turns import PageTurns
 from minicrawl.ports import Clock, WebAccess
 
 GRACE_S = 5.0

@@ -21,7 +21,7 @@ from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.start.resume import reopen
 from minicrawl.crawl.traps.detector import TrapDetector
-from minicrawl.crawl.turn import SuspendedTurns
+from minicrawl.crawl.turns.turn import SuspendedTurns
 from minicrawl.opic.money import UNIT
 from minicrawl.ports import Clock, WebAccess
 

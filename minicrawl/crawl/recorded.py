@@ -26,7 +26,6 @@ from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import RecordKind
 from minicrawl.config import Settings, Storing
 from minicrawl.crawl.events import nobody_listens
-from minicrawl.crawl.page_turns import TurnFinisher, parsed_visit
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.schedule.scope_gate import gate_for
@@ -36,6 +35,7 @@ from minicrawl.crawl.settle.posting import PageIntroducer
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.opening import opened_crawl
 from minicrawl.crawl.start.resume import terms_of
+from minicrawl.crawl.turns.page_turns import TurnFinisher, parsed_visit
 from minicrawl.crawl.workers.visitor import Visitor, WorkerConfig, visiting
 from minicrawl.errors import Damaged, UsageError
 from minicrawl.export.drafts import drafting

@@ -4,8 +4,8 @@ from dataclasses import fields
 
 import pytest
 
-from minicrawl.config.order_settings import MOST_ENDOWMENT, WINDOWS
 from minicrawl.config.parts import Focus
+from minicrawl.config.rows.order import MOST_ENDOWMENT, WINDOWS
 from minicrawl.config.setting import SECTIONS, Setting
 from minicrawl.config.settings import Settings
 from minicrawl.config.table import BY_NAME, KEPT, TABLE

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minicrawl.config import Focus
-from minicrawl.config.order_settings import STRATEGIES, WINDOWS
+from minicrawl.config.rows.order import STRATEGIES, WINDOWS
 from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Reason, Settled
 from minicrawl.crawl.hosts import fairness
 from minicrawl.crawl.loop import GRACE_S

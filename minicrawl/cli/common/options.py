@@ -15,10 +15,11 @@ from typing import Any
 
 import click
 
-from minicrawl.config import Loaded, kinds, load
+from minicrawl.config import Loaded, load
 from minicrawl.config.setting import PREFIX, SECTIONS, Section, Setting
 from minicrawl.config.sources import unknown_variables
 from minicrawl.config.table import TABLE
+from minicrawl.config.values import kinds
 from minicrawl.errors import UsageError
 from minicrawl.export.cells import visible
 from minicrawl.model import GRAPHS

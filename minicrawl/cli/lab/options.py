@@ -14,7 +14,7 @@ import click
 from minicrawl.analysis.source import crawled, opened
 from minicrawl.cli.common.progress import progress
 from minicrawl.cli.common.tables import show_json
-from minicrawl.config.kinds import LEAST_EDGE
+from minicrawl.config.values.kinds import LEAST_EDGE
 from minicrawl.graph.csr import MOST_NODES, Csr
 from minicrawl.lab import webs
 from minicrawl.lab.measure import EstimateErrors

@@ -24,7 +24,7 @@ from minicrawl.cli.common.options import Number
 from minicrawl.cli.common.stores import source_options
 from minicrawl.cli.rank.running import Shown, rank_name, ranking, show_all
 from minicrawl.cli.rank.walk_options import NAMES_FILE, lines_of, nodes_of, pagerank_options
-from minicrawl.config.quantities import size
+from minicrawl.config.values.quantities import size
 from minicrawl.errors import UsageError
 from minicrawl.export.cells import visible
 from minicrawl.graph.csr import MOST_NODES

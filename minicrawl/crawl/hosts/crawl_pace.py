@@ -13,7 +13,7 @@ import asyncio
 import time
 
 from minicrawl.config import Politeness
-from minicrawl.config.pace import hours_of, rates_of
+from minicrawl.config.values.pace import hours_of, rates_of
 from minicrawl.model import FetchResult, Response
 from minicrawl.ports import Clock
 

@@ -15,7 +15,7 @@ from time import perf_counter
 from minicrawl.crawl.events import Settled
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.traps.detector import Aside
-from minicrawl.crawl.turn import Turn
+from minicrawl.crawl.turns.turn import Turn
 from minicrawl.model import PageId, State
 from minicrawl.store.records import NOT_ASKED, FetchRow
 

@@ -11,15 +11,15 @@ from collections.abc import Coroutine
 from time import perf_counter
 from typing import assert_never
 
-from minicrawl.crawl.host_turns import HostTurns
 from minicrawl.crawl.hosts.address_pacing import Rank
 from minicrawl.crawl.hosts.host_state import HostState
-from minicrawl.crawl.page_turns import PageTurns
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.schedule.aside import AsidePages
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.traps.detector import Aside
-from minicrawl.crawl.turn import (
+from minicrawl.crawl.turns.host_turns import HostTurns
+from minicrawl.crawl.turns.page_turns import PageTurns
+from minicrawl.crawl.turns.turn import (
     NOT_LOOKED_AT,
     Ask,
     Close,

@@ -18,8 +18,8 @@ from urllib.parse import unquote
 import ada_url
 
 from minicrawl.config import Access
-from minicrawl.config.access_settings import HEADER, LOGIN, TOKEN, USER_PASSWORD
 from minicrawl.config.parts import ON
+from minicrawl.config.rows.access import HEADER, LOGIN, TOKEN, USER_PASSWORD
 from minicrawl.errors import UsageError
 from minicrawl.fetch.access.identity import Headers, header_fields
 from minicrawl.fetch.access.logins import AccessByOrigin, Login, OriginAccess

@@ -12,9 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from minicrawl.config import Network
-from minicrawl.config.kinds import InvalidValue
-from minicrawl.config.network_kinds import BYPASS, PROXY, without_login
 from minicrawl.config.parts import ENVIRONMENT
+from minicrawl.config.values.kinds import InvalidValue
+from minicrawl.config.values.network_kinds import BYPASS, PROXY, without_login
 from minicrawl.errors import UsageError
 
 _VARIABLES = {"http=": "http_proxy", "https=": "https_proxy", "": "all_proxy"}

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl import config
-from minicrawl.config.order_settings import STRATEGIES
+from minicrawl.config.rows.order import STRATEGIES
 from minicrawl.crawl.schedule.orders import ORDERS, ByAge, ByCash, ByLot
 from minicrawl.opic.journal import Step, StepKind
 from minicrawl.opic.ledger import Ledger

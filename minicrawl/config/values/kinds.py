@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from minicrawl import plugins
-from minicrawl.config import quantities
 from minicrawl.config.parts import Focus
+from minicrawl.config.values import quantities
 
 NONE = "none"  # None as text
 MOST = 2**31 - 1  # of pages, and of all that is counted in pages: the limit of the ledger

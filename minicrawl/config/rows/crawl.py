@@ -1,7 +1,7 @@
 """The rows that say which pages a crawl reads, until when and into which file."""
 
-from minicrawl.config import kinds
 from minicrawl.config.setting import BUDGET, SCOPE, TRAPS, Setting
+from minicrawl.config.values import kinds
 
 MOST_LINKS_AWAY = 200
 """Beyond 254 the crawl counts no links."""

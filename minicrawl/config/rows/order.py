@@ -1,8 +1,8 @@
 """The rows that say in which order pages are read, and what they are worth."""
 
 from minicrawl import plugins
-from minicrawl.config import kinds
 from minicrawl.config.setting import ORDER, Setting
+from minicrawl.config.values import kinds
 
 STRATEGIES = ("greedy", "siblings", "random", "breadth-first")
 ORDERED_BY = ("page", "site")

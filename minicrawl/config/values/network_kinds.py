@@ -2,8 +2,8 @@
 
 import re
 
-from minicrawl.config.kinds import HIDDEN, InvalidValue, ValueKind, text
 from minicrawl.config.parts import ENVIRONMENT
+from minicrawl.config.values.kinds import HIDDEN, InvalidValue, ValueKind, text
 
 _RULE = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s=:\[\]]+)(?::(?P<port>[0-9]+))?")
 _LAST_PORT = 65_535

@@ -1,7 +1,7 @@
 """The rows that say by which way a server is reached: proxies, HTTP/2, TLS, addresses."""
 
-from minicrawl.config import kinds, network_kinds
 from minicrawl.config.setting import NETWORK, Setting
+from minicrawl.config.values import kinds, network_kinds
 
 HTTP2 = ("off", "auto")
 MIN_TLS = ("1.2", "1.3")

@@ -8,10 +8,10 @@ HOST   `docs.example`, `docs.example:8443` or `https://docs.example`, as `fetch.
 
 import re
 
-from minicrawl.config import kinds
-from minicrawl.config.kinds import HIDDEN, InvalidValue, ValueKind
 from minicrawl.config.parts import OFF, ON
 from minicrawl.config.setting import ACCESS, Setting
+from minicrawl.config.values import kinds
+from minicrawl.config.values.kinds import HIDDEN, InvalidValue, ValueKind
 
 _HOST = r"(?:https?://)?(?:\[[0-9A-Fa-f:.]+\]|[^\s=:/@\[\]]+)(?::[0-9]{1,5})?"
 HEADER = re.compile(

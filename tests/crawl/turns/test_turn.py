@@ -8,7 +8,7 @@ import pytest
 from minicrawl.crawl.events import Event
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.traps.detector import Aside
-from minicrawl.crawl.turn import (
+from minicrawl.crawl.turns.turn import (
     Ask,
     Close,
     Decision,

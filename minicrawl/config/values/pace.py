@@ -3,8 +3,8 @@
 import re
 from typing import NamedTuple
 
-from minicrawl.config import quantities
-from minicrawl.config.kinds import InvalidValue, ValueKind
+from minicrawl.config.values import quantities
+from minicrawl.config.values.kinds import InvalidValue, ValueKind
 
 _HOURS = re.compile(r"([0-9]{1,2})(?::([0-5][0-9]))?\s*-\s*([0-9]{1,2})(?::([0-5][0-9]))?")
 _LAST_HOUR, _HOUR_MIN = 24, 60

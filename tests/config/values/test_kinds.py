@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.config import kinds, network_kinds
-from minicrawl.config.kinds import InvalidValue, ValueKind
 from minicrawl.config.parts import Focus
+from minicrawl.config.values import kinds, network_kinds
+from minicrawl.config.values.kinds import InvalidValue, ValueKind
 
 PAGES = kinds.whole(1, 1000)
 SEVERAL = kinds.several(kinds.PATTERN)

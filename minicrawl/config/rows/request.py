@@ -1,8 +1,8 @@
 """The rows that say how servers are asked, and how much one page or one host may cost."""
 
-from minicrawl.config import kinds, network_kinds, pace
 from minicrawl.config.parts import AUTO
 from minicrawl.config.setting import LIMITS, NETWORK, POLITENESS, Setting
+from minicrawl.config.values import kinds, network_kinds, pace
 
 MOST_WORKERS = 256
 

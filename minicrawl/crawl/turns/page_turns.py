@@ -13,7 +13,6 @@ from time import perf_counter
 
 from minicrawl.archive.record import pack_redirect
 from minicrawl.crawl.events import Asked, Delayed, Settled
-from minicrawl.crawl.large_pages import LargePages
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.settle.outcome import (
     Retry,
@@ -23,7 +22,8 @@ from minicrawl.crawl.settle.outcome import (
     describe_outcome,
 )
 from minicrawl.crawl.settle.posting import PageIntroducer, are_many
-from minicrawl.crawl.turn import Turn
+from minicrawl.crawl.turns.large_pages import LargePages
+from minicrawl.crawl.turns.turn import Turn
 from minicrawl.model import (
     Failed,
     FailureKind,

@@ -1,7 +1,7 @@
 """The rows that say what is stored, and what is done when a crawl ends."""
 
-from minicrawl.config import kinds
 from minicrawl.config.setting import STORE, Setting
+from minicrawl.config.values import kinds
 
 KEEPS = ("pages", "text", "none")
 

@@ -1,0 +1,7 @@
+"""What is done with a lease.
+
+turn          the turn of a page, and the pure decision what to do with it
+page_turns    ask, parse, settle
+host_turns    a host is located and asked for its robots.txt before its first page
+large_pages   pages that are much to read, or bring much, wait for one another
+"""
