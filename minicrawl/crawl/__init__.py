@@ -1,7 +1,8 @@
 """A crawl, from the first page to the last.
 
 The way of a page: schedule.dispatch leases it -> turns.turn.decide says what to do with it ->
-turns.page_turns asks for it; workers do the request and parse -> settle.outcome -> settle.settler -> frontier.
+turns.page_turns asks for it; workers do the request and parse -> settle.outcome ->
+settle.settler -> frontier.
 
 loop         when turns begin, and when the crawl ends
 parts        the parts that all of these share

@@ -48,15 +48,10 @@ def parse_page(
     header_robots = parse_robots_tag(headers.get("x-robots-tag", ""), options.agent)
     robots = markup.robots.combined_with(header_robots)
     resolver = _UrlResolver(markup, url, options)
-    links, words = ({}, ()) if robots.nofollow else resolver.links()
+    sent = _header_refresh(headers.get("refresh"), url, options)
+    links, words = ({}, ()) if robots.nofollow else resolver.links(sent.link)
     main = resolver.other_page(markup.canonical or link_canonical(headers.get("link")))
-    refresh = resolver.other_page(markup.refresh)
-    if "refresh" in headers:
-        sent = _header_refresh(headers["refresh"], url, options)
-        refresh = sent.target or refresh
-        if sent.link and not robots.nofollow and sent.link.url not in links:
-            links[sent.link.url] = sent.link.original
-            words = (*words, "") if options.with_words else words
+    refresh = sent.target or resolver.other_page(markup.refresh)
     hashes = _text_hashes(body, markup, suspicious)
     return ParsedPage(
         title=markup.title,
@@ -94,14 +89,17 @@ class _HeaderRefresh(NamedTuple):
     link: ResolvedUrl | None = None
 
 
-def _header_refresh(value: str, own: str, options: ParseOptions) -> _HeaderRefresh:
+_NO_REFRESH = _HeaderRefresh()
+
+
+def _header_refresh(value: str | None, own: str, options: ParseOptions) -> _HeaderRefresh:
     """A header knows no base URL of the page."""
-    refresh = meta_refresh(value.strip())
+    refresh = meta_refresh(value.strip()) if value else None
     if refresh is None or not refresh.url:
-        return _HeaderRefresh()
+        return _NO_REFRESH
     found = resolve(refresh.url, own, strip_marks=options.strip_marks)
     if found is None or found.url == own:
-        return _HeaderRefresh()
+        return _NO_REFRESH
     is_at_once = refresh.delay_s <= AT_ONCE_S
     return _HeaderRefresh(found) if is_at_once else _HeaderRefresh(link=found)
 
@@ -137,13 +135,17 @@ class _UrlResolver:
         self._own = own
         self._with_words, self._strip_marks = options.with_words, options.strip_marks
 
-    def links(self) -> tuple[dict[str, str | None], tuple[str, ...]]:
+    def links(self, last: ResolvedUrl | None) -> tuple[dict[str, str | None], tuple[str, ...]]:
         """All links, each with its original or None; and the words of each."""
         if self._with_words:
-            return self._links_with_words()
-        links = resolve_links(self._hrefs, self._base, strip_marks=self._strip_marks)
-        links.pop(self._own, None)
-        return links, ()
+            links, words = self._links_with_words()
+        else:
+            links, words = resolve_links(self._hrefs, self._base, strip_marks=self._strip_marks), []
+            links.pop(self._own, None)
+        if last and last.url not in links:
+            links[last.url] = last.original
+            words += [""] * self._with_words
+        return links, tuple(words)
 
     def emphasised(self, links: Collection[str]) -> tuple[str, ...]:
         """Those of the links that are emphasised."""
@@ -155,7 +157,7 @@ class _UrlResolver:
         found = resolve(href, self._base, strip_marks=self._strip_marks) if href else None
         return None if found is None or found.url == self._own else found
 
-    def _links_with_words(self) -> tuple[dict[str, str | None], tuple[str, ...]]:
+    def _links_with_words(self) -> tuple[dict[str, str | None], list[str]]:
         links: dict[str, str | None] = {}
         words: list[str] = []
         room = MOST_CHARS
@@ -167,4 +169,4 @@ class _UrlResolver:
                     break
                 links[found.url] = found.original
                 words.append(words_of_link)
-        return links, tuple(words)
+        return links, words
