@@ -158,6 +158,14 @@ def _sitemaps_elsewhere(host: str) -> bytes:
     return answer(f"User-agent: *\nAllow: /\n{lines}".encode(), "text/plain")
 
 
+def _onward(path: str, number: int) -> bytes:
+    """Each link of a page leads on to a new host."""
+    if path.startswith("/on"):
+        return answer(b"", status="302 Found", more=f"Location: http://h.{number}.test/\r\n")
+    links = "".join(f"<a href=/on/{number}/{n}>x</a>" for n in range(900))
+    return answer(f"<title>{number}</title><p>{number}</p>{links}".encode())
+
+
 def _attributes(_path: str, number: int) -> bytes:
     tag = "<a " + "b=c " * 10_000 + ">"
     return answer(f"<title>{number}</title><a href=/{number}>x</a>{tag * 200}".encode())
@@ -177,6 +185,10 @@ def _silent_after_robots(_path: str, _number: int) -> None:
 
 def _never_whole(_path: str, _number: int) -> bytes:
     return b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 1000000\r\n\r\n<title>"
+
+
+def _interim(_path: str, number: int) -> bytes:
+    return b"HTTP/1.1 103 Early Hints\r\n\r\n" * 200_000 + page(number)
 
 
 @cache
@@ -205,9 +217,11 @@ ATTACKS = {
     "sitemaps at new hosts": Attack(
         pages=lambda _path, n: page(n), robots=_sitemaps_elsewhere, settings={"sitemaps": True}
     ),
+    "links that lead to new hosts": Attack(pages=_onward),
     "2,000,000 attributes": Attack(pages=_attributes),
     "5,000 links of rel=next": Attack(pages=_rel_links),
     "chunks of one byte": Attack(pages=lambda _path, _number: _one_byte_chunks()),
+    "200,000 interim responses": Attack(pages=_interim),
     "silence": Attack(pages=_silent_after_robots, robots=lambda _: None),
     "silence after robots.txt": Attack(pages=_silent_after_robots),
     "bodies that never end": Attack(pages=_never_whole),

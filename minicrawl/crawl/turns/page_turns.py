@@ -23,6 +23,7 @@ from minicrawl.crawl.settle.outcome import (
 )
 from minicrawl.crawl.settle.posting import PageIntroducer, are_many
 from minicrawl.crawl.turns.large_pages import LargePages
+from minicrawl.crawl.turns.loop_rounds import LoopRounds
 from minicrawl.crawl.turns.turn import Turn
 from minicrawl.model import (
     Failed,
@@ -56,6 +57,7 @@ class PageTurns:
         self._requests = PageRequests(context, parts)
         self._ends = TurnFinisher(context, parts, introducer)
         self._large_pages = LargePages(context, parts)
+        self._rounds = LoopRounds()
         self.under_way = 0
 
     def begin(self, turn: Turn, now: float) -> Coroutine[None, None, None]:
@@ -73,6 +75,7 @@ class PageTurns:
         self._context.tell(Asked(url=turn.lease.url, cash=self._cash(turn.page) / UNIT))
         try:
             visit = await self._requests.ask(turn)
+            await self._rounds.turn()
             if visit.is_large:
                 async with self._large_pages.parsing(turn):
                     fetched, turn.parsed = await parsed_visit(turn, visit)
@@ -185,11 +188,13 @@ class TurnFinisher:
         self._settler, self._leases = parts.settler, parts.leases
         self._suspended, self._replays = parts.suspended, parts.replays
         self._introducer = introducer
+        self._rounds = LoopRounds()
 
     async def end(self, turn: Turn, fetched: FetchResult, parsed: ParsedPage | None) -> None:
         """Look up what the page links to, and settle it."""
         if parsed is not None:
             await self._look_up(turn, parsed)
+        await self._rounds.turn()
         self._settle(turn, fetched, parsed)
 
     async def _look_up(self, turn: Turn, parsed: ParsedPage) -> None:

@@ -192,6 +192,8 @@ def _is_line_end(begun: bytearray) -> bool:
 # ---------------------------------------------------------------- requests and responses
 
 _INTERIM = 1  # hundred
+MOST_INTERIM_HEADS = 32
+"""Servers send one or two; parsing as many as fit into `--max-head` would hold up the loop."""
 _MAX_URL = 64 * 1024
 _VERSION = b"HTTP/"
 _BLANK_LINES = re.compile(rb"[\r\n]*")
@@ -226,6 +228,7 @@ class ResponseParser:
         self._framing: Framing | None = None
         self._head = bytearray()  # begun, and not whole yet
         self._head_bytes = 0
+        self._interim_heads = 0
 
     def feed(self, piece: bytes) -> bytes:
         """The part of the body that these bytes contain."""
@@ -306,6 +309,10 @@ class ResponseParser:
 
     def _use(self, head: Head) -> None:
         if head.status // 100 == _INTERIM and head.status != HTTPStatus.SWITCHING_PROTOCOLS:
+            self._interim_heads += 1
+            if self._interim_heads > MOST_INTERIM_HEADS:
+                detail = f"more than {MOST_INTERIM_HEADS} responses before the final one"
+                raise Fault(FailureKind.TOO_LARGE, detail)
             return
         self._framing = framing_of(head)
         self.head = head

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.fetch.connection.heads import Head
-from minicrawl.fetch.connection.http1 import ResponseParser, request_bytes
+from minicrawl.fetch.connection.http1 import MOST_INTERIM_HEADS, ResponseParser, request_bytes
 from minicrawl.fetch.transport import Fault
 from minicrawl.model import FailureKind
 
@@ -188,8 +188,14 @@ def test_interim_responses_are_skipped() -> None:
 
 def test_interim_responses_without_end_are_too_large_a_head() -> None:
     interim = b"HTTP/1.1 100 Continue\r\n\r\n"
-    assert read_fault(interim * 16 + OK + b"\r\n") is None
-    assert read_fault(interim * (MAX_HEAD_BYTES // len(interim) + 1)) is TOO_LARGE
+    assert read_fault(interim * MOST_INTERIM_HEADS + OK + b"\r\n") is None
+    assert read_fault(interim * (MOST_INTERIM_HEADS + 1) + OK + b"\r\n") is TOO_LARGE
+
+
+def test_interim_responses_count_as_bytes_of_the_head() -> None:
+    interim = b"HTTP/1.1 100 Continue\r\nX: " + b"x" * (MAX_HEAD_BYTES // 4) + b"\r\n\r\n"
+    assert read_fault(interim * 3 + OK + b"\r\n") is None
+    assert read_fault(interim * 4 + OK + b"\r\n") is TOO_LARGE
 
 
 def test_a_switch_of_protocols_is_a_response_that_ends_with_its_connection() -> None:
