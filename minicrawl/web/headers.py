@@ -151,6 +151,6 @@ def link_canonical(value: str | None) -> str | None:
     """The target of the first rel=canonical in a Link header, as written."""
     for target, parameters in _LINK.findall(value or ""):
         relation = _RELATION.search(parameters)
-        if relation and "canonical" in (relation[1] or relation[2]).lower().split():
+        if relation and "canonical" in (relation[1] or relation[2] or "").lower().split():
             return str(target).strip()
     return None
