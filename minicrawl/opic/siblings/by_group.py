@@ -17,7 +17,7 @@ from minicrawl.model import PageId
 from minicrawl.opic.ledger import Plan
 from minicrawl.opic.siblings import values
 from minicrawl.opic.siblings.group_queue import GroupQueue, key_of
-from minicrawl.opic.siblings.groups import OrderChanges
+from minicrawl.opic.siblings.groups import Numbers, OrderChanges
 from minicrawl.opic.siblings.shown import Siblings
 
 MOST_AT_ONCE, PART_AT_ONCE = 8, 16
@@ -79,7 +79,7 @@ class ByGroup:
         for host in changes.hosts:
             touched.append(self._queue.hosts.waiting(host).astype(np.int64))
         if touched:
-            self._queue.key_many(np.unique(np.concatenate(touched)))
+            self._queue.key_many(_once(np.concatenate(touched)))
 
     def release(self, page: PageId) -> None:
         """The lease of the page has ended, and it waits again. Its host stays as it is."""
@@ -116,3 +116,12 @@ class ByGroup:
         """By what the page is ordered: the cash that it is as good as, in 16ths of atoms."""
         group = self._siblings.group_of(page)
         return key_of(values.factor(self._siblings, group), values.worth(self._siblings, page))
+
+
+def _once(groups: Numbers) -> Numbers:
+    """Each of them once, in ascending order: of a few hundred it takes a third of `np.unique`."""
+    groups.sort()
+    is_first = np.empty(len(groups), dtype=np.bool_)
+    is_first[:1] = True
+    np.not_equal(groups[1:], groups[:-1], out=is_first[1:])
+    return groups[is_first]

@@ -13,8 +13,7 @@ empty    a group without members that wait
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
-from math import inf
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -119,12 +118,14 @@ class GroupQueue:
         waits = np.frombuffer(self._siblings.ledger.flags, dtype=np.uint8)[pages] == UNREAD
         pages, groups = pages[waits], groups[waits]
         worths = values.worths(self._siblings, pages)
-        grown = zip(pages.tolist(), groups.tolist(), worths.tolist(), strict=True)
-        members, best, most = self.members, self._best, self._worth
-        for page, group, worth in grown:
-            if worth >= members.floors.get(group, inf):
-                members.rank(group, page, worth)
-            if worth > most[group] and best[group] != NOBODY and page not in members.leased:
+        if self.members.floors:
+            for page, group, worth in _rows(pages, groups, worths):
+                self.members.rank(group, page, worth)
+        grown = worths > np.frombuffer(self._worth, dtype=np.float64)[groups]
+        grown &= np.frombuffer(self._best, dtype=np.uint32)[groups] != NOBODY
+        most, leased = self._worth, self.members.leased
+        for page, group, worth in _rows(pages[grown], groups[grown], worths[grown]):
+            if worth > most[group] and page not in leased:
                 self._put_before(group, page, worth)
 
     def _put_before(self, group: int, page: int, worth: float) -> None:
@@ -197,10 +198,14 @@ class GroupQueue:
         keys = np.frombuffer(self._keys, dtype=np.int64)
         worths = np.frombuffer(self._worth, dtype=np.float64)[groups]
         found = _keys(values.factors(self._siblings, groups), worths)
-        moved = np.flatnonzero(found != keys[groups])
+        moved = groups[found != keys[groups]]
         keys[groups] = found
         del keys, worths
-        self.hosts.offer(groups[moved].tolist())
+        self.hosts.offer(moved.tolist())
+
+
+def _rows(pages: Pages, groups: Numbers, worths: Floats) -> Iterator[tuple[int, int, float]]:
+    return zip(pages.tolist(), groups.tolist(), worths.tolist(), strict=True)
 
 
 def key_of(factor: float, worth: float) -> int:
