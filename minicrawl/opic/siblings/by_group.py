@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from minicrawl.model import PageId
+from minicrawl.opic.by_site import ImportanceOfHosts
 from minicrawl.opic.ledger import Plan
 from minicrawl.opic.siblings import values
 from minicrawl.opic.siblings.group_queue import GroupQueue, key_of
@@ -28,8 +29,9 @@ class ByGroup:
 
     __slots__ = ("_count_at", "_queue", "_siblings")
 
-    def __init__(self, siblings: Siblings) -> None:
-        self._siblings, self._queue = siblings, GroupQueue(siblings)
+    def __init__(self, siblings: Siblings, importance: ImportanceOfHosts | None = None) -> None:
+        """With `importance` pages of the site that matters most come first."""
+        self._siblings, self._queue = siblings, GroupQueue(siblings, importance)
         self._count_at = 0
         """How many plans that tell something there are when they are counted."""
         siblings.changes = OrderChanges()

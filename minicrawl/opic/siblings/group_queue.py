@@ -19,6 +19,7 @@ import numpy as np
 
 from minicrawl.model import PageId
 from minicrawl.opic.by_host import ByHost
+from minicrawl.opic.by_site import BySite, ImportanceOfHosts
 from minicrawl.opic.ledger import UNREAD
 from minicrawl.opic.siblings import values
 from minicrawl.opic.siblings.groups import Numbers, Pages
@@ -50,12 +51,18 @@ class GroupQueue:
         "members",
     )
 
-    def __init__(self, siblings: Siblings) -> None:
+    def __init__(self, siblings: Siblings, importance: ImportanceOfHosts | None = None) -> None:
+        """With `importance` groups of the site that matters most come first."""
         self._siblings, self._groups = siblings, siblings.groups
         self._keys, self._flags = array("q"), bytearray()
         self._best, self._worth = array("I"), array("d")
         self.members = FreeMembers(siblings)
-        self.hosts = ByHost(self._keys, self._flags, self._groups.host, large=_LARGE)
+        columns = self._keys, self._flags, self._groups.host
+        self.hosts = (
+            ByHost(*columns, large=_LARGE)
+            if importance is None
+            else BySite(*columns, importance, large=_LARGE)
+        )
 
     def __len__(self) -> int:
         """The groups that it has heard of."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, log, log1p
 
+from minicrawl.opic.by_site import ImportanceOfHosts
 from minicrawl.opic.ledger import Ledger, Plan
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.siblings import families
@@ -175,10 +176,10 @@ class SitesByHost:
 class SiblingWorld:
     """Does everything twice: in the order that is tested, and in the truth."""
 
-    def __init__(self, site_of: Sequence[int]) -> None:
+    def __init__(self, site_of: Sequence[int], importance: ImportanceOfHosts | None = None) -> None:
         self.ledger, self.host_of = Ledger(), array("I")
         self.siblings = Siblings(self.ledger, self.host_of, SitesByHost(site_of))
-        self.queue = ByGroup(self.siblings)
+        self.queue = ByGroup(self.siblings, importance)
         self.truth = Truth(self.ledger, self.host_of, site_of)
         self.leased: set[int] = set()
         self.paused: set[int] = set()
