@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from minicrawl.opic.siblings import by_group, families, group_queue, members
+from minicrawl.opic.siblings import by_group, families, group_queue, members, rounds
 from minicrawl.opic.siblings.by_group import ByGroup
 from minicrawl.opic.siblings.shown import Siblings
 from tests.opic.siblings.sibling_worlds import SiblingWorld, SitesByHost
@@ -20,13 +20,14 @@ EXACT = 1 - 1e-4
 
 @pytest.fixture(autouse=True)
 def poor_sites(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their budgets are soon spent."""
+    """Their budgets are soon spent, and what is revealed of late counts soon."""
     monkeypatch.setattr(families, "FREE_AT_FIRST", 2)
     monkeypatch.setattr(families, "FREE_READS", 4)
     monkeypatch.setattr(families, "TURNS_A_READ", 20)
     monkeypatch.setattr(families, "READS_A_UNIT", 2)
     monkeypatch.setattr(families, "LOOK_EVERY", 4)
     monkeypatch.setattr(families, "PATIENCE", 2)
+    monkeypatch.setattr(rounds, "FEWEST_TURNS", 10)
 
 
 def drawn_hosts(rng: Random, most: int) -> list[int]:
