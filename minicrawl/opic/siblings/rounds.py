@@ -17,8 +17,10 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping
 
-FEWEST_TURNS = 200
-"""Before that many, what was revealed of late says little."""
+FEWEST_TURNS = 1000
+"""Before that many, what was revealed of late says little. A wiki tells of most of its pages at
+once: there what siblings have shown is of use though nothing is left to reveal.
+"""
 _LATE = 10
 _SMALL, _SMALL_RELEVANCE = 1 / 32, 1 / 16
 _SUMS = ("linked", "mean_linked", "mean_revealed", "revealed", "turns")

@@ -27,15 +27,16 @@ def test_what_siblings_have_revealed_matters_less_when_nothing_is_left_to_reveal
     assert means.relevance == 1  # of so few turns it is not known
     assert means.count(0.0, 3)
     assert means.relevance == pytest.approx(0, abs=1e-4)
-    for _ in range(20):
+    for _ in range(FEWEST_TURNS // 10):
         means.count(2.0, 3)
     assert means.relevance == 1
 
 
 def test_a_state_of_before_goes_on_with_what_was_revealed_on_the_whole() -> None:
     means, again, of_before = Means(), Means(), Means()
-    for turn in range(500):
-        means.count(float(turn < 400), 3)
+    for turn in range(2 * FEWEST_TURNS):
+        means.count(float(turn < FEWEST_TURNS), 3)
+    assert means.relevance < 1
     again.restore(means.state())
     assert again.state() == means.state()
     of_before.restore({"means": means.state()["means"]})
