@@ -14,7 +14,10 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.opic.by_host import PAGE, ByHost
+from minicrawl.opic.by_host import LARGE, PAGE, ByHost
+
+ImportanceOfHosts = Callable[[], NDArray[np.float64]]
+"""Answers, for each host, with the importance of its site. It grows with the hosts."""
 
 _MOST = 64
 
@@ -27,10 +30,10 @@ class BySite(ByHost):
         keys: array[int],
         flags: bytearray,
         host_of: array[int],
-        importance: Callable[[], NDArray[np.float64]],
+        importance: ImportanceOfHosts,
+        large: int = LARGE,
     ) -> None:
-        """`importance` answers with that of the site of each host, and grows with the hosts."""
-        super().__init__(keys, flags, host_of)
+        super().__init__(keys, flags, host_of, large=large)
         self._ask_importance = importance
         self._importance = np.zeros(0)
         self._sites: list[tuple[float, int]] = []

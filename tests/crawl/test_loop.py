@@ -785,16 +785,22 @@ def test_the_stronger_the_focus_the_sooner_what_it_looks_for_is_read(
 
 
 @pytest.mark.parametrize(
-    ("order_by", "sites"), [("page", "aaaabcccc"), ("site", "aaaaccccb")], ids=["page", "site"]
+    ("order_by", "strategy", "sites"),
+    [
+        ("page", "greedy", "aaaabcccc"),
+        ("site", "greedy", "aaaaccccb"),
+        ("site", "siblings", "aaaaccccb"),
+    ],
 )
 def test_of_sites_the_one_to_which_others_gave_most_comes_first(
-    order_by: str, sites: str, path: Path
+    order_by: str, strategy: str, sites: str, path: Path
 ) -> None:
     """b has the richest page, c as a whole was given more; nobody but the user gave to a."""
     pages_of_c = [f"{C}/{name}" for name in ("", "1", "2", "3")]
     links = {f"{A}/": ["/1", "/2", "/3"], f"{A}/1": pages_of_c, f"{A}/2": pages_of_c}
     links |= {f"{A}/3": [f"{B}/"], f"{B}/": []} | {page: [] for page in pages_of_c}
-    run = crawl(web_of(links), path, f"{A}/", order_by=order_by, concurrency=1, endowment=90)
+    order: dict[str, Any] = {"order_by": order_by, "strategy": strategy, "endowment": 90}
+    run = crawl(web_of(links), path, f"{A}/", concurrency=1, **order)
     assert "".join(url.removeprefix("http://")[0] for url in run.asked) == sites
 
 

@@ -9,17 +9,14 @@ lease   a page whose turn it is, and its host for as long
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 from minicrawl.config import Settings
 from minicrawl.crawl.schedule.orders import ORDERS, best_site_first
 from minicrawl.crawl.schedule.refresh import RefreshScheduler
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.model import PageId
+from minicrawl.opic.by_site import ImportanceOfHosts
 from minicrawl.ports import Clock
 
 
@@ -40,7 +37,7 @@ class LeaseScheduler:
         settings: Settings,
         recorder: Recorder,
         clock: Clock,
-        importance_of_sites: Callable[[], NDArray[np.float64]],
+        importance_of_sites: ImportanceOfHosts,
     ) -> None:
         """`importance_of_sites` answers, for each host, with that of its site."""
         frontier = recorder.frontier

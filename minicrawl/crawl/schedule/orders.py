@@ -13,19 +13,12 @@ from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-from minicrawl.errors import UsageError
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import PageId, State
 from minicrawl.opic.by_host import ByHost
-from minicrawl.opic.by_site import BySite
+from minicrawl.opic.by_site import BySite, ImportanceOfHosts
 from minicrawl.opic.ledger import Ledger, Plan
 from minicrawl.opic.siblings.by_group import ByGroup
-
-ImportanceOfSites = Callable[[], NDArray[np.float64]]
-"""Answers, for each host, with the importance of its site."""
 
 
 class PageQueue(Protocol):
@@ -146,10 +139,10 @@ class ByKeyAndSite(ByKey, BySite):
     """The same, with the pages of the site that matters most first."""
 
 
-def _by_siblings(frontier: Frontier) -> PageQueue:
+def _by_siblings(frontier: Frontier, importance: ImportanceOfHosts | None = None) -> PageQueue:
     if frontier.siblings is None:
         raise ValueError("the frontier was loaded without what siblings have shown")
-    return ByGroup(frontier.siblings.shown)
+    return ByGroup(frontier.siblings.shown, importance)
 
 
 KEYS: dict[str, Callable[[Ledger], PageOrder]] = {
@@ -169,11 +162,8 @@ ORDERS: dict[str, Callable[[Frontier], PageQueue]] = {
 }
 
 
-def best_site_first(frontier: Frontier, strategy: str, importance: ImportanceOfSites) -> PageQueue:
-    """The pages of the site that matters most come first, in an order with keys."""
+def best_site_first(frontier: Frontier, strategy: str, importance: ImportanceOfHosts) -> PageQueue:
+    """Pages of the site that matters most come first, those of one site by the strategy."""
     if strategy not in KEYS:
-        raise UsageError(
-            f"--order-by site does not go with --strategy {strategy}: "
-            f"choose one of {', '.join(KEYS)}"
-        )
+        return _by_siblings(frontier, importance)
     return ByKeyAndSite(frontier, KEYS[strategy](frontier.ledger), importance)

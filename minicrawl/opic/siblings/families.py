@@ -22,7 +22,7 @@ Gifts are added up when a round ends and after so many turns.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import chain, repeat
 from typing import NamedTuple, Protocol
 
@@ -247,8 +247,10 @@ class FamilyBudgets:
 
     # ------------------------------------------------------------ what is asked
 
-    def hosts(self, families: Iterable[int]) -> list[int]:
+    def hosts(self, families: Collection[int]) -> list[int]:
         """The hosts of some families."""
+        if not families:
+            return []
         family_of = np.frombuffer(self.family_of, dtype=np.uint32)
         found: list[int] = np.flatnonzero(np.isin(family_of, list(families))).tolist()
         return found

@@ -13,13 +13,13 @@ empty    a group without members that wait
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
-from math import inf
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from minicrawl.model import PageId
 from minicrawl.opic.by_host import ByHost
+from minicrawl.opic.by_site import BySite, ImportanceOfHosts
 from minicrawl.opic.ledger import UNREAD
 from minicrawl.opic.siblings import values
 from minicrawl.opic.siblings.groups import Numbers, Pages
@@ -51,12 +51,18 @@ class GroupQueue:
         "members",
     )
 
-    def __init__(self, siblings: Siblings) -> None:
+    def __init__(self, siblings: Siblings, importance: ImportanceOfHosts | None = None) -> None:
+        """With `importance` groups of the site that matters most come first."""
         self._siblings, self._groups = siblings, siblings.groups
         self._keys, self._flags = array("q"), bytearray()
         self._best, self._worth = array("I"), array("d")
         self.members = FreeMembers(siblings)
-        self.hosts = ByHost(self._keys, self._flags, self._groups.host, large=_LARGE)
+        columns = self._keys, self._flags, self._groups.host
+        self.hosts = (
+            ByHost(*columns, large=_LARGE)
+            if importance is None
+            else BySite(*columns, importance, large=_LARGE)
+        )
 
     def __len__(self) -> int:
         """The groups that it has heard of."""
@@ -119,12 +125,14 @@ class GroupQueue:
         waits = np.frombuffer(self._siblings.ledger.flags, dtype=np.uint8)[pages] == UNREAD
         pages, groups = pages[waits], groups[waits]
         worths = values.worths(self._siblings, pages)
-        grown = zip(pages.tolist(), groups.tolist(), worths.tolist(), strict=True)
-        members, best, most = self.members, self._best, self._worth
-        for page, group, worth in grown:
-            if worth >= members.floors.get(group, inf):
-                members.rank(group, page, worth)
-            if worth > most[group] and best[group] != NOBODY and page not in members.leased:
+        if self.members.floors:
+            for page, group, worth in _rows(pages, groups, worths):
+                self.members.rank(group, page, worth)
+        grown = worths > np.frombuffer(self._worth, dtype=np.float64)[groups]
+        grown &= np.frombuffer(self._best, dtype=np.uint32)[groups] != NOBODY
+        most, leased = self._worth, self.members.leased
+        for page, group, worth in _rows(pages[grown], groups[grown], worths[grown]):
+            if worth > most[group] and page not in leased:
                 self._put_before(group, page, worth)
 
     def _put_before(self, group: int, page: int, worth: float) -> None:
@@ -197,10 +205,14 @@ class GroupQueue:
         keys = np.frombuffer(self._keys, dtype=np.int64)
         worths = np.frombuffer(self._worth, dtype=np.float64)[groups]
         found = _keys(values.factors(self._siblings, groups), worths)
-        moved = np.flatnonzero(found != keys[groups])
+        moved = groups[found != keys[groups]]
         keys[groups] = found
         del keys, worths
-        self.hosts.offer(groups[moved].tolist())
+        self.hosts.offer(moved.tolist())
+
+
+def _rows(pages: Pages, groups: Numbers, worths: Floats) -> Iterator[tuple[int, int, float]]:
+    return zip(pages.tolist(), groups.tolist(), worths.tolist(), strict=True)
 
 
 def key_of(factor: float, worth: float) -> int:

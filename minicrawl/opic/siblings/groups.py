@@ -50,15 +50,16 @@ class Groups:
         """
         found: list[int] = []
         for start in range(0, len(hosts), MOST_MEMBERS):
-            members = Counter(hosts[start : start + MOST_MEMBERS])
+            members = _members(hosts[start : start + MOST_MEMBERS])
             mine = sorted(members)
             at = first + start << _HALF
             self.at.extend([at | host for host in mine])
             self.host.extend(mine)
             self.members += bytes([min(members[host], MANY) for host in mine])
             self.novelty += bytes((round(novelty * NOVELTIES),)) * len(mine)
+            nothing = bytes(len(mine) * self.turns.itemsize)
             for column in (self.turns, self.revealed, self.linked):
-                column.frombytes(bytes(len(mine) * column.itemsize))
+                column.frombytes(nothing)
             found += mine
         return found
 
@@ -95,7 +96,7 @@ class Groups:
         """The groups of pages of these hosts."""
         at = np.frombuffer(self.at, dtype=np.uint64)
         found = at.searchsorted(pages.astype(np.uint64) << _HALF | _HOST_BITS, side="right") - 1
-        wrong = np.flatnonzero(np.frombuffer(self.host, dtype=np.uint32)[found] != hosts)
+        (wrong,) = (np.frombuffer(self.host, dtype=np.uint32)[found] != hosts).nonzero()
         if len(wrong):
             found[wrong] = at.searchsorted(at[found[wrong]] & _FIRST_BITS | hosts[wrong])
         return found
@@ -126,6 +127,12 @@ class Groups:
         at = self.at[group]
         after = bisect_right(self.at, at | _HOST, group)
         return at >> _HALF, self.at[after] >> _HALF if after < len(self.at) else pages
+
+
+def _members(hosts: array[int]) -> Mapping[int, int]:
+    """How many pages each host has. Most pages make known those of one host only."""
+    count, host = len(hosts), hosts[0]
+    return {host: count} if hosts.count(host) == count else Counter(hosts)
 
 
 class OrderChanges:

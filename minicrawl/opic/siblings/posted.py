@@ -35,22 +35,16 @@ class PostedColumns(NamedTuple):
 
     pages: Pages
     sizes: Numbers
+    """How many links they have."""
     shares: Floats
     firsts: Floats
+    """The first pages that their turns made known."""
     shown: Floats
+    """What that showed of their siblings."""
     worth_more: Floats
 
 
-class PostedPlan(NamedTuple):
-    """A page that spent. `first` is the first page that its turn made known."""
-
-    page: int
-    links: int
-    share: int
-    first: int = 0
-    shown: float = NOT_JUDGED
-    """What that showed of its siblings."""
-    worth_more: float = 0.0
+_COLUMNS = len(PostedColumns._fields)
 
 
 class PostedPlans:
@@ -59,19 +53,20 @@ class PostedPlans:
     __slots__ = ("_extras", "_links", "_plans", "_told")
 
     def __init__(self) -> None:
-        self._plans: list[PostedPlan] = []
+        self._plans = array("d")
+        """Row by row, in the order of `PostedColumns`."""
         self._links = array("I")
         self._extras: list[tuple[int, Sequence[tuple[int, int]]]] = []
         """Of plans whose links get different sums."""
         self._told: list[tuple[int, Sequence[range]]] = []
 
     def __len__(self) -> int:
-        return len(self._plans)
+        return len(self._plans) // _COLUMNS
 
     def post(self, plan: Plan) -> None:
         """A page spent."""
         links = self._add(plan) if plan.links or plan.extras else 0
-        self._plans.append(PostedPlan(plan.page, links, plan.share))
+        self._plans.extend((plan.page, links, plan.share, 0, NOT_JUDGED, 0))
 
     def judge(
         self, plan: Plan, first: int, told: Sequence[range], shown: float, worth_more: float
@@ -80,9 +75,9 @@ class PostedPlans:
         and those that it `told` of before. What it gave counts that much more.
         """
         if told:
-            self._told.append((len(self._plans), told))
+            self._told.append((len(self), told))
         links = self._add(plan)
-        self._plans.append(PostedPlan(plan.page, links, plan.share, first, shown, worth_more))
+        self._plans.extend((plan.page, links, plan.share, first, shown, worth_more))
 
     def _add(self, plan: Plan) -> int:
         self._links.extend(plan.links)
@@ -95,9 +90,9 @@ class PostedPlans:
 
     def columns(self) -> PostedColumns:
         """All plans, column by column."""
-        table = np.array(self._plans, dtype=np.float64)
+        table = np.frombuffer(self._plans).reshape(-1, _COLUMNS)
         pages, sizes = table[:, 0].astype(np.uint32), table[:, 1].astype(np.int64)
-        return PostedColumns(pages, sizes, table[:, 2], *table[:, 3:].T)
+        return PostedColumns(pages, sizes, *table[:, 2:].T)
 
     def links(self, plans: PostedColumns) -> PostedLinks:
         """All links."""
@@ -105,11 +100,11 @@ class PostedPlans:
         atoms = plans.shares.repeat(plans.sizes)
         for place, extras in self._extras:
             atoms[place : place + len(extras)] = [atoms for _, atoms in extras]
-        return PostedLinks(np.array(self._links), atoms, places)
+        return PostedLinks(np.frombuffer(self._links, dtype=np.uint32), atoms, places)
 
     def recommends(self, plans: PostedColumns, links: PostedLinks) -> NDArray[np.bool_]:
         """Whether the link is that of a turn, and leads to a page that was known before it."""
-        is_older: NDArray[np.bool_] = links.pages < plans.firsts.repeat(plans.sizes)
+        is_older: NDArray[np.bool_] = links.pages < plans.firsts[links.plans]
         for place, told in self._told:
             for pages in told:
                 is_own = (links.pages >= pages.start) & (links.pages < pages.stop)

@@ -1,9 +1,15 @@
 """What a turn brings, as the order by siblings looks it up: means over all turns.
 
 Law: a sum that moves with every step would change all keys with every step. So what the order uses
-is the sum as of the last *round*. A round ends when a mean has moved by a thirty-second; then all
-groups are keyed anew. Means settle, so rounds become rare. A round is told by sums alone, so the
-same steps make the same rounds.
+is the sum as of the last *round*. A round ends when a mean has moved by a thirty-second, or the
+relevance by a sixteenth; then all groups are keyed anew. Means settle, so rounds become rare. A
+round is told by sums alone, so the same steps make the same rounds.
+
+late       what a turn revealed of late: a mean in which a turn counts until ten times as many have
+           followed
+relevance  (late / the mean over all turns)^2, at most 1: when next to nothing is left to reveal, it
+           does not matter any more what siblings have revealed, and pages without links are worth
+           as much as others. Then it is near 0
 """
 
 from __future__ import annotations
@@ -11,37 +17,62 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping
 
-_SMALL = 1 / 32
+FEWEST_TURNS = 1000
+"""Before that many, what was revealed of late says little. A wiki tells of most of its pages at
+once: there what siblings have shown is of use though nothing is left to reveal.
+"""
+_LATE = 10
+_SMALL, _SMALL_RELEVANCE = 1 / 32, 1 / 16
+_SUMS = ("linked", "mean_linked", "mean_revealed", "revealed", "turns")
 
 
 class Means:
     """What a turn brings: the means over all turns, as of the last round."""
 
-    __slots__ = ("linked", "mean_linked", "mean_revealed", "revealed", "turns")
+    __slots__ = (*_SUMS, "late", "relevance")
 
     def __init__(self) -> None:
         self.turns = self.linked = 0
-        self.revealed = self.mean_revealed = self.mean_linked = 0.0
+        self.revealed = self.mean_revealed = self.mean_linked = self.late = 0.0
+        self.relevance = 1.0
 
     def count(self, revealed: float, linked: int) -> bool:
         """One more turn; whether a round ends."""
         self.turns += 1
         self.revealed += revealed
         self.linked += linked
+        self.late += (revealed - self.late) * _LATE / (self.turns + _LATE - 1)
         now_revealed, now_linked = self.revealed / self.turns, self.linked / self.turns
-        if _is_near(now_revealed, self.mean_revealed) and _is_near(now_linked, self.mean_linked):
+        relevance = self._relevance(now_revealed)
+        if (
+            _is_near(now_revealed, self.mean_revealed)
+            and _is_near(now_linked, self.mean_linked)
+            and abs(relevance - self.relevance) <= _SMALL_RELEVANCE
+        ):
             return False
         self.mean_revealed, self.mean_linked = now_revealed, now_linked
+        self.relevance = relevance
         return True
 
+    def _relevance(self, mean: float) -> float:
+        if self.turns <= FEWEST_TURNS or self.late >= mean:
+            return 1.0
+        ratio = self.late / mean
+        return ratio * ratio
+
     def state(self) -> dict[str, bytes]:
-        """All of it, by a name."""
-        return {"means": array("d", [getattr(self, name) for name in self.__slots__]).tobytes()}
+        """All of it, by names."""
+        sums = array("d", [getattr(self, name) for name in _SUMS])
+        late = array("d", [self.late, self.relevance])
+        return {"means": sums.tobytes(), "late": late.tobytes()}
 
     def restore(self, state: Mapping[str, bytes]) -> None:
-        """Go on from what was saved."""
-        for name, value in zip(self.__slots__, array("d", state["means"]), strict=True):
+        """Go on from what was saved. Stores of before have nothing of late."""
+        for name, value in zip(_SUMS, array("d", state["means"]), strict=True):
             setattr(self, name, type(getattr(self, name))(value))
+        self.late = self.mean_revealed
+        if "late" in state:
+            self.late, self.relevance = array("d", state["late"])
 
 
 def _is_near(now: float, last: float) -> bool:

@@ -170,7 +170,7 @@ class Siblings:
         """A page that spends has no bonus any more: what it was given before is lost."""
         bonus = np.frombuffer(self.bonus, dtype=np.float32)
         bonus[pages] = 0.0
-        counts = np.flatnonzero(gifts > 0)
+        (counts,) = gifts.nonzero()
         if not len(counts):
             return
         takers, order = links.pages[counts], np.argsort(pages, kind="stable")

@@ -5,10 +5,10 @@ it comes to the same to the bit: the hash of a page has 16 bits, whose powers ar
 factor is counted in 65,536ths.
 
 worth     of a page: (its key + its bonus) * hash^-.01
-factor    of a group: ((3 mS + S) / ((3 + F) mS))^.2 * ((3 mT + T) / ((3 + F) mT))^.3 *
+factor    of a group: (((3 mS + S) / ((3 + F) mS))^.2 * ((3 mT + T) / ((3 + F) mT))^.3)^r *
           exp(.2 (novelty of the introducing page - .5)); F, S, T and novelty are those of `shown`,
-          mS and mT are S and T a turn, over all groups. A site without a seed has a budget on top
-          of that.
+          mS and mT are S and T a turn, over all groups, r is the relevance of `rounds`. A site
+          without a seed has a budget on top of that.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 PRIOR = 3
 """A group begins as if so many of its members had been average."""
 REVEALED, LINKED, NOVELTY = 0.2, 0.3, 0.2
-"""The exponents of the factor."""
+"""The exponents of the factor, where it is relevant."""
 
 _LIFTS = np.power((np.arange(1 << 16) + 1.0) / (1 << 16), -0.01)
 _LIFT: list[float] = _LIFTS.tolist()
@@ -77,9 +77,13 @@ def factor(siblings: Siblings, group: int) -> float:
     weight = of.turns[group] + PRIOR
     found = _NOVELTY_FACTOR[of.novelty[group]]
     if means.mean_revealed:
-        found *= ((PRIOR + of.revealed[group] / means.mean_revealed) / weight) ** REVEALED
+        found *= ((PRIOR + of.revealed[group] / means.mean_revealed) / weight) ** (
+            REVEALED * means.relevance
+        )
     if means.mean_linked:
-        found *= ((PRIOR + of.linked[group] / means.mean_linked) / weight) ** LINKED
+        found *= ((PRIOR + of.linked[group] / means.mean_linked) / weight) ** (
+            LINKED * means.relevance
+        )
     return _in_parts(siblings.budgets.hold_back(of.host[group], found))
 
 
@@ -90,10 +94,10 @@ def factors(siblings: Siblings, groups: Numbers) -> Floats:
     found = _NOVELTY_FACTORS[np.frombuffer(of.novelty, dtype=np.uint8)[groups]]
     if means.mean_revealed:
         revealed = np.frombuffer(of.revealed, dtype=np.float32)[groups].astype(np.float64)
-        found *= ((PRIOR + revealed / means.mean_revealed) / weight) ** REVEALED
+        found *= ((PRIOR + revealed / means.mean_revealed) / weight) ** (REVEALED * means.relevance)
     if means.mean_linked:
         linked = np.frombuffer(of.linked, dtype=np.uint32)[groups]
-        found *= ((PRIOR + linked / means.mean_linked) / weight) ** LINKED
+        found *= ((PRIOR + linked / means.mean_linked) / weight) ** (LINKED * means.relevance)
     hosts = np.frombuffer(of.host, dtype=np.uint32)[groups]
     found = siblings.budgets.hold_back_many(hosts, found)
     parts: Floats = np.rint(found * PARTS)

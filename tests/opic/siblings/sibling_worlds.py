@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, log, log1p
 
+from minicrawl.opic.by_site import ImportanceOfHosts
 from minicrawl.opic.ledger import Ledger, Plan
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.siblings import families
+from minicrawl.opic.siblings import families, rounds
 from minicrawl.opic.siblings.by_group import ByGroup
 from minicrawl.opic.siblings.groups import MOST_MEMBERS
 from minicrawl.opic.siblings.shown import Siblings
@@ -36,6 +37,7 @@ class Truth:
         self.bonus: list[float] = []
         self._turns, self._revealed, self._linked = 0, 0.0, 0
         self._means = 0.0, 0.0
+        self._late, self._relevance = 0.0, 1.0
         self._family: dict[int, int] = {}
         self._founders: dict[int, int] = {}
         self._reads: dict[int, int] = {}
@@ -81,9 +83,14 @@ class Truth:
         self._turns += 1
         self._revealed += shown
         self._linked += min(len(strange), 100)
+        self._late += (shown - self._late) * 10 / (self._turns + 9)
         now = self._revealed / self._turns, self._linked / self._turns
-        if any(abs(one - last) > last / 32 for one, last in zip(now, self._means, strict=True)):
-            self._means = now
+        relevance = min(1.0, self._late / now[0]) ** 2 if now[0] else 1.0
+        if self._turns <= rounds.FEWEST_TURNS:
+            relevance = 1.0
+        moves = [abs(one - last) > last / 32 for one, last in zip(now, self._means, strict=True)]
+        if any(moves) or abs(relevance - self._relevance) > 1 / 16:
+            self._means, self._relevance = now, relevance
         self._read(self._of_family(self._hosts[plan.page]))
 
     def _read(self, family: int) -> None:
@@ -138,11 +145,16 @@ class Truth:
 
     def value(self, page: int) -> float:
         group, (revealed, linked) = self.group_of[page], self._means
+        relevance = self._relevance
         factor = exp(0.2 * (group.novelty - 0.5))
         if revealed:
-            factor *= ((3 * revealed + group.revealed) / ((3 + group.turns) * revealed)) ** 0.2
+            factor *= ((3 * revealed + group.revealed) / ((3 + group.turns) * revealed)) ** (
+                0.2 * relevance
+            )
         if linked:
-            factor *= ((3 * linked + group.linked) / ((3 + group.turns) * linked)) ** 0.3
+            factor *= ((3 * linked + group.linked) / ((3 + group.turns) * linked)) ** (
+                0.3 * relevance
+            )
         last = self._rounds.get(self._of_family(group.host))
         if last and last[0] > last[1]:
             factor = min(factor, 1.0) * (last[1] / last[0]) ** families.HOLD_BACK
@@ -175,10 +187,10 @@ class SitesByHost:
 class SiblingWorld:
     """Does everything twice: in the order that is tested, and in the truth."""
 
-    def __init__(self, site_of: Sequence[int]) -> None:
+    def __init__(self, site_of: Sequence[int], importance: ImportanceOfHosts | None = None) -> None:
         self.ledger, self.host_of = Ledger(), array("I")
         self.siblings = Siblings(self.ledger, self.host_of, SitesByHost(site_of))
-        self.queue = ByGroup(self.siblings)
+        self.queue = ByGroup(self.siblings, importance)
         self.truth = Truth(self.ledger, self.host_of, site_of)
         self.leased: set[int] = set()
         self.paused: set[int] = set()

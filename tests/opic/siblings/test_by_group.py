@@ -2,11 +2,12 @@
 
 from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from minicrawl.opic.siblings import by_group, families, group_queue, members
+from minicrawl.opic.siblings import by_group, families, group_queue, members, rounds
 from minicrawl.opic.siblings.by_group import ByGroup
 from minicrawl.opic.siblings.shown import Siblings
 from tests.opic.siblings.sibling_worlds import SiblingWorld, SitesByHost
@@ -19,13 +20,14 @@ EXACT = 1 - 1e-4
 
 @pytest.fixture(autouse=True)
 def poor_sites(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their budgets are soon spent."""
+    """Their budgets are soon spent, and what is revealed of late counts soon."""
     monkeypatch.setattr(families, "FREE_AT_FIRST", 2)
     monkeypatch.setattr(families, "FREE_READS", 4)
     monkeypatch.setattr(families, "TURNS_A_READ", 20)
     monkeypatch.setattr(families, "READS_A_UNIT", 2)
     monkeypatch.setattr(families, "LOOK_EVERY", 4)
     monkeypatch.setattr(families, "PATIENCE", 2)
+    monkeypatch.setattr(rounds, "FEWEST_TURNS", 10)
 
 
 def drawn_hosts(rng: Random, most: int) -> list[int]:
@@ -208,6 +210,32 @@ def test_a_group_whose_members_are_all_on_lease_waits_until_one_is_put_back() ->
     assert world.take() is None
     world.put_back(1)
     assert world.take() == 1
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 1 << 30))
+def test_by_sites_the_best_page_of_the_one_that_matters_most_is_taken(seed: int) -> None:
+    importance, rng = np.array([2.0, 3.0, 3.0, 9.0, 1.0]), Random(seed)
+    world = SiblingWorld(SITES, lambda: importance)
+    world.birth(list(range(HOSTS)) * 4, 20)
+    world.vouch(0)
+    for _ in range(60):
+        world.queue.count()
+        pages = world.candidates()
+        most = max((importance[world.host_of[page]] for page in pages), default=0)
+        of_best_site = [page for page in pages if importance[world.host_of[page]] == most]
+        page = world.take()
+        if page is None:
+            assert not pages
+        else:
+            assert page in of_best_site
+            assert world.queue.key(page) == max(map(world.queue.key, of_best_site))
+        for one in sorted(world.leased):
+            if rng.random() < 0.7:
+                live(world, rng, one)
+        for host in sorted(world.paused):
+            if rng.random() < 0.8:
+                world.resume(host)
 
 
 @settings(max_examples=30, deadline=None)

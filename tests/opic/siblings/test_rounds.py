@@ -1,6 +1,8 @@
 """Means as of the last round, computed by hand."""
 
-from minicrawl.opic.siblings.rounds import Means
+import pytest
+
+from minicrawl.opic.siblings.rounds import FEWEST_TURNS, Means
 
 
 def test_means_are_renewed_when_they_have_moved_by_a_thirty_second() -> None:
@@ -10,3 +12,32 @@ def test_means_are_renewed_when_they_have_moved_by_a_thirty_second() -> None:
     assert (means.mean_revealed, means.mean_linked) == (2.0, 3.1)
     assert [turn for turn in range(101, 110) if means.count(0.0, 3)] == [104, 108]
     assert means.mean_revealed == 2.0 * 100 / 108
+
+
+def test_what_siblings_have_revealed_matters_less_when_nothing_is_left_to_reveal() -> None:
+    means = Means()
+    for _ in range(FEWEST_TURNS // 2):
+        means.count(1.0, 3)
+    late = 1.0
+    for turns in range(FEWEST_TURNS // 2 + 1, FEWEST_TURNS + 1):
+        means.count(0.0, 3)
+        late -= late * 10 / (turns + 9)
+    assert means.late == pytest.approx(late)
+    assert late < 0.002  # in the middle of the turns it was 1
+    assert means.relevance == 1  # of so few turns it is not known
+    assert means.count(0.0, 3)
+    assert means.relevance == pytest.approx(0, abs=1e-4)
+    for _ in range(FEWEST_TURNS // 10):
+        means.count(2.0, 3)
+    assert means.relevance == 1
+
+
+def test_a_state_of_before_goes_on_with_what_was_revealed_on_the_whole() -> None:
+    means, again, of_before = Means(), Means(), Means()
+    for turn in range(2 * FEWEST_TURNS):
+        means.count(float(turn < FEWEST_TURNS), 3)
+    assert means.relevance < 1
+    again.restore(means.state())
+    assert again.state() == means.state()
+    of_before.restore({"means": means.state()["means"]})
+    assert (of_before.late, of_before.relevance) == (of_before.mean_revealed, 1)
