@@ -1,7 +1,6 @@
 """`minicrawl crawl`: start or resume a crawl, or preview one with --dry-run."""
 
 import asyncio
-import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -20,6 +19,7 @@ from minicrawl.cli.common.options import (
 from minicrawl.config import Loaded
 from minicrawl.config.setting import ACCESS
 from minicrawl.config.table import BY_NAME, TABLE
+from minicrawl.config.values.network_kinds import has_login, without_login
 from minicrawl.errors import UsageError
 from minicrawl.model import CRAWLED
 
@@ -32,8 +32,6 @@ SHOWN_FIRST = 20
 SHOWN_TOP = 10
 _ARGUMENTS = f"{__name__}.arguments"
 _NOT_TO_RESUME = ("--fresh", "-")
-_LOGIN = re.compile(r"(?<=://).*@(?=[^/@]+/?$)")
-"""Of a URL that has nothing but a login and a host, as those of proxies have."""
 _SEEN_BY_ALL = (
     "the login of --proxy is seen by everybody on this machine, in the list of processes: "
     "MINICRAWL_PROXY or --proxy @FILE hides it"
@@ -215,7 +213,7 @@ def _refuse_conflicts(given: dict[str, Any]) -> None:
 
 def _warn_of_logins(loaded: Loaded) -> None:
     proxies = loaded.settings.network.proxy
-    if loaded.origins["proxy"] == BY_NAME["proxy"].flag and any(map(_LOGIN.search, proxies)):
+    if loaded.origins["proxy"] == BY_NAME["proxy"].flag and any(map(has_login, proxies)):
         click.echo(_SEEN_BY_ALL, err=True)
 
 
@@ -229,17 +227,11 @@ def _resume_command(arguments: tuple[str, ...]) -> str:
 
     It is printed and stored, so it has no secrets: they are to be given again.
     """
-    kept = [
-        _LOGIN.sub("", argument)
-        for argument in _without_secrets(arguments)
-        if argument not in _NOT_TO_RESUME
-    ]
+    kept = [one for one in _without_secrets(arguments) if one not in _NOT_TO_RESUME]
     return shlex.join([PROGRAM, "crawl", *kept])
 
 
 def _without_secrets(arguments: Iterable[str]) -> Iterator[str]:
-    from minicrawl.cli.crawl.seed_lists import without_login
-
     rest = iter(arguments)
     for argument in rest:
         name, equals, _ = argument.partition("=")
