@@ -8,5 +8,7 @@ duplicates   which of two pages of different sites with one content is the origi
 posting      has a step kept, and tells the schedule what it changed; introductions and replays
 recorder     applies what happens to the frontier at once, and has it committed
 stored       what is known of pages and hosts, in the store or on its way there; URL look-ups
+archiving    keeps answers in the archive and in WARC files, before each commit
+warc_files   the WARC files that a crawl writes
 committer    commits rows in batches, and writes checkpoints
 """
