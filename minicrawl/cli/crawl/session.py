@@ -27,7 +27,6 @@ from minicrawl.cli.crawl.live import (
     RunCounter,
     Silence,
     Speed,
-    as_duration,
     as_line,
     display,
 )
@@ -52,7 +51,7 @@ from minicrawl.crawl.progress import Progress
 from minicrawl.errors import Interrupted
 from minicrawl.export.cells import visible
 from minicrawl.report.status import Status, mirrors, status
-from minicrawl.wording import counted
+from minicrawl.wording import as_duration, counted
 
 if TYPE_CHECKING:
     from rich.console import Console
