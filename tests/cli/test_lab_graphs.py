@@ -82,8 +82,8 @@ def test_figures_have_their_numbers_beside_them(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nothing-there"], "is no file and none of"),
-        (["."], "is no file and none of"),
+        (["nothing-there"], "is neither a file nor one of"),
+        (["."], "is neither a file nor one of"),
         (["sc1", "--trials", "0"], "--trials"),
         (["sc1", "--algorithm", "a5"], "is not one of"),
         (["sc1", "--threshold", "-1"], "--threshold"),

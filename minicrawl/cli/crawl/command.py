@@ -147,8 +147,8 @@ def crawl(
 ) -> None:
     """Crawl the web from SEEDS, the most important pages first.
 
-    SEEDS are URLs such as example.org, and files with one URL a line or a column `url` (CSV); - is
-    stdin. The same command resumes the crawl later, and then needs no SEEDS.
+    SEEDS are URLs such as example.org, and files with one URL per line or a column `url` (CSV); -
+    is stdin. The same command resumes the crawl later, and then needs no SEEDS.
     """
     from minicrawl.cli.crawl.session import RunOptions, Session
 
@@ -200,11 +200,11 @@ def _conclude(context: click.Context, session: "Session", demo: Path | None) -> 
 
 def _refuse_conflicts(given: dict[str, Any]) -> None:
     if given["quiet"] and given["verbose"]:
-        raise click.UsageError("--quiet and --verbose exclude each other")
+        raise click.UsageError("--quiet and --verbose cannot be combined")
     if given["demo"] and given["seeds"]:
         raise click.UsageError("--demo has its own seeds: leave out SEEDS")
     if given["fresh"] and given["must_resume"]:
-        raise click.UsageError("--fresh and --resume exclude each other")
+        raise click.UsageError("--fresh and --resume cannot be combined")
     if given["log_keep"] is not None and not given["log_file"]:
         raise click.UsageError("--log-keep needs --log-file")
     if given["demo_pages"] and not given["demo"]:

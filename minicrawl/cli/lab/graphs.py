@@ -44,7 +44,7 @@ class GraphType(click.ParamType[SavedGraph]):
             return solved(SUITE[value]())
         path = Path(value)
         if not path.is_file():
-            self.fail(f"{value!r} is no file and none of {', '.join(SUITE)}", param, ctx)
+            self.fail(f"{value!r} is neither a file nor one of {', '.join(SUITE)}", param, ctx)
         return _from_file(path)
 
 
