@@ -1,7 +1,7 @@
 """Settling: from the outcome of a page's turn to the step that is kept.
 
-Laws: a turn ends with exactly one step, or the page waits again. Of pages with one content one is
-the original, and the others stand for it.
+Laws: a turn ends with exactly one step, or the page waits again. Of pages with the same content,
+one is the original and the others stand for it.
 
 hops   how many redirects in a row led to a page
 """
