@@ -164,7 +164,7 @@ class Books:
         self.forwards.pop(page, None)
         end = self.stands_for(target)
         if end == page:
-            raise ValueError(f"page {page} stands for itself: a circle of redirects is a dead end")
+            raise ValueError(f"page {page} stands for itself: a cycle of redirects is a dead end")
         self.forwards[page] = target
         return end
 

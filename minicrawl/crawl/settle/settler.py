@@ -146,7 +146,7 @@ class Settler:
     def _follow_canonical(
         self, page: PageId, url: str, canonical: str, read: WasRead, is_barren: bool
     ) -> Ending:
-        """In a circle of canonical forms, each of which is read, the last one is itself."""
+        """In a cycle of canonical forms, each of which is read, the last one is itself."""
         other, other_new = self._meet_target(page, canonical, read.parsed.originals)
         links, new = self._meet_links(page, read, is_barren)
         if self._frontier.books.leads_to(other, page):
