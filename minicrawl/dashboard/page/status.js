@@ -133,7 +133,7 @@ export const makeStatus = (place, app) => {
     const rough = (value, text) => (latest && !outline.is_exact ? `≈ ${text}` : text);
     put(figures, facts([
       ["crawl time", span(running)], ["URLs a second", running ? fixed(crawled / running, 1) : "–"], ["downloaded", size(status.bytes)], ["throughput", running ? `${size(status.bytes / running)}/s` : "–"],
-      ["crawled", count(crawled)], ["errors", count(errors), notPages ? `${count(notPages)} not HTML` : ""], ["total", crawled === null ? "–" : count(crawled + errors)], ["maximum", maximum === undefined ? "–" : maximum === null ? "no limit" : count(maximum)],
+      ["crawled", count(crawled)], ["errors", count(errors), notPages ? `${count(notPages)} of them not HTML` : ""], ["total", crawled === null ? "–" : count(crawled + errors)], ["maximum", maximum === undefined ? "–" : maximum === null ? "no limit" : count(maximum)],
       ["known", count(status.pages_known), `on ${count(status.hosts)} hosts`], ["waiting", count(status.pages_unread)], ["refused", count(sum(status.refusals))], ["duplicates", count(sum(status.standing_for_others))],
       ...(outline ? [
         ["strong components", count(outline.strong_components)], ["largest of them", count(outline.largest_strong), "pages"], ["weak components", count(outline.weak_components)], ["dangling pages", count(outline.dangling)],
