@@ -248,7 +248,7 @@ class Crawl:
 
     async def _crawl(self, recorder: Recorder) -> Reason:
         clock, storing = SystemClock(), self.settings.storing
-        self._meter = ProgressMeter(recorder, clock)
+        self._meter = meter = ProgressMeter(recorder, clock)
         async with (
             self._network(recorder) as (gate, pool),
             cookies_for(pool, self.settings, clock) as web_access,
@@ -261,7 +261,8 @@ class Crawl:
                 crawler.stop()
             elif (self.settings.budget.pages or 0) >= LONG:
                 pool.start()
-            steering = CrawlSteering(crawler, pool, worker_count(self.settings.network))
+            workers = worker_count(self.settings.network)
+            steering = CrawlSteering(crawler, pool, workers, meter)
             self.subscribe(steering.hear, steering.hears)
             async with listening(storing.store, steering.handle, steering.warn):
                 return await crawler.run()

@@ -4,7 +4,7 @@
     ├── StoreError          a store that cannot be read or written now
     │   ├── NoRoom          its disk is full: the same again may succeed later
     │   ├── DamagedStore    its file is not what SQLite wrote
-    │   └── NoCrawlError    no crawl of it is running that could be steered
+    │   └── NoCrawlError    no crawl of it is running, so none can be steered
     ├── Interrupted         exit code 130: the user broke it off
     ├── UsageError          exit code 2: the user gave a value that cannot be used
     │   └── GraphFileError  a graph file that is absent, unreadable or has a bad line

@@ -1,12 +1,17 @@
 """Numbers and times in sentences."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
     """A number with its noun: `1 page`, `2,000 pages`, `1 index`, `2 indices`."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def as_duration(seconds: float) -> str:
+    """A duration as h:mm:ss, with the days before it: `0:01:30`, `1 day, 2:00:00`."""
+    return str(timedelta(seconds=round(seconds)))
 
 
 @lru_cache(maxsize=1)  # most pages were fetched once, so both their times are the same

@@ -2,7 +2,7 @@
 
 import pytest
 
-from minicrawl.wording import counted
+from minicrawl.wording import as_duration, counted
 
 
 @pytest.mark.parametrize(
@@ -10,6 +10,13 @@ from minicrawl.wording import counted
 )
 def test_one_is_singular_and_all_else_is_plural(number: int, words: str) -> None:
     assert counted(number, "page") == words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.4, "0:00:00"), (61, "0:01:01"), (90061, "1 day, 1:01:01")]
+)
+def test_a_duration_has_hours_minutes_and_seconds(seconds: float, text: str) -> None:
+    assert as_duration(seconds) == text
 
 
 def test_an_irregular_plural_is_given() -> None:

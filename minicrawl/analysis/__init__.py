@@ -6,6 +6,7 @@ blocks     PageRank within a limit of memory
 comparing  two ranks side by side, and a rank beside what people think of pages
 stability  a rank before and after pages are taken away
 facts      what a store knows besides its links: words, titles, when pages changed; root sets
+link_words links that weigh more for the words in and around them
 seedset    seeds from the communities of a graph
 importing  a graph file as a store
 """

@@ -116,7 +116,9 @@ def pagerank_in_blocks(
 def file_in_blocks(path: Path) -> Opened:
     """The graph in a file, which is read twice."""
     if str(path) == PIPE:
-        raise UsageError("a graph in blocks is read twice, which no pipe can be: give a file")
+        raise UsageError(
+            "a graph in blocks is read twice, so it cannot come from a pipe: give a file"
+        )
 
     def opened(memory: MemoryPlan, folder: Path, tell: Progress) -> Streamed:
         def links(tell: Progress) -> LinkStream:
@@ -148,7 +150,7 @@ def store_in_blocks(seen: Snapshot) -> Opened:
 def _unweighted(links: Iterable[LinkArrays], path: Path) -> Iterator[LinkArrays]:
     for some in links:
         if some.weights is not None:
-            raise UsageError(f"{path}: its links have weights, for which blocks have no place")
+            raise UsageError(f"{path}: its links have weights, which blocks do not support")
         yield some
 
 

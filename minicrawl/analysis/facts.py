@@ -98,7 +98,7 @@ def listed(named: NamedGraph, lines: Iterable[str]) -> Roots:
     unknown = [name for name, node in places.items() if node is None]
     nodes = [node for node in places.values() if node is not None]
     if not nodes:
-        raise UsageError(f"no root of {len(names):,} is in the graph: name its nodes, one a line")
+        raise UsageError(f"no root of {len(names):,} is in the graph: name its nodes, one per line")
     return Roots(nodes, unknown)
 
 

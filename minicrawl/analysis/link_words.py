@@ -49,7 +49,7 @@ def worded_by(source: Source, named: NamedGraph, query: str) -> NamedGraph:
 
 def _snapshot_of(source: Source) -> Snapshot:
     if source.snapshot is None:
-        raise UsageError("--words needs a store: a graph file tells nothing of words")
+        raise UsageError("--words needs a store: a graph file has no words")
     return source.snapshot
 
 

@@ -7,6 +7,7 @@ index         where the records of a URL are, in SQLite; derived, made again fro
 packing       what a worker does with an answer: it becomes a record where it was fetched
 dictionaries  what zstd knows of pages beforehand, trained on pages of the archive
 writer        appends records behind the last commit
+captures      which bodies are in the WARC files of a crawl
 reader        finds, reads and verifies records, without the store
 pruning       which records go
 """

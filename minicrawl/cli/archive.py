@@ -113,7 +113,9 @@ def prune(
     else:
         show_facts((name, f"{value:,}") for name, value in facts.items())
         if not is_gone:
-            click.echo("somebody reads the old files: the next crawl or prune removes them")
+            click.echo(
+                "another program is reading the old files: the next crawl or prune removes them"
+            )
 
 
 def _end(store: Path, folder: Path | None) -> int | None:

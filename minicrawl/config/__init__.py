@@ -10,7 +10,7 @@
     arguments   the arguments of `Settings.of`, for type checkers and completion
     writing     settings as TOML or JSON, with origins
 
-To add a setting, add a field to `parts` and a row to a module of `rows`.
+To add a setting, add a field to `parts`, a row to a module of `rows` and a key to `arguments`.
 """
 
 from minicrawl.config.parts import (

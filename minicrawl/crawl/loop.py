@@ -1,9 +1,9 @@
 """The loop: lease -> decide -> ask -> parse -> settle -> commit.
 
-Laws: turns begin while there is room for them and the budget allows, and not while the store has no
-room; what was settled is committed before the loop ends, and what was not settled is asked for
-again. A crawl that is stopped, or whose time is over, gives what is under way a moment to end. One
-that is paused begins nothing and does not end, unless its time is over.
+Laws: a turn begins only while there is room for it, the budget allows it and the store has room.
+What was settled is committed before the loop ends; what was not is asked for again by the next run.
+A crawl that is stopped, or whose time is over, gives what is under way a moment to end. A crawl
+that is paused begins nothing, and does not end before its time is over.
 
 news    something happened that may let another page have its turn
 """
@@ -32,7 +32,7 @@ from minicrawl.crawl.turns.page_turns import PageTurns
 from minicrawl.ports import Clock, WebAccess
 
 GRACE_S = 5.0
-"""For what is under way when the crawl is stopped, or its time is over."""
+"""How long requests under way may take when the crawl is stopped, or its time is over."""
 
 
 class Crawler:
@@ -76,7 +76,7 @@ class Crawler:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether it lets end what is under way, and then ends."""
+        """Whether it ends as soon as what is under way has ended."""
         return self._time.reason is Reason.STOPPED
 
     @property
@@ -235,7 +235,7 @@ class TurnTasks:
 
     @property
     def requesting(self) -> int:
-        """Turns, but for those that hold no request."""
+        """The turns that hold a request."""
         return len(self._tasks) - self._parts.side_requests.idle
 
     @property
@@ -266,7 +266,7 @@ class TurnTasks:
 
     @property
     def pause_s(self) -> float:
-        """How long the whole crawl begins no request, as its rate or its hours want it."""
+        """How long the whole crawl must not begin a request, by --max-rate and --hours."""
         pace = self._parts.hosts.pace
         return 0.0 if pace is None else pace.wait_s(self._context.clock.now())
 
@@ -288,7 +288,7 @@ class TurnTasks:
             slots.give_up_slowest(now)
 
     def _release_expensive(self) -> None:
-        """No other host is due: one need not wait for what it has cost."""
+        """No other host is due, so an expensive one need not wait."""
         if not self._tasks and self._parts.hosts.release_expensive(self._context.clock.now()):
             self._context.wake()
 

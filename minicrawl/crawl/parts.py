@@ -1,4 +1,4 @@
-"""The parts that the turns of a crawl share, wired once, and loaded with what earlier runs left."""
+"""The parts that the turns of a crawl share: wired here, and loaded with what earlier runs left."""
 
 from __future__ import annotations
 

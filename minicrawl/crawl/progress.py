@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 
 from minicrawl.config import Budget
 from minicrawl.crawl.settle.recorder import Recorder
@@ -12,6 +11,7 @@ from minicrawl.model import State
 from minicrawl.opic.money import UNIT
 from minicrawl.ports import Clock
 from minicrawl.store import tables
+from minicrawl.wording import as_duration
 
 LONG_WAIT_S = 60.0
 _COST_SHARE = 0.01
@@ -40,7 +40,7 @@ class Progress:
         """What a plain line says of a wait, if it is worth a line."""
         if self.wait_s < LONG_WAIT_S:
             return ""
-        return f"; waits for {self.waits_for}, {timedelta(seconds=round(self.wait_s))}"
+        return f"; waits for {self.waits_for}, {as_duration(self.wait_s)}"
 
 
 def most_pages(budget: Budget, before: int) -> int | None:

@@ -256,7 +256,7 @@ def import_warcs(
         storing = replace(settings.storing, store=draft)
         skipped = asyncio.run(_import(records, replace(settings, storing=storing)))
         if not records.count:
-            raise UsageError(f"{', '.join(map(str, files))}: no record of WARC")
+            raise UsageError(f"{', '.join(map(str, files))}: no WARC record in it")
         refuse_to_overwrite(store)
         if (pages := archive_folder(draft)).is_dir():
             set_pages_aside(archive_folder(place))

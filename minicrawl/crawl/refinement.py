@@ -122,7 +122,7 @@ def _check(path: Path, until: float, to: Path | None) -> None:
     if not terms.links:
         raise UsageError(f"{path} was crawled with --no-links: there is nothing to replay")
     if to is not None and to.exists():
-        raise UsageError(f"{to} exists: --to writes a new store and overwrites none")
+        raise UsageError(f"{to} exists: --to writes a new store and never overwrites one")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 Laws: nothing that a crawl promises is broken by it. A shorter delay never undercuts a Crawl-delay,
 and no page is lost when workers go. What changes is told to all who listen. What the store keeps
 of the settings is changed there as well. To show what the crawl does costs as much as it has
-workers, and nothing while nobody asks.
+workers, and now and then a slice of the importance of its pages; nothing while nobody asks.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from minicrawl.crawl.events import (
 )
 from minicrawl.crawl.hosts.politeness import change_delays
 from minicrawl.crawl.loop import Crawler
+from minicrawl.crawl.progress import ProgressMeter
 from minicrawl.crawl.settle.posting import PageIntroducer
 from minicrawl.crawl.start.seeds import share_of_endowment
 from minicrawl.crawl.workers.pool import Activity, WorkerPool, WorkerProcess, worker_count
@@ -76,9 +77,11 @@ def _in_words(event: Event | None) -> str:
 class CrawlSteering:
     """Serves the requests to one running crawl."""
 
-    def __init__(self, crawler: Crawler, pool: WorkerPool, workers: int) -> None:
+    def __init__(
+        self, crawler: Crawler, pool: WorkerPool, workers: int, meter: ProgressMeter
+    ) -> None:
         """`workers` are those that it has now."""
-        self._crawler, self._pool = crawler, pool
+        self._crawler, self._pool, self._meter = crawler, pool, meter
         self._context, self._parts = crawler.context, crawler.parts
         self._workers = workers
         self._began = self._context.clock.today()
@@ -134,6 +137,7 @@ class CrawlSteering:
             change_delays(self._parts.hosts, after, context.clock.now())
             self._parts.slots.resize(after.politeness)
         self._keep(wanted)
+        self._context.recorder.counters[tables.MAXIMUM] = after.budget.pages
         changes = (
             f"{name} {as_text(plain(after, BY_NAME[name]))}"
             f" (was {as_text(plain(before, BY_NAME[name]))})"
@@ -208,6 +212,7 @@ class CrawlSteering:
             "began": self._began,
             "in_flight": self._crawler.turns,
             "workers": self._workers,
+            "importance_gathered": self._meter.read().importance_gathered,
             "settings": {name: plain(settings, BY_NAME[name]) for name in names},
             "crawlers": self._crawlers(),
         } | self._last.as_json()

@@ -155,21 +155,22 @@ def _quote(cell: str) -> str:
 Writer = Callable[[Iterable[Block], BinaryIO, Sequence[str]], None]
 """A writer of blocks with these columns."""
 
-_BUILT_IN: dict[str, Writer] = {
+ROW_WRITERS: dict[str, Writer] = {
     "csv": write_csv,
     "tsv": write_tsv,
     "jsonl": write_jsonl,
     "parquet": write_parquet,
 }
+"""Those that are built in, by the suffix of the file."""
 
-WRITERS = Registry(plugins.EXPORTERS, _BUILT_IN)
-"""By the suffix of the file."""
+WRITERS = Registry(plugins.EXPORTERS, ROW_WRITERS)
+"""The same, and behind them those that packages add."""
 
 
 WEB_ARCHIVES = ("warc.gz", "wacz")
 """Pages with all that was fetched."""
 
-FORMATS = (*_BUILT_IN, *DRAWINGS, *WEB_ARCHIVES)
+FORMATS = (*ROW_WRITERS, *DRAWINGS, *WEB_ARCHIVES)
 """Rows, the drawing of a graph, or a web archive: those that are built in."""
 
 

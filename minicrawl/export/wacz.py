@@ -13,8 +13,9 @@ from typing import BinaryIO
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from minicrawl.export.drafts import scratch
-from minicrawl.export.warc import Capture, CdxLine, WarcWriter, cdxj, warc_date
+from minicrawl.export.warc import Capture, CdxLine, WarcWriter, cdxj
 from minicrawl.version import __version__
+from minicrawl.wording import iso
 
 _WARC = "data.warc.gz"
 _INDEX = "indexes/index.cdx"
@@ -35,7 +36,7 @@ def write_wacz(captures: Iterable[Capture], file: BinaryIO, made_at: float) -> N
             _add(package, _INDEX, _text(folder, cdxj(lines, _WARC))),
             _add(package, "pages/pages.jsonl", _text(folder, _pages(lines))),
         ]
-        manifest = _text(folder, [_manifest(resources, warc_date(made_at))])
+        manifest = _text(folder, [_manifest(resources, iso(made_at))])
         told = _add(package, "datapackage.json", manifest)
         digest = {"path": "datapackage.json", "hash": told["hash"]}
         _add(package, "datapackage-digest.json", _text(folder, [json.dumps(digest)]))
@@ -63,7 +64,7 @@ def _pages(lines: Iterable[CdxLine]) -> Iterator[str]:
     last = {line.capture.url: line.capture for line in lines}
     for capture in sorted(last.values(), key=lambda one: one.rank):
         fields: dict[str, object] = {"id": str(capture.rank), "url": capture.url}
-        fields |= {"ts": warc_date(capture.at), "title": capture.title}
+        fields |= {"ts": iso(capture.at), "title": capture.title}
         yield json.dumps(fields | {"rank": capture.rank, "importance": capture.importance})
 
 

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from uuid import NAMESPACE_URL, uuid5
 
 from minicrawl.version import __version__
+from minicrawl.wording import iso
 
 _PROFILE = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 _UNCHANGED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
@@ -85,7 +86,7 @@ class WarcWriter:
         """Write what the file is."""
         fields = {"software": f"minicrawl/{__version__}", "format": "WARC File Format 1.1"}
         named = {"WARC-Filename": self._name, "Content-Type": _FIELDS}
-        self._record("warcinfo", warc_date(made_at), named, _fields(fields))
+        self._record("warcinfo", iso(made_at), named, _fields(fields))
 
     def add(self, capture: Capture, digest: str, original: Original | None) -> CdxLine:
         """Write one capture, whose body has this digest; `original` has that body already."""
@@ -106,15 +107,15 @@ class WarcWriter:
             named["WARC-Truncated"] = _truncated(capture.cut)
         if original is None:
             block = http_head(capture) + capture.body
-            return self._record("response", warc_date(capture.at), named, block)
+            return self._record("response", iso(capture.at), named, block)
         named["WARC-Profile"] = _UNCHANGED if capture.is_confirmed else _PROFILE
         named["WARC-Refers-To-Target-URI"] = original.url
-        named["WARC-Refers-To-Date"] = warc_date(original.at)
-        return self._record("revisit", warc_date(capture.at), named, http_head(capture))
+        named["WARC-Refers-To-Date"] = iso(original.at)
+        return self._record("revisit", iso(capture.at), named, http_head(capture))
 
     def _beside(self, capture: Capture, answer: str) -> None:
         """The request, and what the crawl knows of the page."""
-        date = warc_date(capture.at)
+        date = iso(capture.at)
         named = {"WARC-Target-URI": capture.url, "WARC-Concurrent-To": answer}
         parts = urlsplit(capture.url)
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -147,11 +148,6 @@ def write_warc(captures: Iterable[Capture], file: BinaryIO, name: str, made_at: 
 def payload_digest(content: bytes) -> str:
     """A digest as web archives write it."""
     return f"sha1:{b32encode(sha1(content, usedforsecurity=False).digest()).decode()}"
-
-
-def warc_date(at: float) -> str:
-    """A time to the second."""
-    return f"{datetime.fromtimestamp(int(at), UTC).isoformat()[:-6]}Z"
 
 
 def http_head(capture: Capture) -> bytes:

@@ -1,12 +1,11 @@
 """Fetches one URL and returns a value that says what came of it, never an exception.
 
-Laws: one deadline covers everything; of a body that it cuts, the part that came is used. A redirect
-is a result and is not followed. There are no proxies but those that the settings name by their
-URLs, and no logins but those that it is given. Every connection goes to an address that the
-resolver allows.
+Laws: one deadline covers everything; if it cuts a body, the part that came is used. A redirect is a
+result and is not followed. The only proxies are those that the settings name, and the only logins
+those that the fetcher is given. Every connection goes to an address that the resolver allows.
 
-What a response amounts to is told by its status and headers, and by its body if it is wanted. Of a
-response that is no page, or not a page that is wanted, only the head is read. A part of a page that
+The status and the headers of a response, and its body if it is wanted, say what it amounts to. If a
+response is not a page, or not a page that is wanted, only its head is read. A part of a page that
 nobody asked for is never taken for the whole page.
 """
 

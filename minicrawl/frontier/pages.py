@@ -1,7 +1,7 @@
 """All pages in memory: the books, and the state of each page, in flat arrays.
 
-Law: the frontier is a fold over the steps. A crawl that goes on after a kill loads the last
-checkpoint and applies the steps behind it with the very code that applied them first.
+Law: the frontier is a fold over the steps. A crawl that resumes after a kill loads the last
+checkpoint, and applies the steps after it with the same code that applied them first.
 
 spending   where the cash of a page went, so where its links are
 """

@@ -6,6 +6,7 @@ links      from links in any order, or row by row, to a graph
 named      a graph and what its nodes are called
 parts      some of the links, or some of the nodes
 distances  how many links lie between nodes, and how far apart they are
+hyperball  the same, estimated for all nodes at once
 degrees    how many links nodes have, and the power law that fits
 outline    a graph in a few numbers; which nodes are connected
 synthetic  graphs whose laws are known: power law, Poisson, a growing web with hosts

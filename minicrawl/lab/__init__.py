@@ -12,6 +12,7 @@ order        the importance gathered against the pages fetched, for every order 
              one request at a time or several
 measure      how far an estimate is from the truth
 figures      all of it drawn, and as numbers
+curves       a crawl in one picture, for `minicrawl plot`
 graphs       algorithms for graphs that grow edge by edge
 
 An experiment is a function from a web and settings to series of numbers.

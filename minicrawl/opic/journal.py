@@ -1,4 +1,4 @@
-"""The journal: every step that moves money, and the fold that makes the books of them.
+"""The journal: every step that moves cash, and the fold that makes the books of them.
 
 Law: the books are a fold over the steps. The same steps in the same order make the same books to
 the atom, so a log of steps is all that must survive, and a checkpoint of the books only saves time.
@@ -164,7 +164,7 @@ class Books:
         self.forwards.pop(page, None)
         end = self.stands_for(target)
         if end == page:
-            raise ValueError(f"page {page} stands for itself: a circle of redirects is a dead end")
+            raise ValueError(f"page {page} stands for itself: a cycle of redirects is a dead end")
         self.forwards[page] = target
         return end
 

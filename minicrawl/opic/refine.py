@@ -97,7 +97,7 @@ class FlowBuilder:
     """Builds a flow page by page; 4 bytes a link, and 8 more where links differ.
 
     A page shares its cash by the same `steps` as in a crawl. But pages whose focus spends all of
-    their small edge could pass cash in a circle for ever, and no rank would converge: here a tenth
+    their small edge could pass cash in a cycle for ever, and no rank would converge: here a tenth
     of each small edge cannot be spent.
     """
 

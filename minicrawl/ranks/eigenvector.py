@@ -11,13 +11,13 @@ either  L[i, j] = 1 for a link from i to j, from j to i, or both
 
 The paper's fixpoint exists where paths lead from every page to every other one. Its virtual page
 sees to that: one page more, with a link to and from each of the others, which gets no score.
-Without it a graph may have no circle of links; then the largest eigenvalue is 0 and says nothing,
-and all pages are alike. Else pages that no circle leads to have no score, and of parts of a graph
+Without it a graph may have no cycle of links; then the largest eigenvalue is 0 and says nothing,
+and all pages are alike. Else pages that no cycle leads to have no score, and of parts of a graph
 that no link joins, the one with the largest eigenvalue has all.
 
 either  is symmetric. `singular` finds its eigenvector by Lanczos' method, with a bound.
 walk    with the virtual page is PageRank of one more link, with the bound of `pagerank`.
-others  The power method, on L + s so that no circle goes round without end. No bound is known:
+others  The power method, on L + s so that no cycle goes round without end. No bound is known:
         they end where changes, falling as they last did, sum up to less than the tolerance.
 """
 
@@ -113,7 +113,7 @@ def _product(
         graph, weights = either_way(graph, weights)
     if options.virtual_page:
         graph, weights = _with_virtual_page(graph, weights)
-    start = has_circle_before(graph).astype(np.float64)
+    start = has_cycle_before(graph).astype(np.float64)
     links = Adjacency(graph, weights)
     if options.matrix is not LinkMatrix.WALK:
         return links.pushed, start
@@ -149,8 +149,8 @@ def _with_virtual_page(graph: Csr, weights: Weights | None) -> BuiltGraph:
     return BuiltGraph(linked, weights)
 
 
-def has_circle_before(graph: Csr) -> NDArray[np.bool_]:
-    """Whether each node is on a circle of links, or behind one."""
+def has_cycle_before(graph: Csr) -> NDArray[np.bool_]:
+    """Whether each node is on a cycle of links, or behind one."""
     left, starts = graph.in_degrees(), graph.starts
     front = np.flatnonzero(left == 0)
     while front.size:

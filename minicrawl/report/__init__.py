@@ -1,1 +1,18 @@
-"""Reports on a store: ranks, counts, reasons. They only read."""
+"""Reports on a store: ranks, counts, reasons. They only read.
+
+snapshot     the columns of all pages as of one moment: what every report begins with
+status       the progress of a crawl
+ranks        pages by importance, or by another rank
+kept         the ranks that a store has
+sites        sites by the cash that other sites give them
+reasons      why a page has its rank and its state
+errors       what failed or was refused
+waiting      the unread pages in their order
+pages        pages as they were fetched
+stored       what a store has stored, part by part
+audit        is the store intact?
+site_report  everything that the owner of a site may want to mend
+links/       links of pages, problems of links, graphs of links
+live/        a crawl while it runs
+search/      the search index: made, kept up to date, asked
+"""

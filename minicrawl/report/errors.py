@@ -3,8 +3,8 @@
 Law: the detail of a page comes from its last request with the outcome of the page. A page without a
 request has the detail of its host.
 
-failure    a page whose requests failed, or that was not requested because its host was down refusal
-a page that minicrawl did not want; it is counted, and shown only if its kind is asked for
+failure    a page whose requests failed, or that was not requested because its host was down
+refusal    a page that minicrawl did not want; it is counted, and shown only if its kind is named
 """
 
 from collections.abc import Iterator

@@ -231,5 +231,5 @@ def _last_at(url: str, times: list[float], at: float | None) -> int:
     """The number of the last version that there was at a time."""
     found = sum(1 for time in times if at is None or time <= at)
     if not found:
-        raise UsageError(f"{url} was read first at {iso(times[0])}")
+        raise UsageError(f"{url} was first read at {iso(times[0])}")
     return found

@@ -8,6 +8,7 @@ reader     where a store is; connections that read, while a crawl may be writing
 tables     queries by writers and readers: rows as values
 columns    numbers of all pages, in blocks; and checks of all columns
 questions  queries of the reports, about pages and steps
+views      views with names in place of numbers, for people with sqlite3
 fetches    queries of the reports, about requests
 trouble    errors of SQLite as messages of one line
 beside     what lies in files beside the store: what is derived from it, and how all of it is moved

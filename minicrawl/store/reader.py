@@ -30,7 +30,7 @@ def real_path(path: Path) -> Path:
 def refuse_to_overwrite(store: Path) -> None:
     """A store is imported into a new file."""
     if store.exists():
-        raise UsageError(f"{store} exists: an import makes a new store and overwrites none")
+        raise UsageError(f"{store} exists: an import makes a new store and never overwrites one")
 
 
 ARCHIVE = "-pages"

@@ -2,7 +2,7 @@
 
 Laws: a batch is written as a whole or not at all, and a committed batch survives a power cut
 (`synchronous=FULL`). A store has one writer; a second one is refused. Committed rows never change,
-except for the checkpoint, which can be made again from the steps.
+except those of the checkpoint, which can be made again from the steps.
 """
 
 import fcntl

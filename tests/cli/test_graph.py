@@ -223,7 +223,7 @@ class TestExport:
         oracle = networkx.read_graphml("web.graphml")
         assert {data["label"] for _, data in oracle.nodes(data=True)} == {A, B}
         assert "--graph-of needs a graph" in refusal(capsys, "export", "-", "--graph-of", "crawled")
-        assert "exclude each other" in refusal(
+        assert "cannot be combined" in refusal(
             capsys, "export", "-", "--edges", "--unread", "--graph-of", "crawled"
         )
 

@@ -177,7 +177,7 @@ def test_a_file_without_a_record_makes_no_store(capsys: Captured) -> None:
     Path("a.warc").write_bytes(b"<html>")
     assert main(["import", "a.warc"]) == 2
     *_, line = capsys.readouterr().err.splitlines()
-    assert line == "minicrawl: a.warc: no record of WARC"
+    assert line == "minicrawl: a.warc: no WARC record in it"
     assert [path.name for path in Path().iterdir()] == ["a.warc"]
 
 

@@ -135,7 +135,7 @@ class TestTop:
         assert "--no-links" in refusal(capsys, "top", "--all", "--sites", "--store", str(path))
 
     def test_all_sites_are_ranked_or_none(self, capsys: Captured) -> None:
-        assert "--sites excludes --host" in refusal(
+        assert "--sites cannot be combined with --host" in refusal(
             capsys, "top", "--all", "--sites", "--host", "a.example"
         )
 

@@ -1,6 +1,7 @@
 """`minicrawl lab graphs` as its user meets it."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,21 @@ def test_graphs_are_converted_both_ways(tmp_path: Path, capsys: pytest.CaptureFi
     assert unpack(packed.read_bytes()).graph == SUITE["sc2"]()
 
 
+def test_a_graph_that_is_converted_may_get_another_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    packed, text = tmp_path / "x.g", tmp_path / "x.txt"
+    run(capsys, "sc2", "--convert", str(packed), "--name", "merging twice")
+    assert unpack(packed.read_bytes()).graph == replace(SUITE["sc2"](), name="merging twice")
+    run(capsys, "sc2", "--convert", str(text), "--name", "merging twice")
+    assert text.read_text().startswith("c merging twice\np sp 8 14\n")
+
+
+def test_an_algorithm_that_is_named_twice_runs_once(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = json.loads(run(capsys, "sc1", "--algorithm", "a1", "--algorithm", "4", "--json"))
+    assert [one["algorithm"] for one in shown[0]["algorithms"]] == ["a1"]
+
+
 def test_figures_have_their_numbers_beside_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -66,13 +82,15 @@ def test_figures_have_their_numbers_beside_them(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nothing-there"], "is no file and none of"),
-        (["."], "is no file and none of"),
+        (["nothing-there"], "is neither a file nor one of"),
+        (["."], "is neither a file nor one of"),
         (["sc1", "--trials", "0"], "--trials"),
         (["sc1", "--algorithm", "a5"], "is not one of"),
         (["sc1", "--threshold", "-1"], "--threshold"),
         (["sc1", "--timeout", "0"], "--timeout"),
         (["sc1", "sc2", "--convert", "x.g"], "name one"),
+        (["sc1", "--name", "x"], "needs --convert"),
+        (["sc1", "--convert", "x.g", "--name", "a\nb"], "printable"),
     ],
 )
 def test_mistakes_are_one_line(

@@ -159,7 +159,7 @@ class TestRefusals:
 
     def test_two_graphs(self, store: Path, graph: Path, capsys: Captured) -> None:
         found = refusal(capsys, "degree", "--graph", graph, "--store", store)
-        assert "exclude each other" in found
+        assert "cannot be combined" in found
 
     @pytest.mark.parametrize("name", ["opic", "a,b", "", "-x", "ä", "A", "a b", "x" * 65])
     def test_a_name_that_no_rank_may_have(self, store: Path, capsys: Captured, name: str) -> None:

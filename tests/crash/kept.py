@@ -17,10 +17,10 @@ from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import RecordKind, read_head
 from minicrawl.archive.segments import offset_of, segment_of
 from minicrawl.crawl.settle.warc_files import WarcSeries
-from minicrawl.export.warc import warc_date
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder
+from minicrawl.wording import iso
 
 ANSWERED = ("page", "moved", "unchanged")
 """Outcomes whose answers are kept."""
@@ -47,7 +47,7 @@ class KeptJudge:
             fetched = [(seen.url(page), at) for page, at in seen.connection.execute(query)]
             if (end := tables.archive_end(seen.connection)) is not None:
                 yield from _compared("the archive", Counter(fetched), _archived(store, end))
-            yield from self._warcs(seen, Counter((url, warc_date(at)) for url, at in fetched))
+            yield from self._warcs(seen, Counter((url, iso(at)) for url, at in fetched))
 
     def ended(self, store: Path) -> Iterator[str]:
         """The same when nothing is under way: files end where the store says."""

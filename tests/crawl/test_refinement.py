@@ -445,7 +445,7 @@ def test_a_new_store_and_none_at_all_are_refused_and_none_is_made(tmp_path: Path
 
 def test_a_copy_overwrites_nothing(tmp_path: Path) -> None:
     path = a_store(tmp_path / "crawl.db")
-    with pytest.raises(UsageError, match="overwrites none"):
+    with pytest.raises(UsageError, match="never overwrites one"):
         refine(path, to=path)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from minicrawl.control.requests import ControlRequest, Reply, Verb
 from minicrawl.crawl.events import Reason, Settled, Steered
+from minicrawl.crawl.progress import ProgressMeter
 from minicrawl.crawl.steering import CrawlSteering
 from minicrawl.crawl.workers.pool import Activity, WorkerPool
 from minicrawl.model import State
@@ -32,8 +33,10 @@ class NoPool(WorkerPool):
         return []
 
 
-def steering(scene: Scene) -> CrawlSteering:
-    return CrawlSteering(scene.crawler, NoPool(), 0)
+def steering(scene: Scene, pool: WorkerPool | None = None) -> CrawlSteering:
+    context = scene.crawler.context
+    meter = ProgressMeter(context.recorder, context.clock)
+    return CrawlSteering(scene.crawler, pool or NoPool(), 0, meter)
 
 
 async def told(scene: Scene, verb: Verb, **rest: Any) -> Reply:
@@ -124,6 +127,8 @@ def test_the_budget_of_pages_may_grow_and_shrink(tmp_path: Path) -> None:
     assert run.reason is Reason.BUDGET
     assert len(run.asked) == 14
     assert steered(run) == ["pages 20 (was 5)", "pages 14 (was 20)"]
+    with reading(tmp_path / "crawl.db") as connection:
+        assert tables.counters(connection)[tables.MAXIMUM] == 14
 
 
 def gaps_after(web: FakeWeb, moment: float) -> list[float]:
@@ -188,7 +193,7 @@ def test_the_number_of_workers_is_handed_on(tmp_path: Path) -> None:
     pool = NoPool()
 
     async def during(scene: Scene) -> None:
-        steer = CrawlSteering(scene.crawler, pool, 1)
+        steer = steering(scene, pool)
         await asked(scene, 1)
         for wanted in ("3", 0, "auto"):
             reply = await steer.handle(ControlRequest(verb=Verb.SET, values={"workers": wanted}))
@@ -241,6 +246,7 @@ def test_the_crawl_says_what_it_does(tmp_path: Path) -> None:
     assert shown["state"] == "running"
     assert shown["settings"]["delay"] == 5
     assert shown["settings"]["pages"] == 9
+    assert 0 < shown["importance_gathered"] < 1
     assert shown["last_event"] == f"not-found: {A}/0"
     assert [one["name"] for one in shown["crawlers"]] == ["coordinator"]
     ((host, _in_use, wait_s),) = hosts["hosts"]

@@ -23,7 +23,7 @@ FIGURES = (
     *("dangling pages", "diameter", "mean distance", "reciprocity", "links"),
 )
 CURVES = ("requests", "requests a second", "downloaded", "components", "distances")
-CRAWLER_COLUMNS = ("crawler", "process", "doing now", "since", "requests", "CPU", "memory")
+CRAWLER_COLUMNS = ("crawler", "process", "doing now", "last request", "requests", "CPU", "memory")
 HOST_COLUMNS = ("host", "read", "waiting", "failed", "importance", "next")
 
 

@@ -13,7 +13,7 @@ from minicrawl.ranks.eigenvector import (
     EigenvectorOptions,
     LinkMatrix,
     eigenvector,
-    has_circle_before,
+    has_cycle_before,
 )
 from tests.ranks.graphs import (
     Matrix,
@@ -169,7 +169,7 @@ def test_a_graph_without_nodes_has_no_scores() -> None:
 def test_circles_and_what_is_behind_them_are_what_powers_of_the_matrix_leave(pairs: Pairs) -> None:
     graph = graph_of(7, pairs)
     reached = np.linalg.matrix_power(dense(graph), 7).sum(axis=0) > 0
-    assert has_circle_before(graph).tolist() == reached.tolist()
+    assert has_cycle_before(graph).tolist() == reached.tolist()
 
 
 def test_an_error_that_rounding_hides_is_not_said_to_be_reached() -> None:

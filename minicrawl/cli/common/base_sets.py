@@ -48,7 +48,7 @@ _OPTIONS = (
         "--root",
         metavar="FILE",
         type=click.Path(exists=True, dir_okay=False, allow_dash=True),
-        help="Rank only the base set of the nodes in this file, one name a line; - for stdin.",
+        help="Rank only the base set of the nodes in this file, one name per line; - for stdin.",
     ),
     click.option(
         "--query",
@@ -80,7 +80,7 @@ def base_set_options(command: Command) -> Command:
         *, root: str | None, query: str | None, roots: int | None, linking: int | None, **rest: Any
     ) -> Any:
         if root is not None and query is not None:
-            raise click.UsageError("--root and --query exclude each other")
+            raise click.UsageError("--root and --query cannot be combined")
         if root is None and query is None:
             return command(base=None, **rest)
         choice = BaseSetChoice(

@@ -108,7 +108,7 @@ def selection_options(count: int) -> Callable[[Command], Command]:
             n: int, host: str | None, unread: bool, fetched: bool, **rest: Any
         ) -> Any:
             if unread and fetched:
-                raise click.UsageError("--unread and --fetched exclude each other")
+                raise click.UsageError("--unread and --fetched cannot be combined")
             selection = PageSelection(count=n, host=host, unread=unread, fetched=fetched)
             return command(selection=selection, **rest)
 
@@ -182,7 +182,7 @@ def source_options(command: Command) -> Command:
 
         context = click.get_current_context()
         if graph and context.get_parameter_source("store") is ParameterSource.COMMANDLINE:
-            raise click.UsageError("--store and --graph exclude each other")
+            raise click.UsageError("--store and --graph cannot be combined")
         with opened(store, graph, progress) as source:
             context.obj = source
             return command(source=source, **rest)

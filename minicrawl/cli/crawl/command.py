@@ -1,7 +1,6 @@
 """`minicrawl crawl`: start or resume a crawl, or preview one with --dry-run."""
 
 import asyncio
-import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -20,6 +19,7 @@ from minicrawl.cli.common.options import (
 from minicrawl.config import Loaded
 from minicrawl.config.setting import ACCESS
 from minicrawl.config.table import BY_NAME, TABLE
+from minicrawl.config.values.network_kinds import has_login, without_login
 from minicrawl.errors import UsageError
 from minicrawl.model import CRAWLED
 
@@ -32,8 +32,6 @@ SHOWN_FIRST = 20
 SHOWN_TOP = 10
 _ARGUMENTS = f"{__name__}.arguments"
 _NOT_TO_RESUME = ("--fresh", "-")
-_LOGIN = re.compile(r"(?<=://).*@(?=[^/@]+/?$)")
-"""Of a URL that has nothing but a login and a host, as those of proxies have."""
 _SEEN_BY_ALL = (
     "the login of --proxy is seen by everybody on this machine, in the list of processes: "
     "MINICRAWL_PROXY or --proxy @FILE hides it"
@@ -149,8 +147,8 @@ def crawl(
 ) -> None:
     """Crawl the web from SEEDS, the most important pages first.
 
-    SEEDS are URLs such as example.org, and files with one URL a line or a column `url` (CSV); - is
-    stdin. The same command resumes the crawl later, and then needs no SEEDS.
+    SEEDS are URLs such as example.org, and files with one URL per line or a column `url` (CSV); -
+    is stdin. The same command resumes the crawl later, and then needs no SEEDS.
     """
     from minicrawl.cli.crawl.session import RunOptions, Session
 
@@ -202,11 +200,11 @@ def _conclude(context: click.Context, session: "Session", demo: Path | None) -> 
 
 def _refuse_conflicts(given: dict[str, Any]) -> None:
     if given["quiet"] and given["verbose"]:
-        raise click.UsageError("--quiet and --verbose exclude each other")
+        raise click.UsageError("--quiet and --verbose cannot be combined")
     if given["demo"] and given["seeds"]:
         raise click.UsageError("--demo has its own seeds: leave out SEEDS")
     if given["fresh"] and given["must_resume"]:
-        raise click.UsageError("--fresh and --resume exclude each other")
+        raise click.UsageError("--fresh and --resume cannot be combined")
     if given["log_keep"] is not None and not given["log_file"]:
         raise click.UsageError("--log-keep needs --log-file")
     if given["demo_pages"] and not given["demo"]:
@@ -215,7 +213,7 @@ def _refuse_conflicts(given: dict[str, Any]) -> None:
 
 def _warn_of_logins(loaded: Loaded) -> None:
     proxies = loaded.settings.network.proxy
-    if loaded.origins["proxy"] == BY_NAME["proxy"].flag and any(map(_LOGIN.search, proxies)):
+    if loaded.origins["proxy"] == BY_NAME["proxy"].flag and any(map(has_login, proxies)):
         click.echo(_SEEN_BY_ALL, err=True)
 
 
@@ -229,17 +227,11 @@ def _resume_command(arguments: tuple[str, ...]) -> str:
 
     It is printed and stored, so it has no secrets: they are to be given again.
     """
-    kept = [
-        _LOGIN.sub("", argument)
-        for argument in _without_secrets(arguments)
-        if argument not in _NOT_TO_RESUME
-    ]
+    kept = [one for one in _without_secrets(arguments) if one not in _NOT_TO_RESUME]
     return shlex.join([PROGRAM, "crawl", *kept])
 
 
 def _without_secrets(arguments: Iterable[str]) -> Iterator[str]:
-    from minicrawl.cli.crawl.seed_lists import without_login
-
     rest = iter(arguments)
     for argument in rest:
         name, equals, _ = argument.partition("=")

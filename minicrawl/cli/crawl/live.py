@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
 from heapq import nlargest
 from typing import TYPE_CHECKING, Protocol
 
@@ -22,7 +21,7 @@ from minicrawl.config import Budget
 from minicrawl.crawl.events import Asked, Delayed, Event, Settled, Steered
 from minicrawl.crawl.progress import Progress, most_pages
 from minicrawl.export.cells import visible
-from minicrawl.wording import counted
+from minicrawl.wording import as_duration, counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -241,11 +240,6 @@ def as_line(state: DisplayState, progress: Progress) -> str:
         f"{as_traffic(progress)}; {state.elapsed(progress)}{progress.long_wait}"
         + "".join(f"; {label} {left}, {right}".rstrip(", ") for label, left, right in state.graph())
     )
-
-
-def as_duration(seconds: float) -> str:
-    """A duration as h:mm:ss."""
-    return str(timedelta(seconds=round(seconds)))
 
 
 def as_traffic(progress: Progress) -> str:

@@ -5,7 +5,6 @@ reported and skipped.
 """
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from errno import ENOENT
@@ -15,6 +14,7 @@ from typing import IO
 import click
 
 from minicrawl.cli import PROGRAM
+from minicrawl.config.values.network_kinds import hidden_login
 from minicrawl.errors import UsageError
 from minicrawl.export.cells import visible
 from minicrawl.web.urls import canonical_seed, host_of, read_seeds
@@ -23,7 +23,6 @@ from minicrawl.wording import counted
 STDIN = "-"
 SHOWN_COMPLAINTS = 10
 _SHOWN_TEXT = 60
-_LOGIN = re.compile(r"(https?:/*)[^/?#\s]*@", re.IGNORECASE)
 _SCHEMES = ("http://", "https://")
 
 
@@ -73,11 +72,6 @@ def _listed(lists: Sequence[tuple[str, Iterable[str]]], *, may_be_empty: bool) -
         raise UsageError(f"{', '.join(name for name, _ in lists)}: no URL to start from")
 
 
-def without_login(text: str) -> str:
-    """Text that may begin with a URL, without the login in that."""
-    return _LOGIN.sub(r"\1", text, count=1)
-
-
 class _BadLines:
     """Reports the first lines of a list that are not URLs, and counts the others."""
 
@@ -88,7 +82,7 @@ class _BadLines:
     def hear(self, number: int, text: str) -> None:
         self._count += 1
         if self._count <= SHOWN_COMPLAINTS:
-            text = without_login(text)
+            text = hidden_login(text)
             shown = text if len(text) <= _SHOWN_TEXT else f"{text[:_SHOWN_TEXT]}…"
             self._print(f"{self._name}:{number}: not a URL: {shown}")
 

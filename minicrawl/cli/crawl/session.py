@@ -27,7 +27,6 @@ from minicrawl.cli.crawl.live import (
     RunCounter,
     Silence,
     Speed,
-    as_duration,
     as_line,
     display,
 )
@@ -52,7 +51,7 @@ from minicrawl.crawl.progress import Progress
 from minicrawl.errors import Interrupted
 from minicrawl.export.cells import visible
 from minicrawl.report.status import Status, mirrors, status
-from minicrawl.wording import counted
+from minicrawl.wording import as_duration, counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -155,8 +154,10 @@ class Session:
             stack.callback(self._graph.close)
             self._subscribe(shown, stack)
             hear = self._watch_graph(shown)
+            is_sampled = self._options.graph_stats
+            running = watched(self._crawl, shown, self._log_progress, hear, is_sampled=is_sampled)
             with suppress(asyncio.CancelledError), self._ignoring_an_interrupt_among_seeds():
-                self._reason = asyncio.run(watched(self._crawl, shown, self._log_progress, hear))
+                self._reason = asyncio.run(running)
         if self._reason is None:
             raise Interrupted(f"aborted; resume with: {self._options.resume}")
         if self._options.as_json:

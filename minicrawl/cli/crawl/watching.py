@@ -17,6 +17,8 @@ from minicrawl.crawl.events import Reason
 from minicrawl.crawl.progress import Progress
 
 LOGGED_EVERY_S = 60.0
+SAMPLED_EVERY_S = 2.0
+"""About as often as samples are taken."""
 _COST_SHARE = 0.02
 """The share of the time that displays may take; counting millions of pages takes a while."""
 _STOPPING = {
@@ -31,13 +33,19 @@ Hear = Callable[[str], None]
 Handler = Callable[[int, FrameType | None], None] | signal.Handlers
 
 
-async def watched(crawl: Crawl, shown: Display, log: Report, hear: Hear | None = None) -> Reason:
-    """Crawl, show and log the progress from time to time, and hear keys."""
+async def watched(
+    crawl: Crawl, shown: Display, log: Report, hear: Hear | None = None, *, is_sampled: bool = False
+) -> Reason:
+    """Crawl, show and log the progress from time to time, and hear keys.
+
+    If the crawl is sampled, its progress is also read for each sample, which has the importance
+    that was gathered by then.
+    """
     terminal = Terminal()
-    watching = [
-        asyncio.create_task(_report(crawl, every_s, report))
-        for every_s, report in ((shown.every_s, shown.show), (LOGGED_EVERY_S, log))
-    ]
+    reports = [(shown.every_s, shown.show), (LOGGED_EVERY_S, log)]
+    if is_sampled:
+        reports.append((SAMPLED_EVERY_S, lambda _progress: None))
+    watching = [asyncio.create_task(_report(crawl, every_s, tell)) for every_s, tell in reports]
     if hear is not None:
         watching.append(asyncio.create_task(terminal.hear_keys(crawl, hear)))
     try:

@@ -1,12 +1,14 @@
 """`minicrawl lab graphs`."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from minicrawl.cli.common.options import Number
+from minicrawl.cli.common.progress import progress
 from minicrawl.cli.common.tables import show_json, show_lines, show_table
 from minicrawl.cli.lab.options import json_option
 from minicrawl.errors import GraphFileError
@@ -22,6 +24,7 @@ from minicrawl.graph.dynamic.saved import MAGIC, SavedGraph, as_dimacs, pack, so
 from minicrawl.graph.dynamic.suite import SUITE, EdgeSequence
 from minicrawl.lab.graphs import bench as lab
 from minicrawl.lab.graphs.charts import draw_reports
+from minicrawl.progress import Progress
 from minicrawl.wording import counted
 
 _MB = 1 << 20
@@ -41,7 +44,7 @@ class GraphType(click.ParamType[SavedGraph]):
             return solved(SUITE[value]())
         path = Path(value)
         if not path.is_file():
-            self.fail(f"{value!r} is no file and none of {', '.join(SUITE)}", param, ctx)
+            self.fail(f"{value!r} is neither a file nor one of {', '.join(SUITE)}", param, ctx)
         return _from_file(path)
 
 
@@ -127,6 +130,7 @@ def _sequence(path: Path) -> EdgeSequence:
     help="Write the graph into FILE and run nothing: with its answers if the name ends in .g, "
     "else as DIMACS text.",
 )
+@click.option("--name", metavar="NAME", help="With --convert, the name of the graph in FILE.")
 @click.option(
     "--out",
     metavar="DIR",
@@ -144,6 +148,7 @@ def compare_graphs(
     validate: bool,
     print_matrices: bool,
     into: Path | None,
+    name: str | None,
     out: Path | None,
     as_json: bool,
 ) -> None:
@@ -154,9 +159,11 @@ def compare_graphs(
     answers after each edge.
     """
     if into is not None:
-        _convert(graphs, into)
+        _convert(graphs, into, name)
         return
-    algorithms = list(chosen) or [
+    if name is not None:
+        raise click.UsageError("--name needs --convert")
+    algorithms = list(dict.fromkeys(chosen)) or [
         found for found in ALGORITHMS.values() if kind in (None, found.kind.value)
     ]
     rules = lab.TrialRules(
@@ -177,7 +184,8 @@ def _compare(
     *,
     as_json: bool,
 ) -> None:
-    reports = {saved.graph.name: list(lab.compare(saved, algorithms, rules)) for saved in graphs}
+    with progress("graphs") as tell:
+        reports = _reports(graphs, algorithms, rules, tell)
     if as_json:
         show_json([_as_json(saved, reports[saved.graph.name]) for saved in graphs])
     else:
@@ -189,10 +197,30 @@ def _compare(
         raise click.exceptions.Exit(1)
 
 
-def _convert(graphs: Sequence[SavedGraph], into: Path) -> None:
+def _reports(
+    graphs: Sequence[SavedGraph],
+    algorithms: Sequence[DynamicAlgorithm],
+    rules: lab.TrialRules,
+    tell: Progress,
+) -> dict[str, list[lab.AlgorithmReport]]:
+    """What each algorithm took on each graph, by the name of the graph."""
+    reports: dict[str, list[lab.AlgorithmReport]] = {}
+    for number, saved in enumerate(graphs):
+        found = reports[saved.graph.name] = []
+        for report in lab.compare(saved, algorithms, rules):
+            found.append(report)
+            tell((number + len(found) / len(algorithms)) / len(graphs))
+    return reports
+
+
+def _convert(graphs: Sequence[SavedGraph], into: Path, name: str | None) -> None:
     if len(graphs) > 1:
         raise click.UsageError("--convert writes one graph: name one")
     saved = graphs[0]
+    if name is not None:
+        if not name.isprintable():
+            raise click.UsageError("--name takes printable characters only")
+        saved = replace(saved, graph=replace(saved.graph, name=name))
     with replacing(into) as file:
         if into.suffix == ".g":
             file.write(pack(saved))

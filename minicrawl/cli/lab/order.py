@@ -117,7 +117,7 @@ def _farms(kinds: Sequence[str], hosts: int | None, domains: int | None) -> list
     if (hosts or domains) and not kinds:
         raise click.UsageError("--spam-hosts and --spam-domains need --spam")
     if hosts and domains:
-        raise click.UsageError("--spam-hosts and --spam-domains exclude each other")
+        raise click.UsageError("--spam-hosts and --spam-domains cannot be combined")
     return [
         Farm(kind=FarmKind(kind), hosts=hosts or domains or 1, is_one_site=not domains)
         for kind in kinds

@@ -122,9 +122,9 @@ def harmonic(
 ) -> Scores:
     """Rank by harmonic centrality: the sum of 1 / distance over all pages that lead to a page.
 
-    The counters estimate. Their standard error is shown: two of three counts are closer. It is not
-    a bound, so error_bound is null in the JSON. The same graph always gives the same scores. Link
-    weights do not count, but links that guards drop are gone.
+    The scores are estimates, shown with their standard error: two of three are closer than that. It
+    is not a bound, so error_bound is null in the JSON. The same graph always gives the same scores.
+    Link weights do not count, and links that guards drop are left out.
     """
     if exact:
         return ranks.exact(named.graph, tell=tell)

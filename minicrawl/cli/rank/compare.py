@@ -123,7 +123,7 @@ JUDGES_HEADINGS = ("judge", "pages", "same grade", "at most one apart", "Spearma
     "of_searches",
     is_flag=True,
     help="Compare an order of results with what was shown, on all searches that were judged with "
-    "`minicrawl search --judge`. Without --by, --score and --weight it is the usual order.",
+    "`minicrawl search --judge`. Without --by, --score and --weight, this is the usual order.",
 )
 @ranking_options
 @json_option
@@ -139,14 +139,16 @@ def agree(
 ) -> None:
     """Show how well the rank NAME agrees with human grades of pages, from 1 to 4.
 
-    LABELS is a CSV file with a line `url,grade` for each page, or `url,grade,grade,...` with a
-    column for each judge, which the first line may name; - is stdin. The grade of a page is the
-    mean of its judges, rounded. The pages are split into grades by their scores, so that each grade
-    has as many pages as in LABELS. Among equal scores, the page that was found first counts as
-    better. For comparison: in the paper, each librarian agreed with the mean of all librarians in
-    60 to 80 % of the cases, and the importance of the pages did in 65 %.
+    LABELS is a CSV file with a line `url,grade` for each page; - is stdin. With several judges,
+    each has a column, which the first line may name, and the grade of a page is their mean,
+    rounded.
 
-    With --searches: how well an order of results does on all searches that users judged.
+    The pages are split into grades by their scores, so that each grade has as many pages as in
+    LABELS. Of pages with equal scores, the one that was found first counts as better. For
+    comparison: in the paper, each librarian agreed with the mean of all librarians in 60 to 80 % of
+    the cases, and the importance of the pages did in 65 %.
+
+    With --searches, show how well an order of results does on all searches that users judged.
     """
     if of_searches:
         if name is not None or source.snapshot is None:

@@ -106,7 +106,7 @@ def hits(
     pages that link to them. --weight internal=0 drops the links within a site, as Kleinberg does.
     """
     if sum(choice is not None for choice in (rounds, restart, dimensions)) > 1:
-        raise click.UsageError("--rounds, --random and --subspace exclude each other")
+        raise click.UsageError("--rounds, --random and --subspace cannot be combined")
     variant = HitsVariant(
         rounds=rounds, restart=restart, dimensions=dimensions, tolerance=tolerance
     )

@@ -67,7 +67,7 @@ _BLOCK_OPTIONS = (
         "--memory",
         metavar="SIZE",
         callback=_bytes,
-        help="Compute in blocks, so that the process takes at most this, such as 64MB.",
+        help="Compute in blocks, so that the process takes at most this much memory, such as 64MB.",
     ),
     click.option(
         "--blocks",
@@ -179,8 +179,8 @@ def _snapshot(source: Source) -> Snapshot:
     "half_life_days",
     metavar="DAYS",
     type=Number(min=0, min_open=True),
-    help="Jump more often to pages that changed recently. DAYS is the half-life: a page that has "
-    "not changed for so many days is jumped to half as often.",
+    help="Jump more often to pages that changed recently. DAYS is the half-life: jumps go half as "
+    "often to a page that has not changed for DAYS days.",
 )
 @click.option(
     "--remove-dangling",
@@ -274,7 +274,7 @@ def _refuse_conflicts(options: Mapping[str, object]) -> None:
     """Options of which one may be given."""
     given = [name for name, value in options.items() if value is not None]
     if len(given) > 1:
-        raise UsageError(f"{' and '.join(given)} exclude each other")
+        raise UsageError(f"{' and '.join(given)} cannot be combined")
 
 
 @click.command("inverse-pagerank")

@@ -116,7 +116,7 @@ def _rank(name: str, restart: float | None, dimensions: int | None) -> analysis.
     if restart is None and dimensions is None:
         return analysis.computed_anew(name)
     if restart is not None and dimensions is not None:
-        raise click.UsageError("--random and --subspace exclude each other")
+        raise click.UsageError("--random and --subspace cannot be combined")
     if name not in _SIDES:
         raise click.UsageError(f"--random and --subspace are for {' and '.join(_SIDES)}")
     variant = HitsVariant(rounds=None, restart=restart, dimensions=dimensions, tolerance=TOLERANCE)

@@ -21,7 +21,9 @@ from minicrawl.ranks.walks import trust as ranks
 
 
 @click.command()
-@click.option("--seeds", type=NAMES_FILE, help="Read the trusted nodes from this file, one a line.")
+@click.option(
+    "--seeds", type=NAMES_FILE, help="Read the trusted nodes from this file, one per line."
+)
 @click.option(
     "--seed-by",
     type=click.Choice(list(ranks.SEEDS_BY)),
@@ -36,8 +38,8 @@ from minicrawl.ranks.walks import trust as ranks
 @click.option(
     "--bad",
     type=NAMES_FILE,
-    help="Read bad nodes from this file, one a line. Distrust spreads from them to the pages that "
-    "link to them, and is taken from the trust of a page.",
+    help="Read bad nodes from this file, one per line. Distrust spreads from them to the pages "
+    "that link to them, and is taken from the trust of a page.",
 )
 @damping_option
 @click.option(
@@ -46,7 +48,7 @@ from minicrawl.ranks.walks import trust as ranks
     default=ranks.Passing.SPLIT.value,
     show_default=True,
     help="A page splits its trust among its links (split), or gives each link all of it. Then a "
-    "page gets the maximum or the sum of what its links bring.",
+    "page gets the maximum or the sum of what the links to it bring.",
 )
 @click.option(
     "--passes",
@@ -70,7 +72,7 @@ def trust(
 ) -> Scores:
     """Rank by TrustRank: the trust that spreads along links from trusted pages."""
     if seeds and (seed_by or count):
-        raise UsageError("--seeds excludes --seed-by and --count")
+        raise UsageError("--seeds cannot be combined with --seed-by and --count")
     if seeds:
         nodes = nodes_of(named, lines_of(seeds), str(seeds))
     else:

@@ -20,7 +20,7 @@ def is_cloaked(url: str, *, as_json: bool) -> bool:
     """Check a page, show what was found, and say whether it is served differently."""
     wanted = canonical_seed(url)
     if wanted is None:
-        raise UsageError(f"--cloaking: {url!a} is no URL")
+        raise UsageError(f"--cloaking: {url!a} is not a URL")
     with progress("four requests"):
         found = asyncio.run(check_cloaking(wanted, _settings(), SystemClock()))
     if as_json:

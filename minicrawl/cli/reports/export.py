@@ -83,7 +83,7 @@ class FormatName(click.Choice[str]):
     default="",
     help=f"Add a column of what was fetched: {', '.join(CONTENTS)}. For .jsonl and .parquet.",
 )
-@click.option("--edges", is_flag=True, help="Write the links, one a row, instead of the pages.")
+@click.option("--edges", is_flag=True, help="Write the links, one per row, instead of the pages.")
 @click.option(
     "--raw",
     is_flag=True,
@@ -229,7 +229,7 @@ def _among(selection: PageSelection, graph_of: str, *, is_graph: bool) -> PageSe
             "--graph-of needs a graph: --edges, or a .graphml, .gexf or .dot file"
         )
     if selection.unread:
-        raise click.UsageError("--unread and --graph-of crawled exclude each other")
+        raise click.UsageError("--unread and --graph-of crawled cannot be combined")
     return replace(selection, fetched=True)
 
 

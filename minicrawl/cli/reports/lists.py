@@ -54,7 +54,7 @@ def _form_options(command: Command) -> Command:
     @functools.wraps(command)
     def with_form(as_csv: bool, as_json: bool, **rest: Any) -> Any:
         if as_csv and as_json:
-            raise click.UsageError("--csv and --json exclude each other")
+            raise click.UsageError("--csv and --json cannot be combined")
         show = _show_csv if as_csv else _show_json if as_json else _show_table
         return command(show=show, **rest)
 
@@ -237,9 +237,10 @@ def duplicates(seen: Snapshot, host: str | None) -> Rows:
 def report(file: Path, store: Path) -> None:
     """Write a report on what was crawled as one HTML file.
 
-    It has the broken links, redirects, orphans and duplicates, deep, slow and large pages, titles
-    that are missing or not unique, the most important pages, links a page, and the hosts as a
-    graph. It loads nothing from anywhere, so it can be sent and printed.
+    The report lists what to mend: broken links, redirects, orphans, duplicates, pages that are
+    deep, slow or large, and titles that are missing or not unique. It also shows the most important
+    pages, the number of links per page, and a graph of the hosts. It loads nothing from elsewhere,
+    so you can send it and print it.
     """
     from minicrawl.export.site_report import write_site_report
     from minicrawl.report.site_report import site_report

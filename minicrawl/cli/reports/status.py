@@ -34,7 +34,7 @@ from minicrawl.report.status import mirrors
 from minicrawl.report.stored import StoredPart, stored_parts
 from minicrawl.report.waiting import WaitingPage, waiting
 from minicrawl.store.beside.samples import Sample, fresh_sample
-from minicrawl.wording import counted
+from minicrawl.wording import as_duration, counted
 
 KIND_HEADINGS = ("pages", "requests", "share", "kind", "meaning", "remedy")
 HOST_HEADINGS = ("pages", "mostly", "host", "last detail")
@@ -170,11 +170,7 @@ def _number(number: float | None, unit: str = "") -> str:
 
 
 def _duration(seconds: float | None) -> str:
-    if seconds is None:
-        return _UNKNOWN
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}"
+    return _UNKNOWN if seconds is None else as_duration(seconds)
 
 
 def _size(count: float | None) -> str:

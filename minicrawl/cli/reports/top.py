@@ -51,7 +51,7 @@ SITE_HEADINGS = ("rank", "importance", "sum of its pages", "pages", "fetched", "
     help="Include redirects, duplicates and pages that do not exist.",
 )
 @click.option(
-    "--fold", is_flag=True, help="Of pages that are alike, as `index` found, show only the best."
+    "--fold", is_flag=True, help="Show only the best of the pages that `index` found to be alike."
 )
 @json_option
 @store_option
@@ -125,7 +125,7 @@ def _refuse_conflicts(
     if sites and (rising or by == RISING):
         raise click.UsageError("--rising is an order of pages: leave out --sites")
     if sites and not selection.is_all:
-        raise click.UsageError("--sites excludes --host, --unread and --fetched")
+        raise click.UsageError("--sites cannot be combined with --host, --unread and --fetched")
     if sites and fold:
         raise click.UsageError("--fold is for pages: leave out --sites")
 

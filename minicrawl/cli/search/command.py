@@ -66,7 +66,12 @@ class _SearchCommand(click.Command):
     help="Leave out the first N pages.",
 )
 @ranking_options
-@click.option("--all", "shows_all", is_flag=True, help="Show all of pages that are alike.")
+@click.option(
+    "--all",
+    "shows_all",
+    is_flag=True,
+    help="Show every page, also those that are like another one.",
+)
 @click.option(
     "--explain",
     is_flag=True,
@@ -152,7 +157,7 @@ class _Wanted:
     def show(self) -> None:
         """Find the pages, show them, and keep what is said of them."""
         if self.judge and self.as_json:
-            raise click.UsageError("--judge and --json exclude each other")
+            raise click.UsageError("--judge and --json cannot be combined")
         query = parse(self.text)
         if query.ignored:
             click.echo(f"only the first {MOST_WORDS} words count", err=True)

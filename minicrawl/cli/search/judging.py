@@ -39,7 +39,7 @@ def verdict(text: str) -> Verdict:
     """The verdict that a user wrote: a word, or its first letter."""
     found = _BY_KEY.get(text.strip().lower())
     if found is None:
-        raise UsageError(f"{text!a} is no verdict: say {', '.join(Verdict)}")
+        raise UsageError(f"{text!a} is not a verdict: say {', '.join(Verdict)}")
     return found
 
 
@@ -148,10 +148,10 @@ def _read(lines: IO[str]) -> dict[str, dict[str, Verdict]]:
                 raise UsageError(f"{place}: expected {','.join(_COLUMNS)}")
             query, url, which = row
             parse(query)
-            url = _checked_url(url, f"{place}: {url!a} is no URL")
+            url = _checked_url(url, f"{place}: {url!a} is not a URL")
             said.setdefault(plain(query), {})[url] = verdict(which)
     except (csv.Error, UnicodeDecodeError) as error:
-        raise UsageError(f"{visible(lines.name)} is no CSV file: {error}") from error
+        raise UsageError(f"{visible(lines.name)} is not a CSV file: {error}") from error
     return said
 
 

@@ -110,8 +110,8 @@ _OPTIONS = (
         "--by",
         metavar="NAME",
         help="Order the pages that have all words by this rank. `topics` mixes those of `rank "
-        "pagerank --topics` by how likely the words are in each topic; topics:NAME those saved "
-        "--as NAME.",
+        "pagerank --topics` by how likely the words are in each topic; topics:NAME mixes those "
+        "saved with --as NAME.",
     ),
     click.option(
         "--score",

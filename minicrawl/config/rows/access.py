@@ -97,7 +97,7 @@ ACCESS_ROWS = (
         "headers",
         "header",
         kinds.several(ValueKind("'NAME: VALUE'", _read_header, mask=_header_shown)),
-        "Send this header with every request, or, as 'HOST=Name: value', to one host only. "
+        "Send this header with every request. 'HOST=Name: value' sends it to one host only. "
         "Repeatable; none for no header.",
     ),
     Setting(
@@ -105,24 +105,24 @@ ACCESS_ROWS = (
         "user_agent",
         "user-agent",
         kinds.optional(kinds.text("TEXT", "text of printable ASCII characters", r"[!-~][ -~]*")),
-        "The whole User-Agent that is sent. robots.txt is still read by --agent. none for the one "
-        "made of --agent and --contact.",
+        "The complete User-Agent header. robots.txt is still matched by --agent. none: made of "
+        "--agent and --contact.",
     ),
     Setting(
         ACCESS,
         "languages",
         "languages",
         kinds.optional(ValueKind("TAGS", _read_languages)),
-        "The languages to ask for, the best first, such as de,en; none for no preference.",
+        "The languages to ask for, the preferred one first, such as de,en; none for no preference.",
     ),
     Setting(
         ACCESS,
         "auth",
         "auth",
         kinds.several(_login("USER:PASS", USER_PASSWORD)),
-        "Log in at HOST with this user and password, by basic or digest authentication. Others can "
-        "read a command line: HOST=@FILE, MINICRAWL_AUTH, minicrawl.toml and --netrc keep a "
-        "secret. Repeatable; none for no login.",
+        "Log in at HOST with this user and password, by basic or digest authentication. Other "
+        "users can see a command line, but not HOST=@FILE, MINICRAWL_AUTH, minicrawl.toml or "
+        "--netrc. Repeatable; none for no login.",
     ),
     Setting(
         ACCESS,
@@ -137,7 +137,7 @@ ACCESS_ROWS = (
         "netrc",
         "netrc",
         kinds.optional(kinds.either(ON, kinds.FOUND_FILE)),
-        "Log in with what this .netrc file says; on reads the file NETRC names, or ~/.netrc. none "
+        "Log in as this .netrc file says. on reads the file that NETRC names, or ~/.netrc; none "
         "for no file.",
     ),
     Setting(
@@ -145,7 +145,7 @@ ACCESS_ROWS = (
         "cookies",
         "cookies",
         kinds.either(ON, kinds.either(OFF, kinds.FOUND_FILE)),
-        "on keeps the cookies that sites set and sends them back; they lie in FILE-cookies beside "
-        "the store. A file in the Netscape format does the same and has the first cookies.",
+        "on keeps the cookies that sites set, in a file beside the store, and sends them back. "
+        "FILE does the same, and starts with the cookies in FILE (Netscape format).",
     ),
 )

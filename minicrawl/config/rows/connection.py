@@ -1,4 +1,4 @@
-"""The rows that say by which way a server is reached: proxies, HTTP/2, TLS, addresses."""
+"""The rows that say how a server is reached: proxies, HTTP/2, TLS, addresses."""
 
 from minicrawl.config.setting import NETWORK, Setting
 from minicrawl.config.values import kinds, network_kinds
@@ -13,47 +13,47 @@ CONNECTION_ROWS = (
         "proxy",
         "proxy",
         kinds.several(network_kinds.PROXY),
-        "Ask through this proxy: http, https, socks5 or socks5h, with a login if it wants one. "
-        "@FILE has one a line; http=URL and https=URL are for pages of one scheme. Of several, "
-        "each host has its own. Repeatable; none for none, environment for those of HTTP_PROXY, "
-        "HTTPS_PROXY and ALL_PROXY.",
+        "Send requests through this proxy: http, https, socks5 or socks5h, with a login if it "
+        "needs one. @FILE lists one per line; http=URL and https=URL are for pages of one scheme. "
+        "With several proxies, each host keeps to one of them. Repeatable; none for no proxy, "
+        "environment for those in HTTP_PROXY, HTTPS_PROXY and ALL_PROXY.",
     ),
     Setting(
         NETWORK,
         "no_proxy",
         "no-proxy",
         kinds.several(network_kinds.BYPASS),
-        "Ask these hosts, and those below them, without a proxy: names, addresses, networks, or *. "
-        "Repeatable; none for no host, environment for those of NO_PROXY.",
+        "Use no proxy for these hosts and the hosts below them: names, addresses, networks, or *. "
+        "Repeatable; none for no host, environment for those in NO_PROXY.",
     ),
     Setting(
         NETWORK,
         "http2",
         "http2",
         kinds.choice(*HTTP2),
-        "Whether servers of https are offered HTTP/2. It costs more processor time than HTTP/1.1, "
-        "and saves connections only with a --per-host above 1.",
+        "auto offers HTTP/2 to https servers. It costs more processor time than HTTP/1.1, and "
+        "saves connections only if --per-host is above 1.",
     ),
     Setting(
         NETWORK,
         "ca",
         "ca",
         kinds.optional(kinds.FILE),
-        "Trust the authorities in this file of certificates (PEM) as well; none for no file.",
+        "Also trust the certificate authorities in this file (PEM); none for no file.",
     ),
     Setting(
         NETWORK,
         "client_cert",
         "client-cert",
         kinds.optional(kinds.FILE),
-        "Show this certificate (PEM) to servers that ask for one; none for no certificate.",
+        "Present this certificate (PEM) to servers that ask for one; none for no certificate.",
     ),
     Setting(
         NETWORK,
         "client_key",
         "client-key",
         kinds.optional(kinds.FILE),
-        "The key of --client-cert, if that file does not hold it; none for no other file.",
+        "The key of --client-cert, if it is in another file; none for no other file.",
     ),
     Setting(
         NETWORK,
@@ -68,21 +68,21 @@ CONNECTION_ROWS = (
         "min_tls",
         "min-tls",
         kinds.choice(*MIN_TLS),
-        "The oldest version of TLS that is spoken.",
+        "The oldest version of TLS to accept.",
     ),
     Setting(
         NETWORK,
         "prefer_family",
         "prefer-family",
         kinds.choice(*FAMILIES),
-        "Which addresses of a host are tried first. auto: those that the system puts first.",
+        "Which addresses of a host to try first. auto: in the order of the system.",
     ),
     Setting(
         NETWORK,
         "bind_address",
         "bind-address",
         kinds.several(network_kinds.ADDRESS),
-        "Connect from this address of this machine, to servers of the same family only. "
+        "Connect from this address of this machine, only to servers of the same address family. "
         "Repeatable; none for any address.",
     ),
 )

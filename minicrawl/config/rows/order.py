@@ -27,8 +27,9 @@ ORDER_ROWS = (
         "order_by",
         "order-by",
         kinds.choice(*ORDERED_BY),
-        "What comes first: the best page of all whose host may be asked, or the best page of the "
-        "most important of their sites. A site matters by the cash that other sites gave to it.",
+        "page reads the best page whose host may be asked now. site reads the best page of the "
+        "most important site that may be asked; a site's importance is the cash that other sites "
+        "gave to it.",
     ),
     Setting(
         ORDER,
@@ -67,7 +68,7 @@ ORDER_ROWS = (
         "measures",
         kinds.optional(kinds.whole(2)),
         "Keep at most N measures of a page in a variable or fixed window. If there are more, "
-        "several are joined to one. none for no limit.",
+        "neighbours are merged. none for no limit.",
     ),
     Setting(
         ORDER,
@@ -97,17 +98,17 @@ ORDER_ROWS = (
         "newborn_history",
         "newborn-history",
         kinds.choice(*NEWBORN_HISTORY),
-        "The history that a page counts as having until it is read. none: the estimate of a new "
-        "page rests on its cash. mean: that of a page through which a unit flows while the cash "
-        "goes round once. host-mean: 0.25 to 4 times that, as for --newborn. The order of reading "
-        "stays as it is.",
+        "The history that an unread page is taken to have. none: no history, so its estimate "
+        "rests on its cash alone. mean: the history of a page through which one unit flows each "
+        "time all cash goes round. host-mean: 0.25 to 4 times that, as for --newborn. The order "
+        "of reading does not change.",
     ),
     Setting(
         ORDER,
         "replay",
         "replay",
         kinds.whole(0),
-        "Pages that spend their cash again along stored links, for each fetch.",
+        "For each fetch, let N pages spend their cash again along their stored links.",
     ),
     Setting(
         ORDER,

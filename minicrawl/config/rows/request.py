@@ -23,7 +23,7 @@ POLITENESS_ROWS = (
         "delay_factor",
         "delay-factor",
         kinds.POSITIVE,
-        "With --delay auto, wait so many times as long as answers take.",
+        "With --delay auto, wait X times as long as the host takes to answer.",
     ),
     Setting(
         POLITENESS,
@@ -37,7 +37,7 @@ POLITENESS_ROWS = (
         "max_delay_s",
         "max-delay",
         kinds.WAIT,
-        "The longest Crawl-delay in a robots.txt that is obeyed. A longer one is cut to this.",
+        "The longest Crawl-delay to obey. A longer one in a robots.txt is cut to this.",
     ),
     Setting(
         POLITENESS,
@@ -128,8 +128,8 @@ NETWORK_ROWS = (
         "max_bodies_bytes",
         "max-bodies",
         kinds.SIZE,
-        "Cut the largest body in flight when the bodies in flight in a process add up to more "
-        "than this. Not less than --max-body.",
+        "When the bodies in flight in a process add up to more than this, cut the largest one. "
+        "At least --max-body.",
     ),
     Setting(
         NETWORK,
@@ -201,7 +201,7 @@ LIMIT_ROWS = (
         "max_robots_bytes",
         "max-robots",
         kinds.SIZE,
-        "Read at most this much of a robots.txt. The rest is not obeyed.",
+        "Read at most this much of a robots.txt, and ignore the rest.",
     ),
     Setting(
         LIMITS,

@@ -32,33 +32,33 @@ STORE_ROWS = (
         "keep",
         "keep",
         kinds.choice(*KEEPS),
-        "What is kept of the pages that are read, in the folder FILE-pages beside the store: pages "
-        "keeps all of each answer, text only the text, none nothing.",
+        "What to keep of each page that is read, in the folder FILE-pages beside the store. pages: "
+        "the whole answer. text: only its text. none: nothing.",
     ),
     Setting(
         STORE,
         "keep_versions",
         "keep-versions",
         kinds.either("all", kinds.either("changed", kinds.whole(1))),
-        "Which versions of a page that is read again are kept: all, the last N, or only those that "
-        "have changed. A version that has not changed takes a few bytes. Of more than N the older "
-        "ones go as soon as that frees a quarter of the archive.",
+        "Which versions to keep of a page that is read again: all, the last N, or only those that "
+        "have changed. A version that has not changed takes a few bytes. With N, older versions "
+        "are removed once that frees a quarter of the archive.",
     ),
     Setting(
         STORE,
         "warc",
         "warc",
         kinds.optional(kinds.FOLDER),
-        "Write every answer that is read to WARC files in this folder as well, a new file at about "
-        "1 GB. none for no files.",
+        "Also write every answer to WARC files in this folder. A new file begins at about 1 GB. "
+        "none for no files.",
     ),
     Setting(
         STORE,
         "check_external",
         "check-external",
         kinds.SWITCH,
-        "When the crawl ends, ask once for each link that leaves the scope or leads to a file, by "
-        "HEAD, or by GET where HEAD is refused. Nothing of it is crawled.",
+        "When the crawl ends, check each link that leaves the scope or leads to a file: with HEAD, "
+        "or with GET if HEAD is refused. What it leads to is not crawled.",
         off="--no-check-external",
     ),
     Setting(
@@ -66,8 +66,8 @@ STORE_ROWS = (
         "check_assets",
         "check-assets",
         kinds.SWITCH,
-        "The same for images, styles, scripts and media of the pages that are kept (--keep pages), "
-        "and look for the anchors that links name by fragments.",
+        "Do the same for images, styles, scripts and media of the pages that are kept (--keep "
+        "pages), and check that the anchors exist that links name, such as /page#anchor.",
         off="--no-check-assets",
     ),
 )

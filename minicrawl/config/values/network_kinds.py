@@ -34,12 +34,28 @@ _PROXY = re.compile(
     r"(?:https?=)?(?:https?|socks5h?)://(?:[^\s/@]*@)?"
     r"(?:\[[0-9A-Fa-f:.]+\]|[^\s/:@\[\]]+)(?::(?P<port>[0-9]+))?/?"
 )
-_LOGIN = re.compile(r"(?<=//).*@")
+_LOGIN = re.compile(
+    r"(\s*(?:[\w-]+=)*(?:https?:[/\\]*|[a-z][a-z0-9+.-]*://))[^/?#]*@", re.IGNORECASE
+)
+_SCHEME = re.compile(r"[^:@]*://")
 
 
-def without_login(text: str) -> str:
-    """A URL whose login is not shown."""
-    return _LOGIN.sub(f"{HIDDEN}@", text)
+def has_login(url: str) -> bool:
+    """Whether a URL names a user or a password. `NAME=` may stand before it."""
+    return _LOGIN.match(url) is not None
+
+
+def without_login(url: str) -> str:
+    """The same URL with no login."""
+    found = _LOGIN.match(url)
+    return found[1] + url[found.end() :] if found else url
+
+
+def hidden_login(text: str) -> str:
+    """For messages: text that may be no URL, so a password in it may have any character."""
+    before, _, rest = text.rpartition("@")
+    scheme = _SCHEME.match(before)
+    return f"{scheme[0] if scheme else ''}{HIDDEN}@{rest}" if ":" in before else text
 
 
 def _read_proxy(value: object) -> str:
@@ -51,7 +67,7 @@ def _read_proxy(value: object) -> str:
         found = _PROXY.fullmatch(value)
         if found and 0 < int(found["port"] or 1) <= _LAST_PORT:
             return value
-    shown = without_login(value) if isinstance(value, str) else value
+    shown = hidden_login(value) if isinstance(value, str) else value
     wanted = "must be a URL such as http://proxy.example:3128 or socks5h://localhost:1080, or @FILE"
     raise InvalidValue(shown, wanted)
 
@@ -66,7 +82,7 @@ def _read_address(value: object) -> str:
 
 
 RULE = ValueKind("HOST=ADDRESS", _read_rule)
-PROXY = ValueKind("URL", _read_proxy, mask=without_login)
+PROXY = ValueKind("URL", _read_proxy, mask=hidden_login)
 BYPASS = text("HOST", "a host, an address, a network or *", r"[^\s,/]+(/[0-9]+)?")
 HOST = text(
     "HOST",

@@ -1,11 +1,11 @@
-"""Onboarding: before the first page of a host its address, its robots.txt and its sitemaps.
+"""Onboarding: the address, the robots.txt and the sitemaps of a host, before its first page.
 
-Laws (RFC 9309): no page is asked for before robots.txt has answered; a robots.txt that does not
-exist forbids nothing; one that cannot be had forbids all. Sitemaps come before pages.
+Laws (RFC 9309): no page is requested before robots.txt was answered. A robots.txt that does not
+exist forbids nothing; one that cannot be fetched forbids everything. Sitemaps come before pages.
 
-Back-off is what an answer, or none, means for the next requests to its host. A failure that is the
-host's own fault is a strike (see `host_state`); a pause that is longer than `LONG_PAUSE_S`, and
-what is wrong with a host, is stored, so that a later run keeps to it.
+Back-off: what a response, or a missing one, means for the next requests to the host. A failure that
+is the host's own fault is a strike (see `host_state`). Pauses longer than `LONG_PAUSE_S`, and what
+is wrong with a host, are stored, so that a later run keeps to them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Politeness: when a host may be asked, so that no request comes too early or too many at once.
+"""Politeness: when a host may be asked, so that requests are neither too early nor too many.
 
-Laws: a host has at most `per_host` requests at once; between the end of one request and the start
-of the next lies the larger of our delay and the host's Crawl-delay (capped). Pauses after trouble
-are those of `host_state`, limits of addresses those of `address_pacing`, and delays for what a host
-costs those of `fairness`. A host that waits is resumed when all of them allow a request.
+Laws: a host has at most `per_host` requests at once. Between the end of one request and the start
+of the next, our delay or the host's Crawl-delay (capped) passes, whichever is longer. Pauses after
+trouble are those of `host_state`, limits of addresses those of `address_pacing`, and delays for
+what a host costs those of `fairness`. A host that waits is resumed when all of them allow it.
 
 side request  a request for robots.txt or a sitemap: it goes before the host's own pages
 """

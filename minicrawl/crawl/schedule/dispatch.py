@@ -1,8 +1,9 @@
 """Which page, or which host, has the next turn.
 
-Laws: the next page is the richest one whose host may be asked now, chosen when there is room for it
-and not before. A page that may not be asked for now is given back, and its host is resumed when
-what it waits for has come. Where many pages are closed in a row, the loop goes on in between.
+Laws: the next page is the richest one whose host may be asked now. It is chosen when there is room
+for it, and not before. A page that may not be asked for now is given back, and its host is resumed
+when what the page waits for has come. While many pages are closed in a row, the loop gets its turns
+in between.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Leases: the pages whose turn it is, among those whose hosts may be asked.
 
-Laws: the next page is the richest one whose host may be asked now, or, in an order by sites, the
-richest one of the most important site of such hosts; pages never read and pages read
-before never compete, but share the fetches as the user wants; a lease is given back or ends.
+Laws: the next page is the richest one whose host may be asked now; in an order by sites, the
+richest one of the most important site of such hosts. Unread pages never compete with pages that
+were read before: the two share the fetches as the user wants. A lease is given back, or it ends.
 
 lease   a page whose turn it is, and its host for as long
 """

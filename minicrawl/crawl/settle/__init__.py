@@ -3,10 +3,12 @@
 outcome      from a response to an outcome; the retry policy is a table
 settler      from an outcome to the step that is kept
 shares       how a page's cash is split among its links
-contents     which page has said first what a page says
+contents     which page was the first with a content
 duplicates   which of two pages of different sites with one content is the original
-posting      has a step kept, and tells the schedule what it changed; introductions and replays
+posting      hands steps to the recorder, and tells the schedule what changed; replays
 recorder     applies what happens to the frontier at once, and has it committed
 stored       what is known of pages and hosts, in the store or on its way there; URL look-ups
+archiving    keeps answers in the archive and in WARC files, before each commit
+warc_files   the WARC files that a crawl writes
 committer    commits rows in batches, and writes checkpoints
 """

@@ -1,8 +1,8 @@
 """Commits: rows wait in memory, and are written ten times a second by a thread of their own.
 
-Laws: a row is written once, in the order in which it came; a slow disk never stalls the crawl. A
-checkpoint is written after the commit of every step that it includes. What a full disk did not take
-is written first when there is room, and `has_room` says whether there is.
+Laws: rows are written once, in the order in which they came; a slow disk never stalls the crawl. A
+checkpoint is written after all steps that it includes are committed. What did not fit on a full
+disk is written first when there is room, and `has_room` says whether there is.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Steps are posted: the recorder keeps them, and the schedule hears what they changed.
+"""Posts steps: hands them to the recorder, and tells the schedule what they changed.
 
 Laws: pages that became known by a step wait from then on; pages that were given cash may have moved
 up in the queue. Pages that were too far wait again when a shorter way leads to them. Many URLs
 become known block by block, so that no page keeps all others waiting. What a page is born with
 beside its unit is a step of its own, and follows from the log.
 
-replay   a page that was read spends again what it was given since, along stored links. It costs no
-         request and delays none: replays are done while the loop has nothing else to do, and for
-         each fetch at most as many as the user allows
+replay   a page that was read spends again what it was given since then, along its stored links. It
+         costs no request and delays none: replays are done while the loop has nothing else to do,
+         and for each fetch at most as many as the user allows
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The recorder: what happens is applied to the frontier at once, and committed in batches.
+"""The recorder: applies what happens to the frontier at once, and has it committed in batches.
 
 Laws: a step is applied once and written once, in the same order. Nothing is called safe before it
 is in the store.

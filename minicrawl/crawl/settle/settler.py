@@ -1,7 +1,7 @@
 """Settling: from the outcome of a page's turn to the step that is kept.
 
-Laws: a turn ends with exactly one step, or the page waits again. Of pages with one content one is
-the original, and the others stand for it.
+Laws: a turn ends with exactly one step, or the page waits again. Of pages with the same content,
+one is the original and the others stand for it.
 
 hops   how many redirects in a row led to a page
 """
@@ -146,7 +146,7 @@ class Settler:
     def _follow_canonical(
         self, page: PageId, url: str, canonical: str, read: WasRead, is_barren: bool
     ) -> Ending:
-        """In a circle of canonical forms, each of which is read, the last one is itself."""
+        """In a cycle of canonical forms, each of which is read, the last one is itself."""
         other, other_new = self._meet_target(page, canonical, read.parsed.originals)
         links, new = self._meet_links(page, read, is_barren)
         if self._frontier.books.leads_to(other, page):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from minicrawl.config import Access, Settings
 from minicrawl.config.parts import OFF
+from minicrawl.config.values.network_kinds import hidden_login
 from minicrawl.errors import UsageError
 from minicrawl.ports import Clock, WebAccess
 from minicrawl.web.urls import ResolvedUrl, resolve_seed
@@ -35,7 +36,7 @@ class SeedLogins:
         if "@" in seed:
             self._take(seed, found)
         if found is None:
-            raise UsageError(f"{_without_login(seed)!r} is not a URL that can be crawled")
+            raise UsageError(f"{hidden_login(seed)!r} is not a URL that can be crawled")
         return found
 
     def check(self, access: Access, today: float) -> None:
@@ -73,8 +74,3 @@ def cookies_for(
     from minicrawl.crawl.cookies import with_cookies
 
     return with_cookies(web_access, settings.access, settings.storing.store, clock)
-
-
-def _without_login(seed: str) -> str:
-    before, _, rest = seed.rpartition("@")
-    return f"***@{rest}" if ":" in before else seed

@@ -24,7 +24,7 @@ from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
 from minicrawl.store.writer import SAFE, StoreWriter
 from minicrawl.web.urls import ResolvedUrl
 
-NO_SEED = "there is no seed to start from: give a file of URLs, one a line"
+NO_SEED = "there is no seed to start from: give a file of URLs, one per line"
 
 
 @asynccontextmanager

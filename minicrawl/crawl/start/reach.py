@@ -1,4 +1,4 @@
-"""Says before the first request by which way servers are reached, and refuses what cannot work."""
+"""Before the first request: says how servers are reached, and refuses what cannot work."""
 
 from minicrawl.config import Network
 from minicrawl.crawl.events import Listener, Noted, Warned

@@ -1,9 +1,11 @@
 """Traps: which pages are put aside because there would be no end of them, and why.
 
 Laws: a page that is put aside stays known and ranked, and its turn ends with a reason that names
-the limit; a page that the user named is never put aside. Nothing is kept for each known URL: all
-memory is bounded. What a crawl forgets, or a new run does not know yet, costs a few requests more
-to learn again.
+the limit. A page that the user named is never put aside. Memory is bounded: nothing is kept for
+each known URL. What a crawl forgets, or a new run does not know yet, costs a few more requests to
+learn again.
+
+To add a trap, ask it in `TrapDetector.aside`, and teach it in `TrapDetector.read` and `found`.
 
 by its path    too many segments, or the same one over and over
 barren         its host repeats itself under such URLs: pages like it say nothing new

@@ -4,5 +4,5 @@ turn          the turn of a page, and the pure decision what to do with it
 page_turns    ask, parse, settle
 host_turns    a host is located and asked for its robots.txt before its first page
 loop_rounds   pages that come at once do not hold up the loop
-large_pages   pages that are much to read, or bring much, wait for one another
+large_pages   large pages, and pages with very many links, wait for one another
 """

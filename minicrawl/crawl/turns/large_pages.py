@@ -1,9 +1,9 @@
-"""Pages that are much to read, or that bring much: what waits is on disk, and hosts share the time.
+"""Large pages, and pages with very many links: they wait on disk, and hosts share the time.
 
-Laws: a large body is parsed while no other one is, and a page with very many links is settled while
-no other one is. Of those that wait the host that has cost least is next; all hosts that no page has
-come from before count as one, so that new ones without end cannot keep out those that are known. A
-host whose page waits is asked for nothing.
+Laws: large bodies are parsed one at a time, and pages with very many links are settled one at a
+time. Of those that wait, the host that has cost least is next. All hosts that no page has come from
+yet count as one, so that endless new hosts cannot keep out known ones. A host whose page waits is
+asked for nothing.
 
 What becomes known takes memory. Pages that bring much of it make no more than `URLS_A_SECOND` URLs
 known, on average: the next one of them waits until the last one is paid for. Pages that bring

@@ -1,8 +1,8 @@
 """The turns of pages: ask -> parse -> settle.
 
-Laws: a request's slot is given back before its answer is parsed, and a lease when the turn ends or
-is suspended, whatever happens. Large pages wait for one another, as `large_pages` says. What a
-page costs is charged to its host.
+Laws: whatever happens, the slot of a request is given back before its answer is parsed, and the
+lease when the turn ends or is suspended. Large pages wait for one another (see `large_pages`). What
+a page costs is charged to its host.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The processes that fetch and parse pages.
 
 pool             the worker processes, and which of them fetches and parses a page
+load_shedder     which pages of a busy worker the crawl's own process does
 supervisor       starts a child process, carries calls to it, watches it and ends it
 channel          carries pickled values between two processes
 worker           the worker's own side of the channel

@@ -49,10 +49,11 @@ _CODE = "from minicrawl.crawl.workers.worker import main; main()"
 class Activity:
     """What a process does for the crawl: the requests under way, and how many there were."""
 
-    __slots__ = ("begun", "under_way")
+    __slots__ = ("_ended", "begun", "under_way")
 
     def __init__(self) -> None:
         self.begun = 0
+        self._ended = ("", 0.0)
         self.under_way: dict[int, tuple[str, float]] = {}
         """The URL of each request, and when it began by the time of day; the last one is last."""
 
@@ -64,13 +65,16 @@ class Activity:
 
     def end(self, number: int) -> None:
         """It has ended."""
-        del self.under_way[number]
+        self._ended = self.under_way.pop(number)
 
     @property
     def last(self) -> tuple[str, float]:
-        """The request that began last of those under way; an empty URL if there is none."""
+        """The URL and the beginning of the latest request under way.
+
+        If there is none: no URL, and when the request began that ended last.
+        """
         number = next(reversed(self.under_way), 0)
-        return self.under_way.get(number, ("", 0.0))
+        return self.under_way.get(number, ("", self._ended[1]))
 
 
 _NUMBERS = count(1)

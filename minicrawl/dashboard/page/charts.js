@@ -76,7 +76,7 @@ export const bars = (caption, heads, rows) => {
   const most = Math.max(1, ...rows.flatMap((row) => row.slice(1)));
   return h("table", {}, h("caption", { class: "skip" }, caption), h("thead", {}, h("tr", {}, heads.map((head, place) => h("th", { scope: "col", class: place ? "n" : "" }, head)), h("th", {}, ""))),
     h("tbody", {}, rows.map(([label, ...values]) => {
-      const drawn = values.map((value, place) => { const bar = h("span", { class: `bar f-${NAMES[place]}` }); bar.style.width = `${(7 * Math.log1p(value)) / Math.log1p(most)}rem`; bar.style.background = `var(--${NAMES[place]})`; return h("div", {}, bar); });
+      const drawn = values.map((value, place) => { const bar = h("span", { class: `bar f-${NAMES[place]}` }); bar.style.width = `${(7 * Math.log1p(value)) / Math.log1p(most)}rem`; if (!value) bar.style.visibility = "hidden"; bar.style.background = `var(--${NAMES[place]})`; return h("div", {}, bar); });
       return h("tr", {}, h("td", {}, label), values.map((value) => h("td", { class: "n" }, count(value))), h("td", { "aria-hidden": "true" }, drawn));
     })));
 };

@@ -29,7 +29,7 @@ export const makeSetup = (place, app) => {
   const add = () => { if (one.value.trim()) { seeds.value = [...lines(), one.value.trim()].join("\n"); one.value = ""; showChips(); one.focus(); } };
   one.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); add(); } });
   seeds.addEventListener("input", showChips);
-  const file = h("input", { type: "file", accept: ".txt,.csv,text/plain", "aria-label": "A file with one URL a line", onchange: async () => {
+  const file = h("input", { type: "file", accept: ".txt,.csv,text/plain", "aria-label": "A file with one URL per line", onchange: async () => {
     const chosen = file.files[0];
     if (!chosen) return;
     if (chosen.size > 3e6) { app.notice("The file is too large for the page: use minicrawl crawl FILE.", "bad"); return; }
@@ -44,7 +44,7 @@ export const makeSetup = (place, app) => {
   workers.addEventListener("input", showWorkers);
   workersAuto.addEventListener("change", showWorkers);
   const scope = h("select", {}, [["any", "any page"], ["domain", "domains of the seeds"], ["host", "hosts of the seeds"], ["prefix", "paths of the seeds"]].map(([value, label]) => h("option", { value }, label)));
-  const keep = h("select", {}, [["none", "nothing"], ["text", "the text"], ["pages", "all of each answer"]].map(([value, label]) => h("option", { value }, label)));
+  const keep = h("select", {}, [["none", "nothing"], ["text", "the text"], ["pages", "the whole response"]].map(([value, label]) => h("option", { value }, label)));
   const demoPages = h("input", { type: "number", min: 100, max: 1000000, value: 2000 });
   const demo = checkbox("demo", "Crawl the demo web, which minicrawl serves itself");
   const demoBox = demo.querySelector("input");
@@ -52,7 +52,7 @@ export const makeSetup = (place, app) => {
   const real = h("div", {},
     h("div", { class: "row tight" }, h("div", { class: "field" }, one), h("button", { type: "button", onclick: add }, "Add")),
     chips,
-    h("div", { class: "gap" }, field("seeds", "Seeds, one a line", seeds, "Type or paste them, or choose a file. # begins a comment.")),
+    h("div", { class: "gap" }, field("seeds", "Seeds, one per line", seeds, "Type or paste them, or choose a file. # begins a comment.")),
     h("div", { class: "row gap" }, file));
   const toggleDemo = () => { real.hidden = demoBox.checked; demoField.hidden = !demoBox.checked; };
   demoBox.addEventListener("change", toggleDemo);
@@ -60,29 +60,29 @@ export const makeSetup = (place, app) => {
   const output = h("div", { "aria-live": "polite" });
   const start = h("button", { type: "submit", class: "main" }, "Start");
   const dry = h("button", { type: "button" }, "Dry run");
-  const resumeHint = h("p", { class: "muted small", hidden: true }, "This store has a crawl. Start goes on with it, and seeds that you give are added; its scope and manners are kept unless you set them here.");
+  const resumeHint = h("p", { class: "muted small", hidden: true }, "This store has a crawl. Start resumes it and adds the seeds that you give. Its scope and politeness stay as they are, except for what you set here.");
   const form = h("form", { novalidate: true },
     h("div", { class: "grid" },
       h("section", { class: "card w6", "aria-label": "Where to start" }, h("header", {}, h("h2", {}, "Where to start")), resumeHint, demo, demoField, real),
       h("section", { class: "card w6", "aria-label": "How far" }, h("header", {}, h("h2", {}, "How far")),
         h("div", { class: "fields" },
           field("scope", "Scope", scope),
-          field("max-depth", "Most links away from a seed", text({ inputmode: "numeric", placeholder: "no limit" })),
+          field("max-depth", "Maximum depth, in links", text({ inputmode: "numeric", placeholder: "no limit" })),
           field("allow", "Only URLs that match (regex)", text({})),
           field("deny", "No URLs that match (regex)", text({})),
           field("pages", "Pages", text({ inputmode: "numeric", placeholder: "no limit" })),
           field("for", "Time", text({ placeholder: "no limit" }), "such as 90s, 30m or 8h"),
           field("bytes", "Download", text({ placeholder: "no limit" }), "such as 500MB"),
-          field("until", "Until so much importance", text({ placeholder: "no limit" }), "such as 90%"))),
+          field("until", "Importance to gather", text({ placeholder: "no limit" }), "such as 90%"))),
       h("section", { class: "card", "aria-label": "How" }, h("header", {}, h("h2", {}, "How")),
         h("div", { class: "fields" },
-          h("div", { class: "field" }, h("label", { for: "f-workers" }, "Worker processes: ", workersShown), workers, h("div", { class: "check" }, workersAuto, h("label", { for: "workers-auto" }, "as many as the machine has cores to spare")), h("p", { class: "wrong", id: "w-workers", hidden: true })),
+          h("div", { class: "field" }, h("label", { for: "f-workers" }, "Worker processes: ", workersShown), workers, h("div", { class: "check" }, workersAuto, h("label", { for: "workers-auto" }, "one for each spare core of the machine")), h("p", { class: "wrong", id: "w-workers", hidden: true })),
           field("concurrency", "Requests at once", text({ inputmode: "numeric", placeholder: "64" })),
-          field("delay", "Delay between two requests to a host", text({ placeholder: "1s" }), "A longer Crawl-delay of the host is kept."),
+          field("delay", "Delay between two requests to a host", text({ placeholder: "1s" }), "A longer Crawl-delay of a host is still obeyed."),
           field("contact", "Contact", text({ placeholder: "https://example.org/crawler or you@example.org" }), "for owners of servers"),
-          field("keep", "Keep of each page", keep),
-          h("div", { class: "field" }, h("label", {}, "Manners"), checkbox("robots", "Obey robots.txt", true), h("p", { class: "wrong", id: "w-robots", hidden: true })),
-          h("div", { class: "field" }, h("label", {}, "Store"), checkbox("fresh", "Begin anew; the old store is renamed")))),
+          field("keep", "What to keep of each page", keep),
+          h("div", { class: "field" }, h("label", {}, "Politeness"), checkbox("robots", "Obey robots.txt", true), h("p", { class: "wrong", id: "w-robots", hidden: true })),
+          h("div", { class: "field" }, h("label", {}, "Store"), checkbox("fresh", "Start a new crawl; the old store is renamed")))),
       h("section", { class: "card", "aria-label": "Go" }, h("div", { class: "row" }, start, dry, h("span", { class: "muted small" }, "A dry run fetches robots.txt only and writes nothing.")), output)));
 
   const values = () => {

@@ -92,8 +92,10 @@ export const makeStatus = (place, app) => {
       !runs && !launched && status.command ? h("p", { class: "small" }, "Resume with ", h("code", {}, plain(status.command)), " or in “Set up”.") : null);
     const budget = runs ? live.settings.pages : null;
     const bar = (label, part, text, kind = "") => { const inner = h("i"); inner.style.width = `${Math.min(100 * part, 100)}%`; return h("div", { class: "gap" }, h("div", { class: "row" }, h("span", { class: "small muted" }, label), h("strong", { class: "small end" }, text)), h("div", { class: `progress ${kind}`, role: "progressbar", "aria-label": label, "aria-valuenow": Math.round(100 * part), "aria-valuemin": 0, "aria-valuemax": 100 }, inner)); };
-    put(progress, budget ? bar("pages of the budget", status.pages_fetched / budget, `${count(status.pages_fetched)} of ${count(budget)}`) : bar("pages read of those known", status.pages_fetched / Math.max(status.pages_known, 1), `${count(status.pages_fetched)} of ${count(status.pages_known)}`),
-      bar("importance gathered", status.importance_gathered || 0, share(status.importance_gathered), "gold"));
+    const done = (label, most) => bar(label, status.pages_fetched / Math.max(most, 1), `${count(status.pages_fetched)} of ${count(most)}, ${share(Math.min(status.pages_fetched / Math.max(most, 1), 1), 0)}`);
+    const gathered = runs ? live.importance_gathered : status.importance_gathered;
+    put(progress, budget ? done("pages of the budget", budget) : done("pages read of those known", status.pages_known),
+      bar("importance gathered", gathered || 0, share(gathered), "gold"));
     steering.hidden = !runs;
     if (!runs) return;
     const may = app.canSteer();
@@ -115,21 +117,23 @@ export const makeStatus = (place, app) => {
       const kept = before && passed < 5 ? { ...before, shown: cpu } : { cpu: one.cpu_s, at: now, shown: cpu };
       next.set(one.pid, kept);
       const doing = one.under_way ? cut(plain(one.doing), 90) + (one.under_way > 1 ? ` and ${one.under_way - 1} more` : "") : one.phase === "ready" ? "idle" : one.phase === "ending" ? "shutting down" : "starting";
-      return h("tr", { "data-pid": one.pid }, td(one.name), td(one.pid === null ? "–" : String(one.pid), "n"), td(doing, "url"), td(one.under_way ? clock(one.since) : "", "n"), td(count(one.begun), "n"), td(kept.shown === undefined || kept.shown === null ? "–" : share(kept.shown, 0), "n"), td(size(one.memory), "n"));
+      return h("tr", { "data-pid": one.pid }, td(one.name), td(one.pid === null ? "–" : String(one.pid), "n"), td(doing, "url"), td(one.since ? clock(one.since) : "–", "n"), td(count(one.begun), "n"), td(kept.shown === undefined || kept.shown === null ? "–" : share(kept.shown, 0), "n"), td(size(one.memory), "n"));
     });
     used = next;
-    put(crawlers, table([["crawler"], ["process", "n"], ["doing now"], ["since", "n"], ["requests", "n"], ["CPU", "n"], ["memory", "n"]], rows, "Crawlers"));
+    put(crawlers, table([["crawler"], ["process", "n"], ["doing now"], ["last request", "n"], ["requests", "n"], ["CPU", "n"], ["memory", "n"]], rows, "Crawlers"));
   };
   const graph = () => (history && history.graph && history.graph.latest) || null;
   const sum = (counts) => (counts ? Object.values(counts).reduce((a, b) => a + b, 0) : null);
   const drawFigures = () => {
     const status = crawl.status, latest = graph(), outline = latest && latest.outline;
     if (status.missing) { put(figures, h("div", { class: "empty" }, "nothing yet")); return; }
-    const failed = sum(status.failures), crawled = status.pages_fetched, running = status.running_s;
+    const crawled = status.pages_fetched, running = status.running_s;
+    const failed = sum(status.failures), notPages = (status.refusals || {}).type || 0, errors = failed === null ? null : failed + notPages;
+    const maximum = crawl.live && crawl.live.settings ? crawl.live.settings.pages : latest ? latest.maximum : undefined;
     const rough = (value, text) => (latest && !outline.is_exact ? `≈ ${text}` : text);
     put(figures, facts([
       ["crawl time", span(running)], ["URLs a second", running ? fixed(crawled / running, 1) : "–"], ["downloaded", size(status.bytes)], ["throughput", running ? `${size(status.bytes / running)}/s` : "–"],
-      ["crawled", count(crawled)], ["errors", count(failed)], ["total", crawled === null ? "–" : count(crawled + failed)], ["maximum", crawl.live && crawl.live.settings ? (crawl.live.settings.pages === null ? "no limit" : count(crawl.live.settings.pages)) : "–"],
+      ["crawled", count(crawled)], ["errors", count(errors), notPages ? `${count(notPages)} of them not HTML` : ""], ["total", crawled === null ? "–" : count(crawled + errors)], ["maximum", maximum === undefined ? "–" : maximum === null ? "no limit" : count(maximum)],
       ["known", count(status.pages_known), `on ${count(status.hosts)} hosts`], ["waiting", count(status.pages_unread)], ["refused", count(sum(status.refusals))], ["duplicates", count(sum(status.standing_for_others))],
       ...(outline ? [
         ["strong components", count(outline.strong_components)], ["largest of them", count(outline.largest_strong), "pages"], ["weak components", count(outline.weak_components)], ["dangling pages", count(outline.dangling)],

@@ -134,7 +134,7 @@ def _name_of(place: str) -> str:
     try:
         return ada_url.URL(f"https://{found['host'] if found else place}/").hostname
     except ValueError:
-        raise UsageError(f"{place!r} is no host that a login or a header can be for") from None
+        raise UsageError(f"{place!r} is not a host that a login or a header can be for") from None
 
 
 def _origins_at(urls: Iterable[str], names: Collection[str]) -> list[Origin]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from minicrawl.config import Network
 from minicrawl.config.parts import ENVIRONMENT
 from minicrawl.config.values.kinds import InvalidValue
-from minicrawl.config.values.network_kinds import BYPASS, PROXY, without_login
+from minicrawl.config.values.network_kinds import BYPASS, PROXY, hidden_login
 from minicrawl.errors import UsageError
 
 _VARIABLES = {"http=": "http_proxy", "https=": "https_proxy", "": "all_proxy"}
@@ -100,7 +100,7 @@ def _read(url: str, place: str) -> str:
     try:
         return str(PROXY.read(url))
     except InvalidValue as unfit:
-        raise UsageError(f"{place}={without_login(url)}: {unfit.wanted}") from None
+        raise UsageError(f"{place}={hidden_login(url)}: {unfit.wanted}") from None
 
 
 def _bypass(texts: tuple[str, ...], environ: Mapping[str, str]) -> Iterator[str]:

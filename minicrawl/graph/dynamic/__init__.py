@@ -10,4 +10,6 @@ closure     who reaches whom, as rows of bits: S1, S2 and S3, and Yellin's mergi
 levels      strong components of sparse graphs, after Bender, Fineman, Gilbert and Tarjan (2016)
 growing     the outline of a graph that grows: components, distances, reciprocity
 algorithms  all of them by name
+suite       the graphs on which they are compared
+saved       graphs with their answers as files (`.g`), and as DIMACS text
 """

@@ -81,7 +81,7 @@ class S1:
         return np.flatnonzero(self._rows[:, page // self._bits] & self._bit(page))
 
     def _merge(self, source: int, target: int, earlier: NDArray[np.intp]) -> None:
-        """If the edge closes a circle, whoever reaches the source and is reached is in it."""
+        """If the edge closes a cycle, whoever reaches the source and is reached is in it."""
         is_one = self._merged.root(source) == self._merged.root(target)
         if not is_one and self._rows[target, source // self._bits] & self._bit(source):
             row = self._rows[source]
@@ -144,7 +144,7 @@ class Yellin:
         """The edge is there from now on."""
         rows = self._rows
         self._sources[target].append(source)
-        is_circle = rows[target] >> source & 1
+        is_cycle = rows[target] >> source & 1
         waiting = deque([(source, target)])
         while waiting:
             page, reached = waiting.popleft()
@@ -152,7 +152,7 @@ class Yellin:
             if merged != rows[page]:
                 rows[page] = merged
                 waiting.extend((earlier, page) for earlier in self._sources[page])
-        if is_circle:
+        if is_cycle:
             self._merge(source)
 
     def _merge(self, source: int) -> None:

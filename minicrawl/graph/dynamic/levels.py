@@ -6,9 +6,9 @@ section 5.
 
 Laws. Each component has a level, and no edge leads to a lower one. A search backwards looks at
 edges inside one level only, and at no more than `limit` of them: who has found fewer has seen all
-that could close a circle at that level, and who has found as many lifts the target above them. So a
+that could close a cycle at that level, and who has found as many lifts the target above them. So a
 component is lifted at most n^(2/3) times, and m edges cost O(m min(m^(1/2), n^(2/3))) in all, but
-for merging: components of a circle become one, with the edges of all.
+for merging: components of a cycle become one, with the edges of all.
 
 inside    for each component the components of its own level that have an edge to it
 outside   for each component those that it has an edge to
@@ -43,15 +43,15 @@ class Levels:
         if source == target:
             return
         self._edges += 1
-        is_circle = self._level[source] >= self._level[target] and self._order(source, target)
+        is_cycle = self._level[source] >= self._level[target] and self._order(source, target)
         self._outside[source].append(target)
         if self._level[source] == self._level[target]:
             self._inside[target].append(source)
-        if is_circle:
+        if is_cycle:
             self._merge(source, target)
 
     def _order(self, source: int, target: int) -> bool:
-        """Lift the target and what it leads to, as far as the edge demands; is it a circle?"""
+        """Lift the target and what it leads to, as far as the edge demands; is it a cycle?"""
         limit = min(max(1, int(self._edges**0.5)), self._most)
         level = self._level
         before = self._before(source, limit)
@@ -82,32 +82,32 @@ class Levels:
         """No edge leads to a lower level again; whether one led to those before the new edge."""
         level, inside = self._level, self._inside
         level[target], inside[target] = to, []
-        waiting, is_circle = [target], False
+        waiting, is_cycle = [target], False
         while waiting:
             page = waiting.pop()
             for later in self._parts(self._outside[page]):
-                is_circle = is_circle or later in before
+                is_cycle = is_cycle or later in before
                 if level[later] < level[page]:
                     level[later], inside[later] = level[page], []
                     waiting.append(later)
                 if level[later] == level[page] and later != page:
                     inside[later].append(page)
-        return is_circle
+        return is_cycle
 
     def _parts(self, pages: Iterable[int]) -> Iterable[int]:
         """The components that these pages are in by now."""
         return map(self._merged.root, pages)
 
     def _merge(self, source: int, target: int) -> None:
-        """Who leads to the source and is led to by the target is in the circle."""
+        """Who leads to the source and is led to by the target is in the cycle."""
         behind = self._found(target, self._outside)
-        circle = behind & self._found(source, self._inside)
-        for page in circle:
+        cycle = behind & self._found(source, self._inside)
+        for page in cycle:
             self._merged.merge(target, page)
         root = self._merged.root(target)
         for edges in (self._inside, self._outside):
-            all_edges = {end for page in circle for end in self._parts(edges[page])}
-            for page in circle:
+            all_edges = {end for page in cycle for end in self._parts(edges[page])}
+            for page in cycle:
                 edges[page] = []
             edges[root] = list(all_edges - {root})
 

@@ -13,7 +13,7 @@ Residual methods: nodes hand on what waits for them, and no more.
 
 gauss-seidel  Block after block; what a block hands to later ones is handed on in the same
               iteration. Where a few nodes hold most of r then, for the links that they take, these
-              hand on some times more: circles of pages that nothing leaves but jumps are slow to
+              hand on some times more: cycles of pages that nothing leaves but jumps are slow to
               come to rest, and have few links. What jumps is handed out at the end of the
               iteration.
 sweeping      The same, but in each iteration only nodes hand on whose |r|, measured by their links,

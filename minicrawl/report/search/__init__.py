@@ -6,4 +6,7 @@ alike         finds near-duplicates
 indexing      brings the index up to date
 following     keeps the index up to date while a crawl runs
 searching     finds pages
+topics        ranks of topics, mixed for each query
+judgements    what users said of results
+agreement     how well a ranking does on all judged searches
 """

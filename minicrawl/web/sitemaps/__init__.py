@@ -1,1 +1,4 @@
-"""Sitemaps and feeds: the URLs in them, however broken they are."""
+"""Sitemaps and feeds: the URLs in them, however broken they are.
+
+sitemap   XML sitemaps, sitemap indexes, RSS, Atom, lists of URLs
+"""

@@ -15,7 +15,6 @@ from minicrawl.cli.crawl.live import (
     RunCounter,
     Silence,
     Speed,
-    as_duration,
     as_line,
     display,
 )
@@ -193,12 +192,6 @@ class TestWords:
         console = terminal()
         console.print(as_panel(state, PROGRESS))
         assert r"https://a.example/\x1b]0;x\x07\u202e[red]" in shown_on(console)
-
-    @pytest.mark.parametrize(
-        ("seconds", "text"), [(0.4, "0:00:00"), (61, "0:01:01"), (90061, "1 day, 1:01:01")]
-    )
-    def test_times_are_shown_to_the_second(self, seconds: float, text: str) -> None:
-        assert as_duration(seconds) == text
 
 
 class TestDisplays:

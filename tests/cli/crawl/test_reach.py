@@ -82,8 +82,8 @@ def test_a_login_is_not_part_of_the_command_that_resumes_the_crawl() -> None:
     arguments = ("a.example", f"--proxy=http://me:{SECRET}@x:1", "--proxy", "socks5://u:p@y:2/")
     command = _resume_command(arguments)
     assert command == "minicrawl crawl a.example --proxy=http://x:1 --proxy socks5://y:2/"
-    url = "https://example.org/@user/page"
-    assert _resume_command((url,)) == f"minicrawl crawl {url}"
+    for url in ("https://example.org/@user/page", "https://example.org/@user"):
+        assert _resume_command((url,)) == f"minicrawl crawl {url}"
 
 
 @pytest.fixture

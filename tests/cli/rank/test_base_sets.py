@@ -102,7 +102,7 @@ def test_what_dangles_is_left_out_and_comes_back(capsys: Captured) -> None:
     [
         (["pagerank", "--similarity", "0.5"], "--similarity needs --query"),
         (["pagerank", "--similarity", "0.5", "--root", "roots.txt"], "--similarity needs --query"),
-        (["pagerank", "--root", "roots.txt", "--query", "a"], "exclude each other"),
+        (["pagerank", "--root", "roots.txt", "--query", "a"], "cannot be combined"),
         (["pagerank", "--root", "roots.txt", "--blocks", "2"], "--root does not work"),
         (["pagerank", "--remove-dangling", "0"], "--remove-dangling"),
         (["pagerank", "--remove-dangling", "1", "--topic", "roots.txt"], "--topic"),

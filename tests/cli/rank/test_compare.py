@@ -239,7 +239,7 @@ class TestStability:
             (["degree", "--drop", "nan"], "--drop"),
             (["degree", "--times", "0"], "--times"),
             (["degree", "--random", "0.2"], "for hits-authorities and hits-hubs"),
-            (["hits-hubs", "--random", "0.2", "--subspace", "2"], "exclude each other"),
+            (["hits-hubs", "--random", "0.2", "--subspace", "2"], "cannot be combined"),
             (["degree", "--query", "nowhere"], "fewer words"),
         ],
     )

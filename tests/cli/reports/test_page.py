@@ -89,7 +89,7 @@ def test_headers_tell_the_version(store: Path, capsys: Captured) -> None:
     ("arguments", "said"),
     [
         (("--version", "4"), "has 3 versions: there is none with number 4"),
-        (("--at", "1969-01-01"), "was read first at 1970-01-02"),
+        (("--at", "1969-01-01"), "was first read at 1970-01-02"),
         (("--at", "noon"), "is not a time such as"),
     ],
 )

@@ -316,3 +316,14 @@ def test_a_page_of_5_mb_costs_the_loop_less_than_a_blink(crew: int) -> None:
 
     with nothing_left_behind():
         asyncio.run(work())
+
+
+def test_a_process_that_is_idle_says_when_its_last_request_began() -> None:
+    activity = Activity()
+    assert activity.last == ("", 0.0)
+    first, second = activity.begin("http://a.example/1"), activity.begin("http://a.example/2")
+    _, began = activity.last
+    activity.end(first)
+    assert activity.last == ("http://a.example/2", began)
+    activity.end(second)
+    assert activity.last == ("", began)
