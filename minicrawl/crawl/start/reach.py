@@ -1,8 +1,18 @@
-"""Says before the first request by which way servers are reached, and refuses what cannot work."""
+"""Says before the first request by which way servers are reached, and refuses what cannot work: a
+way that leads nowhere, or a type of documents that nothing reads.
+"""
 
-from minicrawl.config import Network
+from minicrawl.config import Network, Scope
 from minicrawl.crawl.events import Listener, Noted, Warned
+from minicrawl.errors import UsageError
 from minicrawl.fetch import reaching
+from minicrawl.web.documents import pdf
+
+
+def check_types(scope: Scope) -> None:
+    """Raises UsageError if a package is missing that reads one of the types."""
+    if "pdf" in scope.types and not pdf.is_readable():
+        raise UsageError(pdf.MISSING)
 
 
 async def check_reach(network: Network, tell: Listener, *, is_given: bool) -> None:
