@@ -79,6 +79,10 @@ def test_a_text_whose_urls_cannot_be_had_has_none(monkeypatch: pytest.MonkeyPatc
     assert reader.read(pdf(words("http://a.example/"))).links == ()
 
 
+def test_a_page_may_say_nothing() -> None:
+    assert reader.read(pdf(b"")) == reader.PdfText()
+
+
 def test_no_page_has_links_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "_MOST_LINKS_OF_A_PAGE", 2)
     links = [f"/{number}" for number in range(9)]
