@@ -6,12 +6,15 @@ from minicrawl.config import Network, Scope
 from minicrawl.crawl.events import Listener, Noted, Warned
 from minicrawl.errors import UsageError
 from minicrawl.fetch import reaching
-from minicrawl.web.documents import pdf
 
 
 def check_types(scope: Scope) -> None:
     """Raises UsageError if a package is missing that reads one of the types."""
-    if "pdf" in scope.types and not pdf.is_readable():
+    if "pdf" not in scope.types:
+        return
+    from minicrawl.web.documents import pdf
+
+    if not pdf.is_readable():
         raise UsageError(pdf.MISSING)
 
 
