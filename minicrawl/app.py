@@ -34,7 +34,7 @@ from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.logins import SeedLogins, cookies_for
 from minicrawl.crawl.start.opening import NO_SEED, opened_crawl
 from minicrawl.crawl.start.preview import DryRun, Preview
-from minicrawl.crawl.start.reach import check_reach
+from minicrawl.crawl.start.reach import check_reach, check_types
 from minicrawl.crawl.start.resume import keep, resumed, terms_of
 from minicrawl.crawl.steering import CrawlSteering
 from minicrawl.crawl.workers.pool import LONG, WorkerPool, open_web_access, worker_count
@@ -219,6 +219,7 @@ class Crawl:
         self._tell(Noted(text=f"{counted(asked, 'link')} asked for that are not crawled"))
 
     async def _run_from(self, seeds: Iterator[ResolvedUrl]) -> Reason:
+        check_types(self.settings.scope)
         await check_reach(self.settings.network, self._tell, is_given=bool(self._transport))
         self._beginning.logins.check(self.settings.access, SystemClock().today())
         store = self.settings.storing.store
@@ -233,6 +234,7 @@ class Crawl:
 
     async def preview(self, count: int) -> Preview:
         """The first `count` pages. Asks for robots.txt only, and writes to a copy of the store."""
+        check_types(self.settings.scope)
         await check_reach(self.settings.network, self._tell, is_given=bool(self._transport))
         seeds, store = self._seeds_at_hand(), self.settings.storing.store
         with scratch("preview") as folder:

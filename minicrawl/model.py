@@ -24,7 +24,7 @@ each would need a cast.
 class Want(StrEnum):
     """What a request is for; this decides which bodies are read."""
 
-    PAGE = "page"  # HTML only: the body of anything else is not read
+    PAGE = "page"  # what it may be, `Request.types` says: the body of anything else is not read
     TEXT = "text"  # robots.txt, whatever type the server claims
     SITEMAP = "sitemap"  # the same, parsed as a sitemap
     HEAD = "head"  # to know whether it is there: the head alone, by the method HEAD
@@ -43,6 +43,7 @@ class Request(NamedTuple):
     suspicious: int = 0  # bits of titles whose pages are compared by their text
     dictionary: int = 0  # with which the answer is packed for the archive
     cookies: str = ""  # the value of its Cookie header
+    types: int = 1  # of documents that are read, as bits of `web.documents.kinds.DocumentType`
 
 
 class FailureKind(StrEnum):
@@ -76,7 +77,7 @@ class Refusal(StrEnum):
     DEPTH = "depth"  # more links away from the seeds than allowed
     HOST_BUDGET = "host-budget"  # its host has had all the pages that the user allows it
     ADDRESS = "address"  # its host is at an address that is not public
-    TYPE = "type"  # not HTML
+    TYPE = "type"  # not HTML, nor of another type that is read
     TRAP = "trap"  # there is no end of pages like it
     ALLOWANCE = "allowance"  # over its quota: its host or site has no page left
 
@@ -186,6 +187,10 @@ class ParsedPage(NamedTuple):
     text: int = 0  # a hash of its text without order, if it is wanted
     gist: int = 0  # the same without numbers
     is_thin: bool = False  # it says next to nothing, or only what servers generate
+    is_sitemap: bool = False  # it lists pages for crawlers
+    sitemaps: tuple[str, ...] = ()  # those of its links that are sitemaps, if it is one
+    extracted: str = ""  # its text, if that is kept and only its parser can tell it
+    record: bytes = b""  # of that text, for the archive
 
 
 class State(IntEnum):

@@ -9,12 +9,14 @@ from pathlib import Path
 from minicrawl.archive.record import Codec, RecordKind, dictionary_in, pack
 from minicrawl.errors import Damaged
 from minicrawl.model import FailureKind, Request, Response
+from minicrawl.web.documents.kinds import DocumentType, type_of
 from minicrawl.web.headers import parse_content_type
 from minicrawl.web.html.encoding import decode
 from minicrawl.web.html.text import plain_text
 
 _SPARE = "dictionary-{:04}"
 _MOST_READ = 1 << 20
+_WITHOUT_MARKUP = (DocumentType.TEXT, DocumentType.MARKDOWN)
 _CUT = f"text of the first {_MOST_READ:,} bytes"
 
 
@@ -35,14 +37,24 @@ class AnswerPacker:
     """Makes records of answers. Dictionaries are read from the folder of the archive."""
 
     def __init__(self, folder: Path, *, only_text: bool = False) -> None:
-        self._only_text = only_text
+        self.only_text = only_text
         self._codec = Codec(lambda number: spare_dictionary(folder, number))
 
     def pack(self, request: Request, response: Response) -> bytes:
         """The record of an answer, without its time."""
         kind = RecordKind.PAGE
-        if self._only_text:
-            kind, response = RecordKind.TEXT, _text_only(response)
+        if self.only_text:
+            kind, response = RecordKind.TEXT, _text_only(request, response)
+        return self._pack_with_dictionary(kind, request, response)
+
+    def pack_text(self, request: Request, response: Response, text: str) -> bytes:
+        """The same with a text that its parser has found."""
+        found = response._replace(body=text.encode("utf-8", "replace"))
+        return self._pack_with_dictionary(RecordKind.TEXT, request, found)
+
+    def _pack_with_dictionary(
+        self, kind: RecordKind, request: Request, response: Response
+    ) -> bytes:
         try:
             return self._pack(kind, request, response, request.dictionary)
         except Damaged:
@@ -60,10 +72,13 @@ def text_of(body: bytes, content_type: str | None) -> str:
     return plain_text(markup)
 
 
-def _text_only(response: Response) -> Response:
+def _text_only(request: Request, response: Response) -> Response:
     """The same with the text in place of the body; hostile bodies take a second at most."""
-    read = response.body[:_MOST_READ]
-    text = text_of(read, response.headers.get("content-type"))
+    read, content_type = response.body[:_MOST_READ], response.headers.get("content-type")
+    if type_of(content_type, request.url, read, request.types) in _WITHOUT_MARKUP:
+        text = decode(read, parse_content_type(content_type)[1])[0]
+    else:
+        text = text_of(read, content_type)
     found = response._replace(body=text.encode("utf-8", "replace"))
     if len(read) == len(response.body):
         return found

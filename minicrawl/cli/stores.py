@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@loaded_options("store")
+@loaded_options("types", "store")
 def import_(files: tuple[Path, ...], loaded: Loaded, as_json: bool) -> None:
     """Make a new store of what is recorded in FILES, without fetching anything.
 

@@ -49,6 +49,7 @@ class SettingArguments(TypedDict, total=False):
     per_host_pages: int | None
     focus_only: int | None
     sitemaps: bool
+    types: str | Sequence[str]
     robots: bool
     delay: Time | Literal["auto"]
     delay_factor: float

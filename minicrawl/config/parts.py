@@ -80,6 +80,7 @@ class Scope:
     per_host_pages: int | None = None
     focus_only: int | None = None
     sitemaps: bool = False
+    types: tuple[str, ...] = ("html",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

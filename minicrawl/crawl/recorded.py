@@ -34,6 +34,7 @@ from minicrawl.crawl.settle.committer import COMMIT_EVERY_S, MOST_STEPS
 from minicrawl.crawl.settle.posting import PageIntroducer
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.opening import opened_crawl
+from minicrawl.crawl.start.reach import check_types
 from minicrawl.crawl.start.resume import terms_of
 from minicrawl.crawl.turns.page_turns import TurnFinisher, parsed_visit
 from minicrawl.crawl.workers.visitor import Visitor, WorkerConfig, visiting
@@ -45,6 +46,7 @@ from minicrawl.model import FetchResult, Moved, PageId, Request, Response, State
 from minicrawl.progress import Progress, unreported
 from minicrawl.store.reader import archive_folder, real_path, refuse_to_overwrite
 from minicrawl.store.writer import StoreWriter
+from minicrawl.web.documents.kinds import types_of
 from minicrawl.web.scope import may_be_html
 from minicrawl.web.urls import ResolvedUrl, resolve
 
@@ -148,7 +150,7 @@ class RecordedCrawl:
         """`folder` is that of the archive, if there is one."""
         self._settings, self._recorder, self._clock = context.settings, context.recorder, clock
         self._fetches = RecordedFetches(context.recorder, context.settings, folder)
-        self._visitor = visitor
+        self._types, self._visitor = types_of(context.settings.scope.types), visitor
         parts = CrawlParts(context)
         parts.restore(context)
         self._traps, self._suspended, poster = parts.traps, parts.suspended, parts.settler.poster
@@ -192,6 +194,7 @@ class RecordedCrawl:
             spelled=found.original,
             dictionary=self._recorder.dictionary,
             suspicious=0 if page is None else self._traps.suspicious(self._host_of(page)),
+            types=self._types,
         )
         fetched = await self._fetches.result(request, record, page)
         if fetched is None:
@@ -247,6 +250,7 @@ def import_warcs(
 
     The store gets its name when it is whole, and none is overwritten.
     """
+    check_types(settings.scope)
     store = settings.storing.store
     refuse_to_overwrite(store)
     place = real_path(store)

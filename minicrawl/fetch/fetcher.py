@@ -57,7 +57,8 @@ from minicrawl.model import (
     Unchanged,
     Want,
 )
-from minicrawl.web.headers import is_html, parse_content_type
+from minicrawl.web.documents.kinds import NO_TYPE, is_wanted, type_of
+from minicrawl.web.headers import parse_content_type
 
 if TYPE_CHECKING:
     import httpx
@@ -239,7 +240,7 @@ def _wanted(request: Request, stream: ResponseStream, max_codings: int) -> Wante
     if status == HTTPStatus.PARTIAL_CONTENT and (first := _first_byte(headers)):
         detail = f"a part from byte {first} on, though the whole was asked for"
         return Failed(kind=FailureKind.PROTOCOL, detail=detail, status=status)
-    judge = _judge(request.want, headers.get("content-type"))
+    judge = _judge(request, headers.get("content-type"))
     if judge is False:
         return _result(stream, Refused(reason=Refusal.TYPE))
     names = codings(headers.get("content-encoding", "")) + transfer_codings(headers)
@@ -274,7 +275,7 @@ def _result(stream: ResponseStream, body: Body | Failed | Refused) -> FetchResul
     status, headers = stream.status, stream.headers
     if isinstance(body, Refused):
         essence, _ = parse_content_type(headers.get("content-type"))
-        return body._replace(detail=essence or "no type", status=status)
+        return body._replace(detail=essence or NO_TYPE, status=status)
     if isinstance(body, Failed):
         return body._replace(status=status)
     cut, cut_detail = body.cut, body.cut_detail
@@ -297,11 +298,12 @@ def _first_byte(headers: Mapping[str, str]) -> int:
     return int(found[1]) if found else 0
 
 
-def _judge(want: Want, content_type: str | None) -> Judge | bool:
+def _judge(request: Request, content_type: str | None) -> Judge | bool:
     """Whether a body is wanted; a function of its first bytes where its type does not tell."""
-    if want is not Want.PAGE:
+    if request.want is not Want.PAGE:
         return True
-    is_page = is_html(content_type, b"")
-    if is_page is not None:
-        return is_page
-    return lambda first_bytes: is_html(content_type, first_bytes) is True
+    url, types = request.url, request.types
+    wanted = is_wanted(content_type, url, types)
+    if wanted is not None:
+        return wanted
+    return lambda first_bytes: type_of(content_type, url, first_bytes, types) is not None

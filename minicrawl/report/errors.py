@@ -67,7 +67,7 @@ KINDS = {
     ),
     State.FOCUS: KindHelp("too many links away from pages in focus", "a larger --focus-only"),
     State.ADDRESS: KindHelp("the address is not public", "--allow-private, if it is yours"),
-    State.TYPE: KindHelp("not HTML", "nothing: only HTML is read"),
+    State.TYPE: KindHelp("of a type that is not read", "--types, if its links matter"),
     State.TRAP: KindHelp("probably a trap: endless similar pages", "the detail has the limit"),
     State.ALLOWANCE: KindHelp("its host or site has used up its quota", "the detail has the limit"),
 }

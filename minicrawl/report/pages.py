@@ -19,14 +19,18 @@ from minicrawl.export.cells import Block, ExportRow, rows_of
 from minicrawl.export.warc import Capture
 from minicrawl.model import State
 from minicrawl.progress import Progress
+from minicrawl.report.pdf_apart import read_pdf
 from minicrawl.report.ranks import PageSelection, blocks
 from minicrawl.report.snapshot import Snapshot, page_of
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder
+from minicrawl.web.documents.document import parse_document
+from minicrawl.web.documents.kinds import ALL, DocumentType, type_of
+from minicrawl.web.documents.writing import read_markdown
 from minicrawl.web.headers import parse_content_type
 from minicrawl.web.html.encoding import decode
-from minicrawl.web.html.page import parse_page
 from minicrawl.web.html.text import headings, language
+from minicrawl.web.urls import resolve_links
 from minicrawl.wording import counted, iso
 
 _CONTENTS_AT_ONCE = 200
@@ -50,9 +54,19 @@ class PageVersion(NamedTuple):
         return decode(self.answer.body, charset)[0]
 
     @property
+    def document(self) -> DocumentType | None:
+        """What it is; None if only its text was kept."""
+        answer = self.answer
+        if answer.kind is RecordKind.TEXT:
+            return None
+        return type_of(answer.headers.get("content-type"), answer.url, answer.body, ALL)
+
+    @property
     def text(self) -> str:
         """The text of the page, without markup."""
-        if self.answer.kind is RecordKind.TEXT:
+        if self.document is DocumentType.PDF:
+            return "\n".join(read_pdf(self.answer.body).lines)
+        if self.document in (None, DocumentType.TEXT, DocumentType.MARKDOWN):
             return self.markup
         return text_of(self.answer.body, self.answer.headers.get("content-type"))
 
@@ -173,14 +187,29 @@ def _content(name: str, page: PageVersion | None) -> str | None:
 
 def _links(page: PageVersion) -> str:
     answer = page.answer
-    return "\n".join(parse_page(answer.body, answer.url, answer.headers).links)
+    if page.document is DocumentType.PDF:
+        return "\n".join(resolve_links(read_pdf(answer.body).links, answer.url))
+    return "\n".join(parse_document(answer.body, answer.url, answer.headers, types=ALL).links)
+
+
+def _headings(page: PageVersion) -> str:
+    match page.document:
+        case DocumentType.HTML:
+            return "\n".join(headings(page.markup))
+        case DocumentType.MARKDOWN:
+            return "\n".join(read_markdown(page.markup).headings)
+    return ""
+
+
+def _language(page: PageVersion) -> str:
+    return language(page.markup) if page.document is DocumentType.HTML else ""
 
 
 CONTENTS: dict[str, Callable[[PageVersion], str]] = {
     "text": lambda page: page.text,
     "html": lambda page: page.markup,
-    "headings": lambda page: "\n".join(headings(page.markup)),
-    "lang": lambda page: language(page.markup),
+    "headings": _headings,
+    "lang": _language,
     "links": _links,
 }
 """What can be made of a page; lists have one item a line."""

@@ -32,7 +32,7 @@ _ENDED = {
     State.FOCUS: "it is not in focus, and more than --focus-only links away from the seeds "
     "and from pages in focus",
     State.ADDRESS: "its address is not public",
-    State.TYPE: "it is not HTML",
+    State.TYPE: "it is of a type that is not read (--types)",
     State.TRAP: "it is probably part of a trap: endless similar pages",
     State.ALLOWANCE: "its host or its site has used up its quota",
     State.MOVED: "it redirects to",

@@ -51,6 +51,16 @@ def last_statuses(connection: Connection, ids: Sequence[int]) -> list[int | None
     return list(chain.from_iterable(cursor))
 
 
+def last_details(connection: Connection, ids: Sequence[int]) -> list[str | None]:
+    """What was noted of the last request for each of these pages, in this order."""
+    cursor = connection.execute(
+        "SELECT (SELECT detail FROM fetches WHERE page = value ORDER BY id DESC LIMIT 1) "
+        "FROM json_each(?)",
+        (as_json_list(ids),),
+    )
+    return list(chain.from_iterable(cursor))
+
+
 def last_times(connection: Connection, ids: Sequence[int]) -> list[float | None]:
     """When each of these pages was requested last, in this order."""
     cursor = connection.execute(

@@ -13,8 +13,8 @@ from typing import NamedTuple
 # ---------------------------------------------------------------- Content-Type
 
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
-_XML_TYPES = frozenset({"text/xml", "application/xml"})
-_NO_TYPES = frozenset(
+XML_TYPES = frozenset({"text/xml", "application/xml"})
+NO_TYPES = frozenset(
     {"", "application/octet-stream", "application/unknown", "unknown/unknown", "*/*"}
 )
 
@@ -56,12 +56,12 @@ def is_html(content_type: str | None, first_bytes: bytes) -> bool | None:
     essence, _ = parse_content_type(content_type)
     if essence in HTML_TYPES:
         return True
-    if essence not in _NO_TYPES and essence not in _XML_TYPES:
+    if essence not in NO_TYPES and essence not in XML_TYPES:
         return False
     if not first_bytes:
         return None
     start = first_bytes[:_SNIFFED]
-    if essence in _NO_TYPES and _LOOKS_LIKE_HTML.match(start):
+    if essence in NO_TYPES and _LOOKS_LIKE_HTML.match(start):
         return True
     return _LOOKS_LIKE_XHTML.match(start) is not None
 

@@ -18,6 +18,7 @@ from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.store.reader import archive_folder
 from tests.fetch.warc.files import HTML, PACKED, http, record, response
 from tests.processes import killed_on_failure
+from tests.web.documents.pdfs import pdf, words
 
 Captured = pytest.CaptureFixture[str]
 SITE = "http://a.example/"
@@ -162,6 +163,22 @@ def test_a_revisit_finds_the_body_that_was_read_just_now(capsys: Captured) -> No
     with snapshot(Path("crawl.db")) as seen:
         texts = [version(seen, f"{SITE}{number}").answer.body for number in range(40)]
     assert texts == bodies
+
+
+def test_other_documents_are_read_if_they_are_wanted(capsys: Captured) -> None:
+    paper = pdf(words("A paper"), title="The paper", links=["/cited"])
+    files = [("paper.pdf", "application/pdf", paper), ("a.md", "text/markdown", b"[b](/b)")]
+    records = [RECORDS[3]] + [
+        response(f"{SITE}{name}", body, headers=[("Content-Type", kind)])
+        for name, kind, body in files
+    ]
+    Path("b.warc").write_bytes(b"".join(records))
+    assert main(["import", "b.warc", "--types", "html,pdf"]) == 0
+    capsys.readouterr()
+    found = states()
+    assert (found["paper.pdf"], found["cited"]) == ("fetched", "unread")
+    assert "b" not in found
+    assert list(audit(Path("crawl.db")).wrong) == []
 
 
 # ---------------------------------------------------------------- what is refused or told

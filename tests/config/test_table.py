@@ -83,7 +83,7 @@ def test_tables_are_those_of_strengths() -> None:
 
 def test_what_defines_a_crawl_is_kept_and_what_is_said_for_a_run_is_not() -> None:
     kept = {setting.name for setting in KEPT}
-    assert kept > {"scope", "allow", "deny", "max-depth", "per-host-pages", "sitemaps"}
+    assert kept > {"scope", "allow", "deny", "max-depth", "per-host-pages", "sitemaps", "types"}
     assert kept > {"robots", "agent", "contact", "delay", "address-delay", "host-pages"}
     assert kept > {"focus", "focus-type", "focus-words", "weight-internal", "window", "strategy"}
     assert kept > {"small-edge", "newborn", "newborn-history", "measures", "links"}
@@ -93,7 +93,7 @@ def test_what_defines_a_crawl_is_kept_and_what_is_said_for_a_run_is_not() -> Non
     assert kept > {"keep", "keep-versions", "warc"}
     assert kept > {"user-agent", "languages", "cookies", "delay-factor", "min-delay"}
     assert not kept & {"header", "auth", "bearer", "netrc"}
-    assert len(kept) == 44
+    assert len(kept) == 45
 
 
 def test_the_windows_are_those_of_the_algorithm() -> None:

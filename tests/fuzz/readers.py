@@ -13,6 +13,8 @@ from minicrawl.fetch.connection.heads import content_length, read_head
 from minicrawl.fetch.connection.http1 import ByChunks, ResponseParser
 from minicrawl.fetch.transport import Fault
 from minicrawl.web import headers, urls
+from minicrawl.web.documents.document import parse_document
+from minicrawl.web.documents.kinds import ALL, is_wanted, may_be_wanted, type_of
 from minicrawl.web.headers import LONGEST_WAIT_S
 from minicrawl.web.html import encoding, markup, thin
 from minicrawl.web.html.page import ParseOptions, parse_page
@@ -26,6 +28,10 @@ MAX_LINKS = 50
 MAX_HEAD_BYTES = 1024
 LIMIT = 100_000
 CODINGS = ("gzip", "x-gzip", "deflate", "br", "zstd", "compress")
+MEDIA_TYPES = (
+    *("text/html", "application/xml", "application/pdf", "application/rss+xml", "text/markdown"),
+    *("text/plain", "application/gzip", "application/octet-stream"),
+)
 LABELS = (None, "utf-8", "utf-16", "big5", "gbk", "iso-2022-jp", "shift_jis", "x-user-defined", "?")
 
 Reader = Callable[[bytes, Random], object]
@@ -58,6 +64,33 @@ def read_page(body: bytes, random: Random) -> None:
     assert URL not in (*reading.links, reading.canonical, reading.refresh)
     for url in filter(None, (*reading.links, reading.canonical, reading.refresh)):
         assert_is_name(url)
+
+
+def read_document(body: bytes, random: Random) -> None:
+    """Of every type: the text of a media type decides nothing that the bytes may break."""
+    said = {"content-type": random.choice(MEDIA_TYPES)}
+    if random.random() < 0.2:
+        said["x-robots-tag"] = _text(body[:100], random)
+    wishes = ParseOptions(max_links=MAX_LINKS, with_words=random.random() < 0.5, with_text=True)
+    url = random.choice((URL, f"{URL}.md"))
+    found = parse_document(body, url, said, wishes, types=random.randrange(ALL + 1))
+    most = sitemap.MAX_URLS if found.is_sitemap else MAX_LINKS
+    assert len(set(found.links)) == len(found.links) <= most
+    assert len(found.words) == (len(found.links) if wishes.with_words else 0)
+    assert set(found.sitemaps) <= set(found.links)
+    assert url not in (*found.links, found.canonical)
+    assert len(found.title) <= markup.TITLE_LENGTH
+    f"{found.title}{found.extracted}{found.cut}".encode()
+    for link in filter(None, (*found.links[:20], found.canonical)):
+        assert_is_name(link)
+
+
+def tell_kinds(body: bytes, random: Random) -> None:
+    kind = random.choice((*MEDIA_TYPES, _text(body[:50], random), None))
+    types, url = random.randrange(ALL + 1), _text(body[-50:], random)
+    found = type_of(kind, url, body, types)
+    assert found is None or (found & types and is_wanted(kind, url, types) is not False)
+    assert may_be_wanted(url, types) in (True, False)
 
 
 def scan(body: bytes, random: Random) -> None:
@@ -180,6 +213,8 @@ def read_heads(body: bytes, random: Random) -> None:
 
 READERS: dict[str, Reader] = {
     "page": read_page,
+    "document": read_document,
+    "kinds": tell_kinds,
     "markup": scan,
     "robots.txt": parse_robots,
     "sitemap": parse_sitemap,

@@ -11,6 +11,7 @@ import brotli  # type: ignore[import-untyped]  # it comes without types
 import zstandard
 
 from tests.shared import Absent, find
+from tests.web.documents.pdfs import pdf, stream, words
 
 _MOST_BYTES = 8 * 1024  # of a file; what mutates is small, so that there can be much of it
 _REAL_ROBOTS = 200
@@ -31,6 +32,9 @@ FEED = b"""<rss><channel><item><link>/a</link></item></channel></rss><feed><entr
 ANSWER = b"""HTTP/1.1 200 OK\r\nContent-Type: text/html; charset="utf-8"\r\nX-Robots-Tag: none
 Link: </c>; rel="canonical"\r\nTransfer-Encoding: chunked\r\nContent-Encoding: gzip\r\n\r\n
 5;a=b\r\nhello\r\n0\r\nTrailer: x\r\n\r\n"""
+MARKDOWN = b"""---\ntitle: "A"\n---\n# B *c* #\n\n[d](/e "f") ![g](h) [i](<j k>)\n[l]: /m 'n'
+<https://a.example/> https://b.example/c_(d). `` [o](p) ` `` <a href="/q?r&amp;s">t</a>
+U\n===\n```\n[v](w)\n```\n    [x](y)\n- z\n"""
 OTHERS = [
     b"HTTP/1.0 301 Moved\nLocation: /x\nContent-Length: 3\nRetry-After: 120\n\nabc",
     b"HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 206 P\r\nContent-Range: bytes 0-1/2\r\n\r\nab",
@@ -63,10 +67,16 @@ PACKERS = (
 
 def seeds() -> list[bytes]:
     """All there are."""
-    plain = [PAGE, ROBOTS, MAP, FEED, ANSWER, *OTHERS]
+    plain = [PAGE, ROBOTS, MAP, FEED, ANSWER, MARKDOWN, *_pdfs(), *OTHERS]
     packed = [pack(body) for pack in PACKERS for body in (PAGE, MAP, bytes(5000))]
     twice = [gzip.compress(gzip.compress(PAGE)), gzip.compress(PAGE) + gzip.compress(MAP)]
     return [*plain, *packed, *twice, *_real()]
+
+
+def _pdfs() -> list[bytes]:
+    drawn = words("Some words", "see http://a.example/text")
+    packed = stream(zlib.compress(drawn), b"/Filter/FlateDecode")
+    return [pdf(drawn, title="A", links=["/b", "http://a.example/"]), pdf(packed, drawn)]
 
 
 def _real() -> Iterator[bytes]:

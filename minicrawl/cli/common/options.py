@@ -9,16 +9,16 @@ give the same message.
 import functools
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from minicrawl.config import Loaded, load
-from minicrawl.config.setting import PREFIX, SECTIONS, Section, Setting
+from minicrawl.config.setting import PREFIX, SECTIONS, Setting
 from minicrawl.config.sources import unknown_variables
-from minicrawl.config.table import TABLE
+from minicrawl.config.table import BY_NAME, TABLE
 from minicrawl.config.values import kinds
 from minicrawl.errors import UsageError
 from minicrawl.export.cells import visible
@@ -69,7 +69,9 @@ class CommandWithSettings(click.Command):
 
 
 def settings_options(*sections: str) -> Callable[[Command], Command]:
-    """Add the options of the sections, and pass `settings` to the command."""
+    """Add the options of the sections, or single ones by their names, and pass `settings` to the
+    command.
+    """
     return _options(sections, lambda loaded: {"settings": loaded.settings})
 
 
@@ -81,7 +83,7 @@ def loaded_options(*sections: str) -> Callable[[Command], Command]:
 def _options(
     sections: tuple[str, ...], arguments: Callable[[Loaded], Mapping[str, object]]
 ) -> Callable[[Command], Command]:
-    by_parameter = dict(_by_parameter([SECTIONS[name] for name in sections or SECTIONS]))
+    by_parameter = dict(_by_parameter(sections or tuple(SECTIONS)))
 
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
@@ -122,9 +124,14 @@ def warn_of_unknown_variables() -> None:
         click.echo(f"minicrawl: {visible(line)}", err=True)
 
 
-def _by_parameter(sections: list[Section]) -> Iterator[tuple[str, Rows]]:
-    """The name of each option's parameter, and the rows that the option sets."""
-    flags = dict.fromkeys(setting.flag for setting in TABLE if setting.section in sections)
+def _by_parameter(names: Sequence[str]) -> Iterator[tuple[str, Rows]]:
+    """The name of each option's parameter, and the rows that the option sets. The names are those
+    of sections and of settings.
+    """
+    sections = [SECTIONS[name] for name in names if name in SECTIONS]
+    single = [BY_NAME[name] for name in names if name not in SECTIONS]
+    chosen = (one for one in TABLE if one.section in sections or one in single)
+    flags = dict.fromkeys(setting.flag for setting in chosen)
     for flag in flags:
         rows = tuple(setting for setting in TABLE if setting.flag == flag)
         yield flag.removeprefix("--") if rows[0].facet else rows[0].argument, rows

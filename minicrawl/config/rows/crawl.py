@@ -5,6 +5,8 @@ from minicrawl.config.values import kinds
 
 MOST_LINKS_AWAY = 200
 """Beyond 254 the crawl counts no links."""
+DOCUMENTS = ("html", "pdf", "text", "markdown", "feed", "sitemap")
+"""Types of documents, as `web.documents.kinds.WORDS` knows them."""
 SCOPES = ("any", "domain", "host", "prefix")
 
 BUDGET_ROWS = (
@@ -110,6 +112,14 @@ SCOPE_ROWS = (
         kinds.SWITCH,
         "Read the sitemaps that robots.txt lists.",
         off="--no-sitemaps",
+    ),
+    Setting(
+        SCOPE,
+        "types",
+        "types",
+        kinds.some_of(*DOCUMENTS),
+        "Read documents of these types, such as html,pdf,feed. The body of any other document is "
+        "not read. A seed that is a feed or a sitemap is always read. pdf needs minicrawl[pdf].",
     ),
 )
 

@@ -15,6 +15,7 @@ from minicrawl.config.parts import Focus
 from minicrawl.config.values import quantities
 
 NONE = "none"  # None as text
+ALL = "all"
 MOST = 2**31 - 1  # of pages, and of all that is counted in pages: the limit of the ledger
 MOST_BYTES = 2**63 - 1
 MOST_SECONDS = 1e9
@@ -150,6 +151,25 @@ def text(metavar: str, wanted: str, form: str) -> ValueKind:
     return ValueKind(metavar, read)
 
 
+def some_of(*names: str) -> ValueKind:
+    """At least one of a few names, as a list or with commas between them; `all` is all of them.
+
+    They come in the order of `names`, each once.
+    """
+
+    def read(value: object) -> tuple[str, ...]:
+        given = value.split(",") if isinstance(value, str) else value
+        if not isinstance(given, list | tuple) or not given:
+            raise InvalidValue(value, f"must be some of {', '.join(names)}")
+        found = [name.strip() if isinstance(name, str) else name for name in given]
+        for name in found:
+            if name not in (*names, ALL):
+                raise InvalidValue(name, f"must be one of {', '.join(names)}, or {ALL}")
+        return names if ALL in found else tuple(name for name in names if name in found)
+
+    return ValueKind("TYPE,...", read, names=(*names, ALL), show=lambda found: _as_list(found, ","))
+
+
 _SWITCHES = dict.fromkeys(("1", "true", "yes", "on"), True)
 _SWITCHES |= dict.fromkeys(("0", "false", "no", "off"), False)
 
@@ -229,8 +249,8 @@ def several(kind: ValueKind) -> ValueKind:
     return ValueKind(kind.metavar, read, many=True, show=_as_list, mask=kind.mask)
 
 
-def _as_list(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+def _as_list(value: object, between: str = ", ") -> str:
+    return between.join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _is_none(value: object) -> bool:

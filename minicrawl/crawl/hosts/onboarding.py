@@ -191,6 +191,10 @@ class HostOnboarding:
 
     # ------------------------------------------------------------ for sitemaps
 
+    def names_sitemap(self, of_origin: str, sitemap: str) -> bool:
+        """Look up whether the robots.txt of this origin names a sitemap."""
+        return self._sitemaps.names(of_origin, sitemap)
+
     async def rules_for(self, url: str, tell: Listener) -> Rules | None:
         """The rules of the host of a URL; None if it cannot say now."""
         host = self._recorder.host_at(origin(url))

@@ -138,7 +138,7 @@ class SitemapQueue:
             tell(Noted(text=f"{url}: {limit}"))
         named.add(listed.sitemaps)
         for of_origin, pages in _by_origin(listed.pages).items():
-            if self._is_own(by, url, of_origin) or self._names(of_origin, url):
+            if self._is_own(by, url, of_origin) or self.names(of_origin, url):
                 depth = self._depth(by, named, of_origin)
                 cost_s = await introduce(tuple(pages), depth, listed.originals)
                 self._files.charge(url, cost_s)
@@ -148,7 +148,7 @@ class SitemapQueue:
         names = {name_of(sitemap), name_of(f"{self._frontier.urls.origins[by]}/")}
         return name_of(f"{of_origin}/") in names
 
-    def _names(self, of_origin: str, sitemap: str) -> bool:
+    def names(self, of_origin: str, sitemap: str) -> bool:
         """Look up whether the robots.txt of this origin names the sitemap."""
         host = self._frontier.urls.find_host(of_origin)
         if host is None:

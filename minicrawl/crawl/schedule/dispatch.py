@@ -137,7 +137,8 @@ class Admission:
         """Why the page is never asked for: scope and limits."""
         lease = turn.lease
         pages = 0 if lease.again else self._hosts[turn.host].pages
-        state = self._gate.refusal(lease.url, 0, pages)
+        is_seed = not self._frontier.urls.depth[turn.page]
+        state = self._gate.refusal(lease.url, 0, pages, is_seed=is_seed)
         return None if state is None else Aside(state)
 
     def _refusal_of_host(self, turn: Turn, now: float, *, is_known: bool) -> Aside | None:

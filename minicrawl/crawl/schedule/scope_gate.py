@@ -4,12 +4,12 @@ Law: a page that the gate refuses is known and ranked, and no request is ever ma
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 from minicrawl.config import Scope
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.model import State
-from minicrawl.web.scope import ScopeRules, may_be_html
+from minicrawl.web.documents.kinds import FROM_SEEDS, may_be_wanted, types_of, unwanted_endings
+from minicrawl.web.scope import ScopeRules
 
 NO_ENDINGS: frozenset[str] = frozenset()
 
@@ -21,6 +21,9 @@ class ScopeGate:
         self, scope: Scope, seeds: Iterable[str], accept: Callable[[str], bool] | None = None
     ) -> None:
         self._scope, self._accept = scope, accept
+        self._types = types_of(scope.types)
+        self._of_seeds = self._types | FROM_SEEDS
+        self._endings = {one: unwanted_endings(one) for one in (self._types, self._of_seeds)}
         self._rules = self._rules_for(seeds)
         self._wider = self._rules_for(())
         self._led_to: list[str] = []
@@ -32,9 +35,18 @@ class ScopeGate:
         """Whether a program decides, too."""
         return self._accept is not None
 
-    def refusal(self, url: str, depth: int, pages_of_host: int) -> State | None:
+    def is_of_a_type(self, url: str, *, is_seed: bool = False) -> bool:
+        """Whether the page may be of a type that is read, as far as its URL tells; of a seed, and
+        of what a seed leads to, more types are read.
+        """
+        types = self._of_seeds if is_seed else self._types
+        return may_be_wanted(url, types, self._endings[types])
+
+    def refusal(
+        self, url: str, depth: int, pages_of_host: int, *, is_seed: bool = False
+    ) -> State | None:
         """Why not, or None."""
-        if not may_be_html(url):
+        if not self.is_of_a_type(url, is_seed=is_seed):
             return State.TYPE
         if not self._rules.allows(url) and not self._wider.allows(url):
             return State.SCOPE
@@ -48,8 +60,7 @@ class ScopeGate:
 
     def refusal_of_file(self, url: str, depth: int) -> State | None:
         """Why a file that is no page, such as a sitemap, is not asked for."""
-        reaches = (replace(rules, not_html=NO_ENDINGS) for rules in (self._rules, self._wider))
-        if not any(rules.allows(url) for rules in reaches):
+        if not self._rules.allows(url) and not self._wider.allows(url):
             return State.SCOPE
         return State.DEPTH if self._max_depth is not None and depth > self._max_depth else None
 
@@ -61,7 +72,9 @@ class ScopeGate:
 
     def _rules_for(self, seeds: Iterable[str]) -> ScopeRules:
         scope = self._scope
-        return ScopeRules.of(scope.scope, seeds, allow=scope.allow, deny=scope.deny)
+        return ScopeRules.of(
+            scope.scope, seeds, allow=scope.allow, deny=scope.deny, not_html=NO_ENDINGS
+        )
 
 
 def gate_for(

@@ -25,7 +25,7 @@ from minicrawl.frontier.pages import Frontier
 from minicrawl.frontier.url_index import UrlsOf
 from minicrawl.model import PageId, State
 from minicrawl.opic.journal import Spending
-from minicrawl.store import columns, questions, tables
+from minicrawl.store import columns, fetches, questions, tables
 from minicrawl.store.columns import Numbers
 from minicrawl.store.questions import Spendings
 from minicrawl.store.reader import connect
@@ -117,6 +117,10 @@ class StoredPages:
         """What a page was when it was last read."""
         found = self._rows.documents.get(page)
         return found or tables.document(self._reader, page)
+
+    def refused_types(self, pages: Sequence[int]) -> list[str | None]:
+        """The media types that these pages were refused for; None without a request."""
+        return fetches.last_details(self._reader, pages)
 
     def documents(self) -> Iterator[DocumentRow]:
         """All committed documents."""

@@ -118,9 +118,8 @@ class DryRun:
 
     def _gate_refuses(self, page: PageId) -> State | None:
         pages = self._hosts[self._frontier.urls.host_of[page]].pages
-        return self._gate.refusal(
-            self._recorder.pages.url_of(page), self._frontier.urls.depth[page], pages
-        )
+        url, depth = self._recorder.pages.url_of(page), self._frontier.urls.depth[page]
+        return self._gate.refusal(url, depth, pages, is_seed=not depth)
 
     def _first_host(self, host: int) -> FirstHost:
         state = self._hosts[host]

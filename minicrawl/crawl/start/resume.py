@@ -6,12 +6,13 @@ of the last run, and how many pages wait again.
 Laws: settings that are given now come before those in the store, and these before the defaults.
 They are committed before the first request, so that what the user forbids survives a kill.
 A page that an earlier run refused waits again only when the reason is gone: a page out of scope,
-when the user widens the scope; a trapped page, when a limit of traps has changed; a page that
-robots.txt forbade, when that answer has expired or robots.txt is ignored now; a page that failed
-for a passing reason, when the last run is an hour ago.
+when the user widens the scope; a page of a type that was not read, when that type is read now; a
+trapped page, when a limit of traps has changed; a page that robots.txt forbade, when that answer
+has expired or robots.txt is ignored now; a page that failed for a passing reason, when the last run
+is an hour ago.
 """
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -32,6 +33,7 @@ from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch, StoreTerms
 from minicrawl.store.trouble import reporting_damage
 from minicrawl.store.writer import StoreWriter
+from minicrawl.web.documents.kinds import NO_TYPE, WORDS, possible, types_of
 from minicrawl.web.robots.rules import ANSWER_VALID_S
 
 
@@ -69,6 +71,7 @@ TRAPPED = (State.TRAP, State.ALLOWANCE)
 """Other limits may let these in. If the trap is met again, they are put aside again."""
 PASSES_AFTER_S = 3600.0
 _AT_ONCE = 10_000
+_TYPES = BY_NAME["types"]
 _ALLOW_PRIVATE = BY_NAME["allow-private"]
 _SCOPE_NAMES, _TRAP_NAMES = (
     frozenset(setting.name for setting in KEPT if setting.section is section)
@@ -88,10 +91,7 @@ def reopen(
 ) -> list[str]:
     """Reopen pages. Returns lines for the user: changed settings, and how many pages wait again."""
     before, after = _settings_before(recorder), _settings_now(settings)
-    new = {name for name, value in after.items() if name not in before or before[name] != value}
-    if gate.has_filter or recorder.counters.get(FILTERED):
-        new |= _SCOPE_NAMES  # nobody can see whether a filter is the same
-    wanted = set(_wanted(recorder, gate, trackers, settings, new))
+    wanted = set(_wanted(recorder, gate, trackers, settings, before))
     passed = set(_passed(recorder, today)) - wanted
     pages = sorted(wanted | passed)
     for start in range(0, len(pages), _AT_ONCE):
@@ -144,18 +144,44 @@ def _wanted(
     gate: ScopeGate,
     trackers: Sequence[DistanceTracker],
     settings: Settings,
-    new: Set[str],
+    before: Mapping[str, object],
 ) -> Iterator[int]:
     """Pages that the user refused, but does not refuse any more."""
+    after = _settings_now(settings)
+    new = {name for name, value in after.items() if name not in before or before[name] != value}
+    if gate.has_filter or recorder.counters.get(FILTERED):
+        new |= _SCOPE_NAMES  # nobody can see whether a filter is the same
     of_scope = _SCOPE_NAMES if settings.scope.focus_only is None else _SCOPE_NAMES | _FOCUS_NAMES
     if new & of_scope:
         yield from _in_scope_now(recorder, gate, trackers)
     if new & _TRAP_NAMES:
         yield from _pages(recorder, *TRAPPED)
+    if _TYPES.name in new:
+        yield from _readable_now(recorder, gate, before, settings)
     if _ALLOW_PRIVATE.name in new and settings.network.allow_private:
         yield from _pages(recorder, State.ADDRESS)
     if not settings.politeness.robots:
         yield from _pages(recorder, State.ROBOTS)
+
+
+def _readable_now(
+    recorder: Recorder, gate: ScopeGate, before: Mapping[str, object], settings: Settings
+) -> Iterator[int]:
+    """Pages that were refused for their type, by their URLs or by what their hosts answered, where
+    the type may be one that is read from now on.
+    """
+    refused, depth = _pages(recorder, State.TYPE), recorder.frontier.urls.depth
+    named = before.get(_TYPES.name, _TYPES.default)
+    assert isinstance(named, list | tuple)
+    added = types_of(settings.scope.types) & ~types_of(WORDS.keys() & named)
+    if not added:
+        return
+    urls = recorder.pages.urls_of(refused)
+    kinds = recorder.pages.refused_types(refused)
+    for page, url, kind in zip(refused, urls, kinds, strict=True):
+        may_be_one = kind is None or possible("" if kind == NO_TYPE else kind, url) & added
+        if may_be_one and gate.refusal(url, 0, 0, is_seed=not depth[page]) is None:
+            yield page
 
 
 def _passed(recorder: Recorder, today: float) -> Iterator[int]:
@@ -186,7 +212,8 @@ def _in_scope_now(
         pages_of_host = np.bincount(hosts, minlength=len(frontier.urls.origins)).tolist()
         for page, url in zip(refused, recorder.pages.urls_of(refused), strict=True):
             pages = pages_of_host[frontier.urls.host_of[page]]
-            refusal = gate.refusal(url, frontier.urls.depth[page], pages)
+            depth = frontier.urls.depth[page]
+            refusal = gate.refusal(url, depth, pages, is_seed=not depth)
             if refusal is None and not any(one.is_too_far(page) for one in trackers):
                 yield page
 

@@ -8,7 +8,7 @@ a page costs is charged to its host.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from time import perf_counter
 
 from minicrawl.archive.record import pack_redirect
@@ -23,6 +23,7 @@ from minicrawl.crawl.settle.outcome import (
 )
 from minicrawl.crawl.settle.posting import PageIntroducer, are_many
 from minicrawl.crawl.turns.large_pages import LargePages
+from minicrawl.crawl.turns.listed_pages import ListedPages
 from minicrawl.crawl.turns.loop_rounds import LoopRounds
 from minicrawl.crawl.turns.turn import Turn
 from minicrawl.model import (
@@ -41,6 +42,7 @@ from minicrawl.model import (
 from minicrawl.opic.money import UNIT
 from minicrawl.ports import Visit
 from minicrawl.store.records import FetchRow
+from minicrawl.web.documents.kinds import FROM_SEEDS, types_of
 
 _GAVE_PLACE = Failed(kind=FailureKind.INTERRUPTED, detail="it gave its place to hosts that answer")
 
@@ -107,7 +109,11 @@ async def parsed_visit(turn: Turn, visit: Visit) -> tuple[FetchResult, ParsedPag
     turn.cost_s += cost_s
     if isinstance(result, Failed):
         return result, None
-    return fetched, result if isinstance(result, ParsedPage) else None
+    if not isinstance(result, ParsedPage):
+        return fetched, None
+    if result.record and isinstance(fetched, Response):
+        fetched, result = fetched._replace(record=result.record), result._replace(record=b"")
+    return fetched, result
 
 
 # ---------------------------------------------------------------- ask
@@ -120,6 +126,7 @@ class PageRequests:
         settings = context.settings
         self._max_bytes = settings.network.max_body_bytes
         self._has_links = settings.storing.links
+        self._types = types_of(settings.scope.types)
         self._recorder, self._clock = context.recorder, context.clock
         self._frontier = context.recorder.frontier
         self._web_access = context.web_access
@@ -170,6 +177,7 @@ class PageRequests:
             spelled=turn.spelling,
             suspicious=self._traps.suspicious(turn.host),
             dictionary=self._recorder.dictionary,
+            types=self._types if self._frontier.urls.depth[page] else self._types | FROM_SEEDS,
         )
 
 
@@ -188,25 +196,35 @@ class TurnFinisher:
         self._settler, self._leases = parts.settler, parts.leases
         self._suspended, self._replays = parts.suspended, parts.replays
         self._introducer = introducer
+        self._listed = ListedPages(parts.onboarding, self._settings.limits.max_sitemaps)
         self._rounds = LoopRounds()
 
     async def end(self, turn: Turn, fetched: FetchResult, parsed: ParsedPage | None) -> None:
         """Look up what the page links to, and settle it."""
         if parsed is not None:
+            if parsed.is_sitemap:
+                parsed = self._listed.admit(turn.lease.url, parsed)
             await self._look_up(turn, parsed)
         await self._rounds.turn()
         self._settle(turn, fetched, parsed)
 
     async def _look_up(self, turn: Turn, parsed: ParsedPage) -> None:
         """The pages that it links to; of very many some become known before the turn ends."""
-        links = parsed.links
+        links, depth = parsed.links, self._frontier.urls.depth[turn.page]
+        if parsed.sitemaps:
+            await self._introduce(turn, parsed.sitemaps, depth, parsed)
         if not are_many(links) or parsed.refresh is not None:
             turn.looked_up = await self._recorder.look_up_urls(links)
-            return
-        depth = self._frontier.urls.depth[turn.page] + 1
-        introduced = await self._introducer.introduce(links, depth, parsed.originals, turn.page)
-        turn.looked_up, turn.introduced, cost_s = introduced
-        turn.cost_s += cost_s
+        else:
+            await self._introduce(turn, links, depth + 1, parsed)
+
+    async def _introduce(
+        self, turn: Turn, links: Sequence[str], depth: int, parsed: ParsedPage
+    ) -> None:
+        """Make them known before the turn ends."""
+        found = await self._introducer.introduce(links, depth, parsed.originals, turn.page)
+        turn.looked_up, turn.introduced = found.pages, [*turn.introduced, *found.new]
+        turn.cost_s += found.cost_s
 
     def _settle(self, turn: Turn, fetched: FetchResult, parsed: ParsedPage | None) -> None:
         """The end of the turn, unless the page is asked for again."""

@@ -21,6 +21,7 @@ from minicrawl.crawl.hosts.fairness import FairLock
 from minicrawl.crawl.process_memory import keep_large_arrays_apart
 from minicrawl.crawl.workers.channel import receive_message, send_message
 from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
+from minicrawl.memory import limit_memory
 from minicrawl.ports import Timed
 
 T = TypeVar("T")
@@ -141,5 +142,6 @@ def _run(task: Callable[[bytes], Any], pieces: list[bytes]) -> Timed[Any]:
 def main() -> None:
     """Stdin is the socket of the channel."""
     keep_large_arrays_apart()
+    limit_memory()
     with socket.socket(fileno=os.dup(sys.stdin.fileno())) as connection:
         serve(connection)

@@ -42,6 +42,14 @@ from minicrawl.model import (
     Want,
 )
 from minicrawl.ports import PageFetcher, Timed, Visit
+from minicrawl.web.documents.kinds import (
+    HTML,
+    SNIFFED,
+    DocumentType,
+    media_types,
+    type_of,
+    types_of,
+)
 from minicrawl.web.html.page import ParseOptions, parse_page
 from minicrawl.web.robots import rules
 from minicrawl.web.robots.rules import Rules
@@ -81,25 +89,31 @@ class PageParser:
         self._one_at_a_time = FairLock()
         self._since_turn_s = 0.0
 
-    def is_large(self, response: Response, want: Want = Want.PAGE) -> bool:
-        """Whether the body is parsed in a child process."""
-        is_packed = want is Want.SITEMAP and response.body.startswith(_GZIP_MAGIC)
-        return is_packed or len(response.body) > self._small
+    def is_large(self, response: Response, request: Request) -> bool:
+        """Whether the body is parsed in a child process: for its size, or for what it may be."""
+        if len(response.body) > self._small:
+            return True
+        may_be_packed = request.want is Want.SITEMAP or request.types & DocumentType.SITEMAP
+        if may_be_packed and response.body.startswith(_GZIP_MAGIC):
+            return True
+        return request.types & DocumentType.PDF != 0 and is_pdf(response, request)
 
     def parse_later(
-        self, response: Response, url: str, want: Want = Want.PAGE, *, suspicious: int = 0
+        self, response: Response, request: Request
     ) -> Callable[[], Awaitable[Timed[ParsedPage | Sitemap | Failed]]]:
         """A function that parses the body; until it is called, a large one is kept on disk."""
-        body = to_disk(response.body) if self.is_large(response, want) else response.body
-        if want is Want.SITEMAP:
+        url = request.url
+        body = to_disk(response.body) if self.is_large(response, request) else response.body
+        if request.want is Want.SITEMAP:
             marks = self._options.strip_marks
             return partial(self._run, partial(sitemap.parse, url=url, strip_marks=marks), body, url)
+        parse = parse_page if request.types == HTML else _document_parser(request.types)
         task = partial(
-            parse_page,
+            parse,
             url=url,
             headers=dict(response.headers),
             options=self._options,
-            suspicious=suspicious,
+            suspicious=request.suspicious,
         )
         return partial(self._run, task, body, url)
 
@@ -149,6 +163,18 @@ class PageParser:
                 return result
         except ParserLost as lost:
             return Timed(Failed(kind=FailureKind.TOO_LARGE, detail=str(lost)), lost.cost_s)
+
+
+def is_pdf(response: Response, request: Request) -> bool:
+    """Whether it is read as PDF."""
+    content_type, begins = response.headers.get("content-type"), response.body[:SNIFFED]
+    return type_of(content_type, request.url, begins, request.types) is DocumentType.PDF
+
+
+def _document_parser(types: int) -> Callable[..., ParsedPage]:
+    from minicrawl.web.documents.document import parse_document  # most crawls read HTML alone
+
+    return partial(parse_document, types=types)
 
 
 def _timed(task: Callable[[bytes], T], body: bytes) -> Timed[T | Failed]:
@@ -203,6 +229,7 @@ class WorkerConfig:
 
         Proxies that files and the environment name are known from here on.
         """
+        types = types_of(settings.scope.types)
         return cls(
             network=known(settings.network),
             politeness=settings.politeness,
@@ -213,6 +240,9 @@ class WorkerConfig:
                 with_words=bool(settings.order.focus_words or settings.order.focus_similar),
                 with_emphasis=settings.order.weight_emphasis != 1,
                 strip_marks=settings.storing.strip_marks,
+                types=media_types(types),
+                with_sitemaps=bool(types & DocumentType.SITEMAP),
+                with_text=settings.storing.keep == "text",
             ),
             max_reading_s=settings.limits.max_reading_s,
             archive=archive,
@@ -262,10 +292,14 @@ class Visitor:
         """The visit of which this came."""
         if not isinstance(fetched, Response):
             return Visit(fetched)
-        url, want, suspicious = request.url, request.want, request.suspicious
-        parse = self._parser.parse_later(fetched, url, want, suspicious=suspicious)
-        is_large = self._parser.is_large(fetched, want)
-        record = self._packer.pack(request, fetched) if self._packer and want is Want.PAGE else b""
+        parse = self._parser.parse_later(fetched, request)
+        is_large = self._parser.is_large(fetched, request)
+        record = b""
+        if (packer := self._packer) is not None and request.want is Want.PAGE:
+            if packer.only_text and request.types & DocumentType.PDF and is_pdf(fetched, request):
+                parse = partial(_packed, parse, packer, request, fetched._replace(body=b""))
+            else:
+                record = packer.pack(request, fetched)
         body = fetched.body if self._with_bodies else b""
         return Visit(fetched._replace(body=body, record=record), parse, is_large=is_large)
 
@@ -276,6 +310,20 @@ class Visitor:
     async def parse_stored_rules(self, text: str, url: str) -> Timed[Rules | Failed]:
         """The same for rules as a store keeps them."""
         return await self._parser.parse_stored_rules(text, url)
+
+
+async def _packed(
+    parse: Callable[[], Awaitable[Timed[ParsedPage | Sitemap | Failed]]],
+    packer: AnswerPacker,
+    request: Request,
+    response: Response,
+) -> Timed[ParsedPage | Sitemap | Failed]:
+    """Parse a document whose text only its parser can tell, and pack that text."""
+    page, cost_s = await parse()
+    if isinstance(page, ParsedPage):
+        record = packer.pack_text(request, response, page.extracted)
+        page = page._replace(extracted="", record=record)
+    return Timed(page, cost_s)
 
 
 @asynccontextmanager

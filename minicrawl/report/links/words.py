@@ -13,7 +13,12 @@ from minicrawl.errors import Damaged
 from minicrawl.report.pages import kept_pages
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import tables
-from minicrawl.web.html.page import ParseOptions, parse_page
+from minicrawl.web.documents.document import parse_document
+from minicrawl.web.documents.kinds import DocumentType
+from minicrawl.web.html.page import ParseOptions
+
+WITH_WORDS = int(DocumentType.HTML | DocumentType.MARKDOWN)
+"""The types of documents whose links have words."""
 
 
 class LinkWords(NamedTuple):
@@ -34,7 +39,7 @@ def words_of_links(snapshot: Snapshot, urls: Sequence[str]) -> Iterator[LinkWord
         for source, url in enumerate(urls):
             if (answer := _last(archive, url)) is None:
                 continue
-            page = parse_page(answer.body, url, answer.headers, options)
+            page = parse_document(answer.body, url, answer.headers, options, types=WITH_WORDS)
             for target, words in zip(page.links, page.words, strict=True):
                 yield LinkWords(source, target, words)
 

@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 from minicrawl.archive.reader import ArchiveReader
-from minicrawl.archive.record import RecordKind
 from minicrawl.errors import Damaged
 from minicrawl.export.cells import Block
 from minicrawl.model import PageId
@@ -26,6 +25,7 @@ from minicrawl.report.pages import PageVersion, kept_pages
 from minicrawl.report.ranks import Pages, PageSelection, places_of_largest, selected_pages
 from minicrawl.report.snapshot import LABELS, Snapshot, page_of
 from minicrawl.store import tables
+from minicrawl.web.documents.kinds import DocumentType
 from minicrawl.web.html.references import Reference, References, references
 from minicrawl.web.urls import resolve
 
@@ -92,8 +92,8 @@ class PageReferences:
 
     def _read(self, url: str) -> References:
         page = None if self._archive is None else _last_version(self._archive, url)
-        is_whole = page is not None and page.answer.kind is not RecordKind.TEXT
-        return references(page.markup) if page is not None and is_whole else _NOTHING
+        is_html = page is not None and page.document is DocumentType.HTML
+        return references(page.markup) if page is not None and is_html else _NOTHING
 
 
 def _last_version(archive: ArchiveReader, url: str) -> PageVersion | None:

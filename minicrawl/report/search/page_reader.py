@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +20,12 @@ from typing import NamedTuple
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer, RecordKind
 from minicrawl.errors import Damaged
-from minicrawl.search.page_text import MOST_LINES, PageText, page_text, simple_text
+from minicrawl.memory import limit_memory
+from minicrawl.search.page_text import LONGEST_LINE, MOST_LINES, PageText, page_text, simple_text
+from minicrawl.web.documents import pdf
+from minicrawl.web.documents.document import decoded_text
+from minicrawl.web.documents.kinds import ALL, DocumentType, type_of
+from minicrawl.web.documents.writing import Written, read_markdown, read_text
 from minicrawl.web.headers import parse_content_type
 from minicrawl.web.html.encoding import decode
 
@@ -124,6 +130,7 @@ def main() -> None:
     """The process: it reads what it is asked for, until nobody asks any more."""
     folder, end = sys.argv[1:]
     os.nice(_NICE)
+    limit_memory()
     asked, answers = Connection(0, writable=False), Connection(1, readable=False)
     archive = ArchiveReader(Path(folder), int(end))
     answers.send(None)
@@ -149,5 +156,32 @@ def _text(answer: Answer, *, is_simple: bool) -> PageText:
     body = answer.body[:_MOST_READ]
     if answer.kind is RecordKind.TEXT:
         return PageText(lines=tuple(body.decode("utf-8", "replace").split("\n")[:MOST_LINES]))
-    markup, _ = decode(body, parse_content_type(answer.headers.get("content-type"))[1])
+    content_type = answer.headers.get("content-type")
+    match type_of(content_type, answer.url, body, ALL):
+        case DocumentType.PDF:
+            return PageText() if is_simple else _pdf_text(answer.body)
+        case DocumentType.MARKDOWN:
+            return _text_of(read_markdown, body, content_type)
+        case DocumentType.TEXT:
+            return _text_of(read_text, body, content_type)
+    markup, _ = decode(body, parse_content_type(content_type)[1])
     return simple_text(markup) if is_simple else page_text(markup, answer.url)
+
+
+def _pdf_text(body: bytes) -> PageText:
+    """The whole file, as its table of contents is at its end."""
+    if not pdf.is_readable():
+        return PageText()
+    found = pdf.read(body)
+    return PageText(found.title, lines=_lines(found.lines))
+
+
+def _text_of(read: Callable[[str], Written], body: bytes, content_type: str | None) -> PageText:
+    text, _ = decoded_text(body, content_type)
+    found = read(text)
+    lines = (" ".join(line.split()) for line in text.split("\n"))
+    return PageText(found.title, found.headings, _lines(filter(None, lines)))
+
+
+def _lines(lines: Iterable[str]) -> tuple[str, ...]:
+    return tuple(line[:LONGEST_LINE] for line in islice(lines, MOST_LINES))

@@ -67,7 +67,7 @@ class Markup:
     has_more_links: bool = False
 
 
-def scan(
+def scan(  # noqa: PLR0913  # each is given by its name
     text: str,
     *,
     agent: str = "minicrawl",
@@ -75,9 +75,14 @@ def scan(
     with_words: bool = False,
     with_emphasis: bool = False,
     xhtml: bool = False,
+    types: frozenset[str] = HTML_TYPES,
+    with_sitemaps: bool = False,
 ) -> Markup:
-    """Scan a page. `agent` is the crawler name that its robots rules may use."""
-    wanted = _Wanted(agent.lower(), max_links, with_words, with_emphasis)
+    """Scan a page. `agent` is the crawler name that its robots rules may use; `types` are those of
+    alternates that are links.
+    """
+    relations = _RELATIONS_AND_SITEMAPS if with_sitemaps else _RELATIONS
+    wanted = _Wanted(agent.lower(), max_links, with_words, with_emphasis, types, relations)
     page = _PageScanner(text.replace("\0", "\N{REPLACEMENT CHARACTER}"), wanted)
     links = page.links
     for token in (XHTML if xhtml else HTML).finditer(page.text):
@@ -96,6 +101,8 @@ class _Wanted(NamedTuple):
     max_links: int
     with_words: bool
     with_emphasis: bool
+    types: frozenset[str]
+    relations: frozenset[str]  # of a <link> to another page, whatever its type
 
 
 class _PageScanner:
@@ -174,7 +181,7 @@ class _PageScanner:
         relations = _tokens(values.get("rel", ""))
         if "canonical" in relations and self.found.canonical is None:
             self.found.canonical = decoded(target)
-        if "nofollow" not in relations and _leads_to_page(values, relations):
+        if "nofollow" not in relations and _leads_to_page(values, relations, self.wanted):
             self.add_link(target)
 
     def read_base(self, tag: re.Match[str]) -> None:
@@ -219,7 +226,9 @@ _READERS: dict[str, Callable[[_PageScanner, re.Match[str]], None]] = {
 }
 
 # Most <link> tags are stylesheets and icons.
-_MAY_LEAD = re.compile("canonical|next|prev|alternate|&", re.IGNORECASE)
+_MAY_LEAD = re.compile("canonical|next|prev|alternate|sitemap|&", re.IGNORECASE)
+_RELATIONS = frozenset(("next", "prev"))
+_RELATIONS_AND_SITEMAPS = _RELATIONS | {"sitemap"}
 
 
 def _is_nofollow(values: dict[str, str]) -> bool:
@@ -231,13 +240,13 @@ def _tokens(value: str) -> set[str]:
     return set(decoded(value).lower().split())
 
 
-def _leads_to_page(values: dict[str, str], relations: set[str]) -> bool:
-    if not relations.isdisjoint({"next", "prev"}):
+def _leads_to_page(values: dict[str, str], relations: set[str], wanted: _Wanted) -> bool:
+    if not relations.isdisjoint(wanted.relations):
         return True
     if "alternate" not in relations or "stylesheet" in relations:
         return False
     essence, _ = parse_content_type(values.get("type"))
-    return not essence or essence in HTML_TYPES  # others are feeds
+    return not essence or essence in wanted.types
 
 
 # ---------------------------------------------------------------- meta refresh

@@ -12,7 +12,12 @@ from typing import NamedTuple
 
 from minicrawl.model import ParsedPage
 from minicrawl.web import traps
-from minicrawl.web.headers import link_canonical, parse_content_type, parse_robots_tag
+from minicrawl.web.headers import (
+    HTML_TYPES,
+    link_canonical,
+    parse_content_type,
+    parse_robots_tag,
+)
 from minicrawl.web.html.encoding import decode
 from minicrawl.web.html.markup import AT_ONCE_S, Markup, meta_refresh, scan
 from minicrawl.web.html.thin import is_thin
@@ -29,6 +34,9 @@ class ParseOptions:
     with_words: bool = False
     with_emphasis: bool = False
     strip_marks: bool = True
+    types: frozenset[str] = HTML_TYPES  # of alternates, that are read
+    with_sitemaps: bool = False
+    with_text: bool = False  # of documents whose text only their parser can tell
 
 
 DEFAULT_OPTIONS = ParseOptions()
@@ -45,6 +53,32 @@ def parse_page(
     essence, charset = parse_content_type(headers.get("content-type"))
     text, encoding = decode(body, charset)
     markup = _scanned(text, options, xhtml=essence == "application/xhtml+xml")
+    facts = BodyFacts(
+        content=content_hash(body),
+        encoding=encoding,
+        is_thin=is_thin(text, markup.title),
+        hashes=_text_hashes(body, markup, suspicious),
+    )
+    return page_of(markup, facts, url, headers, options)
+
+
+class BodyFacts(NamedTuple):
+    """What is told of a document by its bytes alone."""
+
+    content: int
+    encoding: str = "utf-8"
+    is_thin: bool = False
+    hashes: traps.TextHashes = traps.TextHashes()
+
+
+def page_of(
+    markup: Markup,
+    facts: BodyFacts,
+    url: str,
+    headers: Mapping[str, str],
+    options: ParseOptions,
+) -> ParsedPage:
+    """The page, of what its markup, its bytes and its headers say."""
     header_robots = parse_robots_tag(headers.get("x-robots-tag", ""), options.agent)
     robots = markup.robots.combined_with(header_robots)
     resolver = _UrlResolver(markup, url, options)
@@ -52,7 +86,6 @@ def parse_page(
     links, words = ({}, ()) if robots.nofollow else resolver.links(sent.link)
     main = resolver.other_page(markup.canonical or link_canonical(headers.get("link")))
     refresh = sent.target or resolver.other_page(markup.refresh)
-    hashes = _text_hashes(body, markup, suspicious)
     return ParsedPage(
         title=markup.title,
         links=tuple(links),
@@ -62,13 +95,18 @@ def parse_page(
         refresh=refresh and refresh.url,
         originals=_originals(links, main, refresh),
         noindex=robots.noindex,
-        encoding=encoding,
+        encoding=facts.encoding,
         cut=_why_cut(markup, links, options),
-        content=int.from_bytes(blake2b(body, digest_size=8).digest(), "little", signed=True),
-        text=hashes.text,
-        gist=hashes.gist,
-        is_thin=is_thin(text, markup.title),
+        content=facts.content,
+        text=facts.hashes.text,
+        gist=facts.hashes.gist,
+        is_thin=facts.is_thin,
     )
+
+
+def content_hash(body: bytes) -> int:
+    """64 bits with a sign, as SQLite keeps numbers."""
+    return int.from_bytes(blake2b(body, digest_size=8).digest(), "little", signed=True)
 
 
 def _scanned(text: str, options: ParseOptions, *, xhtml: bool) -> Markup:
@@ -79,6 +117,8 @@ def _scanned(text: str, options: ParseOptions, *, xhtml: bool) -> Markup:
         with_words=options.with_words,
         with_emphasis=options.with_emphasis,
         xhtml=xhtml,
+        types=options.types,
+        with_sitemaps=options.with_sitemaps,
     )
 
 

@@ -106,7 +106,7 @@ _PLAIN_ATTRIBUTE = r'[ \n]++[a-z-]++="[^"]*+"'
 _PLAIN_END = r"[ \n]?+/?+>"
 
 _TARGET = r'(?:id|name)="[^"]*+">'  # of links, and not a link itself
-_NO_LINK = r'rel="(?!(?:alternate|canonical|next|prev)")[a-z]++"'
+_NO_LINK = r'rel="(?!(?:alternate|canonical|next|prev|sitemap)")[a-z]++"'
 _MAY_BE_RELEVANT = (
     rf"a[\t\n\f\r />](?!{_TARGET})|area|base|i?+frame|link(?![ \n]++{_NO_LINK})|meta|no|plaintext"
     r"|sc|style|svg|t(?:it|ex)|xmp"

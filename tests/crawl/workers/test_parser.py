@@ -16,7 +16,7 @@ from minicrawl.crawl.workers.visitor import (
     PageParser,
     to_disk,
 )
-from minicrawl.model import Failed, FailureKind, ParsedPage, Response, Want
+from minicrawl.model import Failed, FailureKind, ParsedPage, Request, Response, Want
 from minicrawl.ports import Timed
 from minicrawl.web.html.page import ParseOptions
 from minicrawl.web.robots import rules
@@ -28,6 +28,7 @@ from tests.crawl.workers.large_bodies import A_BLINK_S, PAGE_OF_5_MB
 NOTHING = BytesIO()
 LONGEST_S = 30.0
 URL = "http://a.example/"
+AS_A_PAGE, AS_A_SITEMAP = Request(url=URL), Request(url=URL, want=Want.SITEMAP)
 OPTIONS = ParseOptions(with_words=True, max_links=2)
 FORBIDDING = "User-agent: *\nDisallow: /"
 LINKS = ("http://a.example/1", "http://a.example/2")
@@ -47,7 +48,7 @@ def reading(work: Callable[[PageParser], Awaitable[None]], small: int) -> None:
 def test_a_small_page_is_read_on_the_spot() -> None:
     async def work(reader: PageParser) -> None:
         found, _ = await reader.parse_later(
-            html("/1", "/2", title="A", x_robots_tag="noindex"), URL
+            html("/1", "/2", title="A", x_robots_tag="noindex"), AS_A_PAGE
         )()
         assert isinstance(found, ParsedPage)
         assert (found.title, found.noindex) == ("A", True)
@@ -60,12 +61,12 @@ def test_a_small_page_is_read_on_the_spot() -> None:
 def test_a_large_page_is_read_to_the_same_effect_by_another_process() -> None:
     async def work(reader: PageParser) -> None:
         page, here = html("/1", "/2", "/3", title="A"), PageParser(OPTIONS, LONGEST_S)
-        there, cost_s = await reader.parse_later(page, URL)()
+        there, cost_s = await reader.parse_later(page, AS_A_PAGE)()
         assert cost_s > 0
-        assert there == (await here.parse_later(page, URL)()).value
+        assert there == (await here.parse_later(page, AS_A_PAGE)()).value
         assert has_child(reader._process)
         for one in (reader, here):
-            sitemap = await one.parse_later(text(f"{URL}1"), URL, Want.SITEMAP)()
+            sitemap = await one.parse_later(text(f"{URL}1"), AS_A_SITEMAP)()
             assert sitemap.value == Sitemap(pages=("http://a.example/1",))
             said = await one.parse_rules(text(FORBIDDING), URL)
             assert said.value == rules.parse(FORBIDDING.encode(), OPTIONS.agent)
@@ -83,9 +84,9 @@ def test_a_body_that_is_too_much_is_a_failure_of_its_page_alone() -> None:
     async def work(reader: PageParser) -> None:
         reader._process = Lost(LONGEST_S)
         failed = Failed(kind=FailureKind.TOO_LARGE, detail="why")
-        assert (await reader.parse_later(html("/1"), URL)()).value == failed
+        assert (await reader.parse_later(html("/1"), AS_A_PAGE)()).value == failed
         assert (await reader.parse_rules(text(FORBIDDING), URL)).value == failed
-        assert (await reader.parse_later(text("a"), URL, Want.SITEMAP)()).value == failed
+        assert (await reader.parse_later(text("a"), AS_A_SITEMAP)()).value == failed
 
     reading(work, small=0)
 
@@ -99,7 +100,7 @@ def test_a_mistake_of_ours_costs_the_page_and_not_the_crawl(
     monkeypatch.setattr("minicrawl.crawl.workers.visitor.parse_page", mistaken)
 
     async def work(reader: PageParser) -> None:
-        failed, _ = await reader.parse_later(html("/1"), URL)()
+        failed, _ = await reader.parse_later(html("/1"), AS_A_PAGE)()
         assert isinstance(failed, Failed)
         assert failed.detail == "the reader made a mistake: ValueError('never thought of')"
 
@@ -109,9 +110,9 @@ def test_a_mistake_of_ours_costs_the_page_and_not_the_crawl(
 def test_a_sitemap_that_is_packed_is_larger_than_it_looks() -> None:
     async def work(reader: PageParser) -> None:
         packed = Response(status=200, headers={}, body=gzip.compress(f"{URL}1".encode()))
-        assert reader.is_large(packed, Want.SITEMAP)
-        assert not reader.is_large(packed, Want.PAGE)
-        listed, _ = await reader.parse_later(packed, URL, Want.SITEMAP)()
+        assert reader.is_large(packed, AS_A_SITEMAP)
+        assert not reader.is_large(packed, AS_A_PAGE)
+        listed, _ = await reader.parse_later(packed, AS_A_SITEMAP)()
         assert listed == Sitemap(pages=(f"{URL}1",))
         assert has_child(reader._process)
 
@@ -128,10 +129,10 @@ RULES_OF_500_KIB = b"User-agent: *\n" + b"".join(b"allow:/%x\n" % n for n in ran
     "read",
     [
         lambda reader: reader.parse_later(
-            Response(status=200, headers={}, body=PAGE_OF_5_MB), URL
+            Response(status=200, headers={}, body=PAGE_OF_5_MB), AS_A_PAGE
         )(),
         lambda reader: reader.parse_later(
-            Response(status=200, headers={}, body=SITEMAP_OF_5_MB), URL, Want.SITEMAP
+            Response(status=200, headers={}, body=SITEMAP_OF_5_MB), AS_A_SITEMAP
         )(),
         lambda reader: reader.parse_rules(
             Response(status=200, headers={}, body=RULES_OF_500_KIB), URL

@@ -1,0 +1,253 @@
+"""Documents that are no HTML, crawled from a real server: what is read, refused, kept and found."""
+
+import gzip
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minicrawl.app import Crawl
+from minicrawl.config import load
+from minicrawl.demo.pages import DemoResponse
+from minicrawl.demo.server import DemoServer
+from minicrawl.errors import UsageError
+from minicrawl.report.pages import version
+from minicrawl.report.search.indexing import bring_up_to_date
+from minicrawl.report.search.searching import Finder, SearchRequest
+from minicrawl.report.snapshot import snapshot
+from minicrawl.search.query import parse
+from minicrawl.store.reader import reading, search_folder
+from minicrawl.web.documents import pdf as reader
+from tests.crawl.fakes import links_of, states_of
+from tests.web.documents.pdfs import BOMB, pdf, words
+
+A, B = "http://a.example", "http://b.example"
+PROSE = "Some words that make this document one that says something. " * 6
+HOME = """<title>Home</title><link rel=alternate type=application/rss+xml href=/feed>
+<link rel=sitemap href=/map.xml><a href=/paper.pdf>paper</a> <a href=/notes.txt>notes</a>
+<a href=/readme.md>readme</a> <a href=/picture>picture</a> <a href=/get?id=1>get</a>"""
+FEED = b"<rss><channel><title>\x1b[31mNews</title><item><link>/news/1</link></item></channel></rss>"
+MAP = f"<urlset><url><loc>/mapped</loc></url><url><loc>{B}/stranger</loc></url></urlset>".encode()
+INDEX = b"<sitemapindex><sitemap><loc>/map.xml.gz</loc></sitemap></sitemapindex>"
+PAPER = pdf(
+    words("A paper about zymurgy", "and its yeasts"), title="The paper", links=["/cited", "/feed"]
+)
+FILES: dict[str, tuple[str, bytes]] = {
+    "/": ("text/html", HOME.encode()),
+    "/feed": ("application/rss+xml", FEED),
+    "/map.xml": ("application/xml", MAP),
+    "/index.xml": ("text/xml", INDEX),
+    "/map.xml.gz": ("application/gzip", gzip.compress(MAP)),
+    "/paper.pdf": ("application/pdf", PAPER),
+    "/get?id=1": ("application/octet-stream", PAPER.replace(b"zymurgy", b"brewing")),
+    "/notes.txt": ("text/plain", f"Notes\n{PROSE}\nOn quinoa see {A}/noted.".encode()),
+    "/readme.md": ("application/octet-stream", f"# Read me\n{PROSE}[more](/more)".encode()),
+    "/picture": ("image/png", b"\x89PNG" + bytes(1000)),
+    "/bomb.pdf": ("application/pdf", BOMB),
+}
+ALL = "html,pdf,text,markdown,feed,sitemap"
+
+
+class Documents:
+    """A site that knows what it was asked for."""
+
+    def __init__(self) -> None:
+        self.robots = ""
+        self.asked: list[str] = []
+
+    def answer(self, host: str, target: str, _: Mapping[str, str], _visits: int) -> DemoResponse:
+        if target == "/robots.txt":
+            return DemoResponse(200, {}, self.robots.encode())
+        self.asked.append(target)
+        page = f"<title>{host}{target}</title><p>{target} {PROSE}".encode()
+        kind, body = FILES.get(target, ("text/html", page))
+        return DemoResponse(200, {"Content-Type": kind}, body)
+
+
+@pytest.fixture
+def site() -> Documents:
+    return Documents()
+
+
+@pytest.fixture
+def server(site: Documents) -> Iterator[DemoServer]:
+    with DemoServer(site) as served:
+        yield served
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "crawl.db"
+
+
+def crawled(server: DemoServer, store: Path, *seeds: str, **more: Any) -> dict[str, str]:
+    """The states of pages of a.example, by path."""
+    said = {"delay": 0, "allow_private": True, "resolve": f"*={server.address}", "workers": 0}
+    settings = load({**said, "store": store, "converge": False, **more}, {}, None)
+    crawl = Crawl(seeds, settings)
+    crawl.run()
+    found = {url: state.label for url, state in states_of(store).items()}
+    return {url.removeprefix(A): state for url, state in found.items()}
+
+
+def title_of(store: Path, url: str) -> str:
+    with reading(store) as connection:
+        query = "SELECT title FROM documents WHERE page = (SELECT id FROM urls WHERE path = ?)"
+        (title,) = connection.execute(query, (url,)).fetchone()
+        return str(title)
+
+
+# ---------------------------------------------------------------- what is read
+
+
+def test_html_alone_is_read_by_default_and_no_more_is_asked_for(
+    site: Documents, server: DemoServer, store: Path
+) -> None:
+    states = crawled(server, store, f"{A}/")
+    assert states == {
+        "/": "fetched",
+        "/paper.pdf": "type",
+        "/notes.txt": "type",
+        "/readme.md": "type",
+        "/picture": "type",
+        "/get?id=1": "type",
+    }
+    assert sorted(site.asked) == ["/", "/get?id=1", "/notes.txt", "/picture", "/readme.md"]
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_documents_of_all_types_are_read_for_their_links(
+    server: DemoServer, store: Path, workers: int
+) -> None:
+    states = crawled(server, store, f"{A}/", types=ALL, workers=workers)
+    assert states.pop("/picture") == "type"
+    assert set(states.values()) == {"fetched"}
+    assert {"/cited", "/noted", "/more", "/news/1", "/mapped"} < states.keys()
+    assert f"{B}/stranger" not in states
+    assert title_of(store, "/paper.pdf") == "The paper"
+    assert title_of(store, "/readme.md") == "Read me"
+    assert title_of(store, "/notes.txt") == "Notes"
+    assert title_of(store, "/feed").endswith("News")
+    assert sorted(links_of(store, f"{A}/paper.pdf")) == [f"{A}/cited", f"{A}/feed"]
+
+
+def test_some_types_are_read_and_what_is_refused_is_reported(
+    server: DemoServer, store: Path
+) -> None:
+    states = crawled(server, store, f"{A}/", types="html,pdf")
+    assert (states["/paper.pdf"], states["/get?id=1"]) == ("fetched", "fetched")
+    assert (states["/notes.txt"], states["/readme.md"]) == ("type", "type")
+    assert "/feed" in states  # the PDF links to it
+    assert states["/feed"] == "type"
+
+
+def test_types_that_are_added_let_in_what_was_refused_for_its_type(
+    site: Documents, server: DemoServer, store: Path
+) -> None:
+    crawled(server, store, f"{A}/")
+    site.asked.clear()
+    states = crawled(server, store, types="html,pdf")
+    assert (states["/paper.pdf"], states["/get?id=1"]) == ("fetched", "fetched")
+    asked = ["/cited", "/feed", "/get?id=1", "/paper.pdf", "/readme.md"]
+    assert sorted(site.asked) == asked  # of the last one the server does not say what it is
+    site.asked.clear()
+    assert crawled(server, store, types="html,pdf,text")["/notes.txt"] == "fetched"
+    assert sorted(site.asked) == ["/noted", "/notes.txt"]
+
+
+# ---------------------------------------------------------------- seeds
+
+
+@pytest.mark.parametrize("seed", ["/feed", "/map.xml", "/map.xml.gz"])
+def test_a_seed_may_be_a_feed_or_a_sitemap(server: DemoServer, store: Path, seed: str) -> None:
+    states = crawled(server, store, f"{A}{seed}")
+    listed = "/news/1" if seed == "/feed" else "/mapped"
+    assert states == {seed: "fetched", listed: "fetched"}
+    assert links_of(store, f"{A}{seed}") == [f"{A}{listed}"]
+
+
+def test_the_sitemaps_of_an_index_are_read_as_the_index_is(server: DemoServer, store: Path) -> None:
+    states = crawled(server, store, f"{A}/index.xml", max_depth=1)
+    assert states == dict.fromkeys(("/index.xml", "/map.xml.gz", "/mapped"), "fetched")
+    with reading(store) as connection:
+        rows = connection.execute("SELECT path, depth FROM urls ORDER BY id").fetchall()
+    assert rows == [("/index.xml", 0), ("/map.xml.gz", 0), ("/mapped", 1)]
+
+
+def test_a_sitemap_lists_pages_of_hosts_whose_robots_txt_names_it(
+    site: Documents, server: DemoServer, store: Path
+) -> None:
+    site.robots = f"Sitemap: {A}/map.xml"
+    states = crawled(server, store, f"{B}/", f"{A}/map.xml", concurrency=1)
+    assert states[f"{B}/stranger"] == "fetched"
+
+
+def test_a_sitemap_passes_the_gates_of_pages(
+    site: Documents, server: DemoServer, store: Path
+) -> None:
+    site.robots = "User-agent: *\nDisallow: /map.xml"
+    assert crawled(server, store, f"{A}/map.xml") == {"/map.xml": "robots"}
+    site.robots = ""
+    scope = {"scope": "prefix", "deny": "mapped"}
+    other = store.with_name("other.db")
+    assert crawled(server, other, f"{A}/map.xml", **scope)["/mapped"] == "scope"
+
+
+def test_an_index_leads_to_no_more_sitemaps_than_are_allowed(
+    site: Documents, server: DemoServer, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that names another one each time, without end."""
+    chain = Documents.answer
+
+    def endless(
+        self: Documents, host: str, target: str, said: Mapping[str, str], visits: int
+    ) -> DemoResponse:
+        if not target.startswith("/chain"):
+            return chain(self, host, target, said, visits)
+        self.asked.append(target)
+        body = f"<sitemapindex><sitemap><loc>{target}1</loc></sitemap></sitemapindex>"
+        return DemoResponse(200, {"Content-Type": "text/xml"}, body.encode())
+
+    monkeypatch.setattr(Documents, "answer", endless)
+    crawled(server, store, f"{A}/chain", max_sitemaps=3)
+    assert len(site.asked) == 4
+
+
+# ---------------------------------------------------------------- PDF
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_pdf_that_is_a_bomb_costs_itself(server: DemoServer, store: Path, workers: int) -> None:
+    seeds = (f"{A}/bomb.pdf", f"{A}/paper.pdf", f"{A}/")
+    states = crawled(server, store, *seeds, types="html,pdf", workers=workers)
+    assert states["/bomb.pdf"] == "too-large"
+    assert (states["/paper.pdf"], states["/"]) == ("fetched", "fetched")
+
+
+def test_without_the_package_a_crawl_that_wants_pdf_does_not_begin(
+    site: Documents, server: DemoServer, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "find_spec", lambda _: None)
+    with pytest.raises(UsageError, match=r"install minicrawl\[pdf\]"):
+        crawled(server, store, f"{A}/", types="pdf")
+    assert site.asked == []
+    assert not store.exists()
+
+
+# ---------------------------------------------------------------- what is kept
+
+
+@pytest.mark.parametrize("keep", ["pages", "text"])
+def test_the_text_of_documents_is_kept_shown_and_found(
+    server: DemoServer, store: Path, keep: str
+) -> None:
+    crawled(server, store, f"{A}/", types=ALL, keep=keep)
+    with snapshot(store) as seen:
+        assert version(seen, f"{A}/paper.pdf").text == "A paper about zymurgy\nand its yeasts"
+        assert version(seen, f"{A}/notes.txt").text.startswith("Notes\nSome words")
+    bring_up_to_date(store)
+    finder = Finder(search_folder(store))
+    for wanted, url in (("zymurgy yeasts", "/paper.pdf"), ("quinoa", "/notes.txt")):
+        found = [hit.entry.url for hit in finder.find(parse(wanted), SearchRequest())]
+        assert found[:1] == [f"{A}{url}"]

@@ -1,0 +1,119 @@
+"""What a document is: by its media type, its first bytes and its URL."""
+
+import gzip
+
+import pytest
+
+from minicrawl.web.documents import kinds
+from minicrawl.web.documents.kinds import (
+    ALL,
+    FROM_SEEDS,
+    HTML,
+    DocumentType,
+    is_wanted,
+    may_be_wanted,
+    media_types,
+    type_of,
+    types_of,
+    unwanted_endings,
+)
+
+A = "http://a.example/a"
+PDF, TEXT, MARKDOWN = DocumentType.PDF, DocumentType.TEXT, DocumentType.MARKDOWN
+FEED, SITEMAP = DocumentType.FEED, DocumentType.SITEMAP
+MAP = b'<?xml version="1.0"?>\n<!-- a --><urlset xmlns="x"><url>'
+RSS = b'\xef\xbb\xbf<?xml version="1.0"?><rss version="2.0">'
+XHTML = b'<?xml version="1.0"?><html xmlns="x">'
+
+
+def test_names_are_types() -> None:
+    assert types_of(["html"]) == HTML
+    assert types_of(["pdf", "feed", "pdf"]) == PDF | FEED
+    assert types_of(kinds.WORDS) == ALL
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "kind"),
+    [
+        ("text/html", b"", DocumentType.HTML),
+        ("text/html", RSS, FEED),
+        ("text/html", MAP, SITEMAP),
+        ("text/html", b"http://a.example/\n", DocumentType.HTML),
+        ("application/xhtml+xml; charset=utf-8", XHTML, DocumentType.HTML),
+        ("text/xml", XHTML, DocumentType.HTML),
+        ("text/xml", MAP, SITEMAP),
+        ("application/xml", b"<x:sitemapindex>", SITEMAP),
+        ("application/xml", RSS, FEED),
+        ("application/xml", b"<feed xmlns='x'>", FEED),
+        ("application/xml", b"<rdf:RDF>", FEED),
+        ("application/xml", b"<other>", None),
+        ("application/rss+xml", b"", FEED),
+        ("application/atom+xml", b"<feed/>", FEED),
+        ("application/pdf", b"", PDF),
+        (None, b"%PDF-1.7", PDF),
+        ("application/octet-stream", b"\0", None),
+        ("application/octet-stream", b"<html >", DocumentType.HTML),
+        ("text/plain", b"text", TEXT),
+        ("text/plain", b"<rss>", TEXT),
+        ("text/plain", b"GIF89a\0\0", None),
+        ("text/plain", b"\n https://a.example/b \r\nmore", SITEMAP),
+        ("text/plain", b"https://a.example/b is a URL", TEXT),
+        ("text/markdown", b"# a", MARKDOWN),
+        ("application/gzip", gzip.compress(MAP), SITEMAP),
+        ("application/x-gzip", gzip.compress(b"a tar"), None),
+        ("application/x-gzip", b"\x1f\x8bbroken", None),
+        ("image/png", b"<html >", None),
+    ],
+)
+def test_the_media_type_decides_and_where_it_does_not_the_first_bytes_do(
+    content_type: str | None, body: bytes, kind: DocumentType | None
+) -> None:
+    assert type_of(content_type, A, body, ALL) is kind
+    wanted = is_wanted(content_type, A, ALL)
+    assert wanted is not False or kind is None
+    assert wanted is not True or not body or kind is not None
+
+
+def test_a_text_is_markdown_by_the_ending_of_its_url() -> None:
+    for url in (f"{A}.md", f"{A}.MARKDOWN?b=c"):
+        assert type_of("text/plain", url, b"a", ALL) is MARKDOWN
+        assert type_of("text/plain", url, b"a", TEXT) is TEXT
+        assert type_of("application/octet-stream", url, b"a", ALL) is MARKDOWN
+    assert type_of("text/plain", f"{A}?b.mdx", b"a", ALL) is TEXT
+
+
+def test_only_what_is_wanted_is_read() -> None:
+    assert is_wanted("text/html", A, HTML) is True
+    assert is_wanted("text/html", A, FEED) is None
+    assert is_wanted("text/html", A, PDF) is False
+    assert is_wanted("application/pdf", A, HTML | FROM_SEEDS) is False
+    assert type_of("text/html", A, RSS, HTML) is DocumentType.HTML
+    assert type_of("text/plain", A, b"http://a.example/\n", TEXT | FEED) is TEXT
+    assert type_of("text/xml", A, MAP, HTML) is None
+    assert type_of("text/xml", A, MAP, HTML | FEED) is None
+
+
+@pytest.mark.parametrize(
+    ("ending", "wanted", "may_be"),
+    [
+        ("pdf", HTML, False),
+        ("PDF?a", int(PDF), True),
+        ("rss", HTML, False),
+        ("atom", int(FEED), True),
+        ("xml.gz", HTML, False),
+        ("xml.gz", HTML | SITEMAP, True),
+        ("txt.gz?a", HTML | SITEMAP, True),
+        ("tar.gz", ALL, False),
+        ("html?a.xml.gz", HTML, True),
+        ("jpg", ALL, False),
+        ("md", HTML, True),
+    ],
+)
+def test_urls_whose_ending_tells_are_not_asked_for(ending: str, wanted: int, may_be: bool) -> None:
+    assert may_be_wanted(f"{A}.{ending}", wanted, unwanted_endings(wanted)) is may_be
+
+
+def test_links_name_the_types_of_their_targets() -> None:
+    assert media_types(HTML) == {"text/html", "application/xhtml+xml"}
+    assert "application/rss+xml" in media_types(int(FEED))
+    assert media_types(int(SITEMAP)) == frozenset()
