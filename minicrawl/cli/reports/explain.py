@@ -64,7 +64,7 @@ def _facts(found: reasons.Explanation) -> Iterator[tuple[str, str]]:
     yield "history", f"{units(found.history)} units"
     yield "depth", str(found.depth)
     yield "in-links", f"{found.inlinks:,}"
-    yield "last fetched", found.last_fetched or "never"
+    yield "last read", found.last_fetched or "never"
     for url in found.near_duplicates:
         yield "near-duplicate", url
     if place := found.place:
