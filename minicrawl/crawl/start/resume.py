@@ -73,6 +73,8 @@ def refuse_contradictions(settings: Settings) -> None:
     """Refuse settings that do not fit together; of a crawl that is resumed, all of them."""
     if settings.scope.focus_only is not None and not settings.order.has_focus:
         raise UsageError("--focus-only needs a focus: add --focus, --focus-words or another one")
+    if settings.storing.keep == "links" and not settings.storing.links:
+        raise UsageError("--keep links keeps what links say, and --no-links stores none")
 
 
 BY_THE_USER = (State.SCOPE, State.DEPTH, State.HOST_BUDGET, State.FOCUS)

@@ -212,6 +212,7 @@ class WorkerConfig:
                 max_links=settings.limits.max_links,
                 with_words=bool(settings.order.focus_words or settings.order.focus_similar),
                 with_emphasis=settings.order.weight_emphasis != 1,
+                with_written=settings.storing.keep == "links",
                 strip_marks=settings.storing.strip_marks,
             ),
             max_reading_s=settings.limits.max_reading_s,

@@ -16,6 +16,7 @@ from minicrawl.web.headers import link_canonical, parse_content_type, parse_robo
 from minicrawl.web.html.encoding import decode
 from minicrawl.web.html.markup import AT_ONCE_S, Markup, meta_refresh, scan
 from minicrawl.web.html.thin import is_thin
+from minicrawl.web.html.written import entries
 from minicrawl.web.urls import LONGEST, MOST_CHARS, ResolvedUrl, canonical, resolve, resolve_links
 from minicrawl.wording import counted
 
@@ -28,6 +29,7 @@ class ParseOptions:
     max_links: int = 10_000
     with_words: bool = False
     with_emphasis: bool = False
+    with_written: bool = False
     strip_marks: bool = True
 
 
@@ -62,6 +64,7 @@ def parse_page(
         title=markup.title,
         links=tuple(links),
         words=words,
+        written=resolver.written(links) if options.with_written else (),
         emphasised=resolver.emphasised(links),
         canonical=main and main.url,
         refresh=refresh and refresh.url,
@@ -83,6 +86,7 @@ def _scanned(text: str, options: ParseOptions, *, xhtml: bool) -> Markup:
         max_links=options.max_links,
         with_words=options.with_words,
         with_emphasis=options.with_emphasis,
+        with_anchors=options.with_written,
         xhtml=xhtml,
     )
 
@@ -133,6 +137,7 @@ class _UrlResolver:
 
     def __init__(self, markup: Markup, own: str, options: ParseOptions) -> None:
         self._hrefs, self._emphasised = markup.links, markup.emphasised
+        self._anchors = markup.anchors
         self._base = (markup.base and canonical(markup.base, own)) or own
         self._own = own
         self._with_words, self._strip_marks = options.with_words, options.strip_marks
@@ -144,6 +149,11 @@ class _UrlResolver:
         links = resolve_links(self._hrefs, self._base, strip_marks=self._strip_marks)
         links.pop(self._own, None)
         return links, ()
+
+    def written(self, links: Collection[str]) -> tuple[str, ...]:
+        """The entry of each of the links, in their order."""
+        marks = self._strip_marks
+        return entries(self._anchors, links, self._own, self._base, strip_marks=marks)
 
     def emphasised(self, links: Collection[str]) -> tuple[str, ...]:
         """Those of the links that are emphasised."""
