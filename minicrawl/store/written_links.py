@@ -88,7 +88,7 @@ class Pieces:
     def _stored(self) -> list[_Block]:
         rows = self._connection.execute("SELECT pages, data FROM written WHERE closed = 0")
         return [
-            _Block(list(map(tuple, _pages(pages).tolist())), _unpacked(data))
+            _Block([(page, check) for page, check in _pages(pages).tolist()], _unpacked(data))
             for pages, data in rows
         ]
 

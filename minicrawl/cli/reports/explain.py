@@ -23,8 +23,8 @@ LINK_HEADINGS = ("importance", "state", "url")
 raw_option = click.option(
     "--raw",
     is_flag=True,
-    help="Show links as they are written: redirects are not followed, and where pages are kept "
-    "(--keep pages) each link comes with its text, its rel and its href.",
+    help="Show links as they are written: redirects are not followed, and each link comes "
+    "with its text, its rel and its href, in a store of `crawl --keep links` or --keep pages.",
 )
 _SHOWN = 100
 

@@ -94,8 +94,8 @@ class FormatName(click.Choice[str]):
 @click.option(
     "--raw",
     is_flag=True,
-    help="With --edges, the links as they are written: redirects are not followed, and where pages "
-    "are kept each link has its text, its rel and its href.",
+    help="With --edges, the links as they are written: redirects are not followed, and each link "
+    "has its text, its rel and its href, in a store of `crawl --keep links` or --keep pages.",
 )
 @click.option(
     "--level",

@@ -202,7 +202,7 @@ def broken(seen: Snapshot, host: str | None) -> Rows:
     """Show the links that lead nowhere, those to the most linked target first.
 
     The target failed, at once or behind the redirects in `through`. --host chooses the pages that
-    have the links. `text` is what a link says, in a store whose pages are kept (--keep pages).
+    have the links. `text` is what a link says, in a store of `crawl --keep links` or --keep pages.
     """
     with progress("links") as tell:
         return problems.broken_links(seen, host, tell)
