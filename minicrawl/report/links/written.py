@@ -191,9 +191,9 @@ def _rows(
     columns = (urls(snapshot, pages) for pages in (givers, targets, ends))
     labels = [LABELS[state] for state in snapshot.states[ends].tolist()]
     pairs = zip(givers.tolist(), targets.tolist(), strict=True)
-    for pair, source, target, end, state in zip(pairs, *columns, labels, strict=True):
+    for (giver, taker), source, target, end, state in zip(pairs, *columns, labels, strict=True):
         row = WrittenLink(source, target, "" if end == target else end, state, "", "", "")
-        links = found.links(LinkEnds(*pair, source, target))
+        links = found.links(LinkEnds(giver, taker, source, target))
         for link in links:
             yield row._replace(text=link.text, rel=link.rel, written=link.written)
         if not links:
