@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.config import Loaded, Settings
@@ -31,11 +30,11 @@ from minicrawl.crawl.progress import Progress, ProgressMeter
 from minicrawl.crawl.schedule.scope_gate import ScopeGate, gate_for
 from minicrawl.crawl.settle.archiving import open_keeping
 from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.start import resume
 from minicrawl.crawl.start.logins import SeedLogins, cookies_for
 from minicrawl.crawl.start.opening import NO_SEED, opened_crawl
 from minicrawl.crawl.start.preview import DryRun, Preview
 from minicrawl.crawl.start.reach import check_reach, check_types
-from minicrawl.crawl.start.resume import keep, resumed, terms_of
 from minicrawl.crawl.steering import CrawlSteering
 from minicrawl.crawl.workers.pool import LONG, WorkerPool, open_web_access, worker_count
 from minicrawl.crawl.workers.visitor import WorkerConfig
@@ -44,7 +43,7 @@ from minicrawl.export.drafts import scratch
 from minicrawl.fetch.where.resolver import trusted_among
 from minicrawl.store import tables
 from minicrawl.store.beside.files import set_aside
-from minicrawl.store.reader import archive_folder, real_path
+from minicrawl.store.reader import archive_folder
 from minicrawl.store.writer import StoreWriter, copy_store
 from minicrawl.web.urls import ResolvedUrl
 from minicrawl.wording import counted
@@ -219,23 +218,28 @@ class Crawl:
         self._tell(Noted(text=f"{counted(asked, 'link')} asked for that are not crawled"))
 
     async def _run_from(self, seeds: Iterator[ResolvedUrl]) -> Reason:
-        check_types(self.settings.scope)
-        await check_reach(self.settings.network, self._tell, is_given=bool(self._transport))
-        self._beginning.logins.check(self.settings.access, SystemClock().today())
+        await self._refuse_what_cannot_work()
         store = self.settings.storing.store
         if self._beginning.fresh and (aside := set_aside(store)):
             self._tell(Noted(text=f"the store that was there is {aside} now"))
         keep = partial(open_keeping, tell=self._tell)
         async with opened_crawl(self._agree, store, seeds, self._tell, keep) as recorder:
-            recorder.counters |= _resuming(self._beginning.command, store)
+            recorder.counters |= resume.how_to_resume(self._beginning.command, store)
             recorder.counters[tables.CONVERGES] = self.settings.storing.may_converge
             recorder.counters[tables.MAXIMUM] = self.settings.budget.pages
             return await self._crawl(recorder)
 
-    async def preview(self, count: int) -> Preview:
-        """The first `count` pages. Asks for robots.txt only, and writes to a copy of the store."""
+    async def _refuse_what_cannot_work(self) -> None:
+        """Before anything is written."""
         check_types(self.settings.scope)
         await check_reach(self.settings.network, self._tell, is_given=bool(self._transport))
+        self._beginning.logins.check(self.settings.access, SystemClock().today())
+        if self._is_new:
+            resume.refuse_contradictions(self.settings)
+
+    async def preview(self, count: int) -> Preview:
+        """The first `count` pages. Asks for robots.txt only, and writes to a copy of the store."""
+        await self._refuse_what_cannot_work()
         seeds, store = self._seeds_at_hand(), self.settings.storing.store
         with scratch("preview") as folder:
             copy = folder / "crawl.db"
@@ -287,9 +291,9 @@ class Crawl:
 
     def _agree(self, store: StoreWriter) -> Settings:
         """The settings for this store, which keeps them, unless it refuses them."""
-        loaded = resumed(self._given, store.connection)
-        store.agree(terms_of(loaded.settings))
-        keep(store, loaded)
+        loaded = resume.resumed(self._given, store.connection)
+        store.agree(resume.terms_of(loaded.settings))
+        resume.keep(store, loaded)
         self.settings = loaded.settings
         return self.settings
 
@@ -300,9 +304,14 @@ class Crawl:
             resolved = self._beginning.logins.resolved
             resolved(first, self.settings)
             return (resolved(seed, self.settings) for seed in chain((first,), seeds))
-        if self._beginning.fresh or not self.settings.storing.store.exists():
+        if self._is_new:
             raise UsageError(NO_SEED)
         return iter(())
+
+    @property
+    def _is_new(self) -> bool:
+        """Whether there is no store to resume."""
+        return self._beginning.fresh or not self.settings.storing.store.exists()
 
     def _tell(self, event: Event) -> None:
         if self._hooks.has_rule and isinstance(event, Settled):
@@ -324,12 +333,6 @@ def demo(loaded: Loaded, pages: int, *, fresh: bool = False, command: str = "") 
     with DemoServer(web) as server:
         settings = demo_settings(loaded, pages, server.address)
         yield Crawl(web.seeds, settings, fresh=fresh, command=command)
-
-
-def _resuming(command: str, store: Path) -> dict[str, object]:
-    """The command that resumes the crawl, and where it works as it is."""
-    place = {tables.BEGUN_IN: str(Path.cwd()), tables.BEGUN_AS: str(real_path(store))}
-    return {tables.COMMAND: command, **place}
 
 
 def _until(is_stopped: Callable[[], bool], seeds: Iterable[str]) -> Iterator[str]:

@@ -40,6 +40,9 @@ from minicrawl.store.beside.derived import OPIC
 from minicrawl.web import urls
 from minicrawl.web.sites import site
 
+IMPORTANCE = "importance"
+"""What `opic` is called wherever it is shown."""
+
 
 class KnownRank(NamedTuple):
     """A rank of all nodes; a page that became known later has NaN."""
@@ -69,11 +72,14 @@ def compared(source: Source, one: str, other: str, ks: Sequence[int]) -> Compare
 
 
 def full_name(source: Source, name: str) -> str:
-    """The name of a rank, or of the main one of a command: hits stands for hits-authorities.
+    """The name of a rank, or of the main one of a command: hits stands for hits-authorities, and
+    importance for opic.
 
     A rank that is neither kept nor can be computed is refused.
     """
     known = dict.fromkeys((*_converged(source), *RANKS))
+    if name == IMPORTANCE and OPIC in known:
+        return OPIC
     if name in known:
         return name
     for other in known:

@@ -16,12 +16,14 @@ command that the user calls is imported, so `--help` imports nothing but click.
 import atexit
 import gc
 import os
+import re
 import select
 import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 PROGRAM = "minicrawl"
 COMPLETION_VARIABLE = "_MINICRAWL_COMPLETE"
 STDOUT = 1
+_EXTRA = re.compile(r"unexpected extra arguments? \((.+)\)")
 USAGE = 2
 INTERRUPTED = 130
 
@@ -207,13 +210,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         click.echo(no_arguments.format_message(), err=True)
         return USAGE
     except click.ClickException as error:
-        return _complain(error.format_message(), error.exit_code)
+        message = error.format_message()
+        return _complain(f"{message}{_hint(message)}", error.exit_code)
     except MinicrawlError as error:
         return _complain(str(error), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         return _complain("interrupted", INTERRUPTED)
     except OSError as error:
         return _handle_os_error(error)
+
+
+def _hint(message: str) -> str:
+    """What to do about an argument too many that is a store."""
+    extra = _EXTRA.search(message)
+    if extra is None:
+        return ""
+    from minicrawl.store.beside.files import is_database
+
+    names = (name for name in extra[1].split() if is_database(Path(name)))
+    return "".join(f": --store {name} names a store" for name in names)
 
 
 def _spare_the_last_search_for_cycles() -> None:

@@ -71,11 +71,13 @@ def _facts(made: "WarcImport", found: "Status") -> Iterator[tuple[str, str]]:
 
 
 @click.command()
-@click.argument("new", type=click.Path(path_type=Path))
+@click.argument("new", type=click.Path())
 @json_option
 @store_option
-def move(new: Path, store: Path, as_json: bool) -> None:
+def move(new: str, store: Path, as_json: bool) -> None:
     """Move the store to NEW, a file or a folder, with all that belongs to it.
+
+    A NEW that ends in / is a folder. Folders that do not exist are made.
 
     That is everything whose name is that of the store followed by `-` or `.log`: ranks, the index
     of links, the pages that were kept, logs. A store is not moved while a crawl writes it. If a
@@ -83,12 +85,16 @@ def move(new: Path, store: Path, as_json: bool) -> None:
     """
     from minicrawl.store.beside.files import move as move_store
 
-    files = move_store(store, new)
+    files = move_store(store, Path(new), is_folder=new.endswith("/"), made=_tell_of_folder)
     if as_json:
         show_json([str(file) for file in files])
     else:
         for file in files:
             click.echo(visible(str(file)))
+
+
+def _tell_of_folder(folder: Path) -> None:
+    click.echo(f"made the folder {visible(str(folder))}", err=True)
 
 
 def _one(reason: str) -> str:

@@ -107,7 +107,7 @@ class SettingArguments(TypedDict, total=False):
     links: bool
     strip_marks: bool
     converge: bool
-    keep: Literal["pages", "text", "none"]
+    keep: Literal["pages", "text", "links", "none"]
     keep_versions: Literal["all", "changed"] | int
     warc: str | PathLike[str] | None
     check_external: bool

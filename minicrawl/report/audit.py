@@ -31,6 +31,7 @@ from minicrawl.store.blobs import unpack
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.records import StoreTerms
 from minicrawl.store.trouble import NONSENSE
+from minicrawl.store.written_links import wrong_blocks
 from minicrawl.wording import counted
 
 _DENSE = ("urls", "hosts", "frontier")
@@ -150,6 +151,7 @@ def _links(connection: tables.Connection, _path: Path) -> Iterator[str]:
             continue
         if not links or min(links) < 0 or max(links) >= known:
             yield f"step {row.seq} links to pages that do not exist"
+    yield from wrong_blocks(connection, known)
 
 
 def _forwards(connection: tables.Connection, _path: Path) -> Iterator[str]:

@@ -11,6 +11,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import NamedTuple
 
+from minicrawl.archive.index import IndexRow
 from minicrawl.archive.packing import text_of
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer, RecordKind, key_of
@@ -103,9 +104,7 @@ def version(
     """A version of a page: this one, or the last one at a time, or the last one."""
     url = snapshot.url(page_of(snapshot, text))
     with kept_pages(snapshot) as archive:
-        rows = archive.versions(url)
-        if not rows:
-            raise UsageError(f"nothing of {url} is kept: {_why_not_kept(snapshot, url)}")
+        rows = _kept_rows(snapshot, archive, url)
         chosen = number or _last_at(url, [row.at for row in rows], at)
         if chosen > len(rows):
             known = counted(len(rows), "version")
@@ -114,6 +113,42 @@ def version(
             return PageVersion(archive.answer(rows[chosen - 1].place), chosen, len(rows))
         except Damaged as error:
             raise Damaged(f"version {chosen} of {url} is damaged: {error}") from error
+
+
+class VersionRow(NamedTuple):
+    """A version in the list of them. `same_as` is the version that has the same body, or 0."""
+
+    version: int
+    fetched: str
+    status: int | None
+    bytes: int | None
+    same_as: int
+
+
+def versions(snapshot: Snapshot, text: str) -> list[VersionRow]:
+    """All versions of a page, the oldest first; of one that is damaged only its time is known."""
+    url = snapshot.url(page_of(snapshot, text))
+    first_with: dict[bytes, int] = {}
+    found: list[VersionRow] = []
+    with kept_pages(snapshot) as archive:
+        for number, row in enumerate(_kept_rows(snapshot, archive, url), 1):
+            try:
+                answer = archive.answer(row.place)
+            except Damaged:
+                found.append(VersionRow(number, iso(row.at), None, None, 0))
+                continue
+            first = first_with.setdefault(answer.digest, number)
+            same_as = first if first < number else 0
+            size = len(answer.body)
+            found.append(VersionRow(number, iso(answer.at), answer.status, size, same_as))
+    return found
+
+
+def _kept_rows(snapshot: Snapshot, archive: ArchiveReader, url: str) -> list[IndexRow]:
+    rows = archive.versions(url)
+    if not rows:
+        raise UsageError(f"nothing of {url} is kept: {_why_not_kept(snapshot, url)}")
+    return rows
 
 
 def _why_not_kept(snapshot: Snapshot, url: str) -> str:

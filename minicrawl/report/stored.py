@@ -16,6 +16,7 @@ from minicrawl.store import questions, tables
 from minicrawl.store.beside.files import bytes_of
 from minicrawl.store.reader import archive_folder, reading, search_folder
 from minicrawl.store.trouble import reporting_damage
+from minicrawl.store.written_links import WrittenLinks, written_bytes
 
 
 class StoredPart(NamedTuple):
@@ -40,6 +41,7 @@ def stored_parts(store: Path) -> list[StoredPart]:
             *_repository(store, connection),
             *_index(search_folder(store)),
             StoredPart("links", *_with_unit(questions.links_stored(connection), "links")),
+            *_written(connection),
             StoredPart("documents", *_with_unit(questions.documents_stored(connection), "pages")),
         ]
     return [fetched, *parts, *failures]
@@ -57,6 +59,11 @@ def _repository(store: Path, connection: tables.Connection) -> Iterator[StoredPa
     with closing(ArchiveReader(folder, end)) as archive:
         records = sum(one.records for one in archive.index.totals(end))
     yield StoredPart("repository", records, "answers", bytes_of(folder))
+
+
+def _written(connection: tables.Connection) -> Iterator[StoredPart]:
+    if found := WrittenLinks(connection):
+        yield StoredPart("link texts", len(found), "pages", written_bytes(connection))
 
 
 def _index(folder: Path) -> Iterator[StoredPart]:

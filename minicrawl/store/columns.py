@@ -170,6 +170,7 @@ _COLUMNS: Mapping[str, Mapping[str, str]] = {
         "changes": _COUNT,
     },
     "mirrors": {"host": _HOST, "of_host": _HOST, "pages": _COUNT},
+    "written": {"closed": _whole(0, 1), "pages": _BLOB, "data": _BLOB},
     "siblings": {"name": _TEXT, "data": _BLOB},
     "refinement": {"seq": _COUNT, "rounds": _COUNT, "history": _BLOB, "cash": _BLOB},
 }

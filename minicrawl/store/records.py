@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
+from zlib import crc32
 
 from minicrawl.model import KeptAnswer, PageId
 from minicrawl.opic.journal import Step
@@ -74,6 +76,19 @@ class HostRow(NamedTuple):
     trouble: str | None = None
 
 
+class WrittenRow(NamedTuple):
+    """What is written of the links of one page, in their order. `check` is of their ids."""
+
+    page: int
+    check: int
+    entries: bytes
+
+
+def check_of(links: Sequence[int]) -> int:
+    """By which it is seen whether a page still has these links."""
+    return crc32(array("q", links).tobytes())
+
+
 UNCHANGED = -1
 
 
@@ -106,6 +121,7 @@ class Batch:
     documents: list[DocumentRow] = field(default_factory=list)
     hosts: list[HostRow] = field(default_factory=list)
     mirrors: list[tuple[int, int]] = field(default_factory=list)
+    written: list[WrittenRow] = field(default_factory=list)
     counters: dict[str, object] = field(default_factory=dict)
     answers: list[KeptAnswer] = field(default_factory=list)
     """For the archive, which has them before the rows are written."""

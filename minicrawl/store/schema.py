@@ -8,6 +8,7 @@ frontier   the checkpoint of the log: a row a page. `meta` has the watermark, wh
            in the rows, and the totals at that step
 originals  URLs as they were written, where the URL of the page differs
 siblings   what the order by siblings knows, as of the checkpoint; empty for another order
+written    what links say, for who wants to keep that: see `written_links`
 refinement of earlier versions, which refined in the store; otherwise empty
 pages      and other views for people: see `views`
 """
@@ -126,7 +127,16 @@ WHERE name = 'counters' AND json_type(value, '$.settings') = 'object'
     AND json_type(value, '$.settings.strategy') IS NULL;
 """
 
-MIGRATIONS: tuple[str, ...] = (_VERSION_1, _VERSION_2, _VERSION_3, VERSION_4, VERSION_5)
+_VERSION_6 = """
+CREATE TABLE written (     -- what links say, of pages that are compressed together
+    id INTEGER PRIMARY KEY,
+    closed INTEGER NOT NULL,
+    pages BLOB NOT NULL,
+    data BLOB NOT NULL
+);
+"""
+
+MIGRATIONS: tuple[str, ...] = (_VERSION_1, _VERSION_2, _VERSION_3, VERSION_4, VERSION_5, _VERSION_6)
 """The n-th script upgrades version n - 1 to version n."""
 
 VERSION = len(MIGRATIONS)

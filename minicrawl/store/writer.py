@@ -24,6 +24,7 @@ from minicrawl.store.reader import LOCK, LOG, file_beside, reading, real_path
 from minicrawl.store.records import Batch, Checkpoint, StepRow, StoreTerms
 from minicrawl.store.schema import prepare
 from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
+from minicrawl.store.written_links import Pieces
 
 Write = Callable[[str, Iterable[Sequence[Any]]], None]
 
@@ -64,6 +65,7 @@ class StoreWriter:
         self.was_cut_off = was_cut_off
         self._connection = connection
         self._log = _log_of(path)
+        self._pieces = Pieces(connection)
         self._lock = lock
 
     @classmethod
@@ -123,7 +125,9 @@ class StoreWriter:
                 "INSERT INTO mirrors VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET pages = pages + 1",
                 batch.mirrors,
             )
+            self._pieces.add(batch.written)
             self._set_meta("counters", json.dumps(batch.counters))
+        self._pieces.confirm()
         self._compact_if_disk_is_low()
 
     def checkpoint(self, checkpoint: Checkpoint, *, forget_links: bool = False) -> None:
@@ -149,7 +153,13 @@ class StoreWriter:
                 self._set_meta("counters", json.dumps(kept))
 
     def compact(self) -> None:
-        """Move the write-ahead log into the file."""
+        """Join what was written in pieces, and move the write-ahead log into the file."""
+        with self._transaction():
+            self._pieces.pack()
+        self._pieces.confirm()
+        self._shorten_log()
+
+    def _shorten_log(self) -> None:
         with translating_sqlite_errors(self.path, SAFE):
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -158,7 +168,7 @@ class StoreWriter:
         disk = os.statvfs(self._log.parent)
         if self._log.exists() and 2 * self._log.stat().st_size > disk.f_bavail * disk.f_frsize:
             with suppress(NoRoom):  # the batch is safe, and the next write reports a full disk
-                self.compact()
+                self._shorten_log()
 
     def _write_rows(self, write: Write, checkpoint: Checkpoint) -> None:
         write("INSERT INTO frontier VALUES (?, ?, ?, ?, ?, ?, ?, ?)", checkpoint.born)

@@ -131,6 +131,21 @@ def resolve_links(
     return names
 
 
+def resolve_each(
+    hrefs: Iterable[str], base: str, *, strip_marks: bool = True
+) -> Iterator[tuple[str, str]]:
+    """Each of these references that has a canonical URL, with it."""
+    base_url = _absolute(base, _NO_BASE)
+    here = _Base(base_url or _NO_BASE)
+    for href in hrefs:
+        reference = _without_fragment(href) if "#" in href else href
+        plain = _PLAIN.fullmatch(reference)
+        url = here.join(reference, plain) if plain else _absolute(reference, base_url or _NO_BASE)
+        found = url and _canonical_form(url, strip_marks)
+        if found:
+            yield href, found
+
+
 class _Base:
     """A base URL, to resolve plain references."""
 

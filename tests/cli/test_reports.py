@@ -394,6 +394,29 @@ class TestFrontier:
         assert len(found) == 1
 
 
+class TestStores:
+    def test_a_store_in_the_place_of_an_argument_is_told_where_it_belongs(
+        self, capsys: Captured
+    ) -> None:
+        assert main(["top", "crawl.db"]) == 2
+        assert capsys.readouterr().err.endswith("(crawl.db): --store crawl.db names a store\n")
+        assert main(["top", "nothing.db"]) == 2
+        assert capsys.readouterr().err.endswith("(nothing.db)\n")
+
+    @pytest.mark.parametrize("name", ["new/deep", "new/deep/"])
+    def test_a_folder_that_is_made_is_told_of(self, capsys: Captured, name: str) -> None:
+        assert main(["move", name]) == 0
+        folder, file = ("new/deep", "crawl.db") if name.endswith("/") else ("new", "deep")
+        out, err = capsys.readouterr()
+        assert err == f"made the folder {folder}\n"
+        assert out.splitlines()[-1] == f"{folder}/{file}"
+
+    def test_a_folder_that_is_there_is_not_told_of(self, tmp_path: Path, capsys: Captured) -> None:
+        (tmp_path / "new").mkdir()
+        assert main(["move", "new/site.db"]) == 0
+        assert capsys.readouterr().err == ""
+
+
 class TestLists:
     def test_pages_with_the_columns_that_were_asked_for(self, capsys: Captured) -> None:
         columns = ("--columns", "url,status", "--state", "not-found")
@@ -425,6 +448,11 @@ class TestLists:
             crawl.ended(DEEP, State.NOT_FOUND)
             crawl.ended(GONE, State.NOT_FOUND)
         assert printed(capsys, "broken", "--n", "1").endswith("1 more row: --n 0 shows all\n")
+
+    def test_a_job_may_fail_where_there_is_anything_to_mend(self, capsys: Captured) -> None:
+        assert GONE in printed(capsys, "broken", "--exit-code", code=1)
+        assert printed(capsys, "broken", code=0)
+        assert printed(capsys, "orphans", "--exit-code", code=0) == "none\n"
 
     @pytest.mark.parametrize(
         "arguments",

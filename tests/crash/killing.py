@@ -32,7 +32,7 @@ LONGEST_S = 0.6
 MOST_INSTRUCTIONS = 40_000
 """Hundreds of them: about as many as a whole crawl of the town takes."""
 PATIENCE_S = 120.0
-KEEPS = ("pages", "pages", "none")
+KEEPS = ("pages", "pages", "links", "none")
 """`--keep` of a crawl; it writes WARC files in any case."""
 NOTHING = Amounts(0, 0, 0, 0)
 

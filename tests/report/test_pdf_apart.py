@@ -17,7 +17,9 @@ def test_what_a_file_says_is_what_its_reader_says() -> None:
 
 
 def test_a_file_that_ends_its_process_says_nothing_and_why() -> None:
-    assert read_pdf(BOMB, deadline_s=FOR_EVER_S) == PdfText(limit="it ended the process that read it")
+    assert read_pdf(BOMB, deadline_s=FOR_EVER_S) == PdfText(
+        limit="it ended the process that read it"
+    )
 
 
 def test_a_file_that_takes_too_long_says_nothing_and_why() -> None:

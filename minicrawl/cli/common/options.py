@@ -52,6 +52,23 @@ class SettingOption(click.Option):
         super().__init__(declarations, **rest)
         self.heading = rows[0].section.name.capitalize()
 
+    def handle_parse_result(
+        self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
+    ) -> tuple[Any, list[str]]:
+        """Refuse another option in the place of the value, which is forgotten then."""
+        given = opts.get(self.name or "")
+        for value in given if isinstance(given, list | tuple) else (given,):
+            if _is_an_option(ctx.command, value):
+                raise click.UsageError(f"{self.opts[0]} lacks its value: {value} is an option", ctx)
+        return super().handle_parse_result(ctx, opts, args)
+
+
+def _is_an_option(command: click.Command, value: object) -> bool:
+    if not isinstance(value, str) or not value.startswith("--"):
+        return False
+    name = value.partition("=")[0]
+    return any(name in (*one.opts, *one.secondary_opts) for one in command.params)
+
 
 class CommandWithSettings(click.Command):
     """A command whose help lists its own options first, then the settings, section by section."""

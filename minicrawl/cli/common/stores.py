@@ -16,10 +16,11 @@ from minicrawl.cli.common.tables import wide_option
 from minicrawl.config import Loaded, Storing, load
 from minicrawl.config.parts import DEMO_STORE
 from minicrawl.config.settings import DEFAULT
-from minicrawl.errors import MinicrawlError, StoreError
+from minicrawl.errors import MinicrawlError, StoreError, UsageError
 from minicrawl.report.kept import convergence_of, kept, told
 from minicrawl.report.ranks import PageSelection
 from minicrawl.report.snapshot import Snapshot
+from minicrawl.store.reader import search_folder
 from minicrawl.store.trouble import translating_sqlite_errors
 from minicrawl.wording import counted
 
@@ -138,6 +139,12 @@ def count_option(count: int) -> Callable[[Command], Command]:
         help=f"At most N rows; 0 for all.  [default: {count or 'all'}]",
     )
     return (lambda command: number(wide_option(command))) if count else number
+
+
+def refuse_without_near_duplicates(seen: Snapshot) -> None:
+    """Which pages are alike is found with the search index."""
+    if not search_folder(seen.path).is_dir():
+        raise UsageError(f"{seen.path} has no index: `minicrawl index` finds pages that are alike")
 
 
 def warn_of_unranked_pages(seen: Snapshot, names: Collection[str]) -> None:

@@ -11,7 +11,15 @@ import signal
 import sys
 import termios
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from minicrawl.cli.crawl.live import DisplayState
+
+if TYPE_CHECKING:
+    from minicrawl.cli.crawl.session import RunOptions
+    from minicrawl.store.beside.samples import Sample
 
 Hear = Callable[[str], None]
 _AT_ONCE = 64
@@ -104,3 +112,51 @@ def _is_in_the_foreground(fd: int) -> bool:
         return os.tcgetpgrp(fd) == os.getpgrp()
     except OSError:
         return False
+
+
+# ---------------------------------------------------------------- what keys do
+
+
+class GraphKey:
+    """The figures of the graph in the display. A process takes them while somebody looks."""
+
+    def __init__(self, state: DisplayState, options: "RunOptions", store: Path) -> None:
+        self._state, self._store = state, store
+        self._graph_of, self._stays = options.graph_of, options.graph_stats
+        self._process = ExitStack()
+        self._latest: Callable[[], Sample | None] | None = None
+
+    def hear(self, key: str) -> None:
+        """A key was pressed."""
+        if key not in "gG":
+            return
+        if self._state.latest_sample is None:
+            self.show()
+        else:
+            self.hide()
+        self.hint()
+
+    def hint(self) -> None:
+        """Tell the user of the key."""
+        shows = self._state.latest_sample is not None
+        self._state.hint = f"g {'hides' if shows else 'shows'} the graph"
+
+    def show(self) -> None:
+        """Show the figures, and have them taken."""
+        if self._latest is None:
+            from minicrawl.report.live.sampling_process import sampling_beside
+
+            beside = sampling_beside(self._store, self._graph_of)
+            self._latest = self._process.enter_context(beside)
+        self._state.latest_sample = self._latest
+
+    def hide(self) -> None:
+        """Show them no longer; --graph-stats goes on taking them."""
+        self._state.latest_sample = None
+        if not self._stays:
+            self.close()
+
+    def close(self) -> None:
+        """Take no more of them."""
+        self._process.close()
+        self._latest = None

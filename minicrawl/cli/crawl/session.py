@@ -4,6 +4,7 @@ Law: however a run ends, the command that resumes the crawl is printed. All mess
 """
 
 import asyncio
+import re
 import shlex
 import time
 from collections.abc import Callable, Iterator
@@ -19,7 +20,7 @@ from minicrawl.app import Crawl
 from minicrawl.cli import PROGRAM
 from minicrawl.cli.common.progress import progress
 from minicrawl.cli.common.tables import show_json
-from minicrawl.cli.crawl.keys import may_hear_keys
+from minicrawl.cli.crawl.keys import GraphKey, may_hear_keys
 from minicrawl.cli.crawl.live import (
     Display,
     DisplayState,
@@ -56,12 +57,12 @@ from minicrawl.wording import as_duration, counted
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from minicrawl.store.beside.samples import Sample
 
 FEWEST_ANSWERS = 20
 """With fewer answers the share of failures means nothing."""
 _NO_CONTACT = "server owners cannot reach you: set --contact to a URL or a mail address"
 _LABEL = 12
+_PAGES = re.compile(r"(?<= )--pages[ =]\S+")
 
 
 class NotFetched(click.ClickException):
@@ -86,51 +87,6 @@ class RunOptions:
     as_json: bool
     color: str
     max_failures: float | None
-
-
-class GraphKey:
-    """The figures of the graph in the display. A process takes them while somebody looks."""
-
-    def __init__(self, state: DisplayState, options: RunOptions, store: Path) -> None:
-        self._state, self._store = state, store
-        self._graph_of, self._stays = options.graph_of, options.graph_stats
-        self._process = ExitStack()
-        self._latest: Callable[[], Sample | None] | None = None
-
-    def hear(self, key: str) -> None:
-        """A key was pressed."""
-        if key not in "gG":
-            return
-        if self._state.latest_sample is None:
-            self.show()
-        else:
-            self.hide()
-        self.hint()
-
-    def hint(self) -> None:
-        """Tell the user of the key."""
-        shows = self._state.latest_sample is not None
-        self._state.hint = f"g {'hides' if shows else 'shows'} the graph"
-
-    def show(self) -> None:
-        """Show the figures, and have them taken."""
-        if self._latest is None:
-            from minicrawl.report.live.sampling_process import sampling_beside
-
-            beside = sampling_beside(self._store, self._graph_of)
-            self._latest = self._process.enter_context(beside)
-        self._state.latest_sample = self._latest
-
-    def hide(self) -> None:
-        """Show them no longer; --graph-stats goes on taking them."""
-        self._state.latest_sample = None
-        if not self._stays:
-            self.close()
-
-    def close(self) -> None:
-        """Take no more of them."""
-        self._process.close()
-        self._latest = None
 
 
 class Session:
@@ -218,7 +174,18 @@ class Session:
         if self._reason is Reason.BUDGET:
             goes_on = self._crawl.settings.budget.new_pages is not None
             what = "goes on" if goes_on else "with a larger budget"
-            self._print(f"  {self._options.resume}  # {what}")
+            self._print(f"  {self._resume_with_more()}  # {what}")
+
+    def _resume_with_more(self) -> str:
+        """The command that resumes; where all pages of the budget were fetched, with twice as many,
+        because the same command would do nothing.
+        """
+        pages, command = self._crawl.settings.budget.pages, self._options.resume
+        if pages is None or (self._found.pages_fetched or 0) < pages:
+            return command
+        more = f"--pages {2 * pages}"
+        enlarged, count = _PAGES.subn(more, command)
+        return enlarged if count else f"{command} {more}"
 
     def fail_without_success(self) -> None:
         """Raise `NotFetched` if nothing could be fetched, or too much failed."""

@@ -39,8 +39,8 @@ def compare(source: Source, a: str, b: str, ks: Sequence[int], as_json: bool) ->
     The error of a page is the difference between A and B, relative to B. Where B is close to 0, the
     mean error is huge, and the median is more useful.
 
-    `opic` is the importance that `top` shows. `minicrawl compare opic pagerank` shows how good it
-    is. A rank that was not made yet is computed with its default options, and not saved.
+    `opic`, or `importance`, is what `top` shows. `minicrawl compare opic pagerank` shows how good
+    it is. A rank that was not made yet is computed with its default options, and not saved.
     """
     if source.snapshot is not None:
         warn_of_unranked_pages(source.snapshot, {a, b})

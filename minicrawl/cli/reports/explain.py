@@ -23,8 +23,8 @@ LINK_HEADINGS = ("importance", "state", "url")
 raw_option = click.option(
     "--raw",
     is_flag=True,
-    help="Show links as they are written: redirects are not followed, and where pages are kept "
-    "(--keep pages) each link comes with its text, its rel and its href.",
+    help="Show links as they are written: redirects are not followed, and each link comes "
+    "with its text, its rel and its href, in a store of `crawl --keep links` or --keep pages.",
 )
 _SHOWN = 100
 
@@ -64,7 +64,7 @@ def _facts(found: reasons.Explanation) -> Iterator[tuple[str, str]]:
     yield "history", f"{units(found.history)} units"
     yield "depth", str(found.depth)
     yield "in-links", f"{found.inlinks:,}"
-    yield "last fetched", found.last_fetched or "never"
+    yield "last read", found.last_fetched or "never"
     for url in found.near_duplicates:
         yield "near-duplicate", url
     if place := found.place:

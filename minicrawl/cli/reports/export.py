@@ -16,6 +16,7 @@ from minicrawl.cli.common.options import graph_of_option
 from minicrawl.cli.common.progress import progress
 from minicrawl.cli.common.stores import (
     json_option,
+    refuse_without_near_duplicates,
     selection_options,
     store_option,
     tell_of_importance,
@@ -62,6 +63,12 @@ class FormatName(click.Choice[str]):
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @selection_options(count=0)
+@click.option(
+    "--fold",
+    is_flag=True,
+    help="Leave out redirects and duplicates, and of pages that are alike, as `index` found, all "
+    "but the best.",
+)
 @click.option("--noindex", is_flag=True, help="Include pages that ask not to be indexed.")
 @click.option(
     "--format",
@@ -87,8 +94,8 @@ class FormatName(click.Choice[str]):
 @click.option(
     "--raw",
     is_flag=True,
-    help="With --edges, the links as they are written: redirects are not followed, and where pages "
-    "are kept each link has its text, its rel and its href.",
+    help="With --edges, the links as they are written: redirects are not followed, and each link "
+    "has its text, its rel and its href, in a store of `crawl --keep links` or --keep pages.",
 )
 @click.option(
     "--level",
@@ -103,6 +110,7 @@ def export(
     file: Path,
     store: Path,
     selection: PageSelection,
+    fold: bool,
     noindex: bool,
     name: str | None,
     ranks: str,
@@ -125,11 +133,18 @@ def export(
     _refuse_conflicts(suffix, ranks=ranks, edges=edges, level=level)
     _refuse_raw(suffix, raw=raw, edges=edges, level=level)
     _refuse_to_replace(file, force=force)
-    selected = replace(_among(selection, graph_of, is_graph=is_graph), noindex=noindex)
+    selected = replace(
+        _among(selection, graph_of, is_graph=is_graph),
+        noindex=noindex,
+        only_pages=fold,
+        folds=fold,
+    )
     graph = RAW if raw else (level or "page") if is_graph else None
     output = _Output(file, suffix, _listed(ranks), _contents(contents, suffix, edges=edges), graph)
     with snapshot(store) as seen, _progress(file) as tell:
         rows = RowCount()
+        if fold:
+            refuse_without_near_duplicates(seen)
         warn_of_unranked_pages(seen, output.ranks)
         _write(file, _writer(seen, selected, output, rows, tell))
         if file != STDOUT:

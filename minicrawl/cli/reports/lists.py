@@ -48,6 +48,14 @@ Finder = Callable[[Snapshot, str | None], Rows]
 _host_option = click.option("--host", metavar="NAME", help="Only pages of this host.")
 
 
+_exit_code_option = click.option(
+    "--exit-code",
+    "has_exit_code",
+    is_flag=True,
+    help="Exit with 1 if there is anything to show, for jobs that shall fail then.",
+)
+
+
 def _form_options(command: Command) -> Command:
     """Pass `show`, which shows rows with these columns in the form that was asked for."""
 
@@ -78,15 +86,18 @@ def _listing(
         @click.command(find.__name__, help=find.__doc__)
         @_host_option
         @count_option(_SHOWN)
+        @_exit_code_option
         @_form_options
         @store_option
-        def command(store: Path, host: str | None, n: int, show: Show) -> None:
+        def command(store: Path, host: str | None, n: int, has_exit_code: bool, show: Show) -> None:
             with snapshot(store) as seen:
                 rows = find(seen, host)
                 shown = finish(seen, rows[: n or None])
             show(kind._fields, shown)
             if show is _show_table and len(rows) > n > 0:
                 click.echo(f"{counted(len(rows) - n, 'more row')}: --n 0 shows all")
+            if has_exit_code and rows:
+                raise click.exceptions.Exit(1)
 
         return command
 
@@ -191,7 +202,7 @@ def broken(seen: Snapshot, host: str | None) -> Rows:
     """Show the links that lead nowhere, those to the most linked target first.
 
     The target failed, at once or behind the redirects in `through`. --host chooses the pages that
-    have the links. `text` is what a link says, in a store whose pages are kept (--keep pages).
+    have the links. `text` is what a link says, in a store of `crawl --keep links` or --keep pages.
     """
     with progress("links") as tell:
         return problems.broken_links(seen, host, tell)

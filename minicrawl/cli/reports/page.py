@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from minicrawl.cli.common.stores import json_option, store_option
-from minicrawl.cli.common.tables import show_json
+from minicrawl.cli.common.tables import show_json, show_list
 from minicrawl.export.cells import visible
 from minicrawl.report import pages
 from minicrawl.report.pages import PageVersion
@@ -30,6 +30,9 @@ from minicrawl.wording import iso
     type=click.IntRange(min=1),
     help="Show the N-th answer that is kept.  [default: the last one]",
 )
+@click.option(
+    "--versions", "lists", is_flag=True, help="List the answers that are kept, the oldest first."
+)
 @json_option
 @store_option
 def page(
@@ -40,6 +43,7 @@ def page(
     raw: bool,
     at: str | None,
     number: int | None,
+    lists: bool,
     as_json: bool,
 ) -> None:
     """Show the page at URL as it was fetched.
@@ -48,6 +52,11 @@ def page(
     """
     if raw and sys.stdout.isatty():
         raise click.UsageError("--raw is not for terminals: write to a file or a pipe")
+    if lists:
+        if any((only_text, only_headers, raw, at, number)):
+            raise click.UsageError("--versions is a list of all: leave out the other options")
+        _list_versions(url, store, as_json=as_json)
+        return
     with snapshot(store) as seen:
         found = pages.version(seen, url, number, None if at is None else pages.moment(at))
     if raw:
@@ -56,6 +65,21 @@ def page(
         show_json(found.as_json())
     else:
         _show(_headers(found) if only_headers else _body(found, only_text=only_text))
+
+
+def _list_versions(url: str, store: Path, *, as_json: bool) -> None:
+    with snapshot(store) as seen:
+        found = pages.versions(seen, url)
+    if as_json:
+        show_json([row._asdict() for row in found])
+        return
+    show_list(pages.VersionRow._fields, map(_version_line, found), texts=0)
+
+
+def _version_line(row: pages.VersionRow) -> tuple[str, ...]:
+    size = "-" if row.bytes is None else f"{row.bytes:,}"
+    same = f"{row.same_as}" if row.same_as else "-"
+    return f"{row.version}", row.fetched, f"{row.status or '-'}", size, same
 
 
 def _show(lines: Iterator[str]) -> None:

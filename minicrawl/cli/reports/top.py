@@ -10,20 +10,19 @@ from minicrawl.cli.common.progress import progress
 from minicrawl.cli.common.stores import (
     json_option,
     percent,
+    refuse_without_near_duplicates,
     selection_options,
     store_option,
     tell_of_importance,
     warn_of_unranked_pages,
 )
 from minicrawl.cli.common.tables import show_json, show_list
-from minicrawl.errors import UsageError
 from minicrawl.report.kept import RISING
 from minicrawl.report.ranks import PageSelection, RankedPage
 from minicrawl.report.ranks import top as top_pages
 from minicrawl.report.sites import RankedSite, top_sites
-from minicrawl.report.snapshot import Snapshot, snapshot
+from minicrawl.report.snapshot import snapshot
 from minicrawl.store.beside.derived import OPIC
-from minicrawl.store.reader import search_folder
 
 PAGE_HEADINGS = ("rank", "importance", "in-links", "depth", "found", "status", "url", "title")
 SITE_HEADINGS = ("rank", "importance", "sum of its pages", "pages", "fetched", "site")
@@ -83,7 +82,7 @@ def top(
             _show_sites(ranked, by, as_json)
             return
         if fold:
-            _refuse_without_near_duplicates(seen)
+            refuse_without_near_duplicates(seen)
         found = top_pages(seen, selection)
         if as_json:
             show_json([page._asdict() for page in found])
@@ -110,11 +109,6 @@ def _line(page: RankedPage, by: str, *, fold: bool) -> tuple[str, ...]:
 def _folded(line: Sequence[str], alike: str) -> tuple[str, ...]:
     """With the number of pages that are alike before the texts."""
     return (*line[:-2], alike, *line[-2:])
-
-
-def _refuse_without_near_duplicates(seen: Snapshot) -> None:
-    if not search_folder(seen.path).is_dir():
-        raise UsageError(f"{seen.path} has no index: `minicrawl index` finds pages that are alike")
 
 
 def _refuse_conflicts(

@@ -3,7 +3,7 @@
 from minicrawl.config.setting import STORE, Setting
 from minicrawl.config.values import kinds
 
-KEEPS = ("pages", "text", "none")
+KEEPS = ("pages", "text", "links", "none")
 
 STORE_ROWS = (
     Setting(STORE, "store", "store", kinds.FILE, "The file that holds the crawl."),
@@ -32,8 +32,9 @@ STORE_ROWS = (
         "keep",
         "keep",
         kinds.choice(*KEEPS),
-        "What to keep of each page that is read, in the folder FILE-pages beside the store. pages: "
-        "the whole answer. text: only its text. none: nothing.",
+        "What to keep of each page that is read. In the folder FILE-pages beside the store, pages "
+        "keeps the whole answer, and text only its text. In the store, links keeps how each link "
+        "is written, with its text and rel. none keeps nothing.",
     ),
     Setting(
         STORE,

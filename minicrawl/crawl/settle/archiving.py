@@ -136,7 +136,7 @@ def open_warcs(
 
 def open_archive(store: StoreWriter, storing: Storing, tell: Listener) -> ArchiveWriter | None:
     """The archive of a store as of its last commit; None if nothing is to be kept."""
-    if storing.keep == "none":
+    if storing.keep in ("links", "none"):
         return None
     folder, counters = archive_folder(store.path), tables.counters(store.connection)
     end = tables.archive_end(store.connection)

@@ -25,7 +25,7 @@ from minicrawl.model import KeptAnswer
 from minicrawl.opic.journal import Spending, StepKind
 from minicrawl.store import tables
 from minicrawl.store.reader import begin_snapshot, end_snapshot
-from minicrawl.store.records import Batch, DocumentRow, StepRow, UrlRow
+from minicrawl.store.records import Batch, DocumentRow, StepRow, UrlRow, WrittenRow
 
 T = TypeVar("T")
 Work: TypeAlias = Callable[[asyncio.TaskGroup], Coroutine[None, None, T]]
@@ -104,6 +104,13 @@ class UncommittedRows:
         """What came of a request, for the archive."""
         self.batch.answers.append(answer)
         self._answer_bytes += len(answer.record)
+        if self._answer_bytes >= ANSWER_BYTES_A_BATCH:
+            self.full.set()
+
+    def add_written(self, row: WrittenRow) -> None:
+        """What is written of the links of a page."""
+        self.batch.written.append(row)
+        self._answer_bytes += len(row.entries)
         if self._answer_bytes >= ANSWER_BYTES_A_BATCH:
             self.full.set()
 

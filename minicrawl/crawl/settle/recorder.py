@@ -12,7 +12,7 @@ committer   writes it all
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from minicrawl.config import Order
 from minicrawl.crawl.settle.archiving import NOWHERE, ArchivingStore, Keeping
@@ -32,8 +32,9 @@ from minicrawl.opic.journal import Step, StepKind, terms
 from minicrawl.opic.ledger import Plan
 from minicrawl.opic.money import FOCUS_SHARE, in_parts
 from minicrawl.store import tables
-from minicrawl.store.records import DocumentRow, FetchRow, HostRow, StepRow
+from minicrawl.store.records import DocumentRow, FetchRow, HostRow, StepRow, WrittenRow, check_of
 from minicrawl.store.writer import StoreWriter
+from minicrawl.web.html.written import joined
 
 
 class Recorder:
@@ -138,6 +139,14 @@ class Recorder:
             answer = answer._replace(importance=importance, hops=hops)
         if self.keeping:
             self._rows.add_answer(answer)
+
+    def keep_written(self, page: PageId, links: Sequence[int], entries: Sequence[str]) -> None:
+        """How the links of a page are written, in the order of its step, if that is kept."""
+        if entries:
+            of_link = dict(zip(links, entries, strict=True))
+            ordered = sorted(of_link)
+            told = joined(map(of_link.__getitem__, ordered)).encode("utf-8", "replace")
+            self._rows.add_written(WrittenRow(page, check_of(ordered), told))
 
     def describe(self, document: DocumentRow) -> None:
         """What a page is, as it was read last."""

@@ -157,6 +157,7 @@ class Settler:
         self, page: PageId, url: str, read: WasRead, links: Sequence[int], new: Sequence[int]
     ) -> Ending:
         spending = self._shares.spending(url, links, read.parsed)
+        self._recorder.keep_written(page, links, read.parsed.written)
         step = Step(StepKind.VISIT, page, len(new), spending)
         return Ending(step, TurnEnd(State.FETCHED), new)
 

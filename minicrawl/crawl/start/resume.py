@@ -13,6 +13,7 @@ is an hour ago.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -29,7 +30,7 @@ from minicrawl.errors import UsageError
 from minicrawl.model import PASSING, READ_STATES, PageId, State
 from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.store import tables
-from minicrawl.store.reader import reading
+from minicrawl.store.reader import reading, real_path
 from minicrawl.store.records import Batch, StoreTerms
 from minicrawl.store.trouble import reporting_damage
 from minicrawl.store.writer import StoreWriter
@@ -58,12 +59,24 @@ def with_store(loaded: Loaded) -> Loaded:
 
 def keep(store: StoreWriter, loaded: Loaded) -> None:
     """Commit the settings that the next run resumes with, if they fit together."""
-    settings = loaded.settings
-    if settings.scope.focus_only is not None and not settings.order.has_focus:
-        raise UsageError("--focus-only needs a focus: add --focus, --focus-words or another one")
+    refuse_contradictions(loaded.settings)
     counters, kept = tables.counters(store.connection), as_kept(loaded)
     if counters.get(tables.SETTINGS) != kept:
         store.commit(Batch(counters=counters | {tables.SETTINGS: kept}))
+
+
+def how_to_resume(command: str, store: Path) -> dict[str, object]:
+    """The command that resumes the crawl, and where it works as it is."""
+    place = {tables.BEGUN_IN: str(Path.cwd()), tables.BEGUN_AS: str(real_path(store))}
+    return {tables.COMMAND: command, **place}
+
+
+def refuse_contradictions(settings: Settings) -> None:
+    """Refuse settings that do not fit together; of a crawl that is resumed, all of them."""
+    if settings.scope.focus_only is not None and not settings.order.has_focus:
+        raise UsageError("--focus-only needs a focus: add --focus, --focus-words or another one")
+    if settings.storing.keep == "links" and not settings.storing.links:
+        raise UsageError("--keep links keeps what links say, and --no-links stores none")
 
 
 BY_THE_USER = (State.SCOPE, State.DEPTH, State.HOST_BUDGET, State.FOCUS)

@@ -239,6 +239,7 @@ class WorkerConfig:
                 max_links=settings.limits.max_links,
                 with_words=bool(settings.order.focus_words or settings.order.focus_similar),
                 with_emphasis=settings.order.weight_emphasis != 1,
+                with_written=settings.storing.keep == "links",
                 strip_marks=settings.storing.strip_marks,
                 types=media_types(types),
                 with_sitemaps=bool(types & DocumentType.SITEMAP),

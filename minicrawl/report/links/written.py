@@ -1,8 +1,9 @@
 """Links as they are written in the pages, redirects not followed.
 
 Laws: which pages link to which is told by the store alone. What a link says, its text and its rel,
-is read from the last version of its page in the archive; without one, these are empty. Each page is
-read once, and no more of them than are shown.
+is read from the last version of its page in the archive, or from the store if it was crawled to
+keep links; without either, these are empty. Each page is read once, and no more of them than are
+shown.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,10 +25,13 @@ from minicrawl.report.links.problems import GAP, BrokenLink
 from minicrawl.report.pages import PageVersion, kept_pages
 from minicrawl.report.ranks import Pages, PageSelection, places_of_largest, selected_pages
 from minicrawl.report.snapshot import LABELS, Snapshot, page_of
-from minicrawl.store import tables
+from minicrawl.store import questions, tables
+from minicrawl.store.trouble import reporting_damage
+from minicrawl.store.written_links import WrittenLinks
 from minicrawl.web.documents.kinds import DocumentType
 from minicrawl.web.html.references import Reference, References, references
-from minicrawl.web.urls import resolve
+from minicrawl.web.html.written import parted, read_entry
+from minicrawl.web.urls import resolve, split
 
 _PAGES_AT_ONCE = 256
 """Pages that were read from the archive and may be asked for again soon."""
@@ -50,13 +54,51 @@ class WrittenLink(NamedTuple):
 RAW_COLUMNS = WrittenLink._fields
 
 
+class LinkEnds(NamedTuple):
+    """A link, by the ids and by the URLs of its pages."""
+
+    giver: PageId
+    taker: PageId
+    source: str
+    target: str
+
+
+class StoredReferences:
+    """What the links of pages say, from the store itself."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._written = WrittenLinks(snapshot.connection)
+        self._of = lru_cache(_PAGES_AT_ONCE)(self._read)
+
+    def links(self, link: LinkEnds) -> list[Reference]:
+        """What is known of a link."""
+        if not self._written:
+            return []
+        with reporting_damage(self._snapshot.path):
+            entry = self._of(link.giver).get(link.taker)
+        if entry is None:
+            return []
+        found = read_entry(entry, link.source, link.target)
+        return [Reference(found.written, found.text, found.rel, "a")]
+
+    def _read(self, page: PageId) -> dict[int, str]:
+        """The entries of a page by the pages that its links lead to."""
+        links = self._snapshot.frontier.spendings.of(page).links
+        told = self._written.of(page, links)
+        if told is None:
+            return {}
+        return dict(zip(links, parted(told.decode("utf-8", "replace")), strict=True))
+
+
 class PageReferences:
-    """What pages refer to, from the archive of a store. Use it in a `with`."""
+    """What pages refer to, from the archive of a store or the store. Use it in a `with`."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._open = ExitStack()
         has_pages = tables.archive_end(snapshot.connection) is not None
         self._archive = self._open.enter_context(kept_pages(snapshot)) if has_pages else None
+        self._stored = StoredReferences(snapshot)
         self._strip_marks = snapshot.frontier.terms.strip_marks
         self.of: Callable[[str], References] = lru_cache(_PAGES_AT_ONCE)(self._read)
         """What the page at a URL refers to; nothing if it was not kept."""
@@ -72,9 +114,9 @@ class PageReferences:
         """Whether the page is kept with its markup."""
         return self.of(url) is not _NOTHING
 
-    def links(self, source: str, target: str) -> list[Reference]:
+    def links(self, link: LinkEnds) -> list[Reference]:
         """The links of one page that lead to the other one, in the order of the page."""
-        return self._by_target(source).get(target, [])
+        return self._by_target(link.source).get(link.target) or self._stored.links(link)
 
     def resolve(self, source: str, written: str) -> str | None:
         """The URL that a reference of a page leads to; None if it is none of the web."""
@@ -148,9 +190,10 @@ def _rows(
     ends = final_pages(snapshot)[targets]
     columns = (urls(snapshot, pages) for pages in (givers, targets, ends))
     labels = [LABELS[state] for state in snapshot.states[ends].tolist()]
-    for source, target, end, state in zip(*columns, labels, strict=True):
+    pairs = zip(givers.tolist(), targets.tolist(), strict=True)
+    for (giver, taker), source, target, end, state in zip(pairs, *columns, labels, strict=True):
         row = WrittenLink(source, target, "" if end == target else end, state, "", "", "")
-        links = found.links(source, target)
+        links = found.links(LinkEnds(giver, taker, source, target))
         for link in links:
             yield row._replace(text=link.text, rel=link.rel, written=link.written)
         if not links:
@@ -185,10 +228,14 @@ def _as_block(rows: Iterable[WrittenLink]) -> Block:
 def with_texts(snapshot: Snapshot, found: Sequence[BrokenLink]) -> list[BrokenLink]:
     """Broken links with what they say; where a page has several to a target, the first one."""
     with PageReferences(snapshot) as pages:
-        return [link._replace(text=link.text or _text(pages, link)) for link in found]
+        return [link._replace(text=link.text or _text(snapshot, pages, link)) for link in found]
 
 
-def _text(pages: PageReferences, link: BrokenLink) -> str:
+def _text(snapshot: Snapshot, pages: PageReferences, link: BrokenLink) -> str:
     written_to = link.through.split(GAP)[0] if link.through else link.target
-    links = pages.links(link.source, written_to)
+    ends = [split(link.source), split(written_to)]
+    giver, taker = questions.find_all(snapshot.connection, ends)
+    if giver is None or taker is None:
+        return ""
+    links = pages.links(LinkEnds(giver, taker, link.source, written_to))
     return next((one.text for one in links if one.text), "")

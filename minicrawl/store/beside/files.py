@@ -10,7 +10,7 @@ beside   the files and folders whose names are that of the store and `-` or `.lo
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from errno import EXDEV
 from itertools import chain, count
@@ -67,21 +67,29 @@ def set_aside(path: Path) -> Path | None:
     return aside
 
 
-def move(path: Path, to: Path) -> list[Path]:
+def move(
+    path: Path,
+    to: Path,
+    *,
+    is_folder: bool = False,
+    made: Callable[[Path], None] = lambda _folder: None,
+) -> list[Path]:
     """Move the store and all that lies beside it. Returns the new files, the store last.
 
-    `to` is the new name, or a folder that exists.
+    `to` is the new name, or a folder. `made` is called with a folder that did not exist.
     """
     if not path.is_file():
         raise UsageError(f"no store at {path}")
-    target = to / path.name if to.is_dir() else to
+    target = to / path.name if to.is_dir() or is_folder else to
     _refuse_what_is_there(path, target)
     with locked(path):
         if file_beside(path, LOG).exists():
             raise StoreError(f"{path} is being read: wait until that is over")
         moves = list(_moves(path, target))
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
+            if not target.parent.exists():
+                target.parent.mkdir(parents=True)
+                made(target.parent)
             _move_all(moves)
         except OSError as error:
             raise MinicrawlError(

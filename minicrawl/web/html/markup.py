@@ -23,7 +23,6 @@ from minicrawl.web.headers import (
 from minicrawl.web.html.tokens import (
     HREF,
     HTML,
-    STOP,
     XHTML,
     S,
     attributes,
@@ -31,6 +30,8 @@ from minicrawl.web.html.tokens import (
     href,
     unescaped,
 )
+from minicrawl.web.html.words import anchor_of, is_emphasised, words_around
+from minicrawl.web.html.written import Anchor
 
 TITLE_LENGTH = 300
 """The maximum length of a title, in characters."""
@@ -61,6 +62,7 @@ class Markup:
     base: str | None = None
     links: dict[str, str] = field(default_factory=dict)
     emphasised: set[str] = field(default_factory=set)  # those in bold or in a heading
+    anchors: dict[str, Anchor] = field(default_factory=dict)  # of those that have one, if wanted
     canonical: str | None = None
     refresh: str | None = None  # the URL of a refresh without delay
     robots: RobotsTag = NO_RESTRICTIONS
@@ -74,6 +76,7 @@ def scan(  # noqa: PLR0913  # each is given by its name
     max_links: int = 10_000,
     with_words: bool = False,
     with_emphasis: bool = False,
+    with_anchors: bool = False,
     xhtml: bool = False,
     types: frozenset[str] = HTML_TYPES,
     with_sitemaps: bool = False,
@@ -82,7 +85,9 @@ def scan(  # noqa: PLR0913  # each is given by its name
     alternates that are links.
     """
     relations = _RELATIONS_AND_SITEMAPS if with_sitemaps else _RELATIONS
-    wanted = _Wanted(agent.lower(), max_links, with_words, with_emphasis, types, relations)
+    wanted = _Wanted(
+        agent.lower(), max_links, with_words, with_emphasis, with_anchors, types, relations
+    )
     page = _PageScanner(text.replace("\0", "\N{REPLACEMENT CHARACTER}"), wanted)
     links = page.links
     for token in (XHTML if xhtml else HTML).finditer(page.text):
@@ -101,6 +106,7 @@ class _Wanted(NamedTuple):
     max_links: int
     with_words: bool
     with_emphasis: bool
+    with_anchors: bool
     types: frozenset[str]
     relations: frozenset[str]  # of a <link> to another page, whatever its type
 
@@ -112,7 +118,7 @@ class _PageScanner:
         self.text = text
         self.wanted = wanted
         self.max_links = wanted.max_links
-        self.looks_around = wanted.with_words or wanted.with_emphasis
+        self.looks_around = any(wanted[2:])
         self.found = Markup()
         self.links = self.found.links
         self.open: set[str] = set()
@@ -136,7 +142,7 @@ class _PageScanner:
         """Add a link. Its character references are decoded here."""
         if len(written) > _LONGEST_HREF:
             return
-        href = decoded(written) if "&" in written else written
+        whole = href = decoded(written) if "&" in written else written
         if "#" in href:
             href = href[: href.index("#") + 1]
         if href in self.links:
@@ -144,11 +150,13 @@ class _PageScanner:
         if len(self.links) < self.max_links:
             self.links[href] = ""
             if self.looks_around and anchor:
-                self._look_around(href, anchor)
+                self._look_around(href, whole, anchor)
         else:
             self.found.has_more_links = True
 
-    def _look_around(self, href: str, anchor: re.Match[str]) -> None:
+    def _look_around(self, href: str, whole: str, anchor: re.Match[str]) -> None:
+        if self.wanted.with_anchors:
+            self.found.anchors[href] = anchor_of(self.text, whole, anchor)
         start = anchor.start("plain") if anchor["plain"] else anchor.start("name")
         start, end = start - len("<"), anchor.end()
         if self.wanted.with_words:
@@ -268,69 +276,3 @@ def meta_refresh(content: str) -> MetaRefresh | None:
     delay_s = int(found[1].lstrip("0")[:_DELAY_DIGITS] or 0)
     url = found[2] or found[3] or found[4] or ""
     return MetaRefresh(delay_s, url.translate(_NOT_IN_URLS).strip(" "))
-
-
-# ---------------------------------------------------------------- words of a link
-
-CHARS_AROUND = 50
-"""Characters of text on each side of a link that are around it; a word that is cut is left out."""
-
-_MARKUP_AROUND = 600  # characters in which these are
-_ANCHOR_READ = 2000  # characters after which an unclosed anchor ends
-_ANCHOR_ENDS = re.compile(rf"</?a{STOP}", re.IGNORECASE | re.ASCII)
-_NOT_TEXT = re.compile(
-    r"^[^<>]*>"  # the rest of a tag that begins before the text
-    r"|<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1[^>]*+>|\Z)|<[^>]*+(?:>|\Z)",
-    re.IGNORECASE | re.ASCII | re.DOTALL,
-)
-
-
-_EMPHASIS = re.compile(rf"<(?P<closing>/?)(?:b|strong|h[1-6]){STOP}", re.IGNORECASE | re.ASCII)
-_EMPHASIS_BEFORE = 300  # characters before a link in which it may begin
-
-
-def is_emphasised(text: str, start: int, end: int) -> bool:
-    """Whether the anchor with the start tag `text[start:end]` is in bold, or in a heading.
-
-    As far as tags say: no style sheet is read, and a tag that is far before it is not seen.
-    """
-    depth = 0
-    for tag in _EMPHASIS.finditer(text, max(start - _EMPHASIS_BEFORE, 0), start):
-        depth = max(depth - 1, 0) if tag["closing"] else depth + 1
-    inside = _EMPHASIS.search(text, end, _close(text, end))
-    return depth > 0 or bool(inside and not inside["closing"])
-
-
-def _close(text: str, end: int) -> int:
-    """Where the content of an anchor ends that begins there."""
-    limit = end + _ANCHOR_READ
-    closing = _ANCHOR_ENDS.search(text, end, limit)
-    return closing.start() if closing else min(limit, len(text))
-
-
-def words_around(text: str, start: int, end: int) -> str:
-    """The words of the anchor with the start tag `text[start:end]`, and those around it."""
-    close = _close(text, end)
-    before = _last(_plain_words(text[max(start - _MARKUP_AROUND, 0) : start]))
-    after = _first(_plain_words(text[close : close + _MARKUP_AROUND]))
-    return " ".join(filter(None, [before, *_plain_words(text[end:close]), after]))
-
-
-def _first(words: list[str]) -> str:
-    """As many of the words as there is room for around a link."""
-    text = " ".join(words)
-    if len(text) > CHARS_AROUND:
-        text = text[: CHARS_AROUND + 1].rpartition(" ")[0]
-    return text
-
-
-def _last(words: list[str]) -> str:
-    """The same from the end."""
-    text = " ".join(words)
-    if len(text) > CHARS_AROUND:
-        text = text[-CHARS_AROUND - 1 :].partition(" ")[2]
-    return text
-
-
-def _plain_words(markup: str) -> list[str]:
-    return decoded(_NOT_TEXT.sub(" ", markup)).split()

@@ -21,6 +21,7 @@ from minicrawl.web.headers import (
 from minicrawl.web.html.encoding import decode
 from minicrawl.web.html.markup import AT_ONCE_S, Markup, meta_refresh, scan
 from minicrawl.web.html.thin import is_thin
+from minicrawl.web.html.written import entries
 from minicrawl.web.urls import LONGEST, MOST_CHARS, ResolvedUrl, canonical, resolve, resolve_links
 from minicrawl.wording import counted
 
@@ -33,6 +34,7 @@ class ParseOptions:
     max_links: int = 10_000
     with_words: bool = False
     with_emphasis: bool = False
+    with_written: bool = False
     strip_marks: bool = True
     types: frozenset[str] = HTML_TYPES  # of alternates, that are read
     with_sitemaps: bool = False
@@ -90,6 +92,7 @@ def page_of(
         title=markup.title,
         links=tuple(links),
         words=words,
+        written=resolver.written(links) if options.with_written else (),
         emphasised=resolver.emphasised(links),
         canonical=main and main.url,
         refresh=refresh and refresh.url,
@@ -116,6 +119,7 @@ def _scanned(text: str, options: ParseOptions, *, xhtml: bool) -> Markup:
         max_links=options.max_links,
         with_words=options.with_words,
         with_emphasis=options.with_emphasis,
+        with_anchors=options.with_written,
         xhtml=xhtml,
         types=options.types,
         with_sitemaps=options.with_sitemaps,
@@ -171,6 +175,7 @@ class _UrlResolver:
 
     def __init__(self, markup: Markup, own: str, options: ParseOptions) -> None:
         self._hrefs, self._emphasised = markup.links, markup.emphasised
+        self._anchors = markup.anchors
         self._base = (markup.base and canonical(markup.base, own)) or own
         self._own = own
         self._with_words, self._strip_marks = options.with_words, options.strip_marks
@@ -186,6 +191,11 @@ class _UrlResolver:
             links[last.url] = last.original
             words += [""] * self._with_words
         return links, tuple(words)
+
+    def written(self, links: Collection[str]) -> tuple[str, ...]:
+        """The entry of each of the links, in their order."""
+        marks = self._strip_marks
+        return entries(self._anchors, links, self._own, self._base, strip_marks=marks)
 
     def emphasised(self, links: Collection[str]) -> tuple[str, ...]:
         """Those of the links that are emphasised."""

@@ -83,6 +83,27 @@ def wait_for(process: subprocess.Popen[str], text: str) -> None:
     raise AssertionError(f"it ended without a word of {text}")
 
 
+class TestWhatCannotWork:
+    @pytest.mark.parametrize("dry", [(), ("--dry-run",)])
+    @pytest.mark.parametrize(
+        ("options", "told"),
+        [
+            (("--focus-only", "2"), "--focus-only needs a focus"),
+            (("--cookies", "none.txt"), "none.txt: No such file"),
+            (("--insecure", "--delay", "0"), "--insecure lacks its value: --delay is an option"),
+            (("--insecure", "--no-converge"), "lacks its value: --no-converge is an option"),
+            (("--deny", "--store=x.db"), "--deny lacks its value: --store=x.db is an option"),
+        ],
+    )
+    def test_it_is_refused_before_there_is_a_store(
+        self, capsys: Captured, options: tuple[str, ...], told: str, dry: tuple[str, ...]
+    ) -> None:
+        assert main(["crawl", "http://a.example/", *options, *dry]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert told in line
+        assert not Path("data").exists()
+
+
 class TestACrawl:
     def test_it_spends_the_budget_and_says_how_it_went(
         self, server: DemoServer, capsys: Captured
@@ -100,9 +121,10 @@ class TestACrawl:
         told = r"  importance  \S+% gathered; ranks converged, error at most \S+$"
         assert re.match(told, lines[3])
         assert lines[-4:-1] == ["next steps", "  minicrawl top --n 20", "  minicrawl status"]
-        assert numbers(capsys)["command"] == lines[-1].partition("#")[0].strip()
         again = shlex.split(lines[-1], comments=True)
-        assert again == ["minicrawl", "crawl", "seeds.txt", "--pages", "30", *of(server)]
+        assert again == ["minicrawl", "crawl", "seeds.txt", "--pages", "60", *of(server)]
+        as_given = ["minicrawl", "crawl", "seeds.txt", "--pages", "30", *of(server)]
+        assert shlex.split(str(numbers(capsys)["command"])) == as_given
         assert numbers(capsys)["pages_fetched"] == 30
 
     def test_without_converging_the_ranks_are_estimates_and_refine_is_advised(

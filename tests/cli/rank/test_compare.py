@@ -153,6 +153,10 @@ class TestCompare:
         (found,) = [json.loads(printed(capsys, "compare", "degree", "hits", "--json"))]
         assert (found["a"], found["b"]) == ("degree", "hits-authorities")
 
+    def test_importance_is_what_top_shows(self, capsys: Captured) -> None:
+        found = json.loads(printed(capsys, "compare", "importance", "degree", "--json"))
+        assert (found["a"], found["b"]) == ("opic", "degree")
+
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [

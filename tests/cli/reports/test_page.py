@@ -286,3 +286,27 @@ def test_pruning_keeps_the_last_answers_of_each_page(store: Path, capsys: Captur
 
 def test_pruning_needs_a_rule(store: Path, capsys: Captured) -> None:
     assert "must say what to remove" in refused(store, capsys, "archive", "prune")
+
+
+def test_the_versions_of_a_page_are_listed(store: Path, capsys: Captured) -> None:
+    rows = json.loads(shown(store, capsys, "page", URL, "--versions", "--json"))
+    assert [(row["version"], row["same_as"]) for row in rows] == [(1, 0), (2, 0), (3, 2)]
+    assert [row["bytes"] for row in rows] == [len(FIRST), len(SECOND), len(SECOND)]
+    assert rows[0]["fetched"] == "1970-01-02T00:00:00Z"
+    heading, *lines = shown(store, capsys, "page", URL, "--versions").splitlines()
+    assert heading.split() == ["version", "fetched", "status", "bytes", "same_as"]
+    assert lines[2].split()[-1] == "2"
+
+
+def test_a_damaged_version_is_listed_with_its_time(store: Path, capsys: Captured) -> None:
+    segment = Segments(archive_folder(store)).path(1)
+    content = bytearray(segment.read_bytes())
+    content[60] ^= 1
+    segment.write_bytes(content)
+    first, *_ = json.loads(shown(store, capsys, "page", URL, "--versions", "--json"))
+    assert (first["status"], first["bytes"]) == (None, None)
+
+
+def test_a_list_of_versions_takes_no_other_option(store: Path, capsys: Captured) -> None:
+    assert "leave out" in refused(store, capsys, "page", URL, "--versions", "--text")
+    assert "was not read" in refused(store, capsys, "page", f"{URL}unread", "--versions")

@@ -9,6 +9,9 @@ import pytest
 
 from minicrawl import Crawl, Settings
 from minicrawl.cli import main
+from minicrawl.config import load
+from minicrawl.errors import UsageError
+from minicrawl.report.audit import audit
 from minicrawl.report.links import problems
 from minicrawl.report.links.written import all_links, links_of, links_to, with_texts
 from minicrawl.report.ranks import PageSelection
@@ -25,6 +28,7 @@ PAGES = {
 MOVED = {"/old": "/b", "/old2": "/gone"}
 
 Make = Callable[..., Path]
+Captured = pytest.CaptureFixture[str]
 
 
 def answer(request: httpx.Request) -> httpx.Response:
@@ -34,7 +38,7 @@ def answer(request: httpx.Request) -> httpx.Response:
     return httpx.Response(200, html=PAGES[path]) if path in PAGES else httpx.Response(404)
 
 
-def crawled(path: Path, **settings: str) -> Path:
+def crawled(path: Path, **settings: object) -> Path:
     chosen: Mapping[str, object] = {"delay": 0, "converge": False, "store": path, **settings}
     found = Settings.of(**chosen)  # type: ignore[arg-type]  # names and values of one kind each
     Crawl([HOST], found, transport=httpx.MockTransport(answer)).run()
@@ -44,6 +48,11 @@ def crawled(path: Path, **settings: str) -> Path:
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return crawled(tmp_path_factory.mktemp("kept") / "crawl.db", keep="pages")
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return crawled(tmp_path_factory.mktemp("said") / "crawl.db", keep="links")
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +94,54 @@ def test_without_kept_pages_there_are_the_links_alone(bare: Path) -> None:
         assert with_texts(seen, problems.broken_links(seen))[0].text == ""
     assert {(link.target, link.end) for link in found} == {(OLD, B), (B, "")}
     assert {(link.text, link.rel, link.written) for link in found} == {("", "", "")}
+
+
+def test_links_may_be_kept_without_their_pages(said: Path, capsys: Captured) -> None:
+    with snapshot(said) as seen:
+        home = {(link.written, link.text, link.target, link.end) for link in links_of(seen, HOME)}
+        above, *_ = (link for link in links_of(seen, B) if link.target == HOME)
+        broken = with_texts(seen, problems.broken_links(seen))
+        (block,) = all_links(seen, PageSelection())
+    assert home == {
+        ("old", "Moved page", OLD, B),
+        ("/b#top", "B", B, ""),
+        ("/gone", "Lost", GONE, ""),
+    }
+    assert (above.written, above.rel, above.text) == ("../", "ugc", "up")
+    assert {(link.source, link.text) for link in broken} == {(HOME, "Lost"), (B, "to what is gone")}
+    assert sorted(block["text"]) == ["B", "Lost", "Moved page", "to what is gone", "up"]
+    assert not said.with_name("crawl.db-pages").exists()
+    assert main(["status", "--stored", "--store", str(said)]) == 0
+    assert "link texts" in capsys.readouterr().out
+    assert audit(said).is_intact
+
+
+def test_links_that_were_not_kept_the_last_time_say_nothing_wrong(tmp_path: Path) -> None:
+    """The second time, the page has as many links, with other texts, to other pages."""
+    path = tmp_path / "crawl.db"
+    pages = {"/": '<a href="/x">X</a><a href="/y">Y</a>'}
+
+    def crawl(keep: str) -> None:
+        transport = httpx.MockTransport(
+            lambda request: httpx.Response(200, html=pages.get(request.url.path, request.url.path))
+        )
+        given = {"delay": 0, "converge": False, "store": path, "refresh": 1, "new_pages": 3}
+        Crawl([HOST], load(given | {"keep": keep}, {}, None), transport=transport).run()
+
+    crawl("links")
+    with snapshot(path) as seen:
+        assert {link.text for link in links_of(seen, HOME)} == {"X", "Y"}
+    pages["/"] = '<a href="/z">Z</a><a href="/y">New</a>'
+    crawl("none")
+    with snapshot(path) as seen:
+        found = links_of(seen, HOME)
+    assert {(link.target, link.text) for link in found} == {(f"{HOST}/z", ""), (f"{HOST}/y", "")}
+
+
+def test_links_that_are_not_stored_cannot_be_kept(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--no-links stores none"):
+        crawled(tmp_path / "crawl.db", keep="links", links=False)
+    assert not (tmp_path / "crawl.db").exists()
 
 
 def test_all_links_are_those_of_all_pages(kept: Path) -> None:

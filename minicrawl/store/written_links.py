@@ -1,0 +1,169 @@
+"""What the links of pages say, in blocks of many pages.
+
+Laws: what was written of a page is there with the step that has its links, after any kill. Pages
+are compressed together, since their menus are alike; a block is closed when it is large enough,
+and what came in small pieces until then is packed anew. Of a page that was read twice the last
+version counts.
+
+block     pages, and what is written in them, compressed as one
+piece     a block that is not large enough yet
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.store.records import WrittenRow, check_of
+from minicrawl.store.tables import Connection
+
+BLOCK_BYTES = 1 << 19
+"""Of a block before it is compressed."""
+MOST_PAGES = 4096
+"""Of a block."""
+MOST_PIECES = 16
+_LEVEL_OF_PIECES, _LEVEL = 1, 6
+"""Of zstd. At 9 the links of manuals take 2 % less, and twice the time."""
+_BETWEEN_PAGES = b"\x1d"
+_NUMBER = np.dtype("<u4")
+_BLOCKS_AT_ONCE = 8
+"""Blocks that were read and may be asked for again soon."""
+
+
+class _Block(NamedTuple):
+    pages: list[tuple[int, int]]  # each with the check of its links
+    content: bytes
+
+
+class Pieces:
+    """The last pieces of a store, which become a block."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._open: list[_Block] | None = None
+        self._next: list[_Block] = []
+
+    def add(self, rows: Sequence[WrittenRow]) -> None:
+        """Write the rows in the transaction under way; `confirm` says that it was committed."""
+        if not rows:
+            return
+        content = _BETWEEN_PAGES.join(row.entries for row in rows)
+        blocks = [*self._opened(), _Block([row[:2] for row in rows], content)]
+        pages = sum(len(block.pages) for block in blocks)
+        is_full = sum(len(block.content) for block in blocks) >= BLOCK_BYTES or pages >= MOST_PAGES
+        if is_full or len(blocks) > MOST_PIECES:
+            self._join(blocks, closed=is_full, level=_LEVEL if is_full else _LEVEL_OF_PIECES)
+        else:
+            self._next = blocks
+            self._insert(blocks[-1], closed=False, level=_LEVEL_OF_PIECES)
+
+    def pack(self) -> None:
+        """Make one piece of all, in the transaction under way: nothing comes for a while."""
+        if self._opened():
+            self._join(self._opened(), closed=False, level=_LEVEL)
+
+    def confirm(self) -> None:
+        """What was added is in the store."""
+        if self._open is not None:
+            self._open = self._next
+
+    def _opened(self) -> list[_Block]:
+        if self._open is None:
+            self._open = self._next = self._stored()
+        return self._open
+
+    def _join(self, blocks: list[_Block], *, closed: bool, level: int) -> None:
+        pages = [page for block in blocks for page in block.pages]
+        joined = _Block(pages, _BETWEEN_PAGES.join(block.content for block in blocks))
+        self._connection.execute("DELETE FROM written WHERE closed = 0")
+        self._insert(joined, closed=closed, level=level)
+        self._next = [] if closed else [joined]
+
+    def _insert(self, block: _Block, *, closed: bool, level: int) -> None:
+        row = closed, np.array(block.pages, _NUMBER).tobytes(), _packed(block.content, level)
+        self._connection.execute("INSERT INTO written VALUES (NULL, ?, ?, ?)", row)
+
+    def _stored(self) -> list[_Block]:
+        rows = self._connection.execute("SELECT pages, data FROM written WHERE closed = 0")
+        return [
+            _Block([(page, check) for page, check in _pages(pages).tolist()], _unpacked(data))
+            for pages, data in rows
+        ]
+
+
+class WrittenLinks:
+    """What the links of pages say, as far as a store knows it."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._ids, self._pages, self._checks, self._places = _index(connection)
+        self._content = lru_cache(_BLOCKS_AT_ONCE)(self._read)
+
+    def __len__(self) -> int:
+        return len(self._pages)
+
+    def of(self, page: int, links: Sequence[int]) -> bytes | None:
+        """What was written in the last version of a page, if it had these links."""
+        at = int(np.searchsorted(self._pages, page))
+        if at == len(self._pages) or self._pages[at] != page:
+            return None
+        if self._checks[at] != check_of(links):  # it was read again, and that was not kept
+            return None
+        return self._content(int(self._ids[at]))[int(self._places[at])]
+
+    def _read(self, block: int) -> list[bytes]:
+        row = self._connection.execute("SELECT data FROM written WHERE id = ?", (block,)).fetchone()
+        return _unpacked(row[0]).split(_BETWEEN_PAGES)
+
+
+def _index(connection: Connection) -> tuple[NDArray[np.int64], ...]:
+    """For each page in ascending order its block, its id, the check, and its place there."""
+    blocks = list(connection.execute("SELECT id, pages FROM written ORDER BY id"))
+    found = [_pages(pages) for _, pages in blocks]
+    counts = [len(pages) for pages in found]
+    ids = np.repeat(np.array([number for number, _ in blocks], np.int64), counts)
+    places = np.concatenate([np.arange(count) for count in counts] or [np.empty(0, np.int64)])
+    pages, checks = np.concatenate([*found, np.empty((0, 2), np.int64)]).T
+    last, at = np.unique(pages[::-1], return_index=True)
+    chosen = len(pages) - 1 - at
+    return ids[chosen], last, checks[chosen], places[chosen]
+
+
+def wrong_blocks(connection: Connection, known: int) -> Iterator[str]:
+    """A line for each block that does not say of each of its pages what is written there."""
+    for number, pages, data in connection.execute("SELECT id, pages, data FROM written"):
+        found = _pages(pages)
+        try:
+            parts = len(_unpacked(data).split(_BETWEEN_PAGES))
+        except ValueError as error:
+            yield f"block {number}: {error}"
+            continue
+        if parts != len(found) or (found[:, 0] >= known).any():
+            yield f"block {number} has other pages than it says"
+
+
+def written_bytes(connection: Connection) -> int:
+    """The bytes of all blocks."""
+    sql = "SELECT coalesce(sum(length(pages) + length(data)), 0) FROM written"
+    return int(connection.execute(sql).fetchone()[0])
+
+
+def _pages(blob: bytes) -> NDArray[np.int64]:
+    return np.frombuffer(blob, _NUMBER).reshape(-1, 2).astype(np.int64)
+
+
+def _packed(content: bytes, level: int) -> bytes:
+    import zstandard  # here, since most stores have none of this
+
+    return zstandard.ZstdCompressor(level=level).compress(content)
+
+
+def _unpacked(data: bytes) -> bytes:
+    import zstandard
+
+    try:
+        return zstandard.ZstdDecompressor().decompress(data)
+    except zstandard.ZstdError as error:
+        raise ValueError(f"links as they are written cannot be decompressed: {error}") from error
