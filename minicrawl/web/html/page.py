@@ -10,11 +10,12 @@ from hashlib import blake2b
 from itertools import chain
 from typing import NamedTuple
 
-from minicrawl.model import ParsedPage
+from minicrawl.model import NO_SCRIPTS, ParsedPage
 from minicrawl.web import traps
 from minicrawl.web.headers import link_canonical, parse_content_type, parse_robots_tag
 from minicrawl.web.html.encoding import decode
 from minicrawl.web.html.markup import AT_ONCE_S, Markup, meta_refresh, scan
+from minicrawl.web.html.scripts import scripting
 from minicrawl.web.html.thin import is_thin
 from minicrawl.web.urls import LONGEST, MOST_CHARS, ResolvedUrl, canonical, resolve, resolve_links
 from minicrawl.wording import counted
@@ -29,6 +30,7 @@ class ParseOptions:
     with_words: bool = False
     with_emphasis: bool = False
     strip_marks: bool = True
+    with_scripting: bool = False
 
 
 DEFAULT_OPTIONS = ParseOptions()
@@ -53,6 +55,7 @@ def parse_page(
     main = resolver.other_page(markup.canonical or link_canonical(headers.get("link")))
     refresh = sent.target or resolver.other_page(markup.refresh)
     hashes = _text_hashes(body, markup, suspicious)
+    has_little = is_thin(text, markup.title)
     return ParsedPage(
         title=markup.title,
         links=tuple(links),
@@ -67,7 +70,10 @@ def parse_page(
         content=int.from_bytes(blake2b(body, digest_size=8).digest(), "little", signed=True),
         text=hashes.text,
         gist=hashes.gist,
-        is_thin=is_thin(text, markup.title),
+        is_thin=has_little,
+        scripting=scripting(text, len(links), is_thin=has_little)
+        if options.with_scripting
+        else NO_SCRIPTS,
     )
 
 
