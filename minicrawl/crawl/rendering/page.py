@@ -52,7 +52,7 @@ _LONGEST_WHY = 200
 _VIEW = {"width": 1280, "height": 1600}
 
 
-CRASHED = "it ended its process of the browser"
+_CRASHED, _GONE = "it ended its process of the browser", "the browser ended"
 
 
 class PageEnded(Exception):
@@ -114,7 +114,7 @@ class BrowserPage:
             self._browser.remove_listener("disconnected", self._lose)
 
     def _lose(self, _: object) -> None:
-        self._leave(PageEnded("the browser ended", may_pass=True))
+        self._leave(PageEnded(_GONE, may_pass=True))
 
     async def _open(self, context: BrowserContext, page: PageToRender) -> Page:
         shown = await context.new_page()
@@ -124,8 +124,8 @@ class BrowserPage:
         await context.route_web_socket("**/*", lambda one: one.close())
         shown.on("dialog", lambda one: asyncio.ensure_future(_dismiss(one)))
         shown.on("popup", lambda one: asyncio.ensure_future(_close(one)))
-        shown.on("crash", lambda _: self._leave(PageEnded(CRASHED, may_pass=True)))
-        shown.on("close", lambda _: self._leave(PageEnded("it closed itself")))
+        shown.on("crash", lambda _: self._leave(PageEnded(_CRASHED, may_pass=True)))
+        shown.on("close", self._lose)
         return shown
 
     # ------------------------------------------------------------ until all is quiet
@@ -183,7 +183,10 @@ class BrowserPage:
             else:
                 busy_s += now - last
             last = now
-            if use(os.getpid()).memory > self._config.max_memory:
+            memory = use(os.getpid()).memory
+            if not memory:
+                raise PageEnded(_GONE, may_pass=True)
+            if memory > self._config.max_memory:
                 most = self._config.max_memory
                 raise PageEnded(f"it took more than {most:,} bytes (--max-render-memory)")
         return f"it was not over in {limit_s:g} s (--max-rendering)"

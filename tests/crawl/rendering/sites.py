@@ -1,4 +1,4 @@
-"""A web whose pages need a browser, each in another way, and a server that tells what it was asked."""
+"""A web whose pages need a browser, and a server that tells what it was asked for."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -74,9 +74,11 @@ class ScriptedWeb:
 
 
 @contextmanager
-def served(answers: Mapping[str, DemoResponse]) -> Iterator[tuple[ScriptedWeb, str]]:
+def served(
+    answers: Mapping[str, DemoResponse], kind: type[ScriptedWeb] = ScriptedWeb
+) -> Iterator[tuple[ScriptedWeb, str]]:
     """The web, and where it is."""
-    web = ScriptedWeb(answers)
+    web = kind(answers)
     with DemoServer(web) as server:
         yield web, f"http://{server.address}"
 

@@ -4,7 +4,7 @@ import pytest
 
 from minicrawl.crawl.rendering import policy
 from minicrawl.crawl.rendering.policy import HOST_TRIES, TRIES, RenderPolicy, has_gained
-from minicrawl.model import NO_SCRIPTS, ParsedPage, ScriptKind, Scripting
+from minicrawl.model import NO_SCRIPTS, ParsedPage, Scripting, ScriptKind
 
 HOST, OTHER = "a.example", "b.example"
 SHELL = Scripting(ScriptKind.SHELL, 1)
