@@ -39,7 +39,7 @@ _WANTED = DOCUMENTS | {"script"}
 _BUDGETS_MS = (5000, 1000, 1000, 1000, 1000)
 """How long a page may go on by its own clock; each further time only if it asked for more."""
 _STARVATION = 1000
-_LOOK_EVERY_S = 0.1
+_LOOK_EVERY_S = 0.2
 _READ_S, _READ_LATE_S, _CLOSE_S = 5.0, 1.0, 3.0
 _A_MOMENT_S = 0.05
 _WAITING = 3
@@ -63,7 +63,7 @@ class PageEnded(Exception):
         self.why, self.may_pass = why, may_pass
 
 
-class ReadPage(NamedTuple):
+class RenderedDom(NamedTuple):
     """The DOM as HTML, and where the page is by then, or was about to go."""
 
     html: str
@@ -82,7 +82,7 @@ class BrowserPage:
         self._pending: dict[int, asyncio.Future[Resource]] = {}
         self._is_idle = asyncio.Event()
         self._is_idle.set()
-        self._left: asyncio.Future[ReadPage | PageEnded] = (
+        self._left: asyncio.Future[RenderedDom | PageEnded] = (
             asyncio.get_running_loop().create_future()
         )
         self._documents = 0
@@ -94,7 +94,7 @@ class BrowserPage:
         if pending is not None and not pending.done():
             pending.set_result(resource)
 
-    async def read(self, page: PageToRender) -> ReadPage:
+    async def read(self, page: PageToRender) -> RenderedDom:
         """What the page is when all is quiet; raises `PageEnded`."""
         self._browser.on("disconnected", self._lose)
         context = await self._browser.new_context(
@@ -130,7 +130,7 @@ class BrowserPage:
 
     # ------------------------------------------------------------ until all is quiet
 
-    async def _read(self, shown: Page, page: PageToRender) -> ReadPage:
+    async def _read(self, shown: Page, page: PageToRender) -> RenderedDom:
         settling = asyncio.ensure_future(self._settle(shown, page))
         watching = asyncio.ensure_future(self._watch())
         try:
@@ -191,15 +191,15 @@ class BrowserPage:
                 raise PageEnded(f"it took more than {most:,} bytes (--max-render-memory)")
         return f"it was not over in {limit_s:g} s (--max-rendering)"
 
-    async def _dom(self, shown: Page, cut: str) -> ReadPage:
+    async def _dom(self, shown: Page, cut: str) -> RenderedDom:
         try:
             async with asyncio.timeout(_READ_LATE_S if cut else _READ_S):
                 html: str = await shown.evaluate(READ_DOM, self._config.max_body_bytes)
         except (TimeoutError, BrowserError) as error:
             raise PageEnded(cut or _line(error)) from error
-        return ReadPage(html, shown.url, cut)
+        return RenderedDom(html, shown.url, cut)
 
-    def _leave(self, how: ReadPage | PageEnded) -> None:
+    def _leave(self, how: RenderedDom | PageEnded) -> None:
         if not self._left.done():
             self._left.set_result(how)
 
@@ -229,7 +229,7 @@ class BrowserPage:
             self._documents += 1
             await self._show(route, self._page.response)
         else:
-            self._leave(ReadPage("", request.url))
+            self._leave(RenderedDom("", request.url))
             await route.abort()
 
     async def _show(self, route: Route, response: Response) -> None:

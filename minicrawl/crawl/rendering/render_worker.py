@@ -29,7 +29,7 @@ from minicrawl.crawl.rendering.messages import (
     RenderMessage,
     Started,
 )
-from minicrawl.crawl.rendering.page import BrowserPage, PageEnded, ReadPage
+from minicrawl.crawl.rendering.page import BrowserPage, PageEnded, RenderedDom
 from minicrawl.crawl.rendering.process_tree import kill_descendants, use
 from minicrawl.crawl.workers.channel import PickleChannel, connection_at_stdin, receive_message
 from minicrawl.model import ParsedPage, Response
@@ -105,7 +105,7 @@ class RenderWorker:
         self._page = None
         self._messages.put_nowait(result._replace(cost_s=use(os.getpid()).cpu_s - began))
 
-    def _result(self, page: PageToRender, read: ReadPage) -> Rendered:
+    def _result(self, page: PageToRender, read: RenderedDom) -> Rendered:
         request, response = page
         body = _BOM + read.html.encode("utf-8", "replace") if read.html else b""
         parsed = parsed_dom(body, page, read, self._config.parse_options)
@@ -120,7 +120,7 @@ def _state(browser: Browser | str) -> Started | NotStarted:
 
 
 def parsed_dom(
-    body: bytes, page: PageToRender, read: ReadPage, options: ParseOptions
+    body: bytes, page: PageToRender, read: RenderedDom, options: ParseOptions
 ) -> ParsedPage:
     """What the page says; where it has gone elsewhere, that is a redirect."""
     request, response = page

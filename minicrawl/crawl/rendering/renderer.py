@@ -24,6 +24,8 @@ from minicrawl.model import Failed, FailureKind, FetchResult, ParsedPage, Reques
 
 MOST_WAITING = 16_000_000
 """Bytes of pages that wait for a browser without holding up others."""
+RENDERED = "rendered"
+"""The counter of pages that a browser has had."""
 _MOST_SUSPECTS = 10_000
 
 Read = tuple[FetchResult, ParsedPage | None]
@@ -69,6 +71,7 @@ class PageRenderer:
             page = PageToRender(request, fetched._replace(record=b""))
             found = await browser.render(page, self._resources.answer)
         self._pool.charge(name, found.cost_s)
+        self._context.recorder.counters.add(RENDERED)
         if isinstance(found, NotRendered):
             return self._not_rendered(turn.lease.url, name, Unrendered(fetched, parsed), found)
         return self._taken(name, Unrendered(fetched, parsed), found)

@@ -10,7 +10,7 @@ from hashlib import blake2b
 from itertools import chain
 from typing import NamedTuple
 
-from minicrawl.model import NO_SCRIPTS, ParsedPage
+from minicrawl.model import NO_SCRIPTS, ParsedPage, Scripting
 from minicrawl.web import traps
 from minicrawl.web.headers import link_canonical, parse_content_type, parse_robots_tag
 from minicrawl.web.html.encoding import decode
@@ -71,9 +71,7 @@ def parse_page(
         text=hashes.text,
         gist=hashes.gist,
         is_thin=has_little,
-        scripting=scripting(text, len(links), is_thin=has_little)
-        if options.with_scripting
-        else NO_SCRIPTS,
+        scripting=_scripting(text, links, options, is_thin=has_little),
     )
 
 
@@ -122,6 +120,14 @@ def _text_hashes(body: bytes, markup: Markup, suspicious: int) -> traps.TextHash
     """The hashes of the text, only for pages whose title is one of the `suspicious` ones."""
     is_suspicious = suspicious & traps.title_bit(markup.title)
     return traps.text_hashes(body) if is_suspicious else traps.TextHashes()
+
+
+def _scripting(
+    text: str, links: Collection[str], options: ParseOptions, *, is_thin: bool
+) -> Scripting:
+    if not options.with_scripting:
+        return NO_SCRIPTS
+    return scripting(text, len(links), is_thin=is_thin)
 
 
 def _why_cut(markup: Markup, links: Collection[str], options: ParseOptions) -> str:

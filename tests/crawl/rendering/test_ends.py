@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cli import main
+from minicrawl.control.client import ask
+from minicrawl.control.requests import ControlRequest, Verb
 from minicrawl.crawl.rendering import browser
 from minicrawl.crawl.rendering.process_tree import descendants
 from minicrawl.demo.pages import DemoResponse
@@ -25,7 +27,7 @@ from tests.crawl.rendering.sites import (
     served,
 )
 from tests.dashboard.servers import wait_until
-from tests.processes import killed_on_failure
+from tests.processes import PATIENCE_S, killed_on_failure
 
 pytestmark = pytest.mark.timeout(300)
 WAITS = filled_by("fetch('/never').then(() => 1)")
@@ -68,7 +70,10 @@ def test_nothing_is_left_whoever_is_ended(
         arguments = (sys.executable, "-m", "minicrawl", "crawl", f"{base}/", *options, *more)
         with killed_on_failure(subprocess.Popen(arguments, stderr=subprocess.DEVNULL)) as crawl:
             wait_until(lambda: "/never" in web.paths, "the page is being rendered")
+            shown = ask(tmp_path / "c.db", ControlRequest(verb=Verb.SHOW), PATIENCE_S)["crawlers"]
             tree = descendants(crawl.pid)
+            (rendering,) = [one for one in shown if one["name"] == "browser 1"]
+            assert (rendering["doing"], rendering["pid"] in tree) == (f"{base}/", True)
             (worker,) = [pid for pid in tree if name_of(pid).startswith("python")]
             driver = next(pid for pid in descendants(worker) if "node" in name_of(pid))
             main_of_browser = next(pid for pid in tree if name_of(pid).startswith("chrom"))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from minicrawl.model import NO_SCRIPTS, ScriptKind, Scripting
+from minicrawl.model import NO_SCRIPTS, Scripting, ScriptKind
 from minicrawl.web.html.page import ParseOptions, parse_page
 from minicrawl.web.html.scripts import scripting
 from tests.linear_time import TIMES, expect_linear
