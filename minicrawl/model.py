@@ -206,7 +206,7 @@ class ParsedPage(NamedTuple):
     text: int = 0  # a hash of its text without order, if it is wanted
     gist: int = 0  # the same without numbers
     is_thin: bool = False  # it says next to nothing, or only what servers generate
-    scripting: Scripting = NO_SCRIPTS  # if pages are rendered
+    scripting: Scripting | None = None  # if pages are rendered
 
 
 class State(IntEnum):

@@ -20,7 +20,15 @@ from minicrawl.crawl.rendering.policy import RenderPolicy, has_gained
 from minicrawl.crawl.rendering.pool import RenderPool
 from minicrawl.crawl.rendering.resources import PageResources
 from minicrawl.crawl.turns.turn import Turn
-from minicrawl.model import Failed, FailureKind, FetchResult, ParsedPage, Request, Response
+from minicrawl.model import (
+    NO_SCRIPTS,
+    Failed,
+    FailureKind,
+    FetchResult,
+    ParsedPage,
+    Request,
+    Response,
+)
 
 MOST_WAITING = 16_000_000
 """Bytes of pages that wait for a browser without holding up others."""
@@ -81,11 +89,13 @@ class PageRenderer:
             return False
         if self._context.settings.rendering.render != AUTO:
             return True
-        return self._policy.is_worth(host, parsed.scripting)
+        return self._policy.is_worth(host, parsed.scripting or NO_SCRIPTS)
 
     def _taken(self, host: str, page: Unrendered, found: Rendered) -> Read:
         before, after = page.parsed, found.parsed
-        self._policy.learn(host, before.scripting, has_gained=has_gained(before, after))
+        self._policy.learn(
+            host, before.scripting or NO_SCRIPTS, has_gained=has_gained(before, after)
+        )
         if before.links and not after.links and after.refresh is None:
             return page  # its scripts have only taken away: what they wanted is not there
         record = found.record or page.fetched.record
@@ -99,7 +109,7 @@ class PageRenderer:
                 self._suspects.popitem(last=False)
             detail = f"not rendered: {found.why}"
             return Failed(kind=FailureKind.LOST, detail=detail, status=page.fetched.status), None
-        self._policy.learn(host, page.parsed.scripting, has_gained=False)
+        self._policy.learn(host, page.parsed.scripting or NO_SCRIPTS, has_gained=False)
         return page.fetched, page.parsed._replace(cut=f"not rendered: {found.why}")
 
     @contextmanager

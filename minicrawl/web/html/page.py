@@ -10,7 +10,7 @@ from hashlib import blake2b
 from itertools import chain
 from typing import NamedTuple
 
-from minicrawl.model import NO_SCRIPTS, ParsedPage, Scripting
+from minicrawl.model import ParsedPage, Scripting
 from minicrawl.web import traps
 from minicrawl.web.headers import link_canonical, parse_content_type, parse_robots_tag
 from minicrawl.web.html.encoding import decode
@@ -124,9 +124,9 @@ def _text_hashes(body: bytes, markup: Markup, suspicious: int) -> traps.TextHash
 
 def _scripting(
     text: str, links: Collection[str], options: ParseOptions, *, is_thin: bool
-) -> Scripting:
+) -> Scripting | None:
     if not options.with_scripting:
-        return NO_SCRIPTS
+        return None
     return scripting(text, len(links), is_thin=is_thin)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from minicrawl.model import NO_SCRIPTS, Scripting, ScriptKind
+from minicrawl.model import Scripting, ScriptKind
 from minicrawl.web.html.page import ParseOptions, parse_page
 from minicrawl.web.html.scripts import scripting
 from tests.linear_time import TIMES, expect_linear
@@ -16,7 +16,9 @@ SHELL_PAGE = '<title>app</title><div id="root"></div><script src="/app.js"></scr
 def read(markup: str) -> Scripting:
     """As a crawl reads it."""
     options = ParseOptions(with_scripting=True)
-    return parse_page(markup.encode(), "http://a.example/", {}, options).scripting
+    found = parse_page(markup.encode(), "http://a.example/", {}, options).scripting
+    assert found is not None
+    return found
 
 
 @pytest.mark.parametrize(
@@ -52,7 +54,7 @@ def test_scripts_count_where_there_is_something_for_them_to_do(
 
 
 def test_a_page_is_not_looked_at_where_nothing_is_rendered() -> None:
-    assert parse_page(SHELL_PAGE.encode(), "http://a.example/", {}).scripting is NO_SCRIPTS
+    assert parse_page(SHELL_PAGE.encode(), "http://a.example/", {}).scripting is None
 
 
 @pytest.mark.parametrize(
