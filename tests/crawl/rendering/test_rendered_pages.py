@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from minicrawl.cli import main
 from minicrawl.crawl.hooks import PageRead
 from minicrawl.demo.pages import DemoResponse
 from tests.crawl.children import nothing_left_behind
@@ -158,7 +159,9 @@ def test_what_lies_behind_a_consent_wall_is_found(tmp_path: Path) -> None:
         assert "/found" in crawled(f"{base}/", tmp_path / "c.db")
 
 
-def test_the_canonical_url_the_title_and_the_text_are_those_of_the_dom(tmp_path: Path) -> None:
+def test_the_canonical_url_the_title_and_the_text_are_those_of_the_dom(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     code = """document.title = "rendered";
     document.head.insertAdjacentHTML("beforeend", '<link rel="canonical" href="/main">');
     document.getElementById("root").innerHTML = "<p>größer <a href=/found>f</a>";"""
@@ -170,6 +173,8 @@ def test_the_canonical_url_the_title_and_the_text_are_those_of_the_dom(tmp_path:
         front = seen[f"{base}/"]
     assert (found["/"].state, found["/"].title, found["/"].status) == ("canonical", "rendered", 200)
     assert "größer" in front.body.decode()
+    assert main(["page", front.url, "--store", str(tmp_path / "c.db")]) == 0
+    assert "größer" in capsys.readouterr().out
     assert front.headers["content-type"].startswith("text/html")
 
 
