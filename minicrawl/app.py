@@ -31,6 +31,7 @@ from minicrawl.crawl.schedule.scope_gate import ScopeGate, gate_for
 from minicrawl.crawl.settle.archiving import open_keeping
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start import resume
+from minicrawl.crawl.start.browsers import browsers_for, check_browser
 from minicrawl.crawl.start.logins import SeedLogins, cookies_for
 from minicrawl.crawl.start.opening import NO_SEED, opened_crawl
 from minicrawl.crawl.start.preview import DryRun, Preview
@@ -234,6 +235,7 @@ class Crawl:
         check_types(self.settings.scope)
         await check_reach(self.settings.network, self._tell, is_given=bool(self._transport))
         self._beginning.logins.check(self.settings.access, SystemClock().today())
+        check_browser(self.settings.rendering)
         if self._is_new:
             resume.refuse_contradictions(self.settings)
 
@@ -258,10 +260,12 @@ class Crawl:
         async with (
             self._network(recorder) as (gate, pool),
             cookies_for(pool, self.settings, clock) as web_access,
+            browsers_for(self.settings, recorder) as attach_browsers,
             kept_fresh(storing, recorder, clock),
         ):
             crawler = Crawler(self.settings, recorder, web_access, gate, clock, self._tell)
             crawler.context.hooks = self._hooks
+            attach_browsers(crawler)
             self._crawler = crawler
             if self._is_stopped:
                 crawler.stop()

@@ -29,6 +29,7 @@ class Want(StrEnum):
     SITEMAP = "sitemap"  # the same, parsed as a sitemap
     HEAD = "head"  # to know whether it is there: the head alone, by the method HEAD
     STATUS = "status"  # the same by GET, for servers that refuse HEAD
+    RESOURCE = "resource"  # what a page asks for while it is rendered, whatever it is
 
 
 class Request(NamedTuple):
@@ -44,6 +45,7 @@ class Request(NamedTuple):
     dictionary: int = 0  # with which the answer is packed for the archive
     cookies: str = ""  # the value of its Cookie header
     types: int = 1  # of documents that are read, as bits of `web.documents.kinds.DocumentType`
+    headers: tuple[tuple[str, str], ...] = ()  # that a page sends with what it asks for
 
 
 class FailureKind(StrEnum):
@@ -163,6 +165,24 @@ class KeptAnswer(NamedTuple):
     hops: int = 0
 
 
+class ScriptKind(IntEnum):
+    """What the scripts of a page may do for it."""
+
+    NONE = 0  # there are none, or only such as watch its readers
+    SOME = 1  # they may add something
+    SHELL = 2  # there is next to nothing without them
+
+
+class Scripting(NamedTuple):
+    """The scripts of a page; pages of one template have the same `signature`."""
+
+    kind: ScriptKind = ScriptKind.NONE
+    signature: int = 0
+
+
+NO_SCRIPTS = Scripting()
+
+
 Originals = tuple[tuple[str, str], ...]
 """Canonical URLs, each with the URL as it was written, if that carries marks of a visit."""
 
@@ -192,6 +212,7 @@ class ParsedPage(NamedTuple):
     sitemaps: tuple[str, ...] = ()  # those of its links that are sitemaps, if it is one
     extracted: str = ""  # its text, if that is kept and only its parser can tell it
     record: bytes = b""  # of that text, for the archive
+    scripting: Scripting | None = None  # if pages are rendered
 
 
 class State(IntEnum):

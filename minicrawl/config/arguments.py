@@ -91,6 +91,12 @@ class SettingArguments(TypedDict, total=False):
     bearer: str | Sequence[str]
     netrc: str | PathLike[str] | None
     cookies: str | PathLike[str]
+    render: Literal["never", "auto", "always"]
+    render_workers: int
+    browser: str | PathLike[str] | None
+    max_rendering: Time
+    max_render_requests: int
+    max_render_memory: Size
     max_links: int
     max_redirects: int
     max_tries: int

@@ -161,6 +161,23 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rendering:
+    """Which pages a browser renders, and how much one of them may cost."""
+
+    render: str = "never"
+    workers: int = 1
+    browser: Path | None = None
+    max_s: float = 20.0
+    max_requests: int = 50
+    max_memory: int = 1_000_000_000
+
+    @property
+    def is_on(self) -> bool:
+        """Whether some pages are rendered."""
+        return self.render != "never"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """How much one page or one host may cost."""
 

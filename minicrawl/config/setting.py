@@ -29,13 +29,17 @@ SCOPE = Section("scope", "scope", parts.Scope)
 POLITENESS = Section("politeness", "politeness", parts.Politeness)
 NETWORK = Section("network", "network", parts.Network)
 ACCESS = Section("access", "access", parts.Access)
+RENDER = Section("render", "rendering", parts.Rendering)
 LIMITS = Section("limits", "limits", parts.Limits)
 TRAPS = Section("traps", "traps", parts.Traps)
 STORE = Section("store", "storing", parts.Storing)
 
 SECTIONS = {
     one.name: one
-    for one in (BUDGET, ORDER, SCOPE, POLITENESS, NETWORK, ACCESS, LIMITS, TRAPS, STORE)
+    for one in (
+        *(BUDGET, ORDER, SCOPE, POLITENESS, NETWORK, ACCESS, RENDER),
+        *(LIMITS, TRAPS, STORE),
+    )
 }
 
 

@@ -18,6 +18,7 @@ from minicrawl.config.parts import (
     Network,
     Order,
     Politeness,
+    Rendering,
     Scope,
     Storing,
     Traps,
@@ -47,6 +48,7 @@ class Settings:
     politeness: Politeness = field(default_factory=Politeness)
     network: Network = field(default_factory=Network)
     access: Access = field(default_factory=Access)
+    rendering: Rendering = field(default_factory=Rendering)
     limits: Limits = field(default_factory=Limits)
     traps: Traps = field(default_factory=Traps)
     storing: Storing = field(default_factory=Storing)

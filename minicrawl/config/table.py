@@ -4,6 +4,7 @@ from minicrawl.config.rows.access import ACCESS_ROWS
 from minicrawl.config.rows.connection import CONNECTION_ROWS
 from minicrawl.config.rows.crawl import BUDGET_ROWS, SCOPE_ROWS, TRAP_ROWS
 from minicrawl.config.rows.order import ORDER_ROWS
+from minicrawl.config.rows.render import RENDER_ROWS
 from minicrawl.config.rows.request import LIMIT_ROWS, NETWORK_ROWS, POLITENESS_ROWS
 from minicrawl.config.rows.store import STORE_ROWS
 from minicrawl.config.setting import SCOPE, TRAPS
@@ -16,6 +17,7 @@ TABLE = (
     *NETWORK_ROWS,
     *CONNECTION_ROWS,
     *ACCESS_ROWS,
+    *RENDER_ROWS,
     *LIMIT_ROWS,
     *TRAP_ROWS,
     *STORE_ROWS,
@@ -27,7 +29,7 @@ _KEPT = """
     window width measures small-edge endowment newborn newborn-history focus focus-type focus-words
     focus-similar weight-internal weight-dynamic weight-emphasis
     robots delay delay-factor min-delay max-delay address-delay agent contact user-agent languages
-    cookies
+    cookies render
     links strip-marks keep keep-versions warc strategy
 """
 KEPT = tuple(

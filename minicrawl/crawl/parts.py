@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Listener, Noted
@@ -25,6 +26,9 @@ from minicrawl.crawl.turns.turn import SuspendedTurns
 from minicrawl.opic.money import UNIT
 from minicrawl.ports import Clock, WebAccess
 
+if TYPE_CHECKING:
+    from minicrawl.crawl.rendering.renderer import PageRenderer
+
 
 @dataclass(slots=True, kw_only=True)
 class CrawlContext:
@@ -39,6 +43,7 @@ class CrawlContext:
     wake: Callable[[], None]
     """To be called when something has happened that may let another page have its turn."""
     hooks: Hooks = field(default_factory=Hooks)
+    renderer: PageRenderer | None = None  # if pages are rendered
 
 
 class CrawlParts:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import assert_never
 
 from minicrawl.config.sources import Given
@@ -228,7 +228,15 @@ class CrawlSteering:
             _described(f"worker {number}", worker.pid, _phase(worker), worker.activity)
             for number, worker in self._pool.processes()
         ]
-        return [own, *named]
+        return [own, *named, *self._browsers()]
+
+    def _browsers(self) -> Iterator[Reply]:
+        """Those that render pages."""
+        renderer = self._context.renderer
+        for number, slot in enumerate(renderer.pool.slots if renderer else (), 1):
+            phase = "starting" if slot.pid is None and slot.activity.under_way else "ready"
+            if slot.pid is not None or slot.activity.begun:
+                yield _described(f"browser {number}", slot.pid, phase, slot.activity)
 
     def _hosts(self, hosts: Sequence[int]) -> list[tuple[int, int, float]]:
         """Each of these hosts that was asked, its requests under way, and when it may be asked."""

@@ -91,9 +91,10 @@ def test_what_defines_a_crawl_is_kept_and_what_is_said_for_a_run_is_not() -> Non
     of_a_run |= {"concurrency", "per-host", "resolve", "allow-private", "workers", "store"}
     assert not kept & of_a_run
     assert kept > {"keep", "keep-versions", "warc"}
-    assert kept > {"user-agent", "languages", "cookies", "delay-factor", "min-delay"}
+    assert kept > {"user-agent", "languages", "cookies", "delay-factor", "min-delay", "render"}
     assert not kept & {"header", "auth", "bearer", "netrc"}
-    assert len(kept) == 45
+    assert not kept & {"render-workers", "browser", "max-rendering", "max-render-memory"}
+    assert len(kept) == 46
 
 
 def test_the_windows_are_those_of_the_algorithm() -> None:

@@ -367,7 +367,8 @@ async def crawling(
         # In a loop whose time jumps another process would always be too late.
         config = WorkerConfig.of(chosen)
         reader = PageParser(config.parse_options, config.max_reading_s, small=sys.maxsize)
-        crawler = Crawler(chosen, recorder, Visitor(web, reader), gate, clock, tell)
+        visitor = Visitor(web, reader, rendered_bytes=config.rendered_bytes)
+        crawler = Crawler(chosen, recorder, visitor, gate, clock, tell)
         scene = Scene(crawler, recorder, web, clock)
         beside = during and asyncio.ensure_future(during(scene))
         try:

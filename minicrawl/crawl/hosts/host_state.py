@@ -55,6 +55,7 @@ class NameState:
     fair_at: float = 0.0  # when it has waited for what it cost
     in_use: int = 0  # requests under way
     being_read: int = 0  # large bodies; each counts as a request, so that few are held in memory
+    to_render: int = 0  # pages that wait for a browser: until one has it, no page is asked for
     answers: bool = False  # the last request was answered
     answer_s: float | None = None  # how long its answers take
     hosts: list[int] = field(default_factory=list)

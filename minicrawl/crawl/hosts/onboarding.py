@@ -24,7 +24,7 @@ from minicrawl.crawl.hosts.sitemap_queue import Introduce, SitemapQueue
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.outcome import describe_failure, strike_of, tries_of
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.model import Failed, FailureKind, FetchResult, Refused, Response, State
+from minicrawl.model import Failed, FailureKind, FetchResult, Refused, Request, Response, State
 from minicrawl.ports import Clock, WebAccess
 from minicrawl.store.records import HostRow
 from minicrawl.web.robots.rules import ALLOW_ALL, FORBID_ALL, Rules, decision_for
@@ -188,6 +188,10 @@ class HostOnboarding:
             await self._sitemaps.read_next(host, tell, introduce)
         else:
             await self._learn_rules(host, tell)
+
+    async def resource(self, request: Request) -> FetchResult:
+        """What a page wants that is rendered, asked for as soon as its host may be asked."""
+        return await self._files.resource(request)
 
     # ------------------------------------------------------------ for sitemaps
 

@@ -144,7 +144,7 @@ class HostTable(dict[int, HostState]):
             heappush(self._wakes, (ready_at, host))
         elif host in self._side_requests:
             _take_first(self._side_requests, host)()
-        else:
+        elif not state.shared.to_render:
             self._resume(host)
 
     def queue_side_request(self, host: int, call: Callable[[], None]) -> None:

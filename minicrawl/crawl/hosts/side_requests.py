@@ -21,6 +21,7 @@ from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.model import (
     Failed,
     FailureKind,
+    FetchResult,
     Moved,
     Refused,
     Request,
@@ -43,6 +44,7 @@ class SideRequests:
     ) -> None:
         self.hosts, self.clock, self._notify = hosts, clock, notify
         self._waiting: set[asyncio.Future[None]] = set()
+        self._of_pages: set[asyncio.Future[None]] = set()
         self._reading = 0
 
     @property
@@ -66,9 +68,11 @@ class SideRequests:
         finally:
             self._reading -= 1
 
-    async def ask(self, host: int, request: Callable[[], Awaitable[T]]) -> T:
-        """What the host answers, asked as soon as it may be."""
-        await self._wait_for_turn(host)
+    async def ask(
+        self, host: int, request: Callable[[], Awaitable[T]], *, is_turn: bool = True
+    ) -> T:
+        """What the host answers, asked as soon as it may be; by a turn, or by a page of one."""
+        await self._wait_for_turn(host, self._waiting if is_turn else self._of_pages)
         self.hosts.begin(host, self.clock.now())
         try:
             return await request()
@@ -76,30 +80,28 @@ class SideRequests:
             self.hosts.end(host, self.clock.now())
             self._notify()
 
-    async def _wait_for_turn(self, host: int) -> None:
+    async def _wait_for_turn(self, host: int, waiting: set[asyncio.Future[None]]) -> None:
         """Until the host may be asked, and the whole crawl may ask."""
         while True:
             if self.hosts.pace is not None:
                 await self.hosts.pace.wait()
             if self._may_ask(host, now := self.clock.now()):
                 return
-            await self._wait_for(host, now)
+            await self._wait_for(host, now, waiting)
 
     def leave(self) -> None:
         """Cancel all that wait."""
-        for called in tuple(self._waiting):
+        for called in (*self._waiting, *self._of_pages):
             called.cancel()
 
     def _may_ask(self, host: int, now: float) -> bool:
         return self.hosts.may_be_asked(host, now) and self.hosts.has_room(host, now)
 
-    async def _wait_for(self, host: int, now: float) -> None:
+    async def _wait_for(self, host: int, now: float, waiting: set[asyncio.Future[None]]) -> None:
         """Until the host, or its address, takes one more request."""
         called = asyncio.get_running_loop().create_future()
-        self._waiting.add(called)
-        self.hosts.queue_side_request(
-            host, lambda: None if called.done() else called.set_result(None)
-        )
+        waiting.add(called)
+        self.hosts.queue_side_request(host, lambda: self._call(host, called))
         if self.hosts.may_be_asked(host, now):
             self.hosts.wait_for_room(host, now)
         else:
@@ -107,8 +109,19 @@ class SideRequests:
         self._notify()
         try:
             await called
+        except asyncio.CancelledError:
+            if called.done() and not called.cancelled():  # it was called, and does not come
+                self.hosts.resume_when_ready(host, self.clock.now())
+            raise
         finally:
-            self._waiting.discard(called)
+            waiting.discard(called)
+
+    def _call(self, host: int, called: asyncio.Future[None]) -> None:
+        """It is its turn; if nobody waits any more, that of the next one."""
+        if called.done():
+            self.hosts.resume_when_ready(host, self.clock.now())
+        else:
+            called.set_result(None)
 
 
 # ---------------------------------------------------------------- robots.txt and sitemaps
@@ -164,6 +177,14 @@ class HostFiles:
         request = Request(url=url, want=Want.SITEMAP, max_bytes=max_bytes)
         return await self._ask(url, lambda: self._web_access.visit(request))
 
+    async def resource(self, request: Request) -> FetchResult:
+        """What a page wants that is rendered."""
+
+        async def fetch() -> Visit:
+            return Visit(await self._web_access.fetch(request))
+
+        return (await self._ask(request.url, fetch, is_turn=False)).fetched
+
     def reading(self) -> AbstractContextManager[None]:
         """The turn holds no request meanwhile: it waits until what came has been parsed."""
         return self._side_requests.reading()
@@ -186,7 +207,9 @@ class HostFiles:
             raise TypeError(f"{url} is unchanged, but the request named no version of it")
         return fetched
 
-    async def _ask(self, url: str, request: Callable[[], Awaitable[Visit]]) -> Visit:
+    async def _ask(
+        self, url: str, request: Callable[[], Awaitable[Visit]], *, is_turn: bool = True
+    ) -> Visit:
         """The answer of any host, asked as soon as it may be."""
         host = self._recorder.host_at(origin(url))
         self._recall(host)
@@ -196,7 +219,7 @@ class HostFiles:
             if not isinstance(found, str):
                 return Visit(found)
             state.move_to(found)
-        visit = await self._side_requests.ask(host, request)
+        visit = await self._side_requests.ask(host, request, is_turn=is_turn)
         answer = visit.fetched
         self._recorder.counters.add("requests")
         self._hosts.hear(host, answer, self._clock.now())

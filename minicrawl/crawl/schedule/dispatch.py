@@ -156,7 +156,7 @@ class Admission:
         return HostFacts(
             host in self._host_turns,
             self._hosts.has_room(host, now),
-            self._hosts.may_be_asked(host, now),
+            self._hosts.may_be_asked(host, now) and not state.shared.to_render,
             (state.shared.answers and state.pages > 0) or self._has_slot(state),
             is_known,
         )

@@ -84,6 +84,8 @@ class PageTurns:
             else:
                 fetched, turn.parsed = await parsed_visit(turn, visit)
             del visit  # what it holds is in the turn by now, or on disk
+            if (renderer := self._context.renderer) is not None:
+                fetched, turn.parsed = await renderer.rendered(turn, fetched, turn.parsed)
             if turn.parsed is not None and self._large_pages.waits(turn.parsed.links):
                 async with self._large_pages.settling(turn):
                     await self._ends.end(turn, fetched, turn.parsed)

@@ -10,8 +10,10 @@ A process without an event loop uses `receive_message` and `send_message` on the
 from __future__ import annotations
 
 import asyncio
+import os
 import pickle
 import socket
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -90,6 +92,11 @@ class PickleChannel(asyncio.BufferedProtocol):
     def connection_lost(self, error: Exception | None) -> None:
         self.ended.set()
         self._may_write.set()
+
+
+def connection_at_stdin() -> socket.socket:
+    """The end of the channel that a child process finds at its stdin."""
+    return socket.socket(fileno=os.dup(sys.stdin.fileno()))
 
 
 def receive_message(connection: socket.socket) -> Any:

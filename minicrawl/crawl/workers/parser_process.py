@@ -8,9 +8,7 @@ least so far is next.
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from enum import IntEnum
@@ -19,7 +17,7 @@ from typing import IO, Any, TypeVar
 
 from minicrawl.crawl.hosts.fairness import FairLock
 from minicrawl.crawl.process_memory import keep_large_arrays_apart
-from minicrawl.crawl.workers.channel import receive_message, send_message
+from minicrawl.crawl.workers.channel import connection_at_stdin, receive_message, send_message
 from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
 from minicrawl.memory import limit_memory
 from minicrawl.ports import Timed
@@ -143,5 +141,5 @@ def main() -> None:
     """Stdin is the socket of the channel."""
     keep_large_arrays_apart()
     limit_memory()
-    with socket.socket(fileno=os.dup(sys.stdin.fileno())) as connection:
+    with connection_at_stdin() as connection:
         serve(connection)

@@ -26,6 +26,7 @@ from typing import IO, TYPE_CHECKING, TypeVar
 
 from minicrawl.archive.packing import AnswerPacker
 from minicrawl.config import Access, Network, Politeness, Settings
+from minicrawl.config.parts import AUTO
 from minicrawl.crawl.hosts.fairness import FairLock
 from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess
 from minicrawl.fetch.fetcher import HttpFetcher
@@ -68,6 +69,8 @@ SMALL = 128 * 1024
 """Bytes that take some milliseconds to parse, whatever they are."""
 SMALL_IN_A_WORKER = 2 * SMALL
 """A worker may take longer: only its own requests wait for it."""
+MOST_RENDERED = 1_000_000
+"""Bytes of a page that a browser may render: it is held in memory until one is free."""
 _QUICK = 32 * 1024
 """Bytes that take a few milliseconds. Larger bodies are parsed one at a time."""
 _TURN_S = 0.01
@@ -212,6 +215,7 @@ class WorkerConfig:
     archive: Path | None = None  # the folder, if answers are kept
     only_text: bool = False
     with_bodies: bool = False  # whether the crawl gets the bodies of pages
+    rendered_bytes: int = 0  # bodies of pages that a browser may render, and the crawl gets
     access: Access = field(default_factory=Access)
     logins: AccessByOrigin | None = None
 
@@ -244,11 +248,13 @@ class WorkerConfig:
                 types=media_types(types),
                 with_sitemaps=bool(types & DocumentType.SITEMAP),
                 with_text=settings.storing.keep == "text",
+                with_scripting=settings.rendering.render == AUTO,
             ),
             max_reading_s=settings.limits.max_reading_s,
             archive=archive,
             only_text=settings.storing.keep == "text",
             with_bodies=with_bodies,
+            rendered_bytes=MOST_RENDERED if settings.rendering.is_on else 0,
             access=settings.access,
             logins=logins,
         )
@@ -273,9 +279,10 @@ class Visitor:
         packer: AnswerPacker | None = None,
         *,
         with_bodies: bool = False,
+        rendered_bytes: int = 0,
     ) -> None:
         self._fetcher, self._parser, self._packer = fetcher, parser, packer
-        self._with_bodies = with_bodies
+        self._with_bodies, self._rendered_bytes = with_bodies, rendered_bytes
 
     async def fetch(self, request: Request) -> FetchResult:
         """Fetch one URL, body included."""
@@ -301,7 +308,8 @@ class Visitor:
                 parse = partial(_packed, parse, packer, request, fetched._replace(body=b""))
             else:
                 record = packer.pack(request, fetched)
-        body = fetched.body if self._with_bodies else b""
+        is_wanted = self._with_bodies or len(fetched.body) <= self._rendered_bytes
+        body = fetched.body if is_wanted else b""
         return Visit(fetched._replace(body=body, record=record), parse, is_large=is_large)
 
     async def parse_rules(self, response: Response, url: str) -> Timed[Rules | Failed]:
@@ -344,6 +352,12 @@ async def visiting(
             access=config.access,
             logins=config.logins,
         ) as fetcher:
-            yield Visitor(fetcher, parser, config.packer(), with_bodies=config.with_bodies)
+            yield Visitor(
+                fetcher,
+                parser,
+                config.packer(),
+                with_bodies=config.with_bodies,
+                rendered_bytes=config.rendered_bytes,
+            )
     finally:
         await parser.close()

@@ -9,7 +9,6 @@ It imports what it needs to fetch and to parse, and nothing else.
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 import sys
 from collections.abc import Awaitable, Callable
@@ -19,7 +18,7 @@ from time import process_time
 from typing import Any, NamedTuple, assert_never
 
 from minicrawl.crawl.process_memory import keep_large_arrays_apart, look_for_cycles_among_what_comes
-from minicrawl.crawl.workers.channel import PickleChannel, receive_message
+from minicrawl.crawl.workers.channel import PickleChannel, connection_at_stdin, receive_message
 from minicrawl.crawl.workers.supervisor import PING, BlameMark, marked
 from minicrawl.crawl.workers.visitor import SMALL_IN_A_WORKER, Visitor, WorkerConfig, visiting
 from minicrawl.model import Failed, FetchResult, ParsedPage, Request, Response
@@ -118,7 +117,7 @@ async def serve(connection: socket.socket, config: WorkerConfig, mark: BlameMark
 def main() -> None:
     """Stdin is the socket of the channel, the argument the descriptor of the blame mark."""
     mark = BlameMark(int(sys.argv[1]))
-    with socket.socket(fileno=os.dup(sys.stdin.fileno())) as connection:
+    with connection_at_stdin() as connection:
         config = receive_message(connection)
         keep_large_arrays_apart()
         look_for_cycles_among_what_comes()

@@ -17,6 +17,7 @@ _ACCEPT = {
     Want.SITEMAP: _ACCEPT_TEXT,
     Want.HEAD: b"*/*",
     Want.STATUS: b"*/*",
+    Want.RESOURCE: b"*/*",
 }
 _FIRST_QUALITY, _QUALITY_STEP, _LEAST_QUALITY = 10, 1, 1  # tenths
 
@@ -41,6 +42,8 @@ class RequestHeaders:
     def of(self, request: Request) -> Sequence[tuple[bytes, bytes]]:
         """The headers of this request."""
         headers = self._by_want[request.want]
+        if request.headers:
+            headers = _with(headers, request.headers)
         if not (request.cookies or request.etag or request.last_modified):
             return headers
         added = [(b"Cookie", request.cookies.encode())] if request.cookies else []
@@ -49,6 +52,13 @@ class RequestHeaders:
         if request.last_modified and request.last_modified.isprintable():
             added.append((b"If-Modified-Since", request.last_modified.encode()))
         return (*headers, *added)
+
+
+def _with(headers: Headers, given: Sequence[tuple[str, str]]) -> Headers:
+    """Those that a page sends take the place of ours."""
+    found = tuple((name.title().encode(), value.encode()) for name, value in given)
+    names = {name.lower() for name, _ in found}
+    return (*(one for one in headers if one[0].lower() not in names), *found)
 
 
 def header_fields(texts: Sequence[str], host: str | None = None) -> Headers:

@@ -20,6 +20,7 @@ from minicrawl.web.headers import (
 )
 from minicrawl.web.html.encoding import decode
 from minicrawl.web.html.markup import AT_ONCE_S, Markup, meta_refresh, scan
+from minicrawl.web.html.scripts import scripting
 from minicrawl.web.html.thin import is_thin
 from minicrawl.web.html.written import entries
 from minicrawl.web.urls import LONGEST, MOST_CHARS, ResolvedUrl, canonical, resolve, resolve_links
@@ -39,6 +40,7 @@ class ParseOptions:
     types: frozenset[str] = HTML_TYPES  # of alternates, that are read
     with_sitemaps: bool = False
     with_text: bool = False  # of documents whose text only their parser can tell
+    with_scripting: bool = False
 
 
 DEFAULT_OPTIONS = ParseOptions()
@@ -61,7 +63,10 @@ def parse_page(
         is_thin=is_thin(text, markup.title),
         hashes=_text_hashes(body, markup, suspicious),
     )
-    return page_of(markup, facts, url, headers, options)
+    page = page_of(markup, facts, url, headers, options)
+    if not options.with_scripting:
+        return page
+    return page._replace(scripting=scripting(text, len(page.links), is_thin=facts.is_thin))
 
 
 class BodyFacts(NamedTuple):

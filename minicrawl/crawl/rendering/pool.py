@@ -1,0 +1,196 @@
+"""The browsers of a crawl, each in a render worker, and which page has which.
+
+Laws: a browser has one page at a time. Of all hosts whose pages wait for one, the host that has
+cost least is next. A worker that ends is replaced, and so is one that has had `MOST_PAGES`: what a
+browser gathers ends with it. After `close` no process is left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from minicrawl.config import Settings
+from minicrawl.crawl.hosts.fairness import FairLock
+from minicrawl.crawl.rendering.browser import find_browser
+from minicrawl.crawl.rendering.messages import (
+    NotRendered,
+    NotStarted,
+    PageToRender,
+    RenderCommand,
+    RenderConfig,
+    Rendered,
+    RenderMessage,
+    Resource,
+    Started,
+    WantedResource,
+)
+from minicrawl.crawl.workers.pool import Activity
+from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
+from minicrawl.crawl.workers.visitor import WorkerConfig
+from minicrawl.errors import UsageError
+from minicrawl.fetch.access.identity import RequestHeaders
+from minicrawl.model import Request
+
+MOST_PAGES = 200
+SILENCE_S = 20.0
+_END_S = 3.0
+_TIMES_ITS_LIMIT, _SPARE_S = 5, 30.0
+"""After this a worker is ended by the crawl; it should have ended its page long before."""
+_CODE = "from minicrawl.crawl.rendering.render_worker import main; main()"
+_ENDED = NotRendered("its browser ended", may_pass=True)
+
+Answer = Callable[[WantedResource], Awaitable[Resource]]
+
+
+class RenderSlot:
+    """Holds one render worker at a time."""
+
+    def __init__(self, config: RenderConfig) -> None:
+        self._config = config
+        self._child: ChildProcess | None = None
+        self._pages = 0
+        self.activity = Activity()
+
+    @property
+    def pid(self) -> int | None:
+        """The process that it holds, if it does."""
+        return None if self._child is None or self._child.is_over else self._child.pid
+
+    async def start(self) -> Started | NotStarted:
+        """Have a worker whose browser runs."""
+        if self._child is None or self._child.is_over or self._pages >= MOST_PAGES:
+            await self.close()
+            job = ChildJob(code=_CODE, config=self._config, silence_s=SILENCE_S, end_s=_END_S)
+            self._child, self._pages = ChildProcess(job), 0
+        if self._pages:
+            return Started("")
+        try:
+            started: Started | NotStarted = await self._child.call(RenderCommand.START, None)
+        except ChildLost:
+            return NotStarted("its process ended")
+        return started
+
+    async def render(self, page: PageToRender, answer: Answer) -> Rendered | NotRendered:
+        """What the page says after its scripts. Who is cancelled meanwhile ends the browser."""
+        started = await self.start()
+        if isinstance(started, NotStarted):
+            await self.close()
+            return NotRendered(started.why, may_pass=True)
+        self._pages += 1
+        number, is_done = self.activity.begin(page.request.url), False
+        try:
+            async with asyncio.timeout(_TIMES_ITS_LIMIT * self._config.max_s + _SPARE_S):
+                found = await self._talk(page, answer)
+            is_done = isinstance(found, Rendered)
+            return found
+        except (ChildLost, TimeoutError):
+            return _ENDED
+        finally:
+            self.activity.end(number)
+            if not is_done:
+                await self.close()
+
+    async def _talk(self, page: PageToRender, answer: Answer) -> Rendered | NotRendered:
+        child = self._child
+        assert child is not None
+        tasks = set[asyncio.Task[None]]()
+        try:
+            message: RenderMessage = await child.call(RenderCommand.RENDER, page)
+            while isinstance(message, WantedResource):
+                task = asyncio.create_task(_answer(child, message, answer))
+                tasks.add(task)
+                task.add_done_callback(tasks.discard)
+                message = await child.call(RenderCommand.NEXT, None)
+            return message
+        finally:
+            left = tuple(tasks)
+            for task in left:
+                task.cancel()
+            await asyncio.gather(*left, return_exceptions=True)
+
+    async def close(self) -> None:
+        """End the worker."""
+        child, self._child = self._child, None
+        if child is not None:
+            await child.close()
+
+
+async def _answer(child: ChildProcess, wanted: WantedResource, answer: Answer) -> None:
+    found = await answer(wanted)
+    await child.feed(RenderCommand.ANSWER, found)
+
+
+class RenderPool:
+    """All render workers of a crawl."""
+
+    def __init__(self, config: RenderConfig, workers: int) -> None:
+        self.slots = [RenderSlot(config) for _ in range(workers)]
+        self._free = asyncio.Queue[RenderSlot]()
+        for slot in self.slots:
+            self._free.put_nowait(slot)
+        self._next = FairLock()
+
+    @asynccontextmanager
+    async def free_for(self, host: str) -> AsyncIterator[RenderSlot]:
+        """Wait until one is free, and it is the turn of this host."""
+        async with self._next.held_for(host):
+            slot = await self._free.get()
+        try:
+            yield slot
+        finally:
+            self._free.put_nowait(slot)
+
+    def charge(self, host: str, cost_s: float) -> None:
+        """A page of the host has cost so much."""
+        self._next.charge(host, cost_s)
+
+    async def check(self) -> None:
+        """Start the first browser; raises `UsageError` if it does not start."""
+        started = await self.slots[0].start()
+        if isinstance(started, NotStarted):
+            raise UsageError(f"the browser for --render does not start: {started.why}")
+
+    async def close(self) -> None:
+        """End all workers."""
+        await asyncio.gather(*(slot.close() for slot in self.slots))
+
+
+@asynccontextmanager
+async def open_render_pool(settings: Settings, archive: Path | None) -> AsyncIterator[RenderPool]:
+    """The browsers that the settings ask for, one of them started; raises `UsageError`.
+
+    What they write is in a folder that is removed at the end.
+    """
+    browser = find_browser(settings.rendering.browser)
+    folder = Path(tempfile.mkdtemp(prefix="minicrawl-render-"))
+    pool = RenderPool(config_of(settings, browser, folder, archive), settings.rendering.workers)
+    try:
+        await pool.check()
+        yield pool
+    finally:
+        await pool.close()
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+
+def config_of(settings: Settings, browser: str, folder: Path, archive: Path | None) -> RenderConfig:
+    """What a render worker needs to know."""
+    rendering, storing = settings.rendering, settings.storing
+    identity = dict(RequestHeaders(settings.politeness, settings.access).of(Request(url="")))
+    return RenderConfig(
+        browser=browser,
+        folder=folder,
+        user_agent=identity[b"User-Agent"].decode(),
+        languages=settings.access.languages,
+        max_s=rendering.max_s,
+        max_requests=rendering.max_requests,
+        max_memory=rendering.max_memory,
+        max_body_bytes=settings.network.max_body_bytes,
+        parse_options=WorkerConfig.of(settings).parse_options,
+        archive=archive if storing.warc is None else None,
+        only_text=storing.keep == "text",
+    )

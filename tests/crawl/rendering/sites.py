@@ -1,0 +1,94 @@
+"""A web whose pages need a browser, and a server that tells what it was asked for."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minicrawl.app import Crawl
+from minicrawl.config import Settings
+from minicrawl.crawl.hooks import PageRead
+from minicrawl.crawl.rendering.browser import find_browser
+from minicrawl.demo.pages import DemoResponse
+from minicrawl.demo.server import DemoServer
+from minicrawl.errors import UsageError
+from minicrawl.export.cells import ExportRow
+
+
+def why_no_browser() -> str:
+    """Empty where there is one."""
+    if find_spec("playwright") is None:
+        return "no playwright"
+    try:
+        find_browser(None)
+    except UsageError as error:
+        return str(error)
+    return ""
+
+
+needs_browser = pytest.mark.skipif(bool(why_no_browser()), reason=why_no_browser())
+HTML, SCRIPT = "text/html; charset=utf-8", "text/javascript"
+
+
+def page(body: str, **headers: str) -> DemoResponse:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return DemoResponse(200, {"Content-Type": HTML, **named}, body.encode())
+
+
+def script(code: str) -> DemoResponse:
+    return DemoResponse(200, {"Content-Type": SCRIPT}, code.encode())
+
+
+def data(value: object) -> DemoResponse:
+    return DemoResponse(200, {"Content-Type": "application/json"}, json.dumps(value).encode())
+
+
+def filled_by(code: str) -> DemoResponse:
+    """A page with nothing but this script."""
+    return page(f'<title>shell</title><div id="root"></div><script>{code}</script>')
+
+
+MISSING = DemoResponse(404, {"Content-Type": HTML}, b"missing")
+
+
+class ScriptedWeb:
+    """Answers by the path alone; keeps the headers of what it was asked."""
+
+    def __init__(self, answers: Mapping[str, DemoResponse]) -> None:
+        self.answers = dict(answers)
+        self.asked: list[tuple[str, dict[str, str]]] = []
+
+    @property
+    def paths(self) -> list[str]:
+        return [path for path, _ in self.asked]
+
+    def answer(
+        self, host: str, target: str, headers: Mapping[str, str], visits: int, /
+    ) -> DemoResponse:
+        self.asked.append((target, dict(headers)))
+        return self.answers.get(target, MISSING)
+
+
+@contextmanager
+def served(
+    answers: Mapping[str, DemoResponse], kind: type[ScriptedWeb] = ScriptedWeb
+) -> Iterator[tuple[ScriptedWeb, str]]:
+    """The web, and where it is."""
+    web = kind(answers)
+    with DemoServer(web) as server:
+        yield web, f"http://{server.address}"
+
+
+def crawled(
+    seed: str, store: Path, on_page: Callable[[PageRead], None] | None = None, **settings: Any
+) -> dict[str, ExportRow]:
+    """All pages that are known after a crawl, by their paths."""
+    wanted: dict[str, Any] = {"delay": 0, "workers": 0, "render": "auto", "max_rendering": 10}
+    with_them = Settings.of(store=store, scope="host", converge=False, **wanted | settings)
+    crawl = Crawl([seed], with_them, on_page=on_page)
+    crawl.run()
+    return {row.url[row.url.index("/", len("http://")) :]: row for row in crawl.pages()}

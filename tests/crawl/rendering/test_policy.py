@@ -1,0 +1,76 @@
+"""What is learnt of hosts and templates."""
+
+import pytest
+
+from minicrawl.crawl.rendering import policy
+from minicrawl.crawl.rendering.policy import HOST_TRIES, TRIES, RenderPolicy, has_gained
+from minicrawl.model import NO_SCRIPTS, ParsedPage, Scripting, ScriptKind
+
+HOST, OTHER = "a.example", "b.example"
+SHELL = Scripting(ScriptKind.SHELL, 1)
+SOME = Scripting(ScriptKind.SOME, 2)
+
+
+def renderings(known: RenderPolicy, scripting: Scripting, gains: list[bool]) -> int:
+    """How many of so many pages in a row are rendered."""
+    done = 0
+    for gained in gains:
+        if known.is_worth(HOST, scripting):
+            known.learn(HOST, scripting, has_gained=gained)
+            done += 1
+    return done
+
+
+def test_a_page_without_scripts_is_never_rendered() -> None:
+    assert not RenderPolicy().is_worth(HOST, NO_SCRIPTS)
+
+
+@pytest.mark.parametrize("scripting", [SHELL, SOME])
+def test_a_template_that_gains_nothing_is_tried_a_few_times(scripting: Scripting) -> None:
+    assert renderings(RenderPolicy(), scripting, [False] * 100) == TRIES[scripting.kind]
+
+
+@pytest.mark.parametrize("scripting", [SHELL, SOME])
+def test_a_template_that_gains_is_always_rendered(scripting: Scripting) -> None:
+    assert renderings(RenderPolicy(), scripting, [True] * 100) == 100
+
+
+def test_a_template_that_gains_now_and_then_is_rendered_while_that_is_worth_it() -> None:
+    assert renderings(RenderPolicy(), SHELL, [True, False, False, False] * 25) == 100
+    assert renderings(RenderPolicy(), SHELL, [True] + [False] * 99) == 6
+
+
+def test_what_one_host_has_taught_says_nothing_of_another() -> None:
+    known = RenderPolicy()
+    renderings(known, SHELL, [False] * 10)
+    assert known.is_worth(OTHER, SHELL)
+    assert known.is_worth(HOST, SOME)
+
+
+def test_a_host_that_never_gains_is_left_alone_whatever_its_templates() -> None:
+    known = RenderPolicy()
+    for number in range(100):
+        renderings(known, Scripting(ScriptKind.SOME, 100 + number), [False])
+    assert not known.is_worth(HOST, Scripting(ScriptKind.SHELL, 1000))
+    assert known._known[HOST, 0].rendered == HOST_TRIES
+
+
+def test_what_is_known_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(policy, "_MOST_KNOWN", 10)
+    known = RenderPolicy()
+    for number in range(100):
+        known.learn(f"{number}.example", SHELL, has_gained=True)
+    assert len(known._known) == 10
+
+
+@pytest.mark.parametrize(
+    ("after", "gains"),
+    [
+        (ParsedPage(links=("a", "b")), True),
+        (ParsedPage(links=("a",)), False),
+        (ParsedPage(), False),
+        (ParsedPage(refresh="c"), True),
+    ],
+)
+def test_a_gain_is_a_link_or_a_redirect(after: ParsedPage, gains: bool) -> None:
+    assert has_gained(ParsedPage(links=("a",)), after) is gains

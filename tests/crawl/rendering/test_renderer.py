@@ -1,0 +1,147 @@
+"""What the crawl does for pages that are rendered; the browser is played by the test."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from minicrawl.crawl.rendering.messages import (
+    NotRendered,
+    PageToRender,
+    Rendered,
+    Resource,
+    WantedResource,
+)
+from minicrawl.crawl.rendering.pool import Answer
+from minicrawl.crawl.rendering.renderer import PageRenderer
+from minicrawl.model import FailureKind, ParsedPage, State
+from tests.crawl.fakes import FakeWeb, Scene, crawl, failed, html, moved, text
+
+A, B = "http://a.example", "http://b.example"
+SCRIPT, DATA = f"{A}/app.js", f"{A}/data"
+SHELL = html(body='<div id="root"></div><script src="/app.js"></script>')
+
+
+def wants(number: int, url: str, kind: str = "script") -> WantedResource:
+    return WantedResource(number, url, kind, is_document=kind != "script")
+
+
+class PlayedBrowser:
+    """Asks for the same with each page; then each page links to the next path."""
+
+    def __init__(self, *wanted: WantedResource, ends: Sequence[NotRendered] = ()) -> None:
+        self._wanted, self._ends = wanted, list(ends)
+        self.got: list[Resource] = []
+        self.pages: list[str] = []
+
+    @asynccontextmanager
+    async def free_for(self, host: str) -> AsyncIterator["PlayedBrowser"]:
+        yield self
+
+    def charge(self, host: str, cost_s: float) -> None: ...
+
+    async def render(self, page: PageToRender, answer: Answer) -> Rendered | NotRendered:
+        self.pages.append(page.request.url)
+        for wanted in self._wanted:
+            self.got.append(await answer(wanted))
+        if self._ends:
+            return self._ends.pop(0)
+        parsed = ParsedPage(links=(f"{page.request.url}x",), content=len(self.pages))
+        return Rendered(parsed, b"<p>rendered", 0.5)
+
+
+def rendered_crawl(web: FakeWeb, path: Path, browser: PlayedBrowser, **settings: Any) -> Any:
+    async def attach(scene: Scene) -> None:
+        context, parts = scene.crawler.context, scene.crawler.parts
+        context.renderer = PageRenderer(context, parts, cast(Any, browser))
+
+    chosen = {"render": "auto", "scope": "host", "pages": 3, **settings}
+    return crawl(web, path, f"{A}/", during=attach, **chosen)
+
+
+def test_what_a_page_wants_keeps_to_the_delay_of_its_host(tmp_path: Path) -> None:
+    web = FakeWeb({f"{A}/": SHELL, SCRIPT: text("1"), DATA: text("[]")}, SHELL, takes_s=0.1)
+    web.answers[f"{A}/robots.txt"] = failed(FailureKind.NOT_FOUND)
+    browser = PlayedBrowser(wants(1, SCRIPT), wants(2, DATA, "fetch"))
+    rendered_crawl(web, tmp_path / "c.db", browser, delay=5)
+    visits = sorted(web.visits_of(A), key=lambda visit: visit.began)
+    assert len(visits) == 1 + 3 + 1 + 3  # robots.txt, pages, the script once, their data
+    pauses = [after.began - before.ended for before, after in pairwise(visits)]
+    assert min(pauses) == pytest.approx(5)
+    assert web.most_at_once == 1
+
+
+def test_pages_of_a_host_do_not_keep_each_other_from_what_they_want(tmp_path: Path) -> None:
+    web = FakeWeb({SCRIPT: text("1"), DATA: text("[]")}, SHELL)
+    web.answers[f"{A}/robots.txt"] = failed(FailureKind.NOT_FOUND)
+    browser = PlayedBrowser(wants(1, DATA, "fetch"))
+    run = rendered_crawl(web, tmp_path / "c.db", browser, pages=20)
+    assert len(browser.pages) == 20
+    assert set(run.settled.values()) == {State.FETCHED}
+
+
+def test_robots_txt_is_asked_about_documents_of_any_host(tmp_path: Path) -> None:
+    web = FakeWeb({f"{A}/": SHELL}, text("1"))
+    web.answers[f"{A}/robots.txt"] = failed(FailureKind.NOT_FOUND)
+    web.answers[f"{B}/robots.txt"] = text("User-agent: *\nDisallow: /")
+    browser = PlayedBrowser(wants(1, f"{B}/data", "fetch"), wants(2, f"{B}/app.js"))
+    rendered_crawl(web, tmp_path / "c.db", browser, pages=1)
+    assert [found.status for found in browser.got] == [0, 200]
+    assert [visit.url for visit in web.visits_of(B)] == [f"{B}/robots.txt", f"{B}/app.js"]
+
+
+def test_redirects_of_what_is_wanted_are_followed_through_the_same_gates(tmp_path: Path) -> None:
+    web = FakeWeb({f"{A}/": SHELL, DATA: moved(f"{B}/secret"), SCRIPT: moved("/real.js")})
+    web.answers[f"{A}/real.js"] = text("1")
+    web.answers[f"{B}/robots.txt"] = text("User-agent: *\nDisallow: /")
+    browser = PlayedBrowser(wants(1, SCRIPT), wants(2, DATA, "fetch"))
+    rendered_crawl(web, tmp_path / "c.db", browser, pages=1)
+    assert [(found.status, found.body) for found in browser.got] == [(200, b"1"), (0, b"")]
+    assert f"{B}/secret" not in [visit.url for visit in web.visits]
+
+
+def test_a_status_is_handed_on_and_silence_is_nothing(tmp_path: Path) -> None:
+    missing = failed(FailureKind.NOT_FOUND)._replace(status=404)
+    web = FakeWeb({f"{A}/": SHELL, SCRIPT: failed(FailureKind.TIMEOUT), DATA: missing})
+    browser = PlayedBrowser(wants(1, DATA, "fetch"), wants(2, SCRIPT))
+    rendered_crawl(web, tmp_path / "c.db", browser, pages=1)
+    assert [found.status for found in browser.got] == [404, 0]
+
+
+def test_a_page_whose_browser_crashes_has_failed_once_and_is_then_read_as_it_came(
+    tmp_path: Path,
+) -> None:
+    crash = NotRendered("the browser ended", may_pass=True)
+    web = FakeWeb({f"{A}/": html("/plain", body="<div id=a></div><script src=/a.js></script>")})
+    browser = PlayedBrowser(ends=[crash, crash])
+    run = rendered_crawl(web, tmp_path / "c.db", browser, render="always")
+    assert browser.pages == [f"{A}/"] * 2
+    assert run.states[f"{A}/"] is State.FETCHED
+    assert f"{A}/plain" in run.states
+
+
+def test_a_page_that_takes_too_long_is_not_tried_again(tmp_path: Path) -> None:
+    web = FakeWeb({f"{A}/": SHELL})
+    browser = PlayedBrowser(ends=[NotRendered("it was not over")])
+    run = rendered_crawl(web, tmp_path / "c.db", browser)
+    assert (len(browser.pages), run.states) == (1, {f"{A}/": State.FETCHED})
+
+
+def test_a_page_that_loses_its_links_by_its_scripts_keeps_them(tmp_path: Path) -> None:
+    class Emptying(PlayedBrowser):
+        async def render(self, page: PageToRender, answer: Answer) -> Rendered | NotRendered:
+            return Rendered(ParsedPage(), b"<p>error", 0.1)
+
+    web = FakeWeb({f"{A}/": html("/kept", body="<script src=/a.js></script>")})
+    run = rendered_crawl(web, tmp_path / "c.db", Emptying(), render="always")
+    assert f"{A}/kept" in run.states
+
+
+def test_a_page_without_scripts_never_waits_for_a_browser(tmp_path: Path) -> None:
+    web = FakeWeb({f"{A}/": html("/one"), f"{A}/one": html("/", body="words " * 100)})
+    browser = PlayedBrowser()
+    rendered_crawl(web, tmp_path / "c.db", browser)
+    assert browser.pages == []

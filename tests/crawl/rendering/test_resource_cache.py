@@ -1,0 +1,60 @@
+"""What is kept of what pages asked for."""
+
+import math
+
+import pytest
+
+from minicrawl.crawl.rendering.resource_cache import FoundResource, ResourceCache, fresh_for_s
+
+A, B = "http://a.example/a.js", "http://a.example/b.js"
+FOUND = FoundResource(200, "text/javascript", b"0123456789")
+
+
+def test_what_is_kept_is_there_until_it_is_stale() -> None:
+    cache = ResourceCache()
+    cache.put(A, FOUND, 10.0)
+    assert cache.get(A, 9.0) == FOUND
+    assert cache.get(A, 10.0) is None
+    assert cache.get(B, 0.0) is None
+
+
+def test_what_was_wanted_longest_ago_goes_first() -> None:
+    cache = ResourceCache(most_bytes=20)
+    for name in "ab":
+        cache.put(name, FOUND, math.inf)
+    cache.get("a", 0.0)
+    cache.put("c", FOUND, math.inf)
+    assert [name for name in "abc" if cache.get(name, 0.0)] == ["a", "c"]
+
+
+def test_what_is_put_again_counts_once() -> None:
+    cache = ResourceCache(most_bytes=20)
+    for _ in range(10):
+        cache.put(A, FOUND, math.inf)
+    cache.put(B, FOUND, math.inf)
+    assert cache.get(A, 0.0)
+    assert cache.get(B, 0.0)
+
+
+def test_what_is_larger_than_all_room_is_not_kept() -> None:
+    cache = ResourceCache(most_bytes=5)
+    cache.put(A, FOUND, math.inf)
+    assert cache.get(A, 0.0) is None
+
+
+@pytest.mark.parametrize(
+    ("headers", "is_script", "fresh_s"),
+    [
+        ({}, True, math.inf),
+        ({}, False, 0.0),
+        ({"cache-control": "max-age=60"}, False, 60.0),
+        ({"cache-control": "public, max-age=60"}, True, 60.0),
+        ({"cache-control": "no-store"}, True, 0.0),
+        ({"cache-control": "no-cache"}, True, 0.0),
+        ({"cache-control": "private, max-age=60"}, True, 0.0),
+        ({"vary": "*"}, True, 0.0),
+        ({"set-cookie": "a=b"}, True, 0.0),
+    ],
+)
+def test_servers_say_for_how_long(headers: dict[str, str], is_script: bool, fresh_s: float) -> None:
+    assert fresh_for_s(headers, is_script=is_script) == fresh_s

@@ -1,0 +1,98 @@
+"""What scripts may do for a page, told by its markup alone."""
+
+import pytest
+
+from minicrawl.model import Scripting, ScriptKind
+from minicrawl.web.html.page import ParseOptions, parse_page
+from minicrawl.web.html.scripts import scripting
+from tests.linear_time import TIMES, expect_linear
+
+NONE, SOME, SHELL = ScriptKind
+WORDS = "many words of an article that has enough to say. " * 10
+ANCHORS = "".join(f'<a href="/{number}">page {number}</a>' for number in range(10))
+SHELL_PAGE = '<title>app</title><div id="root"></div><script src="/app.js"></script>'
+
+
+def read(markup: str) -> Scripting:
+    """As a crawl reads it."""
+    options = ParseOptions(with_scripting=True)
+    found = parse_page(markup.encode(), "http://a.example/", {}, options).scripting
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("markup", "kind"),
+    [
+        (f"<p>{WORDS}{ANCHORS}", NONE),
+        ("<p>nothing", NONE),
+        (SHELL_PAGE, SHELL),
+        ("<script>location.href = '/there'</script>", SHELL),
+        ("<body onload=\"location='/there'\">", SHELL),
+        ('<script type="module">import "/app.js"</script>', SHELL),
+        ('<script type="text/javascript; charset=utf-8">go()</script>', SHELL),
+        ('<script type="application/ld+json">{}</script>', NONE),
+        ('<script type="text/template"><a href="/x"></a></script>', NONE),
+        ("<script></script>", NONE),
+        (f'<p>{WORDS}{ANCHORS}<script src="/theme.js"></script>', NONE),
+        (f'<p>{WORDS}{ANCHORS}<ul id="more"></ul><script src="/more.js"></script>', SOME),
+        (f"<p>{WORDS}{ANCHORS}<my-list></my-list><script src=/l.js></script>", SOME),
+        (f"<p>{WORDS}{ANCHORS}<script>fetch('/list').then(fill)</script>", SOME),
+        (f"<p>{WORDS}{ANCHORS}<script>var count = 1</script>", NONE),
+        (f"<p>{WORDS}<script src='/theme.js'></script>", NONE),
+        (f"<p>{WORDS}<script>list.innerHTML = all</script>", SHELL),
+        (f'<p>{WORDS}<div class="feed"> </div><script src="/f.js"></script>', SHELL),
+        (f"<p>{ANCHORS}<script src='/theme.js'></script>", NONE),
+        ('<script src="https://www.googletagmanager.com/gtag/js?id=1"></script>', NONE),
+        ("<script>gtag('js'); document.createElement('script')</script>", NONE),
+    ],
+)
+def test_scripts_count_where_there_is_something_for_them_to_do(
+    markup: str, kind: ScriptKind
+) -> None:
+    assert read(markup).kind is kind
+
+
+def test_a_page_is_not_looked_at_where_nothing_is_rendered() -> None:
+    assert parse_page(SHELL_PAGE.encode(), "http://a.example/", {}).scripting is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("/app.0a1b2c3d.js", "/app.99ffaa00.js"),
+        ("/app.js?v=1", "/app.js?v=2"),
+        ("/chunk-12.js", "/chunk-7.js"),
+    ],
+)
+def test_versions_of_a_script_are_of_one_template(one: str, other: str) -> None:
+    pages = (f'<title>{name}</title><script src="{name}"></script>' for name in (one, other))
+    assert len({read(page).signature for page in pages}) == 1
+
+
+def test_pages_of_one_template_differ_in_what_they_say() -> None:
+    pages = (f"<p>{word}<div id=a></div><script src=/a.js></script>" for word in ("one", "two"))
+    assert len({read(page).signature for page in pages}) == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        SHELL_PAGE.replace("/app.js", "/other.js"),
+        SHELL_PAGE + "<my-page></my-page>",
+        SHELL_PAGE + "<script>start()</script>",
+        f"<p>{WORDS}{ANCHORS}{SHELL_PAGE}",
+    ],
+)
+def test_other_scripts_are_another_template(other: str) -> None:
+    assert read(other).signature != read(SHELL_PAGE).signature
+
+
+@pytest.mark.parametrize(
+    "piece", ["<script ", "<script>", "<div id=a>", "<div ", "<body ", "<a-b", "<script>a</script>"]
+)
+def test_no_markup_takes_long(piece: str) -> None:
+    little, much = piece * 10_000, piece * 10_000 * TIMES
+    expect_linear(
+        lambda: scripting(little, 0, is_thin=True), lambda: scripting(much, 0, is_thin=True)
+    )
