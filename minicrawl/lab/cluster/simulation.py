@@ -20,7 +20,7 @@ from minicrawl.shards.levelling import PotTold, to_level
 from minicrawl.shards.outbox import Posting
 from minicrawl.shards.water import NO_LEVEL, sketch, water_level
 
-HEADROOM = 8
+HEADROOM = 2
 """So many times the pages that nodes can read until the next level are above this one."""
 
 
