@@ -42,7 +42,7 @@ class Transfer(NamedTuple):
     hops: int = 0
 
 
-class Batch(NamedTuple):
+class TransferBatch(NamedTuple):
     """What one shard sends another at once."""
 
     sender: int
@@ -58,12 +58,12 @@ class Batch(NamedTuple):
         return sum(transfer.atoms for transfer in self.transfers) + self.to_pot
 
 
-def pack(batch: Batch) -> bytes:
+def pack(batch: TransferBatch) -> bytes:
     """The batch as bytes."""
     return json.dumps(batch, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def unpack(data: bytes) -> Batch:
+def unpack(data: bytes) -> TransferBatch:
     """The batch. Raises BatchError if the bytes are none that a shard sends."""
     if len(data) > MOST_BYTES:
         raise BatchError(f"{len(data):,} bytes are more than a batch may have")
@@ -80,7 +80,7 @@ def unpack(data: bytes) -> Batch:
         raise BatchError("a URL is in it twice")
     if len(transfers) > MOST_TRANSFERS:
         raise BatchError(f"{len(transfers):,} transfers are more than a batch may have")
-    return Batch(sender, receiver, number, transfers, to_pot)
+    return TransferBatch(sender, receiver, number, transfers, to_pot)
 
 
 def _transfer(url: Any, atoms: Any, depth: Any, hops: Any) -> Transfer:

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from minicrawl.opic.journal import Step, StepKind
-from minicrawl.shards.batches import Batch
+from minicrawl.shards.batches import TransferBatch
 
 
 class ChannelEnd(NamedTuple):
@@ -55,7 +55,7 @@ class Channels:
         """Of the next batch to this shard."""
         return self._sent.get(receiver, ChannelEnd()).number + 1
 
-    def judge(self, batch: Batch) -> Arrival:
+    def judge(self, batch: TransferBatch) -> Arrival:
         """Whether the batch is the next one of its sender."""
         expected = self._received.get(batch.sender, ChannelEnd()).number + 1
         if batch.number == expected:

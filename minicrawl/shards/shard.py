@@ -21,9 +21,9 @@ from minicrawl.shards.audit import Statement
 from minicrawl.shards.batches import (
     MOST_HOPS,
     MOST_URL_BYTES,
-    Batch,
     BatchError,
     Transfer,
+    TransferBatch,
 )
 from minicrawl.shards.channels import Arrival, Channels
 from minicrawl.shards.outbox import Outbox, Posting
@@ -88,7 +88,7 @@ class Shard:
         number = self.channels.next_number(receiver)
         return Step(StepKind.SEND, receiver, 0, Spending(pages, atoms, (), of_pot), number)
 
-    def batch(self, step: Step) -> Batch:
+    def batch(self, step: Step) -> TransferBatch:
         """What such a step sends. Hops are known until it is applied; later they count from 0."""
         pages, atoms, _, of_pot = step.spending
         table = self.pages
@@ -96,11 +96,11 @@ class Shard:
             Transfer(table.url(page), cash, table.depth(page), self._hops.get(page, 0))
             for page, cash in zip(pages, atoms, strict=True)
         ]
-        return Batch(self.number, step.page, step.amount, transfers, of_pot)
+        return TransferBatch(self.number, step.page, step.amount, transfers, of_pot)
 
     # ------------------------------------------------------------ from other shards
 
-    def receipt(self, batch: Batch) -> list[Step]:
+    def receipt(self, batch: TransferBatch) -> list[Step]:
         """The steps that post the batch, if it is the next one; they are applied together."""
         if batch.receiver != self.number or batch.sender == self.number:
             way = f"from shard {batch.sender} to shard {batch.receiver}"

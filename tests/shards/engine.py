@@ -13,7 +13,7 @@ from typing import NamedTuple
 from minicrawl.opic.journal import Books, Spending, Step, StepKind
 from minicrawl.opic.ledger import Ledger
 from minicrawl.opic.money import fixed_edge
-from minicrawl.shards.batches import Batch, BatchError, Transfer, pack, unpack
+from minicrawl.shards.batches import BatchError, Transfer, TransferBatch, pack, unpack
 from minicrawl.shards.channels import Arrival
 from minicrawl.shards.outbox import Posting
 from minicrawl.shards.owners import shard_of
@@ -58,7 +58,7 @@ class FakeEngine:
         self.logs[shard].append(entry)
         self._fail(Fault.AFTER)
 
-    def publish(self, batch: Batch) -> None:
+    def publish(self, batch: TransferBatch) -> None:
         """Batches of a channel are published in their order; an old one is not kept again."""
         self._fail(Fault.BEFORE)
         channel = batch.sender, batch.receiver

@@ -16,9 +16,9 @@ from minicrawl.shards.batches import (
     MOST_BYTES,
     MOST_HOPS,
     MOST_TRANSFERS,
-    Batch,
     BatchError,
     Transfer,
+    TransferBatch,
     pack,
     unpack,
 )
@@ -55,7 +55,7 @@ transfers = st.builds(
     st.integers(0, MOST_HOPS),
 )
 batches = st.builds(
-    Batch,
+    TransferBatch,
     st.integers(0, 63),
     st.integers(0, 63),
     st.integers(1, 1 << 60),
@@ -65,7 +65,7 @@ batches = st.builds(
 
 
 @given(batches)
-def test_a_batch_is_what_its_bytes_say(batch: Batch) -> None:
+def test_a_batch_is_what_its_bytes_say(batch: TransferBatch) -> None:
     assert unpack(pack(batch)) == batch
     assert batch.atoms == sum(atoms for _, atoms, *_ in batch.transfers) + batch.to_pot
 
@@ -167,7 +167,7 @@ def test_cash_for_a_page_that_stands_for_a_foreign_one_goes_on_from_shard_to_sha
     kept = a_shard()
     kept.redirect(0, URLS[1])
     kept.send(1)
-    steps = kept.shard.receipt(Batch(2, 0, 1, [Transfer(URLS[0], 5, 0, 3)]))
+    steps = kept.shard.receipt(TransferBatch(2, 0, 1, [Transfer(URLS[0], 5, 0, 3)]))
     kept.commit(2, steps)
     assert kept.ledger.key[1] == 5
     (sent,) = kept.shard.batch(kept.shard.sending(1)).transfers
@@ -179,7 +179,7 @@ def test_cash_that_goes_round_between_shards_ends_at_a_page_that_is_a_dead_end_t
     kept = a_shard()
     kept.redirect(0, URLS[1])
     kept.send(1)
-    circled = Batch(2, 0, 1, [Transfer(URLS[0], 5, 0, MOST_HOPS)])
+    circled = TransferBatch(2, 0, 1, [Transfer(URLS[0], 5, 0, MOST_HOPS)])
     kept.commit(2, steps := kept.shard.receipt(circled))
     assert [step.kind for step in steps] == [StepKind.DEAD_END, StepKind.RECEIVE]
     assert kept.shard.books.stands_for(0) == 0
@@ -190,12 +190,12 @@ def test_cash_that_goes_round_between_shards_ends_at_a_page_that_is_a_dead_end_t
 @pytest.mark.parametrize("way", [(1, 2), (0, 0)])
 def test_a_batch_for_another_shard_is_refused(way: tuple[int, int]) -> None:
     with pytest.raises(BatchError, match="came to shard 0"):
-        a_shard().shard.receipt(Batch(*way, 1, []))
+        a_shard().shard.receipt(TransferBatch(*way, 1, []))
 
 
 def test_a_batch_with_a_page_of_another_shard_is_refused() -> None:
     with pytest.raises(BatchError, match="of another shard"):
-        a_shard().shard.receipt(Batch(1, 0, 1, [Transfer(URLS[2], 1)]))
+        a_shard().shard.receipt(TransferBatch(1, 0, 1, [Transfer(URLS[2], 1)]))
 
 
 # ---------------------------------------------------------------- channels and audit
@@ -219,7 +219,7 @@ def test_a_batch_is_posted_if_it_is_the_next_one_of_its_sender() -> None:
     channels = Channels()
     channels.apply(sent(1, 5)._replace(kind=StepKind.RECEIVE))
     assert channels.received == {1: ChannelEnd(1, 7)}
-    judged = [channels.judge(Batch(1, 0, number, [])) for number in (1, 2, 3)]
+    judged = [channels.judge(TransferBatch(1, 0, number, [])) for number in (1, 2, 3)]
     assert judged == [Arrival.OLD, Arrival.NEXT, Arrival.EARLY]
 
 

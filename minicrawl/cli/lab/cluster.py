@@ -1,6 +1,7 @@
 """`minicrawl lab cluster`."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import click
 
@@ -122,12 +123,8 @@ def cluster(
     one tells what they send. A tick of the simulation is as large a part of the web as of the crawl
     that is asked for. At most 64 nodes are simulated.
     """
-    web = choice.web()
-    wanted = [
-        RealCrawl(nodes=nodes, pages=crawl_pages, pace=pace, wait_s=wait, transfers=batch)
-        for nodes in node_counts
-        for wait in waits
-    ]
+    crawl = partial(RealCrawl, pages=crawl_pages, pace=pace, transfers=batch)
+    wanted = [crawl(nodes=nodes, wait_s=wait) for nodes in node_counts for wait in waits]
     crawls = Crawls(
         draws=choice.otherwise(draws, DRAWS, QUICK_DRAWS),
         seed=choice.seed,
@@ -135,40 +132,35 @@ def cluster(
         small_edge=small_edge,
         fractions=FRACTIONS,
     )
+    web, rules = choice.web(), lab.Sharding(site_pages=site_pages, headroom=headroom)
     with progress("cluster") as tell:
-        points = lab.cluster(
-            web,
-            crawls=crawls,
-            wanted=wanted,
-            site_pages=site_pages,
-            headroom=headroom,
-            progress=tell,
-        )
+        points = lab.cluster(web, crawls=crawls, wanted=wanted, sharding=rules, progress=tell)
     show(web.graph, points, as_json, _show)
 
 
 def _show(graph: Csr, points: Sequence[lab.ClusterPoint]) -> None:
     first = points[0]
-    shares = [f"{share:.0%}" for share in first.fractions]
-    rows = [
-        ["one machine", "", *_percents(first.one_machine.mean)],
-        *([*_name(point), *_percents(point.mass.mean)] for point in points),
-    ]
+    headings = ["nodes", "wait, s", *(f"{share:.0%}" for share in first.fractions)]
     show_table(
         "Share of all importance on the pages fetched, in %",
-        ["nodes", "wait, s", *shares],
-        rows,
+        headings,
+        [
+            ["one machine", "", *_percents(first.one_machine.mean)],
+            *([*_name(point), *_percents(point.mass.mean)] for point in points),
+        ],
         "",
     )
     show_table(
         "Importance of one machine's pages that the nodes have read as well, in %",
-        ["nodes", "wait, s", *shares, "idle turns", "cash on its way"],
-        (
-            [*_name(point), *_percents(point.agreement.mean), *_percents(_losses(point))]
-            for point in points
-        ),
+        [*headings, "idle turns", "cash on its way"],
+        ([*_name(p), *_percents([*p.agreement.mean, p.idle, p.under_way])] for p in points),
         about(graph),
     )
+    _show_traffic(points)
+
+
+def _show_traffic(points: Sequence[lab.ClusterPoint]) -> None:
+    crawl = points[0].crawl
     show_table(
         "Sent by all nodes, in a second",
         ["nodes", "wait, s", "transfers", "batches", "in a batch", "MB"],
@@ -182,17 +174,13 @@ def _show(graph: Csr, points: Sequence[lab.ClusterPoint]) -> None:
             ]
             for point in points
         ),
-        f"{first.crawl.pages:,} pages; {first.crawl.pace:g} pages/s on a node; "
-        f"at most {first.crawl.transfers:,} transfers in a batch",
+        f"{crawl.pages:,} pages; {crawl.pace:g} pages/s on a node; "
+        f"at most {crawl.transfers:,} transfers in a batch",
     )
 
 
 def _name(point: lab.ClusterPoint) -> list[str]:
     return [f"{point.crawl.nodes:,}", f"{point.crawl.wait_s:g}"]
-
-
-def _losses(point: lab.ClusterPoint) -> list[float]:
-    return [point.idle, point.under_way]
 
 
 def _percents(shares: Sequence[float]) -> list[str]:

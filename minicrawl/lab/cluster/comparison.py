@@ -79,6 +79,13 @@ class ClusterPoint:
         return asdict(self) | {name: found._asdict() for name, found in spreads.items()}
 
 
+class Sharding(NamedTuple):
+    """Where no hosts are known, so many pages in a row are a site; `headroom` is as simulated."""
+
+    site_pages: int
+    headroom: int
+
+
 class _Run(NamedTuple):
     mass: list[float]
     agreement: list[float]
@@ -91,12 +98,11 @@ def cluster(
     *,
     crawls: Crawls,
     wanted: Sequence[RealCrawl],
-    site_pages: int,
-    headroom: int,
+    sharding: Sharding,
     progress: Progress,
 ) -> list[ClusterPoint]:
     """A point for each crawl that is wanted, the mean over the draws."""
-    course = _Course(web, crawls, owners(web, SHARDS, site_pages), headroom)
+    course = _Course(web, crawls, sharding)
     points = []
     for place, real in enumerate(wanted):
         tell = part(progress, place / len(wanted), (place + 1) / len(wanted))
@@ -107,8 +113,9 @@ def cluster(
 class _Course:
     """A web with the crawls of one machine, from each draw of seeds."""
 
-    def __init__(self, web: Web, crawls: Crawls, owner_of: Sequence[int], headroom: int) -> None:
-        self._crawls, self._owner_of, self._headroom = crawls, owner_of, headroom
+    def __init__(self, web: Web, crawls: Crawls, sharding: Sharding) -> None:
+        self._crawls, self._headroom = crawls, sharding.headroom
+        self._owner_of = owners(web, SHARDS, sharding.site_pages)
         self._truth = true_importance(web.graph, crawls.small_edge)
         self._links = list(web.graph.adjacency())
         self._budgets = [int(share * len(self._links)) for share in crawls.fractions]

@@ -15,7 +15,7 @@ from math import inf
 
 from minicrawl.lab.cluster.web import CrawledShard
 from minicrawl.shards import audit
-from minicrawl.shards.batches import Batch
+from minicrawl.shards.batches import TransferBatch
 from minicrawl.shards.levelling import PotTold, to_level
 from minicrawl.shards.outbox import Posting
 from minicrawl.shards.water import NO_LEVEL, sketch, water_level
@@ -70,7 +70,7 @@ class ShardedCrawl:
             for number in range(settings.shards)
         ]
         self._nodes = [self.shards[node :: settings.nodes] for node in range(settings.nodes)]
-        self._on_the_way: list[Batch] = []
+        self._on_the_way: list[TransferBatch] = []
         self._sent: dict[tuple[int, int], list[int]] = {}
         self._to_level: list[dict[int, int]] = [{} for _ in self.shards]
         self._level = NO_LEVEL

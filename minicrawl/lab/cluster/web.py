@@ -13,7 +13,7 @@ from minicrawl.opic.journal import Books, Spending, Step, StepKind
 from minicrawl.opic.ledger import FOREIGN, UNREAD, Ledger
 from minicrawl.opic.money import fixed_edge
 from minicrawl.opic.schedule import Richest
-from minicrawl.shards.batches import Batch, Transfer
+from minicrawl.shards.batches import Transfer, TransferBatch
 from minicrawl.shards.outbox import Posting
 from minicrawl.shards.owners import shard_of
 from minicrawl.shards.shard import Shard
@@ -121,7 +121,7 @@ class CrawledShard:
         self._richest.offer(links)
         self._richest.release(page)
 
-    def send(self, receiver: int, of_pot: int, now: float) -> Batch:
+    def send(self, receiver: int, of_pot: int, now: float) -> TransferBatch:
         """The next batch for this shard."""
         pot = max(0, self.ledger.virtual_page.pot)
         step = self.shard.sending(receiver, min(of_pot, pot))
@@ -129,7 +129,7 @@ class CrawledShard:
         self.shard.apply(step, now)
         return batch
 
-    def post(self, batch: Batch, now: float) -> None:
+    def post(self, batch: TransferBatch, now: float) -> None:
         """What another shard sent has come."""
         for step in self.shard.receipt(batch):
             self.shard.apply(step, now)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minicrawl.graph.csr import Csr
-from minicrawl.lab.cluster.comparison import ClusterPoint, Staleness, cluster
+from minicrawl.lab.cluster.comparison import ClusterPoint, Sharding, Staleness, cluster
 from minicrawl.lab.cluster.simulation import ShardedCrawl, SimulatedNodes
 from minicrawl.lab.cluster.traffic import BATCH_BYTES, TRANSFER_BYTES, RealCrawl, traffic
 from minicrawl.lab.cluster.web import owners
@@ -168,8 +168,7 @@ def points() -> list[ClusterPoint]:
             web,
             crawls=Crawls(draws=2, seed=1, endowment=0, fractions=(0.1, 0.5)),
             wanted=[real(10), real(20), real(10_000, wait_s=300)],
-            site_pages=100,
-            headroom=2,
+            sharding=Sharding(site_pages=100, headroom=2),
             progress=told.append,
         )
     assert told[-1] == 1
