@@ -10,6 +10,7 @@ convergence  how fast the estimates approach the true importance (figures 2 and 
 windows      how the windows follow a web that changes (figures 4, 5 and 6)
 order        the importance gathered against the pages fetched, for every order of reading, with
              one request at a time or several
+cluster      a crawl in shards on many nodes, beside one machine
 measure      how far an estimate is from the truth
 figures      all of it drawn, and as numbers
 curves       a crawl in one picture, for `minicrawl plot`

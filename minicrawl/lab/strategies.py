@@ -109,7 +109,7 @@ class Lottery:
             self._waiting[drawn], self._waiting[-1] = self._waiting[-1], self._waiting[drawn]
             page = self._waiting.pop()
             self._is_waiting[page] = 0
-            if self._flags[page] & READ == self._pool:
+            if self._flags[page] == self._pool:
                 return page
         return None
 
@@ -120,7 +120,7 @@ class Lottery:
         self._let_wait(page)
 
     def _let_wait(self, page: int) -> None:
-        if self._flags[page] & READ == self._pool and not self._is_waiting[page]:
+        if self._flags[page] == self._pool and not self._is_waiting[page]:
             self._is_waiting[page] = 1
             self._waiting.append(page)
 

@@ -3,6 +3,7 @@
 money       whole numbers, and how a page's cash is split
 ledger      who holds how much cash; carries out plans
 steps       what happens to a page, as a plan: visit, replay, forward, dead end
+transfers   what goes from the ledger of one shard to that of another
 journal     every step that moves cash, and the fold that makes the ledger of them
 windows     how much of the past a page's history remembers
 estimate    from history and cash to importance

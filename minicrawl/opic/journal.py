@@ -14,7 +14,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from minicrawl.model import PageId
-from minicrawl.opic import steps
+from minicrawl.opic import steps, transfers
 from minicrawl.opic.ledger import Ledger, Plan
 from minicrawl.opic.money import PARTS
 
@@ -32,6 +32,9 @@ class StepKind(IntEnum):
     REOPEN = 7  # pages that had their turn wait for another one
     GRANT = 8  # pages that were just born get more than a unit, or less
     PRESUME = 9  # pages that were just born count as having a history
+    FOREIGN = 10  # pages that were just born are of other shards
+    SEND = 11  # what foreign pages hold leaves for their shard
+    RECEIVE = 12  # what another shard sent is on the pages
 
 
 class Spending(NamedTuple):
@@ -41,7 +44,8 @@ class Spending(NamedTuple):
     weights: Sequence[int] = ()
     focus: Sequence[int] = ()
     idle: int = 0
-    """A weight that no link has; it is 0 unless there are weights."""
+    """A weight that no link has; it is 0 unless there are weights. Of what is sent and received,
+    whose weights are atoms, it is what the pot gives or gets."""
 
 
 class Step(NamedTuple):
@@ -55,7 +59,8 @@ class Step(NamedTuple):
     """Of a birth, how many links of the page were looked at, or 0 if no link made the pages known;
     units of an endowment; atoms of a grant to each page; atoms a circulation that each page counts
     as having handed on; what new terms say, see `terms`; of a forward 1 if the page only hands over
-    what it was given in the other's stead."""
+    what it was given in the other's stead; the number of a batch, where `page` is the other shard.
+    """
 
 
 _FOCUS_UNIT = 1 << 20
@@ -94,6 +99,8 @@ class Books:
                     return [plan]
             case StepKind.REPLAY:
                 return [self._replay(page) for page in step.spending.links]
+            case StepKind.FOREIGN | StepKind.SEND | StepKind.RECEIVE:
+                return self._trade(step)
             case _:
                 self._arrange(step)
                 return []
@@ -118,6 +125,17 @@ class Books:
                 focus, shifted = divmod(step.amount + 1, _FOCUS_UNIT)
                 virtual_page.focus = focus
                 virtual_page.discovery = shifted - 1 if shifted else None
+
+    def _trade(self, step: Step) -> list[Plan]:
+        """Steps of a crawl in shards."""
+        pages, atoms, _, by_pot = step.spending
+        if step.kind is StepKind.SEND:
+            return transfers.send(self.ledger, pages, atoms, by_pot)
+        if step.kind is StepKind.RECEIVE:
+            transfers.receive(self.ledger, self.stands_for, pages, atoms, by_pot)
+        else:
+            transfers.disown(self.ledger, pages)
+        return []
 
     def stands_for(self, page: PageId) -> int:
         """The page that this one stands for in the end; most pages stand for themselves."""

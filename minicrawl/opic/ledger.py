@@ -9,6 +9,9 @@ key        A read page's cash is key + D, so that raising the one number D pays 
            it, plus its part of the pot. The pot may owe: then the part is below 0, and a page that
            was reopened with less holds nothing.
 remainder  what the virtual page holds because it does not divide evenly: less than an atom a page.
+foreign    A page of another shard, where a crawl has several. It is no page of this ledger: nothing
+           is minted for it and no dividend paid to it. It holds what links gave it until that is
+           sent to its shard. See `transfers`.
 
 Why unread pages share a pot and have no D of their own: a page has the same claim to the virtual
 page's cash whether it was found early or late. With a D that counts from a page's birth, early
@@ -32,8 +35,9 @@ from minicrawl.model import PageId
 from minicrawl.opic.money import PARTS, UNIT, SmallEdge, fixed_edge, in_parts
 from minicrawl.opic.windows.window import TICK_BITS, Window
 
-UNREAD, READ = 0, 1
-"""A page's flag: the pool of pages that wait for their first turn, or the pool of the others."""
+UNREAD, READ, FOREIGN = 0, 1, 2
+"""A page's flag: the pool of pages that wait for their first turn, the pool of the others, or none,
+as the page is of another shard."""
 
 _BLOCK = 1 << 20
 _FLOAT_ERROR = 2.0**-40
@@ -66,6 +70,10 @@ class Totals(NamedTuple):
     """The unread pages' share of the dividends in 65,536ths; -1: as much as any other page's."""
     focus: int = 0
     """What the pot may lend for focused links, in 65,536ths of a unit for each unread page."""
+    foreign: int = 0
+    """Pages of other shards."""
+    abroad: int = 0
+    """What was sent to other shards, less what came from them."""
 
 
 class VirtualPage:
@@ -128,11 +136,15 @@ class Ledger:
         self.minted = 0
         self.recorded = 0
         self.unread = 0
+        self.own = 0
+        """All pages but the foreign ones."""
+        self.abroad = 0
 
     def restore(self, key: array[int], flags: bytearray, totals: Totals) -> None:
         """Go on from a saved ledger. Windows are restored by themselves."""
         self.key, self.flags = key, flags
         self.minted, self.recorded, self.unread = totals.minted, totals.recorded, totals.unread
+        self.own, self.abroad = len(key) - totals.foreign, totals.abroad
         discovery = None if totals.discovery < 0 else totals.discovery
         self.virtual_page = VirtualPage(discovery, totals.focus)
         self.virtual_page.dividend = totals.dividend
@@ -152,6 +164,8 @@ class Ledger:
             unread=self.unread,
             discovery=-1 if virtual_page.discovery is None else virtual_page.discovery,
             focus=virtual_page.focus,
+            foreign=len(self.key) - self.own,
+            abroad=self.abroad,
         )
 
     def __len__(self) -> int:
@@ -176,6 +190,7 @@ class Ledger:
         key = UNIT - self.virtual_page.dividend if pool == READ else UNIT
         self.key.extend(repeat(key, count))
         self.flags.extend(repeat(pool, count))
+        self.own += count
         self.unread += count if pool == UNREAD else 0
         self.minted += count * UNIT
         for window in self.windows:
@@ -188,7 +203,7 @@ class Ledger:
         for seed in seeds:
             self.key[seed] += share
         self.minted += units * UNIT
-        self.virtual_page.pay(rest, len(self.key), self.unread)
+        self.virtual_page.pay(rest, self.own, self.unread)
 
     def grant(self, newborn: Sequence[int], atoms: int) -> None:
         """Mint so many atoms more for each of these, which were just born; fewer if below 0."""
@@ -220,7 +235,9 @@ class Ledger:
 
     def cash(self, page: PageId) -> int:
         """What the page would hand on now."""
-        if self.flags[page]:
+        if flag := self.flags[page]:
+            if flag == FOREIGN:
+                raise ValueError(f"page {page} is of another shard, and has no turn here")
             return self.key[page] + self.virtual_page.dividend
         return max(0, self.key[page] + self.virtual_page.pot // self.unread)
 
@@ -247,7 +264,7 @@ class Ledger:
             key[link] += share
         for link, atoms in plan.extras:
             key[link] += atoms
-        virtual_page.pay(plan.virtual, len(key), self.unread)
+        virtual_page.pay(plan.virtual, self.own, self.unread)
 
     def hand_over(self, plan: Plan) -> None:
         """Move the page's cash to its one link, without recording it in a history.
@@ -263,10 +280,10 @@ class Ledger:
     def cash_of(self, pages: NDArray[np.integer] | slice) -> NDArray[np.float64]:
         """The cash of these pages, in units."""
         atoms = np.frombuffer(self.key, dtype=np.int64)[pages].astype(np.float64)
-        read = np.frombuffer(self.flags, dtype=np.uint8)[pages] == READ
-        atoms[read] += self.virtual_page.dividend
+        flags = np.frombuffer(self.flags, dtype=np.uint8)[pages]
+        atoms[flags == READ] += self.virtual_page.dividend
         if self.unread:
-            atoms[~read] += self.virtual_page.pot / self.unread
+            atoms[flags == UNREAD] += self.virtual_page.pot / self.unread
             if self.virtual_page.pot < 0:
                 np.maximum(atoms, 0, out=atoms)
         return atoms / UNIT
@@ -277,9 +294,9 @@ class Ledger:
 
     def missing(self) -> int:
         """The audit: atoms that were minted and are nowhere, less those that came from nowhere."""
-        read, virtual_page = len(self.key) - self.unread, self.virtual_page
+        read, virtual_page = self.own - self.unread, self.virtual_page
         paid = virtual_page.dividend * read + virtual_page.pot + virtual_page.remainder
-        return self.minted - sum(_block_sums(self.key)) - paid
+        return self.minted - self.abroad - sum(_block_sums(self.key)) - paid
 
 
 def restate(ledger: Ledger, importance: NDArray[np.float64]) -> None:

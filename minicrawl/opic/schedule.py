@@ -24,7 +24,6 @@ import numpy as np
 from minicrawl.model import PageId
 
 _PAGE = 0xFFFFFFFF
-_POOL = 1
 _LOWEST, _HIGHEST = -(1 << 63), (1 << 63) - 1
 _BLOCK = 1 << 15
 _SAMPLE = 1 << 14
@@ -91,7 +90,7 @@ class Richest:
         self.offer((page,))
 
     def _is_eligible(self, page: PageId) -> bool:
-        return self._flags[page] & _POOL == self._pool and page not in self._leased
+        return self._flags[page] == self._pool and page not in self._leased
 
     def _tidy(self) -> None:
         """Drop what is stale, and raise the floor if that leaves too many."""
@@ -135,7 +134,7 @@ class Richest:
         """
         step = max(1, len(self._keys) // _SAMPLE)
         keys = np.frombuffer(self._keys, dtype=np.int64)[::step]
-        sample = keys[np.frombuffer(self._flags, dtype=np.uint8)[::step] & _POOL == self._pool]
+        sample = keys[np.frombuffer(self._flags, dtype=np.uint8)[::step] == self._pool]
         rank = times * self._wanted(len(sample) * step) // step
         return int(np.partition(sample, -rank)[-rank]) if rank < len(sample) else _LOWEST
 
@@ -148,7 +147,7 @@ class Richest:
         entries: list[int] = []
         for start in range(0, len(keys), _BLOCK):
             block = keys[start : start + _BLOCK]
-            in_pool = flags[start : start + _BLOCK] & _POOL == self._pool
+            in_pool = flags[start : start + _BLOCK] == self._pool
             hits = np.flatnonzero((block >= lowest) & in_pool)
             found = zip((hits + start).tolist(), block[hits].tolist(), strict=True)
             entries += [_entry(page, key) for page, key in found if page not in self._leased]

@@ -74,7 +74,10 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 WITHOUT_A_STORE = {
     "config show",
     "dashboard",  # it does not end; tests/dashboard
-    *(f"lab {name}" for name in ("convergence", "windows", "order", "graphs", "figures")),
+    *(
+        f"lab {name}"
+        for name in ("convergence", "windows", "order", "cluster", "graphs", "figures")
+    ),
 }
 REFUSED = {
     *("graph import", "import", "control"),

@@ -83,6 +83,26 @@ def test_windows_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["series"][1]["measures_per_page"] == 1
 
 
+CLUSTER = ["cluster", *SMALL, "--draws", "1", "--machines", "10,1000", "--wait", "60"]
+
+
+def test_cluster_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    found = document(capsys, *CLUSTER)
+    assert [one["crawl"]["nodes"] for one in found["series"]] == [10, 1000]
+    for one in found["series"]:
+        assert len(one["mass"]["mean"]) == len(one["agreement"]["mean"]) == len(one["fractions"])
+        assert 0 <= one["idle"] < 1
+        assert one["traffic"]["batches_s"] > 0
+
+
+def test_cluster_as_tables(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = run(capsys, *CLUSTER, "--crawl-pages", "100000000", "--headroom", "0")
+    assert "one machine" in shown
+    assert "100,000,000 pages; 100 pages/s on a node; at most 1,000 transfers" in shown
+    assert "300 pages" in shown
+    assert [line.split()[:2] for line in shown.splitlines()].count(["1,000", "60"]) == 3
+
+
 def test_order_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     found = document(capsys, "order", *SMALL, "--draws", "1")
     assert [one["order"] for one in found["series"]] == list(OF_AN_UNKNOWN_WEB)
@@ -213,6 +233,9 @@ def test_figures_of_a_real_graph(capsys: pytest.CaptureFixture[str], tmp_path: P
             ["--small-edge", "--matrix"],
         ),
         (["order", "--draws", "0"], ["--draws", "0"]),
+        (["cluster", "--machines", "0"], ["--machines", "0"]),
+        (["cluster", "--batch", "1001"], ["--batch", "1001"]),
+        (["cluster", "--pace", "0"], ["--pace", "0"]),
         (["order", "--endowment", "-1"], ["--endowment", "-1"]),
         (["order", "--polite", "0"], ["--polite", "0"]),
         (["order", "--polite", "2", "--web", "poisson", "--quick"], ["--polite", "hosts"]),

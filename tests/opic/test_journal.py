@@ -40,7 +40,7 @@ def replay(*pages: int) -> Step:
 def test_the_kinds_are_numbered_as_they_are_in_stores() -> None:
     assert [kind.name for kind in sorted(StepKind)] == [
         *("TERMS", "BORN", "ENDOWED", "VISIT", "FORWARD", "DEAD_END", "REPLAY", "REOPEN", "GRANT"),
-        "PRESUME",
+        *("PRESUME", "FOREIGN", "SEND", "RECEIVE"),
     ]
     assert min(StepKind) == 0
 

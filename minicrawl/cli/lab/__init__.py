@@ -18,6 +18,10 @@ COMMANDS = {
         "minicrawl.cli.lab.order:order",
         "Show which order of reading finds the important pages first.",
     ),
+    "cluster": (
+        "minicrawl.cli.lab.cluster:cluster",
+        "Show what a crawl in shards on many nodes finds and sends.",
+    ),
     "graphs": (
         "minicrawl.cli.lab.graphs:compare_graphs",
         "Compare algorithms for graphs that grow edge by edge.",

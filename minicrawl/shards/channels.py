@@ -1,0 +1,72 @@
+"""The numbers and sums of what a shard has sent to each other shard and received from it.
+
+Law: they are a fold over the steps of the shard's log, like its ledger. A batch whose number is
+not the next one of its sender is not posted: an old one was posted before, a new one comes again.
+"""
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import NamedTuple
+
+from minicrawl.opic.journal import Step, StepKind
+from minicrawl.shards.batches import TransferBatch
+
+
+class ChannelEnd(NamedTuple):
+    """The number of the last batch, and the atoms of all so far."""
+
+    number: int = 0
+    atoms: int = 0
+
+
+class Arrival(Enum):
+    """What to do with a batch that came."""
+
+    NEXT = "post it"
+    OLD = "drop it: it was posted"
+    EARLY = "leave it: one before it is missing, and both will come again"
+
+
+class Channels:
+    """Both ends that a shard has of its channels to the others."""
+
+    def __init__(self) -> None:
+        self._sent: dict[int, ChannelEnd] = {}
+        self._received: dict[int, ChannelEnd] = {}
+
+    @property
+    def sent(self) -> Mapping[int, ChannelEnd]:
+        """By receiver."""
+        return self._sent
+
+    @property
+    def received(self) -> Mapping[int, ChannelEnd]:
+        """By sender."""
+        return self._received
+
+    def apply(self, step: Step) -> None:
+        """Fold one more step."""
+        if step.kind is StepKind.SEND:
+            _count(self._sent, step)
+        elif step.kind is StepKind.RECEIVE:
+            _count(self._received, step)
+
+    def next_number(self, receiver: int) -> int:
+        """Of the next batch to this shard."""
+        return self._sent.get(receiver, ChannelEnd()).number + 1
+
+    def judge(self, batch: TransferBatch) -> Arrival:
+        """Whether the batch is the next one of its sender."""
+        expected = self._received.get(batch.sender, ChannelEnd()).number + 1
+        if batch.number == expected:
+            return Arrival.NEXT
+        return Arrival.OLD if batch.number < expected else Arrival.EARLY
+
+
+def _count(ends: dict[int, ChannelEnd], step: Step) -> None:
+    number, atoms = ends.get(step.page, ChannelEnd())
+    if step.amount != number + 1:
+        raise ValueError(f"batch {step.amount} follows batch {number}: the log has a gap")
+    ends[step.page] = ChannelEnd(
+        step.amount, atoms + sum(step.spending.weights) + step.spending.idle
+    )

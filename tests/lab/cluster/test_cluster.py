@@ -1,0 +1,190 @@
+"""Nodes that crawl a web together: by hand, and beside one machine."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from minicrawl.graph.csr import Csr
+from minicrawl.lab.cluster.comparison import ClusterPoint, Sharding, Staleness, cluster
+from minicrawl.lab.cluster.simulation import ShardedCrawl, SimulatedNodes
+from minicrawl.lab.cluster.traffic import BATCH_BYTES, TRANSFER_BYTES, RealCrawl, traffic
+from minicrawl.lab.cluster.web import owners
+from minicrawl.lab.exploration import Exploration
+from minicrawl.lab.order import Crawls, PoliteCrawl, draw_seeds
+from minicrawl.lab.strategies import Greedy
+from minicrawl.lab.webs import Model, Web, synthetic_web, without_hosts
+from minicrawl.opic.ledger import READ
+from minicrawl.shards import audit
+from minicrawl.shards.owners import SHARDS
+from tests.unmeasured import unmeasured
+
+EDGE = 0.15
+CHAIN = [[1], [2], [3], []]
+"""Each page links to the next one."""
+
+
+def crawled(
+    links: Sequence[Sequence[int]], owner_of: Sequence[int], settings: SimulatedNodes, budget: int
+) -> ShardedCrawl:
+    crawl = ShardedCrawl(links, owner_of, EDGE, settings)
+    crawl.start([0], 10)
+    crawl.fetch(budget)
+    return crawl
+
+
+def test_a_link_to_another_shard_is_read_when_its_batch_has_come() -> None:
+    """Read 0 at tick 0; the batch comes at 1, where 1 is read; a batch may wait 3 ticks more."""
+    at_once = crawled(CHAIN, [0, 1, 0, 1], SimulatedNodes(nodes=2, shards=2, wait=0), 4)
+    assert at_once.fetched == [0, 1, 2, 3]
+    assert (at_once.traffic.ticks, at_once.traffic.batches) == (4, 3)
+    late = crawled(CHAIN, [0, 1, 0, 1], SimulatedNodes(nodes=2, shards=2, wait=3), 4)
+    assert late.fetched == [0, 1, 2, 3]
+    assert late.traffic.ticks == 4 + 3 * 3
+    assert late.traffic.idle > at_once.traffic.idle
+
+
+def test_inside_a_shard_nothing_is_sent() -> None:
+    crawl = crawled(CHAIN, [0] * 4, SimulatedNodes(nodes=1, shards=2, wait=0), 9)
+    assert crawl.fetched == [0, 1, 2, 3]
+    assert (crawl.traffic.batches, crawl.traffic.transfers) == (0, 0)
+
+
+def test_what_many_pages_give_to_one_goes_in_one_transfer() -> None:
+    links = [[1, 2, 3], [4], [4], [4], []]
+    crawl = crawled(links, [0, 0, 0, 0, 1], SimulatedNodes(nodes=1, shards=2, wait=5), 5)
+    assert crawl.fetched[-1] == 4
+    assert (crawl.traffic.batches, crawl.traffic.transfers) == (1, 1)
+
+
+def test_below_the_level_a_node_is_idle_while_others_are_richer() -> None:
+    """Page 1 gives little to those of shard 1, while two rich ones wait in shard 0."""
+    links = [[1, 2, 3], [4, 5, 6, 7], [], [], [], [], [], []]
+    owner_of = [0] * 4 + [1] * 4
+
+    def order(headroom: int) -> list[int]:
+        settings = SimulatedNodes(nodes=2, shards=2, wait=0, headroom=headroom)
+        return crawled(links, owner_of, settings, 8).fetched
+
+    assert order(0) == [0, 1, 2, 4, 3, 5, 6, 7]
+    assert order(1) == [0, 1, 2, 3, 4, 5, 6, 7]
+
+
+@pytest.mark.parametrize("headroom", [0, 2])
+@pytest.mark.parametrize("wait", [0, 4])
+def test_every_page_is_read_once_and_no_atom_is_lost(headroom: int, wait: int) -> None:
+    web = synthetic_web(Model.COPYING, 600, seed=2)
+    owner_of = owners(web, 8, 10)
+    settings = SimulatedNodes(nodes=4, shards=8, wait=wait, tell=2, headroom=headroom)
+    crawl = ShardedCrawl(list(web.graph.adjacency()), owner_of, EDGE, settings)
+    crawl.start(draw_seeds(web, 1, 0), 100)
+    fetched = crawl.fetch(10_000)
+    assert len(fetched) == len(set(fetched)) > 300
+    statements = [shard.shard.statement() for shard in crawl.shards]
+    assert audit.missing(statements) == audit.under_way(statements) == 0
+    own = sum(shard.ledger.own for shard in crawl.shards)
+    assert own == len(fetched)
+    for shard in crawl.shards:
+        assert shard.ledger.missing() == 0
+        read = shard.ledger.flags.count(READ)
+        assert read == shard.ledger.own
+
+
+def test_one_node_with_one_shard_is_one_machine() -> None:
+    web = synthetic_web(Model.COPYING, 2000, seed=3)
+    links, seeds = list(web.graph.adjacency()), draw_seeds(web, 1, 0)
+    alone = Exploration(web, links, np.zeros(len(links)), EDGE)
+    alone.start(seeds, 0)
+    settings = SimulatedNodes(nodes=1, shards=1, wait=0)
+    together = ShardedCrawl(links, [0] * len(links), EDGE, settings)
+    together.start(seeds, 0)
+    expected = PoliteCrawl(alone, Greedy(alone.ledger)).fetch(1000)
+    found = together.fetch(1000)
+    assert len(set(found) & set(expected)) > 980  # of equals the one found first is read first
+
+
+def test_the_endowment_is_shared_by_all_seeds_to_the_last_unit() -> None:
+    crawl = ShardedCrawl([[], [], []], [0, 1, 1], EDGE, SimulatedNodes(nodes=1, shards=3, wait=0))
+    crawl.start([0, 1, 2], 11)
+    assert [shard.ledger.minted >> 32 for shard in crawl.shards] == [1 + 4, 2 + 7, 0]
+
+
+def test_a_shard_owns_whole_sites() -> None:
+    hosts = np.array([0, 1, 0, 2], dtype=np.int32)
+    sites = np.array([0, 1, 0, 0], dtype=np.int32)
+    graph = Csr.from_edges(4, np.array([0]), np.array([1]))
+    owner = owners(Web(graph, hosts, sites), 64, 1)
+    assert owner[0] == owner[2] == owner[3] != owner[1]
+    unknown = owners(without_hosts(graph), 64, 2)
+    assert unknown[0] == unknown[1] != unknown[2] == unknown[3]
+
+
+# ---------------------------------------------------------------- the crawl that is asked for
+
+
+def real(nodes: int, wait_s: float = 1, pages: int = 10**9) -> RealCrawl:
+    return RealCrawl(nodes=nodes, pages=pages, pace=100, wait_s=wait_s, transfers=1000)
+
+
+def test_a_tick_is_as_large_a_part_of_the_web_as_of_the_crawl() -> None:
+    """1,000 nodes read 100,000 pages a second, a ten-thousandth: of 100,000 pages that is 10."""
+    assert Staleness.of(real(1000), 100_000) == Staleness(10, 1.0)
+    assert Staleness.of(real(10_000), 100_000).nodes == SHARDS
+    assert Staleness.of(real(10), 100_000) == Staleness(8, 80.0)
+    assert Staleness.of(real(2), 100_000).nodes == 2
+    settings = Staleness.of(real(1000, wait_s=60), 100_000).simulated(real(1000, wait_s=60), 8)
+    assert (settings.wait, settings.tell, settings.headroom) == (60, 1, 8)
+
+
+def test_full_batches_go_as_soon_as_they_are_full() -> None:
+    """64 * 63 pairs have 1,000 transfers a second each."""
+    crawl = RealCrawl(nodes=64, pages=1, pace=1000, wait_s=60, transfers=1000)
+    found = traffic(crawl, a_page=63.0)
+    assert found.in_a_batch == pytest.approx(1000)
+    assert found.batches_s == pytest.approx(64 * 63)
+
+
+def test_rare_transfers_go_when_they_have_waited() -> None:
+    crawl = RealCrawl(nodes=64, pages=1, pace=1, wait_s=9, transfers=1000)
+    found = traffic(crawl, a_page=63.0)  # one a second for each of 64 * 63 pairs
+    assert found.transfers_s == 64 * 63
+    assert found.in_a_batch == pytest.approx(10)  # the first one, and those of 9 s more
+    assert found.batches_s == pytest.approx(64 * 63 / 10)
+    per_second = 64 * 63 * TRANSFER_BYTES + 64 * 63 / 10 * BATCH_BYTES
+    assert found.megabytes_s == pytest.approx(per_second / 1e6)
+
+
+def test_a_crawl_without_transfers_sends_nothing() -> None:
+    found = traffic(real(5), a_page=0.0)
+    assert (found.batches_s, found.in_a_batch, found.megabytes_s) == (0, 0, 0)
+
+
+@pytest.fixture(scope="module")
+def points() -> list[ClusterPoint]:
+    told: list[float] = []
+    with unmeasured():
+        web = synthetic_web(Model.COPYING, 3000, seed=1)
+        found = cluster(
+            web,
+            crawls=Crawls(draws=2, seed=1, endowment=0, fractions=(0.1, 0.5)),
+            wanted=[real(10), real(20), real(10_000, wait_s=300)],
+            sharding=Sharding(site_pages=100, headroom=2),
+            progress=told.append,
+        )
+    assert told[-1] == 1
+    return found
+
+
+def test_late_cash_costs_importance_and_is_told(points: list[ClusterPoint]) -> None:
+    few, _, many = points
+    assert few.one_machine == many.one_machine
+    assert many.mass.mean[0] < few.mass.mean[0] <= few.one_machine.mean[0] + 0.01
+    assert many.agreement.mean[0] < few.agreement.mean[0] <= 1
+    assert many.under_way > 5 * few.under_way
+    assert few.as_json()["tick_s"] == pytest.approx(few.tick_s)
+
+
+def test_crawls_that_look_alike_are_simulated_once(points: list[ClusterPoint]) -> None:
+    first, second, _ = points
+    assert first.mass == second.mass
+    assert first.traffic.transfers_s < second.traffic.transfers_s

@@ -1,0 +1,1 @@
+"""Shards of one crawl, without machines and networks."""
