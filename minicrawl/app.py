@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.config import Loaded, Settings
@@ -74,6 +75,18 @@ class _Beginning(NamedTuple):
     fresh: bool
     command: str
     logins: SeedLogins
+
+    def is_new(self, store: Path) -> bool:
+        """Whether there is no store to resume."""
+        return self.fresh or not store.exists()
+
+    def check(self, settings: Settings) -> None:
+        """Refuse what cannot work, before anything is written."""
+        check_types(settings.scope)
+        check_browser(settings.rendering)
+        self.logins.check(settings.access, SystemClock().today())
+        if self.is_new(settings.storing.store):
+            resume.refuse_contradictions(settings)
 
 
 class Crawl:
@@ -219,7 +232,8 @@ class Crawl:
         self._tell(Noted(text=f"{counted(asked, 'link')} asked for that are not crawled"))
 
     async def _run_from(self, seeds: Iterator[ResolvedUrl]) -> Reason:
-        await self._refuse_what_cannot_work()
+        await check_reach(self.settings.network, self._tell, is_given=bool(self._transport))
+        self._beginning.check(self.settings)
         store = self.settings.storing.store
         if self._beginning.fresh and (aside := set_aside(store)):
             self._tell(Noted(text=f"the store that was there is {aside} now"))
@@ -230,18 +244,10 @@ class Crawl:
             recorder.counters[tables.MAXIMUM] = self.settings.budget.pages
             return await self._crawl(recorder)
 
-    async def _refuse_what_cannot_work(self) -> None:
-        """Before anything is written."""
-        check_types(self.settings.scope)
-        await check_reach(self.settings.network, self._tell, is_given=bool(self._transport))
-        self._beginning.logins.check(self.settings.access, SystemClock().today())
-        check_browser(self.settings.rendering)
-        if self._is_new:
-            resume.refuse_contradictions(self.settings)
-
     async def preview(self, count: int) -> Preview:
         """The first `count` pages. Asks for robots.txt only, and writes to a copy of the store."""
-        await self._refuse_what_cannot_work()
+        await check_reach(self.settings.network, self._tell, is_given=bool(self._transport))
+        self._beginning.check(self.settings)
         seeds, store = self._seeds_at_hand(), self.settings.storing.store
         with scratch("preview") as folder:
             copy = folder / "crawl.db"
@@ -308,14 +314,9 @@ class Crawl:
             resolved = self._beginning.logins.resolved
             resolved(first, self.settings)
             return (resolved(seed, self.settings) for seed in chain((first,), seeds))
-        if self._is_new:
+        if self._beginning.is_new(self.settings.storing.store):
             raise UsageError(NO_SEED)
         return iter(())
-
-    @property
-    def _is_new(self) -> bool:
-        """Whether there is no store to resume."""
-        return self._beginning.fresh or not self.settings.storing.store.exists()
 
     def _tell(self, event: Event) -> None:
         if self._hooks.has_rule and isinstance(event, Settled):

@@ -31,7 +31,7 @@ from minicrawl.web.html.tokens import (
     unescaped,
 )
 from minicrawl.web.html.words import anchor_of, is_emphasised, words_around
-from minicrawl.web.html.written import Anchor
+from minicrawl.web.html.written import AnchorTag
 
 TITLE_LENGTH = 300
 """The maximum length of a title, in characters."""
@@ -62,7 +62,7 @@ class Markup:
     base: str | None = None
     links: dict[str, str] = field(default_factory=dict)
     emphasised: set[str] = field(default_factory=set)  # those in bold or in a heading
-    anchors: dict[str, Anchor] = field(default_factory=dict)  # of those that have one, if wanted
+    anchors: dict[str, AnchorTag] = field(default_factory=dict)  # of those that have one, if wanted
     canonical: str | None = None
     refresh: str | None = None  # the URL of a refresh without delay
     robots: RobotsTag = NO_RESTRICTIONS

@@ -7,7 +7,7 @@ import re
 from functools import cache
 
 from minicrawl.web.html.tokens import ATTRIBUTES, STOP, attributes, decoded
-from minicrawl.web.html.written import LONGEST_TEXT, Anchor
+from minicrawl.web.html.written import LONGEST_TEXT, AnchorTag
 
 CHARS_AROUND = 50
 """Characters of text on each side of a link that are around it; a word that is cut is left out."""
@@ -79,16 +79,16 @@ def _image() -> re.Pattern[str]:
     return re.compile(rf"<img{STOP}({ATTRIBUTES})", re.IGNORECASE | re.ASCII)
 
 
-def anchor_of(text: str, written: str, tag: re.Match[str]) -> Anchor:
+def anchor_of(text: str, written: str, tag: re.Match[str]) -> AnchorTag:
     """What the anchor with this start tag says; without a text, that of its image."""
     said = {} if tag["plain"] else attributes(tag["said"])
     rel = _said(said.get("rel", ""))
     if not tag["plain"] and tag["name"].lower() == "area":
-        return Anchor(written, _said(said.get("alt", "")), rel)
+        return AnchorTag(written, _said(said.get("alt", "")), rel)
     content = text[tag.end() : _close(text, tag.end())]
     words = " ".join(_plain_words(content))[:LONGEST_TEXT]
     image = None if words else _image().search(content)
-    return Anchor(written, _said(attributes(image[1]).get("alt", "")) if image else words, rel)
+    return AnchorTag(written, _said(attributes(image[1]).get("alt", "")) if image else words, rel)
 
 
 def _said(value: str) -> str:

@@ -24,7 +24,7 @@ _WHOLE, _ROOTED, _OTHER = "=", "/", "!"
 _SEPARATORS = str.maketrans("", "", "\x1c\x1d\x1e\x1f")
 
 
-class Anchor(NamedTuple):
+class AnchorTag(NamedTuple):
     """The first anchor of a page with some href. Of a link without one, all but that is empty."""
 
     written: str
@@ -33,7 +33,7 @@ class Anchor(NamedTuple):
 
 
 def entries(
-    anchors: Mapping[str, Anchor],
+    anchors: Mapping[str, AnchorTag],
     links: Collection[str],
     own: str,
     base: str,
@@ -41,7 +41,7 @@ def entries(
     strip_marks: bool = True,
 ) -> tuple[str, ...]:
     """The entry of each link of the page at `own`; of several anchors the first with a text."""
-    found: dict[str, Anchor] = {}
+    found: dict[str, AnchorTag] = {}
     for href, url in resolve_each(anchors, base, strip_marks=strip_marks):
         anchor = anchors[href]
         if url in links and (url not in found or (anchor.text and not found[url].text)):
@@ -50,16 +50,16 @@ def entries(
     return tuple([_entry(found.get(url), url, folders, has_base=own != base) for url in links])
 
 
-def read_entry(entry: str, own: str, target: str) -> Anchor:
+def read_entry(entry: str, own: str, target: str) -> AnchorTag:
     """What was written on the page at `own` as a link to the target."""
     form, text, rel = (*entry.split(BETWEEN_PARTS), "", "")[:3]
     if form.startswith(_OTHER):
-        return Anchor(form[1:], text, rel)
+        return AnchorTag(form[1:], text, rel)
     if form.startswith(_WHOLE):
-        return Anchor(target + form[1:], text, rel)
+        return AnchorTag(target + form[1:], text, rel)
     if form.startswith(_ROOTED):
-        return Anchor(_rooted(target) + form[1:], text, rel)
-    return Anchor((_relative(_folders(own), target) or target) + form, text, rel)
+        return AnchorTag(_rooted(target) + form[1:], text, rel)
+    return AnchorTag((_relative(_folders(own), target) or target) + form, text, rel)
 
 
 def joined(found: Iterable[str]) -> str:
@@ -72,7 +72,7 @@ def parted(text: str) -> list[str]:
     return text.split(BETWEEN_ENTRIES)
 
 
-def _entry(anchor: Anchor | None, url: str, folders: list[str], *, has_base: bool) -> str:
+def _entry(anchor: AnchorTag | None, url: str, folders: list[str], *, has_base: bool) -> str:
     if anchor is None:
         return ""
     written = anchor.written.translate(_SEPARATORS)

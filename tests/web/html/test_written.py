@@ -7,7 +7,7 @@ from minicrawl.web.html.page import ParseOptions, parse_page
 from minicrawl.web.html.written import (
     LONGEST_FORM,
     LONGEST_TEXT,
-    Anchor,
+    AnchorTag,
     entries,
     joined,
     parted,
@@ -19,7 +19,7 @@ OWN = "http://a.example/docs/api/page.html?v=1"
 WRITTEN = ParseOptions(with_written=True)
 
 
-def said(markup: str, url: str = OWN) -> dict[str, Anchor]:
+def said(markup: str, url: str = OWN) -> dict[str, AnchorTag]:
     """What each link of a page says, from its entry."""
     page = parse_page(markup.encode(), url, {"content-type": "text/html; charset=utf-8"}, WRITTEN)
     assert parted(joined(page.written)) == list(page.written or [""])
@@ -58,7 +58,7 @@ def test_a_link_is_as_it_was_written() -> None:
         "b;jsessionid=12",
     ):
         (one,) = said(f'<a href="{href}">x</a>').values()
-        assert one == Anchor(href, "x")
+        assert one == AnchorTag(href, "x")
 
 
 def test_texts_and_relations_are_without_markup_and_bounded() -> None:
@@ -68,21 +68,21 @@ def test_texts_and_relations_are_without_markup_and_bounded() -> None:
         "<a href=e><img src=x></a><map><area href=f alt='A place'></map>"
     )
     b, c, d, e, f = found.values()
-    assert b == Anchor("b", "Be very good & kind", "noopener external")
+    assert b == AnchorTag("b", "Be very good & kind", "noopener external")
     assert len(c.text) == LONGEST_TEXT
     assert (d.text, e.text, f.text) == ("An image", "", "A place")
 
 
 def test_of_several_anchors_the_first_with_a_text_counts() -> None:
     (one,) = said("<a href='b#1'></a><a href=b>Second</a><a href='./b'>third</a>").values()
-    assert one == Anchor("b", "Second")
+    assert one == AnchorTag("b", "Second")
 
 
 def test_a_link_that_is_no_anchor_says_nothing() -> None:
     found = said("<link rel=next href=n><iframe src=http://b.example/i></iframe>")
     assert found == {
-        "http://a.example/docs/api/n": Anchor("n"),
-        "http://b.example/i": Anchor("http://b.example/i"),
+        "http://a.example/docs/api/n": AnchorTag("n"),
+        "http://b.example/i": AnchorTag("http://b.example/i"),
     }
 
 
@@ -93,16 +93,16 @@ def test_with_another_base_nothing_is_relative_to_the_page() -> None:
 
 def test_what_would_part_entries_is_left_out() -> None:
     (one,) = said("<a href='b?\x1e=\x1f1' rel='x\x1ey'>a\x1db</a>").values()
-    assert one == Anchor("b?=1", "a b", "x y")
+    assert one == AnchorTag("b?=1", "a b", "x y")
 
 
 def test_a_very_long_link_is_kept_as_where_it_leads() -> None:
     (link,) = said(f"<a href='./{'x' * LONGEST_FORM}#y'>t</a>").items()
-    assert link[1] == Anchor(link[0], "t")
+    assert link[1] == AnchorTag(link[0], "t")
 
 
 def test_other_links_of_a_page_get_no_anchor() -> None:
-    anchors = {"b": Anchor("b", "B"), "mailto:x": Anchor("mailto:x", "M")}
+    anchors = {"b": AnchorTag("b", "B"), "mailto:x": AnchorTag("mailto:x", "M")}
     assert entries(anchors, ["http://a.example/c"], OWN, OWN) == ("",)
 
 
