@@ -35,7 +35,9 @@ MAGIC = b"\x8fmp1"
 _LAYOUT = Struct("<4sIBxHIIqd16s")
 HEADER_BYTES = _LAYOUT.size
 _AT = Struct("<d")
-_CHECKED_FROM = 8  # behind magic and checksum
+CHECKED_FROM = 8
+"""The first byte that the checksum is of, behind magic and checksum."""
+_CHECKED_AT_ONCE = 1 << 18
 _LEVEL = 1
 """Of zstd. Level 3 makes records of manuals 10 % smaller, and crawls of them 10 % slower."""
 EMPTY = sha256().digest()[:16]
@@ -176,8 +178,8 @@ def seal(record: bytes, at: float) -> bytes:
     """The record with its time and its checksum."""
     sealed = bytearray(record)
     _AT.pack_into(sealed, HEADER_BYTES - 24, at)  # before the digest
-    checksum = crc32(memoryview(sealed)[_CHECKED_FROM:])
-    sealed[4:_CHECKED_FROM] = checksum.to_bytes(4, "little")
+    checksum = crc32(memoryview(sealed)[CHECKED_FROM:])
+    sealed[4:CHECKED_FROM] = checksum.to_bytes(4, "little")
     return bytes(sealed)
 
 
@@ -210,8 +212,8 @@ def is_whole(record: bytes) -> bool:
     """Whether a complete record is as it was written."""
     if len(record) < HEADER_BYTES or record[:4] != MAGIC:
         return False
-    checksum = int.from_bytes(record[4:_CHECKED_FROM], "little")
-    return checksum == crc32(memoryview(record)[_CHECKED_FROM:])
+    checksum = int.from_bytes(record[4:CHECKED_FROM], "little")
+    return checksum == crc32(memoryview(record)[CHECKED_FROM:])
 
 
 def read(record: bytes, codec: Codec) -> Answer:
@@ -224,6 +226,25 @@ def read(record: bytes, codec: Codec) -> Answer:
     if header.kind != RecordKind.REVISIT and sha256(body).digest()[:16] != header.digest:
         raise Damaged("its body has another digest")
     return _answer(head, body, header)
+
+
+def check(record: bytes, codec: Codec) -> None:
+    """Raise `Damaged` where `read` would. Of what it swells to, only a piece is held at a time."""
+    import zstandard
+
+    if not is_whole(record):
+        raise Damaged("its checksum is wrong")
+    header, digest = header_of(record), sha256()
+    try:
+        stream = codec.decompressor(header.dictionary).stream_reader(_payload(record, header))
+        head = stream.read(header.head_bytes)
+        while piece := stream.read(_CHECKED_AT_ONCE):
+            digest.update(piece)
+    except (zstandard.ZstdError, MemoryError) as error:
+        raise Damaged(f"it cannot be decompressed ({error})") from error
+    if header.kind != RecordKind.REVISIT and digest.digest()[:16] != header.digest:
+        raise Damaged("its body has another digest")
+    _answer(head, b"", header)
 
 
 def read_packed(record: bytes, codec: Codec) -> Answer:
@@ -255,13 +276,17 @@ def _content(record: bytes, header: Header, codec: Codec, *, first: int | None =
     import zstandard
 
     decompressor = codec.decompressor(header.dictionary)
-    payload = record[HEADER_BYTES : header.record_bytes]
+    payload = _payload(record, header)
     try:
         if first is None:
             return decompressor.decompress(payload)
         return decompressor.stream_reader(payload).read(first)
     except (zstandard.ZstdError, MemoryError) as error:
         raise Damaged(f"it cannot be decompressed ({error})") from error
+
+
+def _payload(record: bytes, header: Header) -> bytes:
+    return record[HEADER_BYTES : header.record_bytes]
 
 
 def _answer(head: bytes, body: bytes, header: Header) -> Answer:
