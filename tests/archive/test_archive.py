@@ -253,7 +253,9 @@ def test_a_record_that_swells_is_verified_piece_by_piece(folder: Path) -> None:
     with closing(ArchiveReader(folder)) as reader:
         assert list(verify(reader)) == []
     assert grown_by(before) < 20_000
-    Segments(folder).write(end, seal(record._with_header(header._replace(digest=b"x" * 16), payload), NOON))
+    Segments(folder).write(
+        end, seal(record._with_header(header._replace(digest=b"x" * 16), payload), NOON)
+    )
     with closing(ArchiveReader(folder)) as reader:
         (line,) = verify(reader)
     assert line.endswith(f"its body has another digest: {url(9)}")
