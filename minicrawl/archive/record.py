@@ -35,6 +35,7 @@ MAGIC = b"\x8fmp1"
 _LAYOUT = Struct("<4sIBxHIIqd16s")
 HEADER_BYTES = _LAYOUT.size
 _AT = Struct("<d")
+_AT_OFFSET = HEADER_BYTES - 24  # before the digest
 CHECKED_FROM = 8
 """The first byte that the checksum is of, behind magic and checksum."""
 _CHECKED_AT_ONCE = 1 << 18
@@ -176,11 +177,10 @@ def pack_revisit(url: str, status: int, digest: bytes) -> bytes:
 
 def seal(record: bytes, at: float) -> bytes:
     """The record with its time and its checksum."""
-    sealed = bytearray(record)
-    _AT.pack_into(sealed, HEADER_BYTES - 24, at)  # before the digest
-    checksum = crc32(memoryview(sealed)[CHECKED_FROM:])
-    sealed[4:CHECKED_FROM] = checksum.to_bytes(4, "little")
-    return bytes(sealed)
+    begin = record[CHECKED_FROM:_AT_OFFSET] + _AT.pack(at)
+    rest = memoryview(record)[_AT_OFFSET + _AT.size :]
+    checksum = crc32(rest, crc32(begin))
+    return b"".join((record[:4], checksum.to_bytes(4, "little"), begin, rest))
 
 
 def _with_header(header: Header, payload: bytes) -> bytes:
@@ -204,8 +204,7 @@ def header_of(record: bytes) -> Header:
     """The header of a record, which begins here; raises `Damaged` if it does not."""
     if len(record) < HEADER_BYTES or record[:4] != MAGIC:
         raise Damaged("no record begins here")
-    _, _, *fields = _LAYOUT.unpack_from(record)
-    return Header._make(fields)
+    return Header._make(_LAYOUT.unpack_from(record)[2:])
 
 
 def is_whole(record: bytes) -> bool:
