@@ -100,7 +100,9 @@ class ArchiveWriter:
         self._written = begin
         with index_errors(self._archive.segments.folder):
             self._archive.index.begin(begin)
-            parsed = [_Answer(one, header_of(one.record) if one.record else None) for one in answers]
+            parsed = [
+                _Answer(one, header_of(one.record) if one.record else None) for one in answers
+            ]
             digests = [short(one.header.digest) for one in parsed if one.header is not None]
             self._known = self._archive.index.known(digests)
             for one in parsed:
@@ -172,10 +174,7 @@ class ArchiveWriter:
 
     def _append(self, one: _Answer) -> None:
         answer, header = one
-        if header is None:
-            record = self._unchanged(answer.url)
-        else:
-            record = self._reduced(answer, header)
+        record = self._reduced(answer, header) if header else self._unchanged(answer.url)
         if record is None:
             return
         if header is None or record is not answer.record:
