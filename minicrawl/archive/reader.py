@@ -18,7 +18,9 @@ from minicrawl.archive.record import (
     Codec,
     RecordKind,
     beginning,
+    check,
     dictionary_in,
+    header_of,
     key_of,
     read,
     read_head,
@@ -29,6 +31,7 @@ from minicrawl.errors import Damaged
 from minicrawl.wording import counted
 
 _UNKNOWN = "a page whose URL cannot be read"
+_NO_BODY = "it is a revisit, and the record that has its body is gone"
 
 
 class ArchiveReader:
@@ -83,11 +86,23 @@ class ArchiveReader:
                 return found
             place_of_body = self.place_of_body(found.digest)
             if place_of_body is None:
-                raise Damaged("it is a revisit, and the record that has its body is gone")
+                raise Damaged(_NO_BODY)
             original = read(self.segments.read(place_of_body), self.codec)
             # A server that says that nothing has changed says nothing else.
             headers = found.headers or original.headers
             return found._replace(body=original.body, kind=original.kind, headers=headers)
+
+    def check(self, place: int) -> None:
+        """Raise `Damaged` where `answer` would, and hold no body."""
+        with _named(place):
+            record = self.segments.read(place)
+            check(record, self.codec)
+            header = header_of(record)
+            if header.kind == RecordKind.REVISIT:
+                body = self.place_of_body(header.digest)
+                if body is None:
+                    raise Damaged(_NO_BODY)
+                check(self.segments.read(body), self.codec)
 
     def beginning(self, place: int, count: int) -> bytes:
         """The first bytes of what the record at a place holds."""
@@ -173,7 +188,7 @@ def _wrong(reader: ArchiveReader, found: Found) -> str | None:
     try:
         if found.header.kind == RecordKind.DICTIONARY:
             return None
-        reader.answer(found.place)
+        reader.check(found.place)
     except Damaged as error:
         return str(error)
     return None

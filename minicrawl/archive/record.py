@@ -35,7 +35,10 @@ MAGIC = b"\x8fmp1"
 _LAYOUT = Struct("<4sIBxHIIqd16s")
 HEADER_BYTES = _LAYOUT.size
 _AT = Struct("<d")
-_CHECKED_FROM = 8  # behind magic and checksum
+_AT_OFFSET = HEADER_BYTES - 24  # before the digest
+CHECKED_FROM = 8
+"""The first byte that the checksum is of, behind magic and checksum."""
+_CHECKED_AT_ONCE = 1 << 18
 _LEVEL = 1
 """Of zstd. Level 3 makes records of manuals 10 % smaller, and crawls of them 10 % slower."""
 EMPTY = sha256().digest()[:16]
@@ -174,11 +177,10 @@ def pack_revisit(url: str, status: int, digest: bytes) -> bytes:
 
 def seal(record: bytes, at: float) -> bytes:
     """The record with its time and its checksum."""
-    sealed = bytearray(record)
-    _AT.pack_into(sealed, HEADER_BYTES - 24, at)  # before the digest
-    checksum = crc32(memoryview(sealed)[_CHECKED_FROM:])
-    sealed[4:_CHECKED_FROM] = checksum.to_bytes(4, "little")
-    return bytes(sealed)
+    begin = record[CHECKED_FROM:_AT_OFFSET] + _AT.pack(at)
+    rest = memoryview(record)[_AT_OFFSET + _AT.size :]
+    checksum = crc32(rest, crc32(begin))
+    return b"".join((record[:4], checksum.to_bytes(4, "little"), begin, rest))
 
 
 def _with_header(header: Header, payload: bytes) -> bytes:
@@ -202,16 +204,15 @@ def header_of(record: bytes) -> Header:
     """The header of a record, which begins here; raises `Damaged` if it does not."""
     if len(record) < HEADER_BYTES or record[:4] != MAGIC:
         raise Damaged("no record begins here")
-    _, _, *fields = _LAYOUT.unpack_from(record)
-    return Header._make(fields)
+    return Header._make(_LAYOUT.unpack_from(record)[2:])
 
 
 def is_whole(record: bytes) -> bool:
     """Whether a complete record is as it was written."""
     if len(record) < HEADER_BYTES or record[:4] != MAGIC:
         return False
-    checksum = int.from_bytes(record[4:_CHECKED_FROM], "little")
-    return checksum == crc32(memoryview(record)[_CHECKED_FROM:])
+    checksum = int.from_bytes(record[4:CHECKED_FROM], "little")
+    return checksum == crc32(memoryview(record)[CHECKED_FROM:])
 
 
 def read(record: bytes, codec: Codec) -> Answer:
@@ -224,6 +225,25 @@ def read(record: bytes, codec: Codec) -> Answer:
     if header.kind != RecordKind.REVISIT and sha256(body).digest()[:16] != header.digest:
         raise Damaged("its body has another digest")
     return _answer(head, body, header)
+
+
+def check(record: bytes, codec: Codec) -> None:
+    """Raise `Damaged` where `read` would. Of what it swells to, only a piece is held at a time."""
+    import zstandard
+
+    if not is_whole(record):
+        raise Damaged("its checksum is wrong")
+    header, digest = header_of(record), sha256()
+    try:
+        stream = codec.decompressor(header.dictionary).stream_reader(_payload(record, header))
+        head = stream.read(header.head_bytes)
+        while piece := stream.read(_CHECKED_AT_ONCE):
+            digest.update(piece)
+    except (zstandard.ZstdError, MemoryError) as error:
+        raise Damaged(f"it cannot be decompressed ({error})") from error
+    if header.kind != RecordKind.REVISIT and digest.digest()[:16] != header.digest:
+        raise Damaged("its body has another digest")
+    _answer(head, b"", header)
 
 
 def read_packed(record: bytes, codec: Codec) -> Answer:
@@ -255,13 +275,17 @@ def _content(record: bytes, header: Header, codec: Codec, *, first: int | None =
     import zstandard
 
     decompressor = codec.decompressor(header.dictionary)
-    payload = record[HEADER_BYTES : header.record_bytes]
+    payload = _payload(record, header)
     try:
         if first is None:
             return decompressor.decompress(payload)
         return decompressor.stream_reader(payload).read(first)
     except (zstandard.ZstdError, MemoryError) as error:
         raise Damaged(f"it cannot be decompressed ({error})") from error
+
+
+def _payload(record: bytes, header: Header) -> bytes:
+    return record[HEADER_BYTES : header.record_bytes]
 
 
 def _answer(head: bytes, body: bytes, header: Header) -> Answer:

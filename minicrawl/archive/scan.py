@@ -1,7 +1,7 @@
 """A scan: all records between two places of an archive, one after the other.
 
-Law: it finds every record that is whole, however many others are damaged. Behind damage it goes on
-at the next record whose checksum is right.
+Laws: it finds every record that is whole, however many others are damaged. Behind damage it goes on
+at the next record whose checksum is right. No record is held, whatever its length says.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from minicrawl.archive.record import MAGIC, Header, is_whole
+from minicrawl.archive.record import MAGIC, Header
 from minicrawl.archive.segments import FIRST, Segments, place_at, segment_of
 from minicrawl.errors import Damaged
 
@@ -21,7 +21,6 @@ class Found(NamedTuple):
 
     place: int
     header: Header | None
-    record: bytes
     length: int
 
 
@@ -40,7 +39,7 @@ def _scan_segment(segments: Segments, place: int, end: int) -> Iterator[Found]:
         found = _whole_at(segments, place, end)
         if found is None:
             following = _next_whole(segments, place + 1, end)
-            yield Found(place, None, b"", following - place)
+            yield Found(place, None, following - place)
             place = following
         else:
             yield found
@@ -53,10 +52,10 @@ def _whole_at(segments: Segments, place: int, end: int) -> Found | None:
         header = segments.header(place)
         if place + header.record_bytes > end:
             return None
-        record = segments.read(place)
+        is_whole = segments.is_whole(place, header.record_bytes)
     except Damaged:
         return None
-    return Found(place, header, record, len(record)) if is_whole(record) else None
+    return Found(place, header, header.record_bytes) if is_whole else None
 
 
 def _next_whole(segments: Segments, place: int, end: int) -> int:

@@ -15,8 +15,9 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from zlib import crc32
 
-from minicrawl.archive.record import HEADER_BYTES, Header, header_of
+from minicrawl.archive.record import CHECKED_FROM, HEADER_BYTES, Header, header_of
 from minicrawl.errors import Damaged, NoRoom, StoreError
 
 SEGMENT_BYTES = 1 << 30
@@ -28,6 +29,7 @@ FIRST = 1 << _SHIFT
 _NAME = re.compile(r"segment-([0-9]{6})\.pages")
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _MOST_OPEN = 16
+_CHECKED_AT_ONCE = 1 << 20
 _PRUNED = "pruned"
 """The file that says from which place on the records count, and in which archives."""
 
@@ -107,6 +109,16 @@ class Segments:
     def header(self, place: int) -> Header:
         """The header of the record at a place."""
         return header_of(self.read_bytes(place, HEADER_BYTES))
+
+    def is_whole(self, place: int, record_bytes: int) -> bool:
+        """Whether the record here is as it was written. A length that is wrong costs no memory."""
+        end, at, checksum = place + record_bytes, place + CHECKED_FROM, 0
+        written = self.read_bytes(place, CHECKED_FROM)[-4:]
+        while at < end:
+            piece = self.read_bytes(at, min(_CHECKED_AT_ONCE, end - at))
+            checksum = crc32(piece, checksum)
+            at += len(piece)
+        return checksum == int.from_bytes(written, "little")
 
     def read_bytes(self, place: int, count: int) -> bytes:
         """So many bytes from a place on; raises `Damaged` if the segment has fewer."""

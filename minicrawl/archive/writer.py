@@ -19,6 +19,7 @@ from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import (
     EMPTY,
     WITH_BODY,
+    Header,
     RecordKind,
     as_revisit,
     header_of,
@@ -50,6 +51,12 @@ class _Mark(NamedTuple):
     pages: int
     dictionary: int
     train_at: int  # pages
+
+
+class _Answer(NamedTuple):
+    answer: KeptAnswer
+    header: Header | None
+    """Of its record, if it has one."""
 
 
 class ArchiveWriter:
@@ -93,11 +100,13 @@ class ArchiveWriter:
         self._written = begin
         with index_errors(self._archive.segments.folder):
             self._archive.index.begin(begin)
-            answers = list(answers)
-            digests = [short(header_of(one.record).digest) for one in answers if one.record]
+            parsed = [
+                _Answer(one, header_of(one.record) if one.record else None) for one in answers
+            ]
+            digests = [short(one.header.digest) for one in parsed if one.header is not None]
             self._known = self._archive.index.known(digests)
-            for answer in answers:
-                self._append(answer)
+            for one in parsed:
+                self._append(one)
             if self._ahead.pages >= self._ahead.train_at:
                 self._train()
             self._write()
@@ -163,14 +172,17 @@ class ArchiveWriter:
 
     # ------------------------------------------------------------ one record
 
-    def _append(self, answer: KeptAnswer) -> None:
-        record = self._reduced(answer) if answer.record else self._unchanged(answer.url)
-        if record is not None:
-            self._put(seal(record, answer.at))
+    def _append(self, one: _Answer) -> None:
+        answer, header = one
+        record = self._reduced(answer, header) if header else self._unchanged(answer.url)
+        if record is None:
+            return
+        if header is None or record is not answer.record:
+            header = header_of(record)
+        self._put(seal(record, answer.at), header._replace(at=answer.at))
 
-    def _reduced(self, answer: KeptAnswer) -> bytes | None:
+    def _reduced(self, answer: KeptAnswer, header: Header) -> bytes | None:
         """The record, without its body if that is in the archive; None if it says nothing new."""
-        header = header_of(answer.record)
         if header.digest == EMPTY or self._original(header.digest) is None:
             return answer.record
         if self._only_changes and self._last_digest(header.key) == header.digest:
@@ -197,7 +209,7 @@ class ArchiveWriter:
             return self._archive.segments.header(rows[-1].place).digest
         return None
 
-    def _put(self, record: bytes) -> None:
+    def _put(self, record: bytes, header: Header | None = None) -> None:
         """Behind the last one, in a new segment if this one is long enough."""
         if offset_of(self._ahead.end) >= SEGMENT_BYTES:
             self._write()
@@ -206,13 +218,12 @@ class ArchiveWriter:
             if self._ahead.dictionary:
                 content = self._archive.dictionary(self._ahead.dictionary)
                 self._put(pack_dictionary(self._ahead.dictionary, content))
-        header = header_of(record)
-        self._archive.index.add(self._ahead.end, header)
+        header = header_of(record) if header is None else header
+        end, pages, dictionary, train_at = self._ahead
+        self._archive.index.add(end, header)
         self._unwritten.append(record)
-        self._ahead = self._ahead._replace(
-            end=self._ahead.end + len(record),
-            pages=self._ahead.pages + (header.kind in WITH_BODY),
-        )
+        pages += header.kind in WITH_BODY
+        self._ahead = _Mark(end + len(record), pages, dictionary, train_at)
         if self._ahead.end - self._written > _WRITTEN_AT_ONCE:
             self._write()
 

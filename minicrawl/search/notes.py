@@ -25,7 +25,7 @@ from minicrawl.search.minhash import PLACES
 from minicrawl.search.near_duplicates import SignedPages
 
 NAME = "notes.db"
-VERSION = 2
+VERSION = 3
 """Of the index as a whole: one of another version is made again."""
 MOST_ANCHORS = 30
 """Texts of links to a page."""

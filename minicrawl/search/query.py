@@ -4,7 +4,7 @@ Law: every text is a query or is refused with a reason; no character of it is sy
 
     words           all of them, in any order; pages with some of them come after
     "exact phrase"  these words, one behind the other
-    -without        not this word; also -"a phrase"
+    -without        not this word; also -"a phrase", but `--all` is a word
     site:example.org, title:word, url:word, lang:en, after:2024-05-01
 """
 
@@ -24,7 +24,7 @@ _MOST_FILTERS = 32
 Phrase = tuple[str, ...]
 
 _PART = re.compile(
-    r'(-?)(?:(site|title|url|lang|after):)?(?:"([^"]*)(?:"|\Z)|(\S+))', re.IGNORECASE
+    r'((?:-(?!-))?)(?:(site|title|url|lang|after):)?(?:"([^"]*)(?:"|\Z)|(\S+))', re.IGNORECASE
 )
 _DATE = re.compile(r"([0-9]{4})(?:-([0-9]{1,2})(?:-([0-9]{1,2}))?)?")
 _SITE = re.compile(r"(?:https?://)?([^/\s?#]+)")
@@ -44,6 +44,8 @@ class Query:
     sites: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
     after: float | None = None
+    written: str = ""
+    """The words and phrases as the user wrote them."""
     ignored: int = 0
     """Words beyond `MOST_WORDS`."""
 
@@ -64,6 +66,7 @@ class _Parts:
     sites: list[str] = field(default_factory=list)
     languages: list[str] = field(default_factory=list)
     after: float | None = None
+    written: list[str] = field(default_factory=list)
 
 
 def parse(text: str) -> Query:
@@ -81,6 +84,7 @@ def parse(text: str) -> Query:
         sites=tuple(parts.sites[:_MOST_FILTERS]),
         languages=tuple(parts.languages[:_MOST_FILTERS]),
         after=parts.after,
+        written=" ".join(parts.written[:MOST_WORDS]),
         ignored=max(len(words) - MOST_WORDS, 0),
     )
     if not (found.sought or found.sites or found.languages or found.after):
@@ -102,7 +106,9 @@ def _add(parts: _Parts, minus: str, name: str, value: str, *, is_phrase: bool) -
         parts.within += [(name, phrase)] if phrase else []
     elif is_phrase and len(phrase) > 1:
         parts.phrases.append(phrase)
+        parts.written.append(value)
     else:
+        parts.written.append(value)
         parts.words += _words(value)
         parts.compounds += [phrase] if len(phrase) > 1 else []
 

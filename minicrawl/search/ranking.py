@@ -2,43 +2,46 @@
 
 Laws: the score of a page is its BM25 score times one factor for each of the parts below; a part is
 between 0 and 1, and its factor is 1 + weight x part. Importance decides between equals, and never
-brings a page up that says little of what is asked.
+brings a page up that says little of what is asked. A rare word is more of what is asked than a
+usual one.
 
 share        of the words that the page has anywhere: a factor by itself, to a power
-title        share of the words in the title
-exact        how much of the title, but for what all pages of the site have, is asked for
+title        how much of what is asked for is in the title, if the title says nothing else
+exact        share of the words in the title, times how much of the title is asked for
+heading      how much of what is asked for is in the title or a heading as it is written
+written      the same of the whole page
+phrase       1 if the page has the whole query as it is written, in one piece
 importance   of the page, in relation to the average of all pages, on a scale of logarithms; the
              more words a query has, the less it needs it
 proximity    how near neighbouring words of the query are to each other, and in which field
 natural      1, and less where a word of the query makes up more of the text than people would write
+
+As it is written: signs and all, such as `trim()`, `--all` or `__init__`. Capitals count where the
+query has some.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log
 from typing import NamedTuple
-from urllib.parse import unquote
 
-from minicrawl.search.index import Entry, FieldWeights
+from minicrawl.search.entries import StoredEntry
+from minicrawl.search.index import FieldWeights
+from minicrawl.search.places import Places, grades, is_in, places
 from minicrawl.search.words import comparable, words_of
 
-_GRADES = ((1, 1.0), (2, 0.8), (4, 0.6), (8, 0.4), (20, 0.2))
-_FAR = 0.05
 _FIELDS = {"title": 1.0, "anchor": 0.8, "headings": 0.7, "body": 0.5}
 _MOST_IMPORTANT = 300.0
 """Times the average: beyond it, importance makes no difference."""
-_LONGEST_READ, _LITTLE_READ = 20_000, 2_000
-"""Characters of a text, and of its boilerplate, in which words are looked for by their places."""
 _MOST_NATURAL = 0.15
 """The share of a text that one word makes up, where people wrote it for people."""
+_PENALTY = {"title": 3, "body": 2}
+"""The power of how much it is: a word in a title counts in several parts."""
 _OFTEN = {False: 5, True: 25}
 """So often it is repeated in a short text, such as a title, and in a long one, to be looked at."""
 _LONG_TEXT = 300
-_NEAR = 200
-"""Characters between words that are near each other at all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +50,11 @@ class RankingWeights:
 
     fields: FieldWeights = field(default_factory=FieldWeights)
     share: float = 3.0
-    title: float = 0.3
-    exact: float = 0.75
+    title: float = 3.0
+    exact: float = 0.375
+    heading: float = 8.0
+    written: float = 3.0
+    phrase: float = 2.0
     importance: float = 2.5
     proximity: float = 6.0
 
@@ -60,29 +66,74 @@ class Score(NamedTuple):
     share: float
     title: float
     exact: float
+    heading: float
+    written: float
+    phrase: float
     importance: float
     proximity: float
     natural: float
     total: float
 
 
+class _Piece(NamedTuple):
+    """Some of the query as it is written."""
+
+    content: bytes
+    compared: bytes
+    """Empty if it has capitals; else those of the page make no difference."""
+    share: float
+    """Of all that is asked for."""
+
+    def is_in(self, written: bytes, compared: bytes) -> bool:
+        return is_in(written, self.content) or is_in(compared, self.compared)
+
+
+class Sought:
+    """What is asked for."""
+
+    def __init__(
+        self, words: Sequence[str], written: str = "", rarity: Mapping[str, float] | None = None
+    ) -> None:
+        """`written` is the query as the user wrote it, without filters; by `rarity` a word counts
+        more than another one.
+        """
+        self.words = tuple(words)
+        counts = [1.0 if rarity is None else rarity[word] for word in words]
+        self._shares = dict(zip(words, (one / (sum(counts) or 1.0) for one in counts), strict=True))
+        pieces = written.split() or self.words
+        self.pieces = [_piece(one, self.share(words_of(one))) for one in pieces]
+        self.phrase = _piece(" ".join(pieces), 1.0)
+
+    def share(self, words: Collection[str]) -> float:
+        """How much of what is asked for these words are."""
+        return sum(self._shares.get(word, 0.0) for word in set(words))
+
+
+def _piece(text: str, share: float) -> _Piece:
+    compared = comparable(text) if text == text.lower() else ""
+    return _Piece(text.encode("utf-8", "replace"), compared.encode(), share)
+
+
 def judged(
-    bm25: float, entry: Entry, words: Sequence[str], relative: float, weights: RankingWeights
+    bm25: float, stored: StoredEntry, sought: Sought, relative: float, weights: RankingWeights
 ) -> Score:
     """The score of a page whose importance is `relative` to the average."""
-    title = words_of(entry.own_title)
-    places = {name: _places(text, words) for name, text in _texts(entry).items()}
-    known = {words[place] for found in places.values() for _, place in found.hits}
-    in_title = _share(words, set(title))
-    exact = in_title * _share(title, set(words))
+    words, title = sought.words, stored.title_words
+    found = {name: places(text, words) for name, text in stored.compared.items()}
+    known = {words[number] for one in found.values() for _, number in one.hits}
+    asked = _share(title, set(words))
+    heading = _written(sought, stored.names, stored.compared_names)
     score = Score(
         bm25=bm25,
         share=_share(words, known) if len(words) > 1 else 1.0,
-        title=in_title,
-        exact=exact,
+        title=sought.share(title) if asked == 1 else 0.0,
+        exact=_share(words, set(title)) * asked,
+        heading=heading,
+        written=max(heading, _written(sought, stored.written, stored.compared["body"])),
+        phrase=float(_has_phrase(sought, stored)),
         importance=importance_part(relative) / max(len(words), 1),
-        proximity=_proximity(len(words), places),
-        natural=min(_natural(places[name]) for name in ("title", "body")),
+        proximity=_proximity(len(words), found),
+        natural=min(_natural(found[name]) ** power for name, power in _PENALTY.items()),
         total=0.0,
     )
     return score._replace(total=_total(score, weights))
@@ -94,6 +145,9 @@ def _total(score: Score, weights: RankingWeights) -> float:
         * float(score.share**weights.share)
         * (1 + weights.title * score.title)
         * (1 + weights.exact * score.exact)
+        * (1 + weights.heading * score.heading)
+        * (1 + weights.written * score.written)
+        * (1 + weights.phrase * score.phrase)
         * (1 + weights.importance * score.importance)
         * (1 + weights.proximity * score.proximity)
         * score.natural
@@ -105,94 +159,35 @@ def importance_part(relative: float) -> float:
     return min(1.0, log(1 + max(relative, 0.0)) / log(1 + _MOST_IMPORTANT))
 
 
-def _texts(entry: Entry) -> dict[str, str]:
-    """The fields of a page, as they are compared."""
-    body = f"{entry.body[:_LONGEST_READ]}\n{entry.repeated[:_LITTLE_READ]}"
-    texts = {
-        "title": entry.title,
-        "anchor": "\n".join(entry.anchors),
-        "headings": "\n".join(entry.headings),
-        "body": body,
-        "url": unquote(entry.url),
-    }
-    return {name: comparable(text) for name, text in texts.items()}
-
-
-def _share(words: Sequence[str], known: set[str]) -> float:
+def _share(words: Sequence[str], known: Collection[str]) -> float:
     return sum(word in known for word in words) / max(len(words), 1)
 
 
-def _natural(places: _Places) -> float:
+def _written(sought: Sought, written: bytes, compared: bytes) -> float:
+    return sum(one.share for one in sought.pieces if one.is_in(written, compared))
+
+
+def _has_phrase(sought: Sought, stored: StoredEntry) -> bool:
+    if sought.phrase.is_in(stored.names, stored.compared_names):
+        return True
+    return sought.phrase.is_in(stored.written, stored.compared["body"])
+
+
+def _natural(found: Places) -> float:
     """How much of a text whose words are repeated beyond measure counts."""
-    if not places.hits:
+    most = max(found.counts, default=0)
+    if most < _OFTEN[len(found.text) >= _LONG_TEXT]:
         return 1.0
-    (_, most), *_ = Counter(number for _, number in places.hits).most_common(1)
-    if most < _OFTEN[len(places.text) >= _LONG_TEXT]:
-        return 1.0
-    words = places.text.count(" ") + places.text.count("\n") + 1
-    return min(1.0, _MOST_NATURAL * words / most) ** 2
+    words = found.text.count(b" ") + found.text.count(b"\n") + 1
+    return min(1.0, _MOST_NATURAL * words / most)
 
 
-# ---------------------------------------------------------------- proximity
-
-
-class _Places(NamedTuple):
-    """Where the words of a query are in a text: offset and number of the word, in order."""
-
-    text: str
-    hits: list[tuple[int, int]]
-
-
-def _places(text: str, words: Sequence[str]) -> _Places:
-    hits = [(at, number) for number, word in enumerate(words) for at in _offsets(text, word)]
-    return _Places(text, sorted(hits))
-
-
-def _offsets(text: str, word: str) -> Iterator[int]:
-    at = text.find(word)
-    while at >= 0:
-        end = at + len(word)
-        if not (text[end : end + 1].isalnum() or (at and text[at - 1].isalnum())):
-            yield at
-        at = text.find(word, end)
-
-
-def _proximity(words: int, places: Mapping[str, _Places]) -> float:
+def _proximity(words: int, found: Mapping[str, Places]) -> float:
     """The mean over all neighbours in the query, each in the field that brings it most."""
-    pairs = words - 1
-    if pairs < 1:
+    if words < 2:  # noqa: PLR2004 - one word has no neighbour
         return 0.0
-    best = [0.0] * pairs
+    best = [0.0] * (words - 1)
     for name, factor in _FIELDS.items():
-        for place, distance in enumerate(_distances(words, places[name])):
-            best[place] = max(best[place], factor * _grade(distance))
-    return sum(best) / pairs
-
-
-def _grade(distance: int | None) -> float:
-    if distance is None:
-        return 0.0
-    return next((grade for most, grade in _GRADES if distance <= most), _FAR)
-
-
-def _distances(words: int, places: _Places) -> list[int | None]:
-    """The least distance of each word of the query to the next one; the wrong way round is one
-    more.
-    """
-    last: list[int | None] = [None] * words
-    nearest: list[int | None] = [None] * (words - 1)
-    for at, number in places.hits:
-        last[number] = at
-        for pair, other, more in ((number - 1, number - 1, 0), (number, number + 1, 1)):
-            if 0 <= pair < words - 1 and (before := last[other]) is not None:
-                found = _words_between(places.text, before, at) + more
-                known = nearest[pair]
-                nearest[pair] = found if known is None else min(known, found)
-    return nearest
-
-
-def _words_between(text: str, begin: int, end: int) -> int:
-    """About how many words on; far away is far away."""
-    if end - begin > _NEAR:
-        return _NEAR
-    return max(text.count(" ", begin, end) + text.count("\n", begin, end), 1)
+        near = grades(words, found[name])
+        best = [max(known, factor * one) for known, one in zip(best, near, strict=True)]
+    return sum(best) / (words - 1)

@@ -3,9 +3,11 @@
 Law: a snippet is text of the page as it stands there; marks are places in it, and not markup.
 """
 
-import re
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
+from itertools import accumulate, islice
 from typing import NamedTuple
 
 from minicrawl.search.words import is_single_sign, spans, words_of
@@ -15,6 +17,8 @@ ABOUT = 200
 _LONGEST_READ = 60_000
 _BEFORE = 60
 """Characters before the first word in a long line."""
+_MOST_PLACES = 500
+"""Of one word, that a passage may begin at."""
 _CUT = "… "
 
 
@@ -52,22 +56,27 @@ def _best(lines: Sequence[str], wanted: set[str]) -> Sequence[str]:
 
 def _words_by_line(lines: Sequence[str], wanted: set[str]) -> dict[int, set[str]]:
     """The words that are wanted in each line that has any."""
-    any_of = _any_of(
-        frozenset(wanted)
-    ).findall  # most lines are ASCII; this finds all words at once
-    found: dict[int, set[str]] = {}
+    found: dict[int, set[str]] = defaultdict(set)
     for number, line in enumerate(lines):
-        words = any_of(line.lower()) if line.isascii() else _wanted_of(words_of(line), wanted)
-        if words:
-            found[number] = set(words)
+        if not line.isascii() and (words := _wanted_of(words_of(line), wanted)):
+            found[number] |= words
+    # Most lines are ASCII: all of them are searched at once.
+    begins = list(accumulate((len(line) + 1 for line in lines), initial=0))
+    plain = "\n".join(line if line.isascii() else "\0" * len(line) for line in lines).lower()
+    for word in wanted:
+        for at in islice(_places(plain, word), _MOST_PLACES):
+            found[bisect_right(begins, at) - 1].add(word)
     return found
 
 
-@lru_cache(64)
-def _any_of(words: frozenset[str]) -> re.Pattern[str]:
-    """Any of the words, as a whole one. None of them is a part of a longer one that counts."""
-    plain = "|".join(re.escape(word) for word in words if word.isascii()) or "(?!)"
-    return re.compile(f"(?<![a-z0-9])(?:{plain})(?![a-z0-9])")
+def _places(text: str, word: str) -> Iterator[int]:
+    """Where it is as a whole word."""
+    at = text.find(word)
+    while at >= 0:
+        end = at + len(word)
+        if not (text[end : end + 1].isalnum() or (at and text[at - 1].isalnum())):
+            yield at
+        at = text.find(word, end)
 
 
 def _wanted_of(words: Sequence[str], wanted: set[str]) -> set[str]:

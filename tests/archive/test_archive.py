@@ -1,17 +1,20 @@
 """Archives: what is confirmed stays, what is not is cut off, and damage costs one record."""
 
+import resource
 from contextlib import closing
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
+import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicrawl.archive import segments, writer
+from minicrawl.archive import record, segments, writer
 from minicrawl.archive.index import NAME, delete_index
 from minicrawl.archive.packing import spare_path
 from minicrawl.archive.reader import ArchiveReader, verify
-from minicrawl.archive.record import RecordKind
+from minicrawl.archive.record import Header, RecordKind, key_of, seal
 from minicrawl.archive.segments import FIRST, Segments, offset_of, place_at
 from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.errors import Damaged
@@ -204,6 +207,58 @@ def test_an_archive_that_ends_too_early_says_so(folder: Path) -> None:
     assert "ends at" in lines[1]
     with closing(ArchiveWriter(folder, end)) as archive:
         assert archive.was_shortened
+
+
+LARGE = 300 << 20
+
+
+def grown_by(done: int) -> int:
+    """KiB since then."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - done
+
+
+def test_a_record_that_says_it_is_very_long_costs_itself_and_no_memory(folder: Path) -> None:
+    end = filled(folder, range(2))
+    segment = Segments(folder).path(1)
+    lie = Header(RecordKind.PAGE, 0, LARGE, 10, 1, NOON, bytes(16))
+    whole_one = segment.read_bytes()
+    with segment.open("r+b") as file:
+        file.seek(offset_of(end))
+        file.write(seal(record._with_header(lie, b""), NOON))
+        file.seek(2 * LARGE)  # a hole: nothing of it is on the disk
+        file.write(whole_one)
+    delete_index(folder)
+    before = grown_by(0)
+    with closing(ArchiveReader(folder)) as reader:
+        assert [len(found) for found in bodies(reader).values()] == [2, 2]
+        (line,) = verify(reader)
+    assert f"{2 * LARGE - offset_of(end):,} bytes are damaged" in line
+    assert grown_by(before) < 20_000
+
+
+def test_a_record_that_swells_is_verified_piece_by_piece(folder: Path) -> None:
+    end = filled(folder, range(2))
+    head = b'{"url":"http://a.example/9","status":200,"headers":{}}'
+    packer, digest, zeros = zstandard.ZstdCompressor(1).compressobj(), sha256(), bytes(1 << 20)
+    packed = [packer.compress(head)]
+    for _ in range(LARGE // len(zeros)):
+        packed.append(packer.compress(zeros))
+        digest.update(zeros)
+    payload = b"".join([*packed, packer.flush()])
+    header = Header(
+        RecordKind.PAGE, 0, len(payload), len(head), key_of(url(9)), NOON, digest.digest()[:16]
+    )
+    Segments(folder).write(end, seal(record._with_header(header, payload), NOON))
+    before = grown_by(0)
+    with closing(ArchiveReader(folder)) as reader:
+        assert list(verify(reader)) == []
+    assert grown_by(before) < 20_000
+    Segments(folder).write(
+        end, seal(record._with_header(header._replace(digest=b"x" * 16), payload), NOON)
+    )
+    with closing(ArchiveReader(folder)) as reader:
+        (line,) = verify(reader)
+    assert line.endswith(f"its body has another digest: {url(9)}")
 
 
 # ---------------------------------------------------------------- the index

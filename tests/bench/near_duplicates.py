@@ -20,7 +20,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from minicrawl.report.search.indexing import bring_up_to_date
-from minicrawl.search.index import Entry
+from minicrawl.search.entries import Entry
 from minicrawl.search.minhash import PLACES, Hashes, shingles, signature
 from minicrawl.search.near_duplicates import (
     ALIKE,

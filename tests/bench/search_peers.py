@@ -7,7 +7,7 @@ from pathlib import Path
 
 import tantivy
 
-from minicrawl.search.index import Entry
+from minicrawl.search.entries import Entry
 
 _WORD = re.compile(r"\w+")
 _TOP = 10

@@ -1,6 +1,7 @@
 """`minicrawl import`: a store of anybody's WARC files is as if a crawl had got these answers."""
 
 import json
+import resource
 import signal
 import subprocess
 import sys
@@ -208,6 +209,33 @@ def test_what_is_damaged_is_told_in_a_line_and_costs_nothing_else(capsys: Captur
     assert states()["three"] == "fetched"
     assert states()["one"] == "unread"
     assert list(audit(Path("crawl.db")).wrong) == []
+
+
+TEN_GB = 10 * 1024**3
+
+
+@pytest.mark.parametrize("is_there", [True, False], ids=["all there", "not there"])
+def test_a_record_of_ten_gigabytes_is_a_line_and_costs_no_other_page(
+    capsys: Captured, is_there: bool
+) -> None:
+    large = record(
+        "response", http(b"<p>large"), length=TEN_GB, WARC_Target_URI=f"{SITE}large"
+    ).removesuffix(b"\r\n\r\n")
+    with Path("a.warc").open("wb") as file:
+        file.write(b"".join(RECORDS[:6]) + large)
+        if is_there:
+            begin = large.index(b"\r\n\r\n") + 4
+            file.seek(TEN_GB - len(large) + begin, 1)  # a hole: nothing of it is on the disk
+        file.write(b"\r\n\r\n" + b"".join(RECORDS[6:]))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert main(["import", "a.warc", "--keep", "pages"]) == 0
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    (line,) = capsys.readouterr().err.splitlines()
+    how = "has 10,737,418,240 bytes, and is cut" if is_there else "has a wrong length"
+    assert f"the response of {SITE}large {how}" in line
+    assert states().items() >= {"large": "fetched", "one": "fetched", "three": "fetched"}.items()
+    assert list(audit(Path("crawl.db")).wrong) == []
+    assert grown < 150_000  # KiB; a body is held up to 10 MB, and copied while it is read
 
 
 def test_control_characters_of_a_file_reach_no_terminal(capsys: Captured) -> None:

@@ -44,6 +44,12 @@ def test_words_beyond_the_limit_are_ignored_and_counted() -> None:
     assert (len(found.words), found.ignored) == (MOST_WORDS, 10_000 - MOST_WORDS)
 
 
+def test_an_option_is_a_word_and_no_refusal() -> None:
+    found = parse("git add --all -museum")
+    assert (found.words, found.without) == (("git", "add", "all"), (("museum",),))
+    assert found.written == "git add --all"
+
+
 @pytest.mark.parametrize("text", ["", "?!", "\0", "\ud800", "\u200f", '""', "-x", "\u202e"])
 def test_a_query_without_words_is_refused_in_a_line(text: str) -> None:
     with pytest.raises(UsageError, match="has no word to search for") as refused:

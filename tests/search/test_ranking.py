@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from minicrawl.search.boilerplate import FEWEST, SAMPLE, SiteLines
-from minicrawl.search.index import Entry
-from minicrawl.search.ranking import RankingWeights, Score, importance_part, judged
+from minicrawl.search.entries import Entry, packed, unpacked
+from minicrawl.search.query import parse
+from minicrawl.search.ranking import RankingWeights, Score, Sought, importance_part, judged
 from minicrawl.search.snippets import ABOUT, snippet
 
 WEIGHTS = RankingWeights()
@@ -14,7 +15,8 @@ WEIGHTS = RankingWeights()
 
 def score(words: str, relative: float = 1.0, **fields: Any) -> Score:
     entry = Entry(1, "http://a.example/", **fields)
-    return judged(1.0, entry, words.split(), relative, WEIGHTS)
+    sought = Sought(tuple(parse(words).sought), parse(words).written)
+    return judged(1.0, unpacked(packed(entry)), sought, relative, WEIGHTS)
 
 
 def test_words_that_stand_together_in_the_title_are_as_near_as_can_be() -> None:
@@ -43,6 +45,59 @@ def test_share_title_and_exact_are_shares() -> None:
     assert found.share == pytest.approx(2 / 3)
     assert found.title == pytest.approx(2 / 3)
     assert found.exact == pytest.approx(2 / 3)
+
+
+def test_a_title_that_says_more_than_is_asked_for_is_no_answer_by_itself() -> None:
+    found = score("sea side", own_title="Uses of sea side", title="Uses of sea side")
+    assert found.title == 0.0
+    assert found.exact == pytest.approx(1 / 2)
+
+
+def test_a_rare_word_is_more_of_what_is_asked_for() -> None:
+    stored = unpacked(packed(Entry(1, "http://a.example/", title="Sea", own_title="Sea")))
+    sought = Sought(("the", "sea"), "the sea", {"the": 1.0, "sea": 9.0})
+    assert judged(1.0, stored, sought, 1.0, WEIGHTS).title == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "part"),
+    [
+        ("trim()", "Use trim() here", 1.0),
+        ("trim()", "Use trim here", 0.0),
+        ("--all", "git add --all", 1.0),
+        ("__init__", "def __init__(self)", 1.0),
+        ("init", "def __init__(self)", 0.0),
+        ("operator<<", "std::operator<<(a, b)", 1.0),
+        ("to_char", "the function to_char", 1.0),
+        ("to_char", "the function to_chars", 0.0),
+        ("Sea side", "by the Sea", 0.5),
+        ("UNION", "a union of sets", 0.0),
+        ("union", "SELECT 1 UNION SELECT 2", 1.0),
+        ("café", "das Café dort", 1.0),
+    ],
+)
+def test_what_is_there_as_it_is_written_counts(query: str, text: str, part: float) -> None:
+    assert score(query, body=text).written == pytest.approx(part)
+    assert score(query, headings=(text,)).heading == pytest.approx(part)
+    assert score(query, body=text).phrase == float(part == 1)
+
+
+def test_an_entry_is_stored_as_it_is() -> None:
+    entry = Entry(
+        7,
+        "http://a.example/\u00fc",
+        title="Sea\u2014side",
+        own_title="Sea",
+        headings=("One", "\u6d77"),
+        body="Caf\u00e9 \u6d77\u8fba\nSea",
+        repeated="Menu",
+        anchors=("sea", "side"),
+        language="en",
+        at=1.5,
+    )
+    stored = unpacked(packed(entry))
+    assert stored.entry == entry
+    assert stored.compared["body"] == "cafe \u6d77\u8fba \u8fba\nsea\nmenu".encode()
 
 
 def test_importance_is_between_0_and_1_and_counts_less_for_more_words() -> None:

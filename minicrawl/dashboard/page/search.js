@@ -21,7 +21,8 @@ const marked = (text, marks) => {
 
 const MEANINGS = {
   bm25: "how often the words occur, in relation to how rare they are", share: "share of the words that the page has",
-  title: "share of the words that are in the title", exact: "how much of the title is asked for",
+  title: "how much of what is asked for is in the title, if that says nothing else", exact: "how much of the title is asked for",
+  heading: "how much is in the title or a heading as it is written", written: "how much is on the page as it is written", phrase: "1 if the whole query is on the page as it is written",
   importance: "importance of the page, on a scale of logarithms", proximity: "how near each other the words are", natural: "less than 1 where a word is repeated beyond measure",
 };
 const explained = (score) => h("details", {}, h("summary", {}, "Why this place"), h("div", { class: "scroll" },

@@ -39,7 +39,8 @@ from minicrawl.report.search.index_folder import (
 from minicrawl.report.search.page_reader import PageReader, ReadPage
 from minicrawl.report.snapshot import Snapshot, host_name, snapshot
 from minicrawl.search.boilerplate import SiteLines
-from minicrawl.search.index import Entry, SearchIndex
+from minicrawl.search.entries import Entry
+from minicrawl.search.index import SearchIndex
 from minicrawl.search.minhash import signature
 from minicrawl.search.notes import AnchorRow, Notes, Watermark
 from minicrawl.search.words import indexed

@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.search import near_duplicates
-from minicrawl.search.index import CANDIDATES, FOLDER, Entry, Hit, SearchIndex
+from minicrawl.search.entries import Entry, StoredEntry
+from minicrawl.search.index import CANDIDATES, FOLDER, Hit, SearchIndex
 from minicrawl.search.query import Query
-from minicrawl.search.ranking import RankingWeights, Score, judged
+from minicrawl.search.ranking import RankingWeights, Score, Sought, judged
 from minicrawl.search.snippets import Snippet, snippet
 from minicrawl.store.beside.derived import OPIC, RankRow, rank_row, reading_beside
 from minicrawl.store.reader import reading
@@ -37,7 +38,7 @@ MOST_ORDERED = 40_000
 MOST_LOOKED_AT = 1_000
 """Pages, where many are alike."""
 
-_Found = tuple[Entry, Score]
+_Found = tuple[StoredEntry, Score]
 _second = itemgetter(1)
 Floats = NDArray[np.float32] | NDArray[np.float64]
 Scoring = Callable[[Query], Floats]
@@ -111,9 +112,12 @@ class Finder:
         """The best pages."""
         words, wanted = query.sought, asked.offset + asked.count
         return [
-            Result(entry, self._share(entry.page), score, _snippet(entry, words), folded)
-            for (entry, score), folded in self._folded(query, asked)[asked.offset : wanted]
+            self._result(stored.entry, score, words, folded)
+            for (stored, score), folded in self._folded(query, asked)[asked.offset : wanted]
         ]
+
+    def _result(self, entry: Entry, score: Score, words: Sequence[str], folded: int) -> Result:
+        return Result(entry, self._share(entry.page), score, _snippet(entry, words), folded)
 
     def _folded(self, query: Query, asked: SearchRequest) -> list[tuple[_Found, int]]:
         """What is found, and how many pages are folded behind each.
@@ -126,7 +130,7 @@ class Finder:
             found = self._ordered(query, asked, looked_at)
             if not asked.folds:
                 return [(one, 0) for one in found]
-            groups = self._groups([entry.page for entry, _ in found])
+            groups = self._groups([stored.about.page for stored, _ in found])
             if len(groups) >= wanted or len(found) < looked_at or looked_at >= MOST_LOOKED_AT:
                 return [(found[first], others) for first, others in groups]
             looked_at *= 4
@@ -140,19 +144,20 @@ class Finder:
         return [(place, sizes[group] - 1) for group, place in sorted(firsts.items(), key=_second)]
 
     def _ordered(self, query: Query, asked: SearchRequest, count: int) -> list[_Found]:
+        sought = Sought(query.sought, query.written, self._index.rarity(query.sought))
         if not query.sought or (self._scores is not None and asked.linear is None):
             hits = self._by_rank(self._index.matches(query, MOST_ORDERED), query)[:count]
-            return [self._judged(hit, query, asked) for hit in hits]
+            return [self._judged(hit, sought, asked) for hit in hits]
         hits = self._index.best(query, asked.weights.fields, count)
-        found = [self._judged(hit, query, asked) for hit in hits]
+        found = [self._judged(hit, sought, asked) for hit in hits]
         if asked.linear is not None:
             found = _joined(found, self._rank(query), asked.linear)
-        return sorted(found, key=lambda pair: (-pair[1].total, pair[0].page))
+        return sorted(found, key=lambda pair: (-pair[1].total, pair[0].about.page))
 
-    def _judged(self, hit: Hit, query: Query, asked: SearchRequest) -> tuple[Entry, Score]:
-        entry = self._index.shown(hit.address)
+    def _judged(self, hit: Hit, sought: Sought, asked: SearchRequest) -> _Found:
+        stored = self._index.stored(hit.address)
         relative = float(_of(self._importance, hit.page))
-        return entry, judged(hit.score, entry, query.sought, relative, asked.weights)
+        return stored, judged(hit.score, stored, sought, relative, asked.weights)
 
     def _by_rank(self, hits: Iterable[Hit], query: Query) -> list[Hit]:
         scores = self._rank(query)
@@ -170,14 +175,14 @@ class Finder:
 
 def _joined(found: Sequence[_Found], ranks: Floats, part: float) -> list[_Found]:
     """The scores as a part of the likeness, and the rest of the rank; both up to 1."""
-    scores = [_of(ranks, entry.page) for entry, _ in found]
+    scores = [_of(ranks, stored.about.page) for stored, _ in found]
     most, highest = max((score.total for _, score in found), default=1.0), max(scores, default=0)
     return [
         (
-            entry,
+            stored,
             score._replace(total=part * score.total / most + (1 - part) * rank / (highest or 1)),
         )
-        for (entry, score), rank in zip(found, scores, strict=True)
+        for (stored, score), rank in zip(found, scores, strict=True)
     ]
 
 

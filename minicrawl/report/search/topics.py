@@ -18,7 +18,8 @@ from minicrawl.ranks.walks.variants import parts_by_counts
 from minicrawl.report.kept import kept_scores
 from minicrawl.report.search.searching import Floats
 from minicrawl.report.snapshot import Snapshot
-from minicrawl.search.index import Entry, SearchIndex
+from minicrawl.search.entries import Entry
+from minicrawl.search.index import SearchIndex
 from minicrawl.search.query import Query
 from minicrawl.search.words import words_of
 from minicrawl.store.beside.topics import kept_topics
