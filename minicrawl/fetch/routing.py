@@ -87,6 +87,7 @@ def _client(dialer: Dialer, pace: Pace, network: Network) -> HttpxClient:
     return HttpxClient(
         dialer,
         connections=pace.connections,
+        kept=pace.kept,
         keep_s=pace.keep_s,
         max_head_bytes=network.max_head_bytes,
         pause_s=pace.pause_s,

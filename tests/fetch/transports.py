@@ -18,6 +18,7 @@ def httpx_client(  # noqa: PLR0913  # the arguments of our own client
     *,
     tls: Callable[[str], ssl.SSLContext],
     connections: int,
+    kept: int,
     keep_s: float,
     timeout_s: float,
     max_head_bytes: int,
@@ -28,6 +29,7 @@ def httpx_client(  # noqa: PLR0913  # the arguments of our own client
     return HttpxClient(
         DirectDialer(Connector(timeout_s, bind), tls),
         connections=connections,
+        kept=kept,
         keep_s=keep_s,
         max_head_bytes=max_head_bytes,
         pause_s=pause_s,

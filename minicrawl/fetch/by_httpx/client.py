@@ -48,6 +48,7 @@ class HttpxClient:
         dialer: Dialer,
         *,
         connections: int,
+        kept: int,
         keep_s: float,
         max_head_bytes: int,
         pause_s: float = 0.0,
@@ -55,7 +56,7 @@ class HttpxClient:
         self._dialer, self._pause_s = dialer, pause_s
         self._max_head_bytes = max_head_bytes
         self._free = asyncio.Semaphore(connections)
-        self._idle = IdleConnections[LineKey, OpenLine](connections, keep_s)
+        self._idle = IdleConnections[LineKey, OpenLine](kept, keep_s)
         self._open: set[OpenLine] = set()
         self._shared: dict[LineKey, OpenLine] = {}  # those with requests on them
         self._dialing: dict[Origin, asyncio.Lock] = {}

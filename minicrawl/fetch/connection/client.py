@@ -13,25 +13,18 @@ import socket
 import ssl
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Self, TypedDict
+from typing import Self
 
 from minicrawl.fetch.connection.connection import READ_BUFFER_BYTES, Connection
 from minicrawl.fetch.connection.dialing import Connector
 from minicrawl.fetch.connection.heads import Head
 from minicrawl.fetch.connection.http1 import request_bytes
 from minicrawl.fetch.connection.idle import IdleConnections
-from minicrawl.fetch.connection.tls import check_name
+from minicrawl.fetch.connection.tls_layer import TlsOpener, TlsServer
 from minicrawl.fetch.transport import EXPECTED, TransportRequest
 from minicrawl.fetch.where.targets import ConnectTarget, Origin
 
 PoolKey = tuple[Origin, ConnectTarget]
-
-
-class _Tls(TypedDict, total=False):
-    """Arguments of `create_connection`; none without TLS."""
-
-    ssl: ssl.SSLContext
-    server_hostname: str
 
 
 class HttpClient:
@@ -45,6 +38,7 @@ class HttpClient:
         *,
         tls: Callable[[str], ssl.SSLContext],
         connections: int,
+        kept: int,
         keep_s: float,
         timeout_s: float,
         max_head_bytes: int,
@@ -55,8 +49,9 @@ class HttpClient:
         self._max_head_bytes = max_head_bytes
         self._connector = Connector(timeout_s, bind)
         self._free = asyncio.Semaphore(connections)
-        self._idle = IdleConnections[PoolKey, Connection](connections, keep_s)
+        self._idle = IdleConnections[PoolKey, Connection](kept, keep_s)
         self._open: set[Connection] = set()
+        self._tls = TlsOpener()
         self._read_buffer = memoryview(bytearray(READ_BUFFER_BYTES))
 
     async def send(self, request: TransportRequest) -> "HttpResponseStream":
@@ -118,27 +113,27 @@ class HttpClient:
     async def _connect(
         self, origin: Origin, places: tuple[ConnectTarget, ...]
     ) -> tuple[PoolKey, Connection]:
-        name = origin.host.rstrip(".")
-        tls = _tls_of(self._tls_for(name), name) if origin.is_tls else {}
-        place, connection = await self._connector.connect(places, partial(self._begin, tls))
+        place, connection = await self._connector.connect(
+            places, partial(self._begin, self._server_of(origin))
+        )
         return (origin, place), connection
 
-    async def _begin(self, tls: _Tls, opened: socket.socket) -> Connection:
-        _, connection = await asyncio.get_running_loop().create_connection(
-            lambda: Connection(self._open.add, self._lost, self._max_head_bytes, self._read_buffer),
-            sock=opened,
-            **tls,
-        )
+    def _server_of(self, origin: Origin) -> TlsServer | None:
+        if not origin.is_tls:
+            return None
+        name = origin.host.rstrip(".")
+        return TlsServer(self._tls_for(name), name, origin.port)
+
+    async def _begin(self, server: TlsServer | None, opened: socket.socket) -> Connection:
+        connection = Connection(self._open.add, self._lost, self._max_head_bytes, self._read_buffer)
+        if server is not None:
+            return await self._tls.begin(opened, connection, server)
+        await asyncio.get_running_loop().create_connection(lambda: connection, sock=opened)
         return connection
 
     def _lost(self, connection: Connection) -> None:
         self._open.discard(connection)
         self._idle.forget(connection)
-
-
-def _tls_of(context: ssl.SSLContext, name: str) -> _Tls:
-    check_name(context, name)
-    return {"ssl": context, "server_hostname": name}
 
 
 class HttpResponseStream:

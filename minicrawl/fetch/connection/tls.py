@@ -16,8 +16,6 @@ import certifi
 
 from minicrawl.config import Network
 from minicrawl.errors import UsageError
-from minicrawl.fetch.transport import Fault
-from minicrawl.model import FailureKind
 
 FILE, FOLDERS = "SSL_CERT_FILE", "SSL_CERT_DIR"
 
@@ -154,11 +152,3 @@ def _check_file(file: Path, named: str = f"{FILE}=") -> None:
 
 def _unfit(named: str, value: str, why: str) -> UsageError:
     return UsageError(f"{named}{value}: {why}")
-
-
-def check_name(context: ssl.SSLContext, name: str) -> None:
-    """Refuse a name that TLS cannot carry: asyncio does so too late, and leaves its socket open."""
-    try:
-        context.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname=name)
-    except ValueError as error:
-        raise Fault(FailureKind.TLS, str(error)) from error

@@ -21,6 +21,7 @@ def run(play: Coroutine[Any, Any, None]) -> None:
 
 def client(
     connections: int = 9,
+    kept: int | None = None,
     keep_s: float = 1000.0,
     timeout_s: float = 60.0,
     pause_s: float = 0.0,
@@ -29,6 +30,7 @@ def client(
     return HttpClient(
         tls=lambda _: tls or ssl.create_default_context(),
         connections=connections,
+        kept=connections if kept is None else kept,
         keep_s=keep_s,
         timeout_s=timeout_s,
         max_head_bytes=10_000,
