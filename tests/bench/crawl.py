@@ -21,7 +21,7 @@ import click
 
 from tests.bench.manuals import Manuals, manuals
 from tests.bench.notes import head, into_document, machine, row, tell, today
-from tests.bench.peers import Crawler, Task, minicrawl, scrapy, scrapy_installed, wget2
+from tests.bench.peers import Crawler, Task, environment_with, minicrawl, scrapy, wget2
 from tests.bench.processes import machine_cpu_s, run
 
 
@@ -155,7 +155,7 @@ def _crawlers(whom: Whom, folder: Path) -> list[Crawler]:
     ours = minicrawl(options)
     if checkouts:
         return [ours, *(minicrawl(options, checkout.resolve()) for checkout in checkouts)]
-    python = whom["python"] or scrapy_installed(folder / "scrapy")
+    python = whom["python"] or environment_with(folder / "scrapy", "scrapy")
     others = scrapy(python), wget2(keeps=True), wget2(keeps=False)
     return [ours, *filter(None, others)]
 

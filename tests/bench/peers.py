@@ -95,14 +95,14 @@ def scrapy(python: Path) -> Crawler:
         counts = (task.pages, task.connections, task.per_host)
         return [str(python), "-c", _SPIDER, *map(str, counts), *task.seeds]
 
-    return Crawler("Scrapy", _said([str(python), "-m", "scrapy", "version"]), command)
+    return Crawler("Scrapy", said([str(python), "-m", "scrapy", "version"]), command)
 
 
-def scrapy_installed(folder: Path) -> Path:
-    """The Python of a new environment with Scrapy in it."""
+def environment_with(folder: Path, *packages: str) -> Path:
+    """The Python of a new environment with these packages in it."""
     create(folder, with_pip=True)
     python = folder / "bin" / "python"
-    subprocess.run([python, "-m", "pip", "install", "-qq", "scrapy"], check=True)
+    subprocess.run([python, "-m", "pip", "install", "-qq", *packages], check=True)
     return python
 
 
@@ -122,10 +122,10 @@ def wget2(*, keeps: bool) -> Crawler | None:
             *("--ignore-tags=img,link,script", f"--max-threads={task.connections}", *task.seeds),
         ]
 
-    version = _said([program, "--version"]).removeprefix("GNU ").split(" - ")[0]
+    version = said([program, "--version"]).removeprefix("GNU ").split(" - ")[0]
     return Crawler(" ".join(("wget2", *aside)), version, command, counts_pages=False)
 
 
-def _said(command: list[str]) -> str:
+def said(command: list[str]) -> str:
     """The first line that a program says."""
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")[0]

@@ -1,0 +1,81 @@
+"""Python crawlers over Rust, as programs of a few lines: silkworm-rs and kreuzcrawl."""
+
+import subprocess
+from pathlib import Path
+
+SILKWORM = """
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from silkworm import AutoThrottleMiddleware, HTMLResponse, RobotsTxtMiddleware, Spider, run_spider
+from silkworm.http import HttpClient
+
+file, pages, connections, per_host, delay = sys.argv[1:]
+seeds = Path(file).read_text().split()
+connections, delay = int(connections), float(delay)
+hosts = tuple({urlsplit(seed).hostname for seed in seeds})
+
+
+class Pages(Spider):
+    name = "pages"
+    start_urls = tuple(seeds)
+    allowed_domains = hosts
+
+    async def parse(self, response):
+        if isinstance(response, HTMLResponse):
+            links = [link.attr("href") for link in await response.select("a[href]")]
+            await response.follow_all([link for link in links if link])
+
+
+throttle = AutoThrottleMiddleware(start_delay=delay, min_delay=delay, max_delay=delay)
+spaced = [throttle] if delay else []
+run_spider(
+    Pages,
+    concurrency=connections,
+    concurrency_per_domain=int(per_host),
+    max_requests=int(pages),
+    keep_alive=True,
+    http_client=HttpClient(concurrency=connections, keep_alive=True, tls_verify=False),
+    request_middlewares=[RobotsTxtMiddleware(), *spaced],
+    response_middlewares=spaced,
+)
+"""
+
+KREUZCRAWL = """
+import asyncio
+import sys
+from pathlib import Path
+
+import kreuzcrawl
+from kreuzcrawl.options import CrawlConfig, SsrfPolicy
+
+file, pages, connections, delay = sys.argv[1:]
+engine = kreuzcrawl.create_engine(
+    CrawlConfig(
+        max_depth=100,
+        max_pages=int(pages),
+        max_concurrent=int(connections),
+        respect_robots_txt=True,
+        stay_on_domain=True,
+        rate_limit_ms=int(1000 * float(delay)),
+        ssrf=SsrfPolicy(deny_private=False),
+    )
+)
+seeds = Path(file).read_text().split()
+
+
+async def main():
+    found = await kreuzcrawl.batch_crawl(engine, seeds)
+    print(found, file=sys.stderr)
+
+
+asyncio.run(main())
+"""
+
+
+def version_of(package: str, python: Path) -> str:
+    """The version that this Python has."""
+    code = f"from importlib.metadata import version; print(version({package!r}))"
+    command = [str(python), "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
