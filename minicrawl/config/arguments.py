@@ -71,6 +71,7 @@ class SettingArguments(TypedDict, total=False):
     max_head: Size
     max_codings: int
     resolve: str | Sequence[str]
+    name_server: str | Sequence[str]
     allow_private: bool | None
     workers: int | Literal["auto"]
     proxy: str | Sequence[str]

@@ -10,6 +10,8 @@ from pathlib import Path
 ENVIRONMENT = "environment"
 """In place of proxies: those that the variables of the environment name."""
 
+SYSTEM = "system"
+"""In place of name servers: whatever the system does to find a name."""
 ON, OFF = "on", "off"
 """Of settings that also take a file."""
 AUTO = "auto"
@@ -122,6 +124,7 @@ class Network:
     max_head_bytes: int = 64 * 1024
     max_codings: int = 3
     resolve: tuple[str, ...] = ()
+    name_server: tuple[str, ...] = ()
     allow_private: bool | None = None
     proxy: tuple[str, ...] = field(default=(ENVIRONMENT,), repr=False)  # it may have a login
     no_proxy: tuple[str, ...] = (ENVIRONMENT,)

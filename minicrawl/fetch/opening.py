@@ -14,7 +14,8 @@ from minicrawl.config import Network, Politeness
 from minicrawl.fetch.connection.client import HttpClient
 from minicrawl.fetch.connection.tls import TlsContexts
 from minicrawl.fetch.transport import Transport
-from minicrawl.fetch.where.resolver import Located, Lookup, Resolver
+from minicrawl.fetch.where.lookups import Lookup
+from minicrawl.fetch.where.resolver import Located, Resolver
 from minicrawl.fetch.where.targets import Origin
 
 if TYPE_CHECKING:

@@ -20,7 +20,8 @@ from minicrawl.fetch.connection.tls import HTTP1_AND_2, TlsContexts
 from minicrawl.fetch.opening import Pace
 from minicrawl.fetch.proxy.proxies import ProxyRoutes
 from minicrawl.fetch.transport import ResponseStream, Transport, TransportRequest
-from minicrawl.fetch.where.resolver import Located, Lookup, Resolver, unresolved
+from minicrawl.fetch.where.lookups import Lookup
+from minicrawl.fetch.where.resolver import Located, Resolver, unresolved
 from minicrawl.fetch.where.targets import Origin, ResolveRules
 
 

@@ -2,7 +2,7 @@
 
 import re
 
-from minicrawl.config.parts import ENVIRONMENT
+from minicrawl.config.parts import ENVIRONMENT, SYSTEM
 from minicrawl.config.values.kinds import HIDDEN, InvalidValue, ValueKind, text
 
 _RULE = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s=:\[\]]+)(?::(?P<port>[0-9]+))?")
@@ -65,6 +65,13 @@ def _read_address(value: object) -> str:
         raise InvalidValue(value, "must be an IP address") from None
 
 
+def _read_name_server(value: object) -> str:
+    if value == SYSTEM or (isinstance(value, str) and _is_an_address(value)):
+        return str(value)
+    raise InvalidValue(value, "must be ADDRESS[:PORT], with IPv6 addresses in brackets, or system")
+
+
+NAME_SERVER = ValueKind("ADDRESS", _read_name_server)
 RULE = ValueKind("HOST=ADDRESS", _read_rule)
 PROXY = ValueKind("URL", _read_proxy, mask=without_login)
 BYPASS = text("HOST", "a host, an address, a network or *", r"[^\s,/]+(/[0-9]+)?")
