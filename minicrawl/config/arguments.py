@@ -78,8 +78,8 @@ class SettingArguments(TypedDict, total=False):
     no_proxy: str | Sequence[str]
     http2: Literal["off", "auto"]
     ca: str | PathLike[str] | None
-    client_cert: str | PathLike[str] | None
-    client_key: str | PathLike[str] | None
+    client_cert: str | PathLike[str] | Sequence[str] | None
+    client_key: str | PathLike[str] | Sequence[str] | None
     insecure: str | Sequence[str]
     min_tls: Literal["1.2", "1.3"]
     prefer_family: Literal["auto", "ipv4", "ipv6"]

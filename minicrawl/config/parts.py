@@ -130,8 +130,8 @@ class Network:
     no_proxy: tuple[str, ...] = (ENVIRONMENT,)
     http2: str = "off"
     ca: Path | None = None
-    client_cert: Path | None = None
-    client_key: Path | None = None
+    client_cert: tuple[str, ...] = ()
+    client_key: tuple[str, ...] = ()
     insecure: tuple[str, ...] = ()
     min_tls: str = "1.2"
     prefer_family: str = "auto"
