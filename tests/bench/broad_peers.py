@@ -2,7 +2,8 @@
 
 Law: all of them obey robots.txt, stay on the hosts of the seeds, wait a second between two requests
 to a host, have one request under way to each host and the same number of them in all; apart from
-that, each is as its makers left it. Certificates are checked by those who check them by default.
+that, each is as its makers left it. Certificates are checked by those who can be told whom to trust
+and check them by default.
 """
 
 import sys
@@ -139,6 +140,7 @@ def kreuzcrawl(python: Path) -> BroadCrawler:
 
     def command(task: BroadTask) -> list[str]:
         counts = (task.pages // task.hosts, task.connections, DELAY_S)
-        return [str(python), "-c", KREUZCRAWL, str(task.seeds), *map(str, counts)]
+        trust = ("env", f"SSL_CERT_FILE={task.authority}")
+        return [*trust, str(python), "-c", KREUZCRAWL, str(task.seeds), *map(str, counts)]
 
     return BroadCrawler("kreuzcrawl", f"kreuzcrawl {version_of('kreuzcrawl', python)}", command)

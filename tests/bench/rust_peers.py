@@ -66,8 +66,7 @@ seeds = Path(file).read_text().split()
 
 
 async def main():
-    found = await kreuzcrawl.batch_crawl(engine, seeds)
-    print(found, file=sys.stderr)
+    await kreuzcrawl.batch_crawl(engine, seeds)
 
 
 asyncio.run(main())
