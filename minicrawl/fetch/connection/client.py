@@ -2,10 +2,8 @@
 
 pool key   origin and address: what a kept connection and a request must have in common
 
-Laws of requests: a request connects only to an address that it names. No more than `connections`
-requests are under way. A request is sent once; it is sent once more only if a kept connection ended
-before the first byte of a response, and after a pause, as the server may have received it. What
-ends a request early, cancellation included, closes its connection.
+Laws of requests: a request connects only to an address that it names. What ends a request early,
+cancellation included, closes its connection. All else is promised by `pool`.
 """
 
 import asyncio
@@ -19,9 +17,9 @@ from minicrawl.fetch.connection.connection import READ_BUFFER_BYTES, Connection
 from minicrawl.fetch.connection.dialing import Connector
 from minicrawl.fetch.connection.heads import Head
 from minicrawl.fetch.connection.http1 import request_bytes
-from minicrawl.fetch.connection.idle import IdleConnections
+from minicrawl.fetch.connection.pool import ConnectionPool
 from minicrawl.fetch.connection.tls_layer import TlsOpener, TlsServer
-from minicrawl.fetch.transport import EXPECTED, TransportRequest
+from minicrawl.fetch.transport import TransportRequest
 from minicrawl.fetch.where.targets import ConnectTarget, Origin
 
 PoolKey = tuple[Origin, ConnectTarget]
@@ -45,41 +43,28 @@ class HttpClient:
         pause_s: float = 0.0,
         bind: Sequence[str] = (),
     ) -> None:
-        self._tls_for, self._pause_s = tls, pause_s
+        self._tls_for = tls
         self._max_head_bytes = max_head_bytes
         self._connector = Connector(timeout_s, bind)
-        self._free = asyncio.Semaphore(connections)
-        self._idle = IdleConnections[PoolKey, Connection](kept, keep_s)
-        self._open: set[Connection] = set()
+        self._pool = ConnectionPool[PoolKey, Connection](connections, kept, keep_s, pause_s)
         self._tls = TlsOpener()
         self._read_buffer = memoryview(bytearray(READ_BUFFER_BYTES))
 
     async def send(self, request: TransportRequest) -> "HttpResponseStream":
-        await self._free.acquire()
-        try:
-            return await self._send(request)
-        except BaseException:
-            self._free.release()
-            raise
+        return await self._pool.in_place(partial(self._send, request))
 
     async def aclose(self) -> None:
-        self._idle.close()
-        for connection in self._open:
-            connection.abort()
-        while self._open:  # the loop tells each that it has ended
-            await asyncio.sleep(0)
+        await self._pool.aclose()
 
     async def _send(self, request: TransportRequest) -> "HttpResponseStream":
         origin, path, _ = request.target
         written = request_bytes(origin.name, path, request.headers, request.method)
         if kept := self._kept(request):
-            key, connection = kept
-            try:
-                return await self._receive(key, connection, written)
-            except EXPECTED:
-                if not connection.is_unanswered:
-                    raise
-            await asyncio.sleep(self._pause_s)
+            _, connection = kept
+            answer = self._receive(*kept, written)
+            found = await self._pool.try_kept(answer, lambda: connection.is_unanswered)
+            if found is not None:
+                return found
         key, connection = await self._connect(origin, request.places)
         return await self._receive(key, connection, written)
 
@@ -94,10 +79,10 @@ class HttpClient:
         return HttpResponseStream(head, connection, partial(self._done, key, connection))
 
     def _done(self, key: PoolKey, connection: Connection) -> None:
-        self._free.release()
+        self._pool.leave_place()
         if connection.is_reusable:
             connection.forget_response()
-            self._idle.put(key, connection)
+            self._pool.keep(key, connection)
         else:
             connection.abort()
 
@@ -106,7 +91,7 @@ class HttpClient:
     def _kept(self, request: TransportRequest) -> tuple[PoolKey, Connection] | None:
         for place in request.places:
             key = request.target.origin, place
-            if connection := self._idle.take(key):
+            if connection := self._pool.take(key):
                 return key, connection
         return None
 
@@ -125,15 +110,13 @@ class HttpClient:
         return TlsServer(self._tls_for(name), name, origin.port)
 
     async def _begin(self, server: TlsServer | None, opened: socket.socket) -> Connection:
-        connection = Connection(self._open.add, self._lost, self._max_head_bytes, self._read_buffer)
+        connection = Connection(
+            self._pool.add, self._pool.discard, self._max_head_bytes, self._read_buffer
+        )
         if server is not None:
             return await self._tls.begin(opened, connection, server)
         await asyncio.get_running_loop().create_connection(lambda: connection, sock=opened)
         return connection
-
-    def _lost(self, connection: Connection) -> None:
-        self._open.discard(connection)
-        self._idle.forget(connection)
 
 
 class HttpResponseStream:
