@@ -28,10 +28,8 @@ from tests.bench.broad_peers import (
 )
 from tests.bench.many_hosts import ManyHosts, many_hosts
 from tests.bench.notes import head, into_document, machine, row, tell, today
-from tests.bench.peers import environment_with
+from tests.bench.peers import PEERS, environment_with
 from tests.bench.processes import machine_cpu_s, run
-
-PEERS = ("scrapy", "silkworm-rs", "kreuzcrawl")
 
 
 class BroadLap(NamedTuple):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from minicrawl.version import __version__
 from tests.bench.peers import said
-from tests.bench.rust_peers import KREUZCRAWL, SILKWORM, version_of
+from tests.bench.rust_peers import kreuzcrawl_command, silkworm_command, version_of
 
 DELAY_S = 1
 
@@ -129,8 +129,8 @@ def silkworm(python: Path) -> BroadCrawler:
     """Links are followed, and nothing is made of the pages."""
 
     def command(task: BroadTask) -> list[str]:
-        counts = (task.pages, task.connections, 1, DELAY_S)
-        return [str(python), "-c", SILKWORM, str(task.seeds), *map(str, counts)]
+        limits = {"pages": task.pages, "connections": task.connections, "per_host": 1}
+        return silkworm_command(python, task.seeds.read_text().split(), **limits, delay_s=DELAY_S)
 
     return BroadCrawler("silkworm-rs", f"silkworm-rs {version_of('silkworm-rs', python)}", command)
 
@@ -139,8 +139,9 @@ def kreuzcrawl(python: Path) -> BroadCrawler:
     """It crawls each host by itself, all with the same budget."""
 
     def command(task: BroadTask) -> list[str]:
-        counts = (task.pages // task.hosts, task.connections, DELAY_S)
-        trust = ("env", f"SSL_CERT_FILE={task.authority}")
-        return [*trust, str(python), "-c", KREUZCRAWL, str(task.seeds), *map(str, counts)]
+        seeds = task.seeds.read_text().split()
+        limits = {"pages": task.pages, "connections": task.connections}
+        command = kreuzcrawl_command(python, seeds, **limits, delay_s=DELAY_S)
+        return ["env", f"SSL_CERT_FILE={task.authority}", *command]
 
     return BroadCrawler("kreuzcrawl", f"kreuzcrawl {version_of('kreuzcrawl', python)}", command)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from venv import create
 
 from minicrawl.version import __version__
+from tests.bench.rust_peers import kreuzcrawl_command, silkworm_command, version_of
 
 
 class Task(NamedTuple):
@@ -96,6 +97,30 @@ def scrapy(python: Path) -> Crawler:
         return [str(python), "-c", _SPIDER, *map(str, counts), *task.seeds]
 
     return Crawler("Scrapy", said([str(python), "-m", "scrapy", "version"]), command)
+
+
+def silkworm(python: Path) -> Crawler:
+    """Links are followed, and nothing is made of the pages."""
+
+    def command(task: Task) -> list[str]:
+        limits = {"pages": task.pages, "connections": task.connections, "per_host": task.per_host}
+        return silkworm_command(python, task.seeds, **limits)
+
+    return Crawler("silkworm-rs", f"silkworm-rs {version_of('silkworm-rs', python)}", command)
+
+
+def kreuzcrawl(python: Path) -> Crawler:
+    """It crawls each host by itself, all with the same budget."""
+
+    def command(task: Task) -> list[str]:
+        limits = {"pages": task.pages, "connections": task.connections}
+        return kreuzcrawl_command(python, task.seeds, **limits)
+
+    return Crawler("kreuzcrawl", f"kreuzcrawl {version_of('kreuzcrawl', python)}", command)
+
+
+PEERS = ("scrapy", "silkworm-rs", "kreuzcrawl")
+"""The packages of the Python crawlers."""
 
 
 def environment_with(folder: Path, *packages: str) -> Path:

@@ -1,18 +1,22 @@
-"""Python crawlers over Rust, as programs of a few lines: silkworm-rs and kreuzcrawl."""
+"""Python crawlers over Rust, as programs of a few lines: silkworm-rs and kreuzcrawl.
+
+silkworm-rs follows all links to the hosts of the seeds; nothing is made of the pages. kreuzcrawl
+crawls each seed by itself, all at once, each with the same share of the pages; it makes what it
+always makes of them.
+"""
 
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
-SILKWORM = """
+_SILKWORM = """
 import sys
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from silkworm import AutoThrottleMiddleware, HTMLResponse, RobotsTxtMiddleware, Spider, run_spider
 from silkworm.http import HttpClient
 
-file, pages, connections, per_host, delay = sys.argv[1:]
-seeds = Path(file).read_text().split()
+pages, connections, per_host, delay, *seeds = sys.argv[1:]
 connections, delay = int(connections), float(delay)
 hosts = tuple({urlsplit(seed).hostname for seed in seeds})
 
@@ -42,15 +46,14 @@ run_spider(
 )
 """
 
-KREUZCRAWL = """
+_KREUZCRAWL = """
 import asyncio
 import sys
-from pathlib import Path
 
 import kreuzcrawl
 from kreuzcrawl.options import CrawlConfig, SsrfPolicy
 
-file, pages, connections, delay = sys.argv[1:]
+pages, connections, delay, *seeds = sys.argv[1:]
 engine = kreuzcrawl.create_engine(
     CrawlConfig(
         max_depth=100,
@@ -58,11 +61,10 @@ engine = kreuzcrawl.create_engine(
         max_concurrent=int(connections),
         respect_robots_txt=True,
         stay_on_domain=True,
-        rate_limit_ms=int(1000 * float(delay)),
+        rate_limit_ms=int(1000 * float(delay)) or None,
         ssrf=SsrfPolicy(deny_private=False),
     )
 )
-seeds = Path(file).read_text().split()
 
 
 async def main():
@@ -71,6 +73,26 @@ async def main():
 
 asyncio.run(main())
 """
+
+
+def silkworm_command(  # each is given by its name
+    python: Path,
+    seeds: Sequence[str],
+    *,
+    pages: int,
+    connections: int,
+    per_host: int,
+    delay_s: float = 0,
+) -> list[str]:
+    counts = map(str, (pages, connections, per_host, delay_s))
+    return [str(python), "-c", _SILKWORM, *counts, *seeds]
+
+
+def kreuzcrawl_command(
+    python: Path, seeds: Sequence[str], *, pages: int, connections: int, delay_s: float = 0
+) -> list[str]:
+    counts = map(str, (pages // len(seeds), connections, delay_s))
+    return [str(python), "-c", _KREUZCRAWL, *counts, *seeds]
 
 
 def version_of(package: str, python: Path) -> str:
