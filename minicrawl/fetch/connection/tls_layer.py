@@ -89,21 +89,63 @@ class TlsOpener:
             raise Fault(FailureKind.TLS, str(error)) from error
 
 
+class TlsEngine:
+    """TLS itself, without a connection: bytes that came, bytes to send."""
+
+    def __init__(self, server: TlsServer, session: ssl.SSLSession | None) -> None:
+        self._came, self._to_send = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.tls = server.context.wrap_bio(
+            self._came, self._to_send, server_hostname=server.name, session=session
+        )
+        self._unsent = bytearray()
+
+    def feed(self, data: memoryview) -> None:
+        """This came."""
+        self._came.write(data)
+
+    @property
+    def has_more(self) -> bool:
+        """Whether something that came waits to be decrypted."""
+        return bool(self._came.pending or self.tls.pending())
+
+    def deliver_to(self, above: asyncio.BaseProtocol) -> bool:
+        """Hand on what comes next; whether there was anything, and not the end."""
+        if isinstance(above, asyncio.BufferedProtocol):
+            view = above.get_buffer(-1)
+            read: Any = (
+                self.tls.read
+            )  # its type does not tell that a buffer is answered by a number
+            nbytes = int(read(len(view), view))
+            if nbytes:
+                above.buffer_updated(nbytes)
+            return bool(nbytes)
+        assert isinstance(above, asyncio.Protocol)
+        if piece := self.tls.read(READ_BUFFER_BYTES):
+            above.data_received(piece)
+        return bool(piece)
+
+    def encrypt(self, data: bytes | bytearray | memoryview = b"") -> None:
+        """Send this after all that waits to be sent."""
+        self._unsent += data
+        try:
+            while self._unsent:
+                del self._unsent[: self.tls.write(self._unsent)]
+        except ssl.SSLWantReadError:  # the server wants new keys first
+            pass
+
+    def take_to_send(self) -> bytes:
+        """What is to be sent now."""
+        return self._to_send.read() if self._to_send.pending else b""
+
+
 class TlsLayer(asyncio.BufferedProtocol, asyncio.Transport):
     """A protocol for the transport below, a transport for the protocol above."""
 
     def __init__(self, opener: TlsOpener, above: asyncio.BaseProtocol, server: TlsServer) -> None:
         super().__init__()
         self._opener, self._above, self._server = opener, above, server
-        self._came, self._to_send = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self._tls = server.context.wrap_bio(
-            self._came,
-            self._to_send,
-            server_hostname=server.name,
-            session=opener.session_of(server),
-        )
+        self._engine = TlsEngine(server, opener.session_of(server))
         self._below: asyncio.Transport | None = None  # None before and after the connection
-        self._unsent = bytearray()
         self._is_paused = self._has_begun = False
         self._error: Exception | None = None
         self.begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -111,8 +153,7 @@ class TlsLayer(asyncio.BufferedProtocol, asyncio.Transport):
     # ------------------------------------------------------------ called from above
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        self._unsent += data
-        self._encrypt()
+        self._send(data)
 
     def pause_reading(self) -> None:
         if self._below is not None and not self._is_paused:
@@ -136,14 +177,11 @@ class TlsLayer(asyncio.BufferedProtocol, asyncio.Transport):
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         if name == "ssl_object":
-            return self._tls
+            return self._engine.tls
         return default if self._below is None else self._below.get_extra_info(name, default)
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
         self._above = protocol
-
-    def get_protocol(self) -> asyncio.BaseProtocol:
-        return self._above
 
     # ------------------------------------------------------------ called from below
 
@@ -156,12 +194,7 @@ class TlsLayer(asyncio.BufferedProtocol, asyncio.Transport):
         return self._opener.read_buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        self._came.write(self._opener.read_buffer[:nbytes])
-        self._advance()
-
-    def data_received(self, data: bytes) -> None:
-        """The same from TLS below, which has no buffer of ours."""
-        self._came.write(data)
+        self._engine.feed(self._opener.read_buffer[:nbytes])
         self._advance()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -170,7 +203,8 @@ class TlsLayer(asyncio.BufferedProtocol, asyncio.Transport):
         self._below = None
         error = self._error or (exc and exc.with_traceback(None))
         if self._has_begun:
-            self._keep_session()
+            if not self._error and (session := self._engine.tls.session):
+                self._opener.keep_session(self._server, session)
             self._above.connection_lost(error)
         elif not self.begun.done():
             self.begun.set_exception(error or ConnectionResetError())
@@ -186,77 +220,40 @@ class TlsLayer(asyncio.BufferedProtocol, asyncio.Transport):
     def _advance(self) -> None:
         """As far as what has come allows."""
         try:
-            if self._has_begun or self._shake_hands():
-                self._deliver()
+            if not self._has_begun:
+                if self.begun.done():  # given up
+                    return
+                self._engine.tls.do_handshake()
+                self._has_begun = True
+                self._above.connection_made(self)
+                self.begun.set_result(None)
+            self._deliver()
         except ssl.SSLWantReadError:
             pass
         except ssl.SSLError as error:
-            self._fail(error)
-        self._encrypt()
-
-    def _shake_hands(self) -> bool:
-        """Whether the handshake is done; nobody may wait for it any more."""
-        if self.begun.done():
-            return False
-        self._tls.do_handshake()
-        self._has_begun = True
-        self._above.connection_made(self)
-        self.begun.set_result(None)
-        return True
+            self._hang_up(error)
+        self._send()
 
     def _deliver(self) -> None:
-        while self._below is not None and not self._is_paused and self._has_more:
-            if not self._deliver_piece(self._above):
+        while self._below is not None and not self._is_paused and self._engine.has_more:
+            if not self._engine.deliver_to(self._above):
                 self._hang_up()  # the server says that nothing more will come
                 return
 
-    def _deliver_piece(self, above: asyncio.BaseProtocol) -> bool:
-        """Whether there was one."""
-        if isinstance(above, asyncio.BufferedProtocol):
-            view = above.get_buffer(-1)
-            assert isinstance(view, memoryview)
-            nbytes = self._read_into(view)
-            if nbytes:
-                above.buffer_updated(nbytes)
-            return bool(nbytes)
-        assert isinstance(above, asyncio.Protocol)
-        if piece := self._tls.read(READ_BUFFER_BYTES):
-            above.data_received(piece)
-        return bool(piece)
-
-    def _read_into(self, view: memoryview) -> int:
-        """How many bytes it got."""
-        read: Any = self._tls.read  # its type does not tell that a buffer is answered by a number
-        return int(read(len(view), view))
-
-    @property
-    def _has_more(self) -> bool:
-        return bool(self._came.pending or self._tls.pending())
-
-    def _encrypt(self) -> None:
-        """Send what was written, and what TLS itself has to say."""
+    def _send(self, data: bytes | bytearray | memoryview = b"") -> None:
+        """This, and what TLS itself has to say."""
         try:
-            while self._unsent and self._has_begun:
-                del self._unsent[: self._tls.write(self._unsent)]
-        except ssl.SSLWantReadError:  # the server wants new keys first
-            pass
+            self._engine.encrypt(data)
         except ssl.SSLError as error:
-            self._fail(error)
-        if self._to_send.pending and self._below is not None:
-            self._below.write(self._to_send.read())
+            self._hang_up(error)
+        if self._below is not None and (piece := self._engine.take_to_send()):
+            self._below.write(piece)
 
-    def _fail(self, error: ssl.SSLError) -> None:
-        """Tell the server why, as far as it listens, and end."""
-        self._error = error.with_traceback(None)
-        if self._to_send.pending and self._below is not None:
-            self._below.write(self._to_send.read())
-        self._hang_up()
-
-    def _hang_up(self) -> None:
+    def _hang_up(self, error: ssl.SSLError | None = None) -> None:
+        """End; tell the server why, as far as it listens."""
+        if error is not None:
+            self._error = error.with_traceback(None)
         if self._below is not None:
+            if error is not None and (piece := self._engine.take_to_send()):
+                self._below.write(piece)
             self._below.abort()
-
-    def _keep_session(self) -> None:
-        session = None if self._error else self._tls.session
-        if session is not None:
-            self._opener.keep_session(self._server, session)
