@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.config import Network, Politeness
 from minicrawl.fetch.connection.client import HttpClient
+from minicrawl.fetch.connection.pool import Pace
 from minicrawl.fetch.connection.tls import TlsContexts
 from minicrawl.fetch.transport import Transport
 from minicrawl.fetch.where.lookups import Lookup
@@ -28,17 +29,6 @@ _KEPT_AT_LEAST_S, _KEPT_AT_MOST_S = 1.0, 15.0
 _KEPT_DELAYS = 4
 """Many servers hang up after 5 s: with the usual delay of a second we leave before that."""
 _MOST_KEPT = 2000
-
-
-class Pace(NamedTuple):
-    """How many requests are under way at once; how many connections wait for the next request, and
-    for how long.
-    """
-
-    connections: int
-    kept: int
-    keep_s: float
-    pause_s: float
 
 
 def pace_of(politeness: Politeness) -> Pace:
@@ -72,13 +62,10 @@ def open_transport(
 ) -> OpenedTransport:
     """Our own transport, and one of httpx where that is needed."""
     own = HttpClient(
+        pace,
         tls=TlsContexts(network, given=tls),
-        connections=pace.connections,
-        kept=pace.kept,
-        keep_s=pace.keep_s,
         timeout_s=network.timeout_s,
         max_head_bytes=network.max_head_bytes,
-        pause_s=pace.pause_s,
         bind=network.bind_address,
     )
     if not network.needs_httpx:

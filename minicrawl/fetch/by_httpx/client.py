@@ -13,7 +13,7 @@ from http import HTTPStatus
 from minicrawl.fetch.by_httpx.dialing import Dialer, ProxyWay, Way, spelling_of
 from minicrawl.fetch.by_httpx.lines import ArrivingResponse, Line, line_over
 from minicrawl.fetch.connection.http1 import check_path
-from minicrawl.fetch.connection.pool import ConnectionPool
+from minicrawl.fetch.connection.pool import ConnectionPool, Pace
 from minicrawl.fetch.proxy.handshakes import wants_login
 from minicrawl.fetch.transport import TransportRequest
 from minicrawl.fetch.where.targets import Origin
@@ -40,21 +40,18 @@ class OpenLine:
 
 
 class HttpxClient:
-    """A transport; requests wait for `pause_s` before they are sent once more."""
+    """A transport."""
 
     def __init__(
         self,
         dialer: Dialer,
+        pace: Pace,
         *,
-        connections: int,
-        kept: int,
-        keep_s: float,
         max_head_bytes: int,
-        pause_s: float = 0.0,
     ) -> None:
         self._dialer = dialer
         self._max_head_bytes = max_head_bytes
-        self._pool = ConnectionPool[LineKey, OpenLine](connections, kept, keep_s, pause_s)
+        self._pool = ConnectionPool[LineKey, OpenLine](pace)
         self._shared: dict[LineKey, OpenLine] = {}  # those with requests on them
         self._dialing: dict[Origin, asyncio.Lock] = {}
 

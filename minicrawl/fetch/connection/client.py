@@ -17,7 +17,7 @@ from minicrawl.fetch.connection.connection import READ_BUFFER_BYTES, Connection
 from minicrawl.fetch.connection.dialing import Connector
 from minicrawl.fetch.connection.heads import Head
 from minicrawl.fetch.connection.http1 import request_bytes
-from minicrawl.fetch.connection.pool import ConnectionPool
+from minicrawl.fetch.connection.pool import ConnectionPool, Pace
 from minicrawl.fetch.connection.tls_layer import TlsOpener, TlsServer
 from minicrawl.fetch.transport import TransportRequest
 from minicrawl.fetch.where.targets import ConnectTarget, Origin
@@ -28,25 +28,22 @@ PoolKey = tuple[Origin, ConnectTarget]
 class HttpClient:
     """A transport. `tls` gives the context for a host; `bind` are addresses of our own.
 
-    A request has `timeout_s`. It waits for `pause_s` before it is sent once more.
+    A request has `timeout_s`.
     """
 
-    def __init__(  # noqa: PLR0913  # each is given by its name
+    def __init__(
         self,
+        pace: Pace,
         *,
         tls: Callable[[str], ssl.SSLContext],
-        connections: int,
-        kept: int,
-        keep_s: float,
         timeout_s: float,
         max_head_bytes: int,
-        pause_s: float = 0.0,
         bind: Sequence[str] = (),
     ) -> None:
         self._tls_for = tls
         self._max_head_bytes = max_head_bytes
         self._connector = Connector(timeout_s, bind)
-        self._pool = ConnectionPool[PoolKey, Connection](connections, kept, keep_s, pause_s)
+        self._pool = ConnectionPool[PoolKey, Connection](pace)
         self._tls = TlsOpener()
         self._read_buffer = memoryview(bytearray(READ_BUFFER_BYTES))
 

@@ -9,7 +9,7 @@ place   what a request holds while it is under way, until its response is closed
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from minicrawl.fetch.connection.idle import C, IdleConnections, K
 from minicrawl.fetch.transport import EXPECTED
@@ -17,14 +17,25 @@ from minicrawl.fetch.transport import EXPECTED
 T = TypeVar("T")
 
 
-class ConnectionPool(Generic[K, C]):
-    """`kept` connections may wait for requests, each for `keep_s`."""
+class Pace(NamedTuple):
+    """How many requests are under way at once; how many connections wait for the next request, and
+    for how long; and the pause before a request is sent once more.
+    """
 
-    def __init__(self, connections: int, kept: int, keep_s: float, pause_s: float) -> None:
-        self._places = asyncio.Semaphore(connections)
-        self._idle = IdleConnections[K, C](kept, keep_s)
+    connections: int
+    kept: int
+    keep_s: float
+    pause_s: float = 0.0
+
+
+class ConnectionPool(Generic[K, C]):
+    """All connections of one client."""
+
+    def __init__(self, pace: Pace) -> None:
+        self._places = asyncio.Semaphore(pace.connections)
+        self._idle = IdleConnections[K, C](pace.kept, pace.keep_s)
         self._open: set[C] = set()
-        self._pause_s = pause_s
+        self._pause_s = pace.pause_s
 
     async def in_place(self, send: Callable[[], Awaitable[T]]) -> T:
         """Send a request when there is a place for it; its response holds the place."""

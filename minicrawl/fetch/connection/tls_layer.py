@@ -112,6 +112,7 @@ class TlsEngine:
         """Hand on what comes next; whether there was anything, and not the end."""
         if isinstance(above, asyncio.BufferedProtocol):
             view = above.get_buffer(-1)
+            assert isinstance(view, memoryview)
             read: Any = (
                 self.tls.read
             )  # its type does not tell that a buffer is answered by a number

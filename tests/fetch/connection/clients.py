@@ -6,6 +6,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from minicrawl.fetch.connection.client import HttpClient
+from minicrawl.fetch.connection.pool import Pace
 from minicrawl.fetch.transport import TransportRequest
 from minicrawl.fetch.where.targets import ConnectTarget, target
 from tests.fetch.wire import Wire
@@ -28,13 +29,10 @@ def client(
     tls: ssl.SSLContext | None = None,
 ) -> HttpClient:
     return HttpClient(
+        Pace(connections, connections if kept is None else kept, keep_s, pause_s),
         tls=lambda _: tls or ssl.create_default_context(),
-        connections=connections,
-        kept=connections if kept is None else kept,
-        keep_s=keep_s,
         timeout_s=timeout_s,
         max_head_bytes=10_000,
-        pause_s=pause_s,
     )
 
 
