@@ -72,14 +72,15 @@ class SettingArguments(TypedDict, total=False):
     max_head: Size
     max_codings: int
     resolve: str | Sequence[str]
+    name_server: str | Sequence[str]
     allow_private: bool | None
     workers: int | Literal["auto"]
     proxy: str | Sequence[str]
     no_proxy: str | Sequence[str]
     http2: Literal["off", "auto"]
     ca: str | PathLike[str] | None
-    client_cert: str | PathLike[str] | None
-    client_key: str | PathLike[str] | None
+    client_cert: str | PathLike[str] | Sequence[str] | None
+    client_key: str | PathLike[str] | Sequence[str] | None
     insecure: str | Sequence[str]
     min_tls: Literal["1.2", "1.3"]
     prefer_family: Literal["auto", "ipv4", "ipv6"]

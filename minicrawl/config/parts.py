@@ -10,6 +10,8 @@ from pathlib import Path
 ENVIRONMENT = "environment"
 """In place of proxies: those that the variables of the environment name."""
 
+SYSTEM = "system"
+"""In place of name servers: whatever the system does to find a name."""
 ON, OFF = "on", "off"
 """Of settings that also take a file."""
 AUTO = "auto"
@@ -123,13 +125,14 @@ class Network:
     max_head_bytes: int = 64 * 1024
     max_codings: int = 3
     resolve: tuple[str, ...] = ()
+    name_server: tuple[str, ...] = ()
     allow_private: bool | None = None
     proxy: tuple[str, ...] = field(default=(ENVIRONMENT,), repr=False)  # it may have a login
     no_proxy: tuple[str, ...] = (ENVIRONMENT,)
     http2: str = "off"
     ca: Path | None = None
-    client_cert: Path | None = None
-    client_key: Path | None = None
+    client_cert: tuple[str, ...] = ()
+    client_key: tuple[str, ...] = ()
     insecure: tuple[str, ...] = ()
     min_tls: str = "1.2"
     prefer_family: str = "auto"

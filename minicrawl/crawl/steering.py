@@ -28,7 +28,7 @@ from minicrawl.crawl.events import (
     Steered,
     Warned,
 )
-from minicrawl.crawl.hosts.politeness import change_delays
+from minicrawl.crawl.hosts.politeness import change_delays, change_pace
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.progress import ProgressMeter
 from minicrawl.crawl.settle.posting import PageIntroducer
@@ -136,6 +136,8 @@ class CrawlSteering:
         if after.politeness != before.politeness:
             change_delays(self._parts.hosts, after, context.clock.now())
             self._parts.slots.resize(after.politeness)
+        if {"max-rate", "hours"} & wanted.keys():
+            change_pace(self._parts.hosts, after.politeness, context.clock)
         self._keep(wanted)
         self._context.recorder.counters[tables.MAXIMUM] = after.budget.pages
         changes = (
@@ -205,7 +207,17 @@ class CrawlSteering:
     def as_json(self) -> Reply:
         """What the crawl does now."""
         settings = self._context.settings
-        names = ("concurrency", "delay", "pages", "for", "bytes", "until", "continuous")
+        names = (
+            "concurrency",
+            "delay",
+            "max-rate",
+            "hours",
+            "pages",
+            "for",
+            "bytes",
+            "until",
+            "continuous",
+        )
         return {
             "pid": os.getpid(),
             "state": self._state(),

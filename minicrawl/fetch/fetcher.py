@@ -37,13 +37,9 @@ from minicrawl.fetch.transport import (
     TransportRequest,
     failure,
 )
-from minicrawl.fetch.where.resolver import (
-    HostAndPort,
-    Lookup,
-    Resolver,
-    SystemLookup,
-    unresolved,
-)
+from minicrawl.fetch.where.lookups import Lookup
+from minicrawl.fetch.where.name_servers import lookup_of
+from minicrawl.fetch.where.resolver import HostAndPort, Resolver, unresolved
 from minicrawl.fetch.where.targets import ConnectTarget, ResolveRules, Target, parse_rule, target
 from minicrawl.model import (
     Failed,
@@ -92,8 +88,8 @@ class HttpFetcher:
         self._headers = RequestHeaders(politeness, access)
         self._takes_cookies = access.cookies != OFF
         self._decode_budget = DecodeBudget(network.max_bodies_bytes)
-        self._system_lookup = SystemLookup(politeness.concurrency)
-        lookup = lookup or (unresolved if transport else self._system_lookup)
+        self._own_lookup = lookup_of(network, politeness.concurrency)
+        lookup = lookup or (unresolved if transport else self._own_lookup)
         self._resolver = Resolver(
             lookup,
             rules=ResolveRules(map(parse_rule, network.resolve)),
@@ -121,7 +117,7 @@ class HttpFetcher:
     ) -> None:
         await self._transport.aclose()
         self._resolver.close()
-        self._system_lookup.close()
+        self._own_lookup.close()
 
     async def fetch(self, request: Request) -> FetchResult:
         """Send one request, once."""

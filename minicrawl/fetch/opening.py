@@ -5,15 +5,18 @@ Law: what a crawl does not need is not imported.
 
 from __future__ import annotations
 
+import resource
 import ssl
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.config import Network, Politeness
 from minicrawl.fetch.connection.client import HttpClient
+from minicrawl.fetch.connection.pool import Pace
 from minicrawl.fetch.connection.tls import TlsContexts
 from minicrawl.fetch.transport import Transport
-from minicrawl.fetch.where.resolver import Located, Lookup, Resolver
+from minicrawl.fetch.where.lookups import Lookup
+from minicrawl.fetch.where.resolver import Located, Resolver
 from minicrawl.fetch.where.targets import Origin
 
 if TYPE_CHECKING:
@@ -22,23 +25,25 @@ if TYPE_CHECKING:
     from minicrawl.fetch.access.logins import AccessByOrigin
 
 PlacesOf = Callable[[Origin], Awaitable[Located]]
-_KEPT_AT_MOST_S = 15.0
-
-
-class Pace(NamedTuple):
-    """How many requests are under way at once, and for how long their connections are kept."""
-
-    connections: int
-    keep_s: float
-    pause_s: float
+_KEPT_AT_LEAST_S, _KEPT_AT_MOST_S = 1.0, 15.0
+_KEPT_DELAYS = 4
+"""Many servers hang up after 5 s: with the usual delay of a second we leave before that."""
+_MOST_KEPT = 2000
 
 
 def pace_of(politeness: Politeness) -> Pace:
     """A connection is kept while the next request to the host may soon come."""
     delay_s = politeness.delay_after(None)
-    keep_s = min(2 * delay_s + 1, _KEPT_AT_MOST_S)
+    keep_s = min(max(_KEPT_DELAYS * delay_s, _KEPT_AT_LEAST_S), _KEPT_AT_MOST_S)
+    kept = max(politeness.concurrency, min(_MOST_KEPT, _most_files() // 2))
     # At least any Crawl-delay with which connections are kept.
-    return Pace(politeness.concurrency, keep_s, keep_s if delay_s else 0.0)
+    return Pace(politeness.concurrency, kept, keep_s, keep_s if delay_s else 0.0)
+
+
+def _most_files() -> int:
+    """How many files and connections this process may have open."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _MOST_KEPT * 2 if soft == resource.RLIM_INFINITY else soft
 
 
 class OpenedTransport(NamedTuple):
@@ -57,12 +62,10 @@ def open_transport(
 ) -> OpenedTransport:
     """Our own transport, and one of httpx where that is needed."""
     own = HttpClient(
+        pace,
         tls=TlsContexts(network, given=tls),
-        connections=pace.connections,
-        keep_s=pace.keep_s,
         timeout_s=network.timeout_s,
         max_head_bytes=network.max_head_bytes,
-        pause_s=pace.pause_s,
         bind=network.bind_address,
     )
     if not network.needs_httpx:

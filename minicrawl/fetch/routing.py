@@ -16,11 +16,12 @@ from minicrawl.config.parts import ENVIRONMENT
 from minicrawl.fetch.by_httpx.client import HttpxClient
 from minicrawl.fetch.by_httpx.dialing import Dialer, DirectDialer, ProxyDialer
 from minicrawl.fetch.connection.dialing import Connector
+from minicrawl.fetch.connection.pool import Pace
 from minicrawl.fetch.connection.tls import HTTP1_AND_2, TlsContexts
-from minicrawl.fetch.opening import Pace
 from minicrawl.fetch.proxy.proxies import ProxyRoutes
 from minicrawl.fetch.transport import ResponseStream, Transport, TransportRequest
-from minicrawl.fetch.where.resolver import Located, Lookup, Resolver, unresolved
+from minicrawl.fetch.where.lookups import Lookup
+from minicrawl.fetch.where.resolver import Located, Resolver, unresolved
 from minicrawl.fetch.where.targets import Origin, ResolveRules
 
 
@@ -84,10 +85,4 @@ def dialers_of(network: Network, lookup: Lookup, tls: ssl.SSLContext | None = No
 
 
 def _client(dialer: Dialer, pace: Pace, network: Network) -> HttpxClient:
-    return HttpxClient(
-        dialer,
-        connections=pace.connections,
-        keep_s=pace.keep_s,
-        max_head_bytes=network.max_head_bytes,
-        pause_s=pace.pause_s,
-    )
+    return HttpxClient(dialer, pace, max_head_bytes=network.max_head_bytes)

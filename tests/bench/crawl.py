@@ -1,4 +1,4 @@
-"""How fast pages are crawled: minicrawl with everything on, Scrapy and wget2, side by side.
+"""How fast pages are crawled: minicrawl with everything on, and others, side by side.
 
 `python -m tests.bench.crawl` serves five manuals on loopback and has each crawler fetch the same
 number of pages, in turn and round after round. It prints the medians of the rounds. A ratio is the
@@ -21,7 +21,17 @@ import click
 
 from tests.bench.manuals import Manuals, manuals
 from tests.bench.notes import head, into_document, machine, row, tell, today
-from tests.bench.peers import Crawler, Task, minicrawl, scrapy, scrapy_installed, wget2
+from tests.bench.peers import (
+    PEERS,
+    Crawler,
+    Task,
+    environment_with,
+    kreuzcrawl,
+    minicrawl,
+    scrapy,
+    silkworm,
+    wget2,
+)
 from tests.bench.processes import machine_cpu_s, run
 
 
@@ -155,8 +165,14 @@ def _crawlers(whom: Whom, folder: Path) -> list[Crawler]:
     ours = minicrawl(options)
     if checkouts:
         return [ours, *(minicrawl(options, checkout.resolve()) for checkout in checkouts)]
-    python = whom["python"] or scrapy_installed(folder / "scrapy")
-    others = scrapy(python), wget2(keeps=True), wget2(keeps=False)
+    python = whom["python"] or environment_with(folder / "peers", *PEERS)
+    others = (
+        scrapy(python),
+        wget2(keeps=True),
+        wget2(keeps=False),
+        silkworm(python),
+        kreuzcrawl(python),
+    )
     return [ours, *filter(None, others)]
 
 
@@ -165,10 +181,11 @@ def _crawlers(whom: Whom, folder: Path) -> list[Crawler]:
 @click.option("--rounds", "count", default=5, show_default=True)
 @click.option("--per-host", default=16, show_default=True, help="Connections to each host.")
 @click.option(
-    "--scrapy",
+    "--peers",
     "python",
     type=click.Path(exists=True, path_type=Path),
-    help="A Python that has Scrapy; unless told, Scrapy is installed for this run.",
+    help="A Python that has Scrapy, silkworm-rs and kreuzcrawl; they are installed for this run "
+    "if none is named.",
 )
 @click.option("--minicrawl", "options", default="", help="More options for minicrawl, quoted.")
 @click.option(

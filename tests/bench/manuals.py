@@ -60,9 +60,7 @@ class Manuals:
 
     def cpu_s(self) -> float:
         """What the server has used of its core."""
-        stat = Path(f"/proc/{self.worker}/stat").read_text()
-        fields = stat.rpartition(")")[2].split()
-        return (int(fields[_USER]) + int(fields[_SYSTEM])) / _TICKS
+        return cpu_s_of(self.worker)
 
 
 class Visits:
@@ -114,7 +112,7 @@ def manuals(folder: Path, wanted: Mapping[str, Path] = ROOTS) -> Iterator[Manual
     for root in roots.values():
         _warm(root)
     with serving(roots, folder) as nginx:
-        core, worker = max(os.sched_getaffinity(0)), _worker_of(folder)
+        core, worker = max(os.sched_getaffinity(0)), worker_of(folder)
         os.sched_setaffinity(worker, {core})
         yield Manuals(
             seeds=tuple(f"{origin}/{_HOME}" for origin in nginx.origins.values()),
@@ -143,7 +141,13 @@ def _warm(root: Path) -> None:
         page.read_bytes()
 
 
-def _worker_of(folder: Path) -> int:
+def cpu_s_of(process: int) -> float:
+    """What a process has used so far."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[_USER]) + int(fields[_SYSTEM])) / _TICKS
+
+
+def worker_of(folder: Path) -> int:
     """The master listens a little before it says who it is and starts the one that serves."""
     for _ in range(_PATIENCE):
         for master in _said_in(folder / "pid"):

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from venv import create
 
 from minicrawl.version import __version__
+from tests.bench.rust_peers import kreuzcrawl_command, silkworm_command, version_of
 
 
 class Task(NamedTuple):
@@ -95,14 +96,38 @@ def scrapy(python: Path) -> Crawler:
         counts = (task.pages, task.connections, task.per_host)
         return [str(python), "-c", _SPIDER, *map(str, counts), *task.seeds]
 
-    return Crawler("Scrapy", _said([str(python), "-m", "scrapy", "version"]), command)
+    return Crawler("Scrapy", said([str(python), "-m", "scrapy", "version"]), command)
 
 
-def scrapy_installed(folder: Path) -> Path:
-    """The Python of a new environment with Scrapy in it."""
+def silkworm(python: Path) -> Crawler:
+    """Links are followed, and nothing is made of the pages."""
+
+    def command(task: Task) -> list[str]:
+        limits = {"pages": task.pages, "connections": task.connections, "per_host": task.per_host}
+        return silkworm_command(python, task.seeds, **limits)
+
+    return Crawler("silkworm-rs", f"silkworm-rs {version_of('silkworm-rs', python)}", command)
+
+
+def kreuzcrawl(python: Path) -> Crawler:
+    """It crawls each host by itself, all with the same budget."""
+
+    def command(task: Task) -> list[str]:
+        limits = {"pages": task.pages, "connections": task.connections}
+        return kreuzcrawl_command(python, task.seeds, **limits)
+
+    return Crawler("kreuzcrawl", f"kreuzcrawl {version_of('kreuzcrawl', python)}", command)
+
+
+PEERS = ("scrapy", "silkworm-rs", "kreuzcrawl")
+"""The packages of the Python crawlers."""
+
+
+def environment_with(folder: Path, *packages: str) -> Path:
+    """The Python of a new environment with these packages in it."""
     create(folder, with_pip=True)
     python = folder / "bin" / "python"
-    subprocess.run([python, "-m", "pip", "install", "-qq", "scrapy"], check=True)
+    subprocess.run([python, "-m", "pip", "install", "-qq", *packages], check=True)
     return python
 
 
@@ -122,10 +147,10 @@ def wget2(*, keeps: bool) -> Crawler | None:
             *("--ignore-tags=img,link,script", f"--max-threads={task.connections}", *task.seeds),
         ]
 
-    version = _said([program, "--version"]).removeprefix("GNU ").split(" - ")[0]
+    version = said([program, "--version"]).removeprefix("GNU ").split(" - ")[0]
     return Crawler(" ".join(("wget2", *aside)), version, command, counts_pages=False)
 
 
-def _said(command: list[str]) -> str:
+def said(command: list[str]) -> str:
     """The first line that a program says."""
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")[0]

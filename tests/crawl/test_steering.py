@@ -1,6 +1,7 @@
 """A crawl that is steered while it runs keeps its promises."""
 
 import asyncio
+import time
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -187,6 +188,46 @@ def test_more_requests_at_once_are_sent_when_the_user_wants_that(tmp_path: Path)
     crawl(fake, tmp_path / "crawl.db", f"{A}/", during=during, concurrency=2, per_address=64)
     assert most == [2]
     assert fake.most_at_once == 8
+
+
+def test_a_rate_holds_from_when_the_user_sets_it_until_there_is_none(tmp_path: Path) -> None:
+    web, counts = FakeWeb(chain(A, 12), takes_s=0.1), list[int]()
+
+    async def during(scene: Scene) -> None:
+        await asked(scene, 4)
+        reply = await told(scene, Verb.SET, values={"max-rate": 0.2})
+        assert reply["settings"]["max-rate"] == "0.2"
+        counts.append(len(scene.web.asked))
+        await asked(scene, counts[0] + 3)
+        await told(scene, Verb.SET, values={"max-rate": "none"})
+        counts.append(len(scene.web.asked))
+
+    crawl(web, tmp_path / "crawl.db", f"{A}/0", during=during, delay=0.5)
+    found = gaps_after(web, 0)
+    first, last = counts
+    slow, quick = found[first : last - 1], found[last:]
+    assert all(gap >= 5 - 0.1 - 1e-6 for gap in slow)  # between two starts
+    assert slow
+    assert all(gap < 2 for gap in quick)
+    assert quick
+
+
+def test_no_request_begins_outside_hours_that_the_user_sets(tmp_path: Path) -> None:
+    web, closed = FakeWeb(chain(A, 9), takes_s=0.1), list[int]()
+
+    async def during(scene: Scene) -> None:
+        await asked(scene, 3)
+        hour = time.localtime(scene.crawler.context.clock.today()).tm_hour
+        later = f"{(hour + 2) % 24}-{(hour + 3) % 24}"
+        await told(scene, Verb.SET, values={"hours": later})
+        closed.append(len(scene.web.asked))
+        await asyncio.sleep(1800)
+        closed.append(len(scene.web.asked))
+        await told(scene, Verb.SET, values={"hours": "none"})
+
+    run = crawl(web, tmp_path / "crawl.db", f"{A}/0", during=during)
+    assert run.reason is Reason.EMPTY
+    assert closed[1] - closed[0] <= 1
 
 
 def test_the_number_of_workers_is_handed_on(tmp_path: Path) -> None:

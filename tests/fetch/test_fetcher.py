@@ -14,6 +14,7 @@ from minicrawl.config import Network, Politeness
 from minicrawl.errors import UsageError
 from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.fetch.opening import pace_of
+from minicrawl.fetch.where.lookups import LookupAnswer
 from minicrawl.model import (
     Failed,
     FailureKind,
@@ -35,7 +36,7 @@ T = TypeVar("T")
 PAGE = b"<html><a href=/x>x</a></html>"
 
 
-async def no_names(host: str) -> Iterable[str]:
+async def no_names(host: str) -> LookupAnswer:
     raise OSError(f"the tests know no {host}")
 
 
@@ -237,9 +238,9 @@ def test_a_body_that_the_deadline_cuts_is_a_page_that_is_cut(fault: str) -> None
 
 
 def test_a_lookup_that_hangs_runs_into_the_deadline() -> None:
-    async def hanging(host: str) -> Iterable[str]:
+    async def hanging(host: str) -> LookupAnswer:
         await asyncio.Event().wait()
-        return [host]
+        return LookupAnswer([host])
 
     async def ask() -> tuple[object, ...]:
         network = Network(timeout_s=0.1)
@@ -470,8 +471,8 @@ def test_a_name_is_looked_up_once_so_what_was_judged_is_what_is_connected_to(
     monkeypatch.setattr("minicrawl.fetch.where.resolver._KEPT_S", -1.0)
     addresses = [["127.0.0.1"]]
 
-    async def rebinding(_: str) -> Iterable[str]:
-        return addresses.pop()
+    async def rebinding(_: str) -> LookupAnswer:
+        return LookupAnswer(addresses.pop())
 
     async def talk(server: Wire) -> FetchResult:
         network = Network(timeout_s=5, allow_private=True)
@@ -482,8 +483,8 @@ def test_a_name_is_looked_up_once_so_what_was_judged_is_what_is_connected_to(
 
 
 def test_a_name_is_asked_at_the_address_that_was_found() -> None:
-    async def found(_: str) -> Iterable[str]:
-        return ["127.0.0.1"]
+    async def found(_: str) -> LookupAnswer:
+        return LookupAnswer(["127.0.0.1"])
 
     async def talk(server: Wire) -> None:
         network = Network(timeout_s=5, allow_private=True)
@@ -517,8 +518,8 @@ def test_urls_that_try_to_reach_inside_are_refused_and_others_are_not(
 ) -> None:
     cases = json.loads(shared_vector("ssrf_urls.json").read_text("utf-8"))
 
-    async def names(host: str) -> Iterable[str]:
-        return ["127.0.0.1"] if host == "localhost" else ["93.184.216.34"]
+    async def names(host: str) -> LookupAnswer:
+        return LookupAnswer(["127.0.0.1"] if host == "localhost" else ["93.184.216.34"])
 
     async def judge() -> list[str]:
         async with HttpFetcher(Network(), Politeness(), lookup=names) as asker:

@@ -9,29 +9,23 @@ from minicrawl.fetch.by_httpx.client import HttpxClient
 from minicrawl.fetch.by_httpx.dialing import DirectDialer
 from minicrawl.fetch.connection.client import HttpClient
 from minicrawl.fetch.connection.dialing import Connector
+from minicrawl.fetch.connection.pool import Pace
 from minicrawl.fetch.transport import Transport
 
 OWN, BY_HTTPX = "own", "by httpx"
 
 
-def httpx_client(  # noqa: PLR0913  # the arguments of our own client
+def httpx_client(
+    pace: Pace,
     *,
     tls: Callable[[str], ssl.SSLContext],
-    connections: int,
-    keep_s: float,
     timeout_s: float,
     max_head_bytes: int,
-    pause_s: float = 0.0,
     bind: Sequence[str] = (),
 ) -> HttpxClient:
     """What takes the arguments of our own client, and asks the same servers by httpx."""
-    return HttpxClient(
-        DirectDialer(Connector(timeout_s, bind), tls),
-        connections=connections,
-        keep_s=keep_s,
-        max_head_bytes=max_head_bytes,
-        pause_s=pause_s,
-    )
+    dialer = DirectDialer(Connector(timeout_s, bind), tls)
+    return HttpxClient(dialer, pace, max_head_bytes=max_head_bytes)
 
 
 CLIENTS: dict[str, Callable[..., Transport]] = {OWN: HttpClient, BY_HTTPX: httpx_client}

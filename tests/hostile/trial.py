@@ -113,6 +113,7 @@ async def _crawl(plan: Plan, seeds: list[str], store: Path) -> str:
             "timeout": DEADLINE_S,
             "max_body": MAX_BODY_BYTES,
             "resolve": plan.rules,
+            "name_server": "system",  # which this process plays
             "store": str(store),
             **plan.settings,
         }

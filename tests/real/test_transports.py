@@ -3,6 +3,7 @@
 import asyncio
 import os
 import pwd
+import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -61,7 +62,7 @@ http {{
 """
 _TINYPROXY = "Port {port}\nListen 127.0.0.1\nTimeout 60\nMaxClients 50\n{login}"
 _SQUID = """
-http_port 127.0.0.1:{port}
+{listens}
 {login}
 acl all_of_us src 127.0.0.0/8
 http_access {who}
@@ -108,7 +109,7 @@ class Site:
             timeout_s=20,
             resolve=(f"{HOST}=127.0.0.1",),
             ca=self.folder / "authority.pem",
-            client_cert=self.folder / "us.pem",
+            client_cert=(f"{HOST}={self.folder}/us.pem",),
             proxy=(),
         )
 
@@ -159,15 +160,29 @@ def _write_certificates(folder: Path) -> None:
 # ---------------------------------------------------------------- proxies
 
 
-def _tinyproxy(folder: Path, login: str) -> tuple[list[str | Path], int]:
+def _tinyproxy(folder: Path, login: str, _site: Site) -> tuple[list[str | Path], int]:
     port, config = free_port(), folder / "tinyproxy.conf"
     said = f"BasicAuth {login.replace(':', ' ')}\n" if login else ""
     config.write_text(_TINYPROXY.format(port=port, login=said))
     return [str(program("tinyproxy")), "-d", "-c", config], port
 
 
-def _squid(folder: Path, login: str) -> tuple[list[str | Path], int]:
-    port, config = free_port(), folder / "squid.conf"
+def _squid(folder: Path, login: str, _site: Site) -> tuple[list[str | Path], int]:
+    port = free_port()
+    return _squid_that(f"http_port 127.0.0.1:{port}", folder, login), port
+
+
+def _squid_by_tls(folder: Path, login: str, site: Site) -> tuple[list[str | Path], int]:
+    port = free_port()
+    for name in ("server.pem", "server.key"):
+        shutil.copy(site.folder / name, folder)
+        (folder / name).chmod(0o644)
+    shown = f"tls-cert={folder}/server.pem tls-key={folder}/server.key"
+    return _squid_that(f"https_port 127.0.0.1:{port} {shown}", folder, login), port
+
+
+def _squid_that(listens: str, folder: Path, login: str) -> list[str | Path]:
+    config = folder / "squid.conf"
     user, _, password = login.partition(":")
     hashing = ["openssl", "passwd", "-apr1", password or "none"]
     hashed = subprocess.run(hashing, capture_output=True, text=True, check=True).stdout
@@ -178,7 +193,7 @@ def _squid(folder: Path, login: str) -> tuple[list[str | Path], int]:
     name = pwd.getpwuid(os.getuid()).pw_name
     config.write_text(
         _SQUID.format(
-            port=port,
+            listens=listens,
             login=said,
             who=who,
             folder=folder,
@@ -186,10 +201,10 @@ def _squid(folder: Path, login: str) -> tuple[list[str | Path], int]:
         )
     )
     folder.chmod(0o777)  # squid writes as another user
-    return [str(program("squid")), "-N", "-f", config], port
+    return [str(program("squid")), "-N", "-f", config]
 
 
-def _microsocks(_folder: Path, login: str) -> tuple[list[str | Path], int]:
+def _microsocks(_folder: Path, login: str, _site: Site) -> tuple[list[str | Path], int]:
     port = free_port()
     user, _, password = login.partition(":")
     said: list[str | Path] = ["-u", user, "-P", password] if login else []
@@ -197,27 +212,28 @@ def _microsocks(_folder: Path, login: str) -> tuple[list[str | Path], int]:
 
 
 PROXIES = {
-    "tinyproxy": (_tinyproxy, ("http",)),
-    "squid": (_squid, ("http",)),
-    "microsocks": (_microsocks, ("socks5", "socks5h")),
+    "tinyproxy": ("tinyproxy", _tinyproxy, ("http",)),
+    "squid": ("squid", _squid, ("http",)),
+    "squid-by-tls": ("squid", _squid_by_tls, ("https",)),
+    "microsocks": ("microsocks", _microsocks, ("socks5", "socks5h")),
 }
 
 
 @pytest.fixture(
     scope="module",
     params=[
-        pytest.param((name, login), marks=needs(name), id=f"{name}{'-login' if login else ''}")
-        for name in PROXIES
+        pytest.param((name, login), marks=needs(daemon), id=f"{name}{'-login' if login else ''}")
+        for name, (daemon, _, _) in PROXIES.items()
         for login in ("", LOGIN)
     ],
 )
-def proxies(request: pytest.FixtureRequest) -> Iterator[list[str]]:
+def proxies(request: pytest.FixtureRequest, site: Site) -> Iterator[list[str]]:
     """The URLs of one proxy."""
     name, login = request.param
-    prepare, schemes = PROXIES[name]
+    _, prepare, schemes = PROXIES[name]
     with TemporaryDirectory() as made:  # pytest's own folders are closed to other users
         folder = Path(made)
-        command, port = prepare(folder, login)
+        command, port = prepare(folder, login, site)
         with running(command, [port], folder / "log"):
             yield [
                 f"{scheme}://{login + '@' if login else ''}127.0.0.1:{port}" for scheme in schemes
@@ -262,13 +278,14 @@ def test_every_server_is_read_through_every_proxy(
 
 
 def test_a_login_that_is_missing_or_wrong_is_told_before_the_first_request(
-    proxies: list[str],
+    site: Site, proxies: list[str]
 ) -> None:
     for proxy in proxies:
         if LOGIN not in proxy:
             continue
         for other in ("", "me:wr0ng@"):
-            network = Network(proxy=(proxy.replace(f"{LOGIN}@", other),), no_proxy=())
+            asked = proxy.replace(f"{LOGIN}@", other)
+            network = replace(site.network, proxy=(asked,), no_proxy=())
             with pytest.raises(UsageError, match="login"):
                 asyncio.run(check_proxies(network))
 
@@ -288,7 +305,7 @@ def test_requests_at_once_share_one_connection_of_http2(site: Site) -> None:
             asked = (Request(url=site.url("http2", page)) for page in range(PAGES))
             found = await asyncio.gather(*map(asker.fetch, asked))
             client = asker._transport._http2  # type: ignore[attr-defined]  # how many it has open
-            return list(found), len(client._open)
+            return list(found), len(client._pool._open)
 
     found, lines = asyncio.run(asking())
     assert [_title(one) for one in found] == list(map(str, range(PAGES)))
@@ -298,7 +315,7 @@ def test_requests_at_once_share_one_connection_of_http2(site: Site) -> None:
 @pytest.mark.parametrize("http2", ["off", "auto"])
 def test_what_is_wrong_with_a_real_server_is_said(site: Site, http2: str) -> None:
     network = replace(site.network, http2=http2)
-    old = replace(network, client_cert=None)
+    old = replace(network, client_cert=())
     (expired,) = ask(network, site.url("expired"))
     (unasked,) = ask(old, site.url("client"))
     assert isinstance(expired, Failed)

@@ -30,6 +30,8 @@ def control(action: str, values: tuple[str, ...], store: Path, as_json: bool) ->
     workers N       have N worker processes
     concurrency N   have N requests in flight at once
     delay T         wait T between two requests to a host; a Crawl-delay is kept
+    max-rate RATE   send so many requests or bytes a second in all; none for no limit
+    hours HOURS     send requests between these hours only; none for all day
     pages N         stop after N pages; none for no limit
     add URL...      crawl these URLs as well
 
@@ -64,6 +66,8 @@ def _facts(found: Reply) -> list[tuple[str, str]]:
         ("workers", f"{found['workers']:,}"),
         ("concurrency", f"{settings['concurrency']:,}"),
         ("delay", _delay(settings["delay"])),
+        ("max-rate", settings["max-rate"] or "no limit"),
+        ("hours", settings["hours"] or "all day"),
         ("pages", "no limit" if settings["pages"] is None else f"{settings['pages']:,}"),
     ]
 

@@ -45,15 +45,17 @@ CONNECTION_ROWS = (
         NETWORK,
         "client_cert",
         "client-cert",
-        kinds.optional(kinds.FILE),
-        "Present this certificate (PEM) to servers that ask for one; none for no certificate.",
+        kinds.several(network_kinds.FILE_OF_A_HOST),
+        "Present this certificate (PEM) to servers that ask for one: to this host, to all hosts "
+        "below *.NAME, or to all. Repeatable; none for no certificate.",
     ),
     Setting(
         NETWORK,
         "client_key",
         "client-key",
-        kinds.optional(kinds.FILE),
-        "The key of --client-cert, if it is in another file; none for no other file.",
+        kinds.several(network_kinds.FILE_OF_A_HOST),
+        "The key of the --client-cert for the same host, if that file does not hold it. "
+        "Repeatable; none for no other file.",
     ),
     Setting(
         NETWORK,

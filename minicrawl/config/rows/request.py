@@ -155,6 +155,15 @@ NETWORK_ROWS = (
     ),
     Setting(
         NETWORK,
+        "name_server",
+        "name-server",
+        kinds.several(network_kinds.NAME_SERVER),
+        "Ask this name server, ADDRESS[:PORT], for the addresses of hosts, and keep them for as "
+        "long as it says. Repeatable; none for the servers of this system, system to let the "
+        "system find the addresses, which are then kept for 5 minutes.",
+    ),
+    Setting(
+        NETWORK,
         "allow_private",
         "allow-private",
         kinds.optional(kinds.SWITCH),

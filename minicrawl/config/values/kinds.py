@@ -7,6 +7,7 @@ as the same value. A value that was read once is read again as itself.
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -240,7 +241,7 @@ def several(kind: ValueKind) -> ValueKind:
     def read(value: object) -> tuple[object, ...]:
         if _is_none(value):
             return ()
-        if isinstance(value, str):
+        if isinstance(value, str | PathLike):
             return (kind.read(value),)
         if isinstance(value, list | tuple):
             return tuple(map(kind.read, value))

@@ -1,8 +1,10 @@
 """Kinds of values that name hosts, addresses and proxies."""
 
 import re
+from os import PathLike
+from pathlib import Path
 
-from minicrawl.config.parts import ENVIRONMENT
+from minicrawl.config.parts import ENVIRONMENT, SYSTEM
 from minicrawl.config.values.kinds import HIDDEN, InvalidValue, ValueKind, text
 
 _RULE = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s=:\[\]]+)(?::(?P<port>[0-9]+))?")
@@ -81,12 +83,38 @@ def _read_address(value: object) -> str:
         raise InvalidValue(value, "must be an IP address") from None
 
 
+_HOST_NAME = r"(\*\.)?[^\s*:/]+|\[[0-9A-Fa-f:.]+\]"
+_OF_A_HOST = re.compile(rf"(?:(?P<host>{_HOST_NAME})=)?(?P<file>.+)")
+
+
+def host_and_file(text: str) -> tuple[str, Path]:
+    """The host that a file is for, `*.NAME` for all below a name; empty for all hosts."""
+    found = _OF_A_HOST.fullmatch(text)
+    assert found is not None, "the table of settings has read it"
+    return (found["host"] or "").strip("[]").lower(), Path(found["file"])
+
+
+def _read_file_of_a_host(value: object) -> str:
+    text = str(value) if isinstance(value, PathLike) else value
+    if isinstance(text, str) and text.isprintable() and _OF_A_HOST.fullmatch(text):
+        return text
+    raise InvalidValue(value, "must be FILE or HOST=FILE")
+
+
+def _read_name_server(value: object) -> str:
+    if value == SYSTEM or (isinstance(value, str) and _is_an_address(value)):
+        return str(value)
+    raise InvalidValue(value, "must be ADDRESS[:PORT], with IPv6 addresses in brackets, or system")
+
+
+NAME_SERVER = ValueKind("ADDRESS", _read_name_server)
 RULE = ValueKind("HOST=ADDRESS", _read_rule)
 PROXY = ValueKind("URL", _read_proxy, mask=hidden_login)
+FILE_OF_A_HOST = ValueKind("[HOST=]FILE", _read_file_of_a_host)
 BYPASS = text("HOST", "a host, an address, a network or *", r"[^\s,/]+(/[0-9]+)?")
 HOST = text(
     "HOST",
     "a host such as example.org or *.example.org",
-    r"(\*\.)?[^\s*:/]+|\[[0-9A-Fa-f:.]+\]",
+    _HOST_NAME,
 )
 ADDRESS = ValueKind("ADDRESS", _read_address)

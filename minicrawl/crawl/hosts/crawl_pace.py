@@ -3,14 +3,16 @@
 Laws: requests of all kinds count, side requests too. Between the starts of two requests lies the
 time that the rate gives each; after an answer lies the time that its bytes take at the rate, so the
 average holds, and what is under way is not slowed. A pause is not made up for later. Outside the
-hours of the local day no request begins. Nothing of this is stored: a run that is resumed has the
-pace from its first request on.
+hours of the local day no request begins. Another pace, which the user may set while the crawl runs,
+holds from then on: the next request waits for the time that the new rate gives. Nothing of this is
+stored: a run that is resumed has the pace from its first request on.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
 
 from minicrawl.config import Politeness
 from minicrawl.config.values.pace import hours_of, rates_of
@@ -30,6 +32,7 @@ class CrawlPace:
         self._rates = rates_of(politeness.max_rate)
         self._hours = hours_of(politeness.hours)
         self._free_at = 0.0
+        self._replaced = asyncio.Event()
 
     @classmethod
     def of(cls, politeness: Politeness, clock: Clock) -> CrawlPace | None:
@@ -65,9 +68,22 @@ class CrawlPace:
             self._free_at = max(self._free_at, now) + fetched.wire_bytes / self._rates.bytes
 
     async def wait(self) -> None:
-        """Until a request may begin."""
-        while (wait_s := self.wait_s(self._clock.now())) > 0:
-            await asyncio.sleep(wait_s)
+        """Until a request may begin, or another pace holds."""
+        while not self._replaced.is_set() and (wait_s := self.wait_s(self._clock.now())) > 0:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait_s):
+                    await self._replaced.wait()
+
+    def follow(self, former: CrawlPace | None, now: float) -> None:
+        """It holds from now on in place of the former one."""
+        if self._rates.requests:
+            self._free_at = now + 1 / self._rates.requests
+        if former is not None:
+            former.end()
+
+    def end(self) -> None:
+        """Another pace holds, or none: who waits for this one looks again."""
+        self._replaced.set()
 
 
 def closed_s(hours: tuple[int, int], hour: int, minute: int, second: int) -> float:

@@ -200,6 +200,15 @@ def change_delays(hosts: HostTable, settings: Settings, now: float) -> None:
         hosts.resume_when_ready(host, now)
 
 
+def change_pace(hosts: HostTable, politeness: Politeness, clock: Clock) -> None:
+    """Another pace of the whole crawl holds from now on, or none."""
+    former, hosts.pace = hosts.pace, CrawlPace.of(politeness, clock)
+    if hosts.pace is not None:
+        hosts.pace.follow(former, clock.now())
+    elif former is not None:
+        former.end()
+
+
 def hosts_of(
     settings: Settings, origins: Sequence[str], resume: Callable[[int], None], clock: Clock
 ) -> HostTable:

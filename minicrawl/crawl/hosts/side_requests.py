@@ -83,8 +83,8 @@ class SideRequests:
     async def _wait_for_turn(self, host: int, waiting: set[asyncio.Future[None]]) -> None:
         """Until the host may be asked, and the whole crawl may ask."""
         while True:
-            if self.hosts.pace is not None:
-                await self.hosts.pace.wait()
+            while (pace := self.hosts.pace) is not None and pace.wait_s(self.clock.now()) > 0:
+                await pace.wait()
             if self._may_ask(host, now := self.clock.now()):
                 return
             await self._wait_for(host, now, waiting)

@@ -1,9 +1,8 @@
 """Sends requests over lines, and keeps some of them open for the next requests.
 
-Laws: no more than `connections` requests are under way. A request is sent once; it is sent once
-more only if a kept line ended before the first byte of a response, and after a pause, as the server
-may have received it. What ends a request early, cancellation included, closes its line, unless
-other requests are on it: then it takes no more. A host that speaks HTTP/2 has one line.
+Laws: what ends a request early, cancellation included, closes its line, unless other requests are
+on it: then it takes no more. A host that speaks HTTP/2 has one line. All else is promised by
+`connection.pool`, as it is for our own client.
 """
 
 import asyncio
@@ -14,9 +13,9 @@ from http import HTTPStatus
 from minicrawl.fetch.by_httpx.dialing import Dialer, ProxyWay, Way, spelling_of
 from minicrawl.fetch.by_httpx.lines import ArrivingResponse, Line, line_over
 from minicrawl.fetch.connection.http1 import check_path
-from minicrawl.fetch.connection.idle import IdleConnections
+from minicrawl.fetch.connection.pool import ConnectionPool, Pace
 from minicrawl.fetch.proxy.handshakes import wants_login
-from minicrawl.fetch.transport import EXPECTED, TransportRequest
+from minicrawl.fetch.transport import TransportRequest
 from minicrawl.fetch.where.targets import Origin
 
 LineKey = tuple[Origin, Way]
@@ -41,49 +40,34 @@ class OpenLine:
 
 
 class HttpxClient:
-    """A transport; requests wait for `pause_s` before they are sent once more."""
+    """A transport."""
 
     def __init__(
         self,
         dialer: Dialer,
+        pace: Pace,
         *,
-        connections: int,
-        keep_s: float,
         max_head_bytes: int,
-        pause_s: float = 0.0,
     ) -> None:
-        self._dialer, self._pause_s = dialer, pause_s
+        self._dialer = dialer
         self._max_head_bytes = max_head_bytes
-        self._free = asyncio.Semaphore(connections)
-        self._idle = IdleConnections[LineKey, OpenLine](connections, keep_s)
-        self._open: set[OpenLine] = set()
+        self._pool = ConnectionPool[LineKey, OpenLine](pace)
         self._shared: dict[LineKey, OpenLine] = {}  # those with requests on them
         self._dialing: dict[Origin, asyncio.Lock] = {}
 
     async def send(self, request: TransportRequest) -> "LineResponse":
-        await self._free.acquire()
-        try:
-            return await self._send(request)
-        except BaseException:
-            self._free.release()
-            raise
+        return await self._pool.in_place(partial(self._send, request))
 
     async def aclose(self) -> None:
-        self._idle.close()
-        for one in self._open:
-            one.abort()
-        while self._open:  # the loop tells each that it has ended
-            await asyncio.sleep(0)
+        await self._pool.aclose()
 
     async def _send(self, request: TransportRequest) -> "LineResponse":
         check_path(request.target.url)
         if kept := self._kept(request):
-            try:
-                return await self._ask(kept, request)
-            except EXPECTED:
-                if not kept.line.is_unanswered:
-                    raise
-            await asyncio.sleep(self._pause_s)
+            answer = self._ask(kept, request)
+            found = await self._pool.try_kept(answer, lambda: kept.line.is_unanswered)
+            if found is not None:
+                return found
         return await self._ask(await self._begun(request), request)
 
     async def _begun(self, request: TransportRequest) -> OpenLine:
@@ -103,8 +87,8 @@ class HttpxClient:
         way, stream = await self._dialer.dial(request)
         origin = request.target.origin
         one = OpenLine((origin, way), line_over(stream, origin, self._max_head_bytes))
-        self._open.add(one)
-        stream.on_lost = lambda: self._lost(one)
+        self._pool.add(one)
+        stream.on_lost = partial(self._pool.discard, one)
         if one.line.is_shared:
             self._shared[one.key] = one
         return one
@@ -124,7 +108,7 @@ class HttpxClient:
         return LineResponse(answer, partial(self._done, one, answer))
 
     async def _done(self, one: OpenLine, answer: ArrivingResponse, is_whole: bool) -> None:
-        self._free.release()
+        self._pool.leave_place()
         try:
             await one.line.end(answer, is_whole=is_whole)
         except BaseException:
@@ -135,7 +119,7 @@ class HttpxClient:
             self._forget(one)
         elif not one.requests:
             self._shared.pop(one.key, None)
-            self._idle.put(one.key, one)
+            self._pool.keep(one.key, one)
 
     def _spoil(self, one: OpenLine) -> None:
         """A request on this line ended before its response did: the line takes no more."""
@@ -153,7 +137,7 @@ class HttpxClient:
         if shared := self._shared_line(request):
             return shared
         for way in self._dialer.ways(request):
-            while one := self._idle.take((request.target.origin, way)):
+            while one := self._pool.take((request.target.origin, way)):
                 if one.is_usable:
                     return one
                 one.abort()
@@ -165,10 +149,6 @@ class HttpxClient:
             if one is not None and one.is_usable:
                 return one
         return None
-
-    def _lost(self, one: OpenLine) -> None:
-        self._open.discard(one)
-        self._idle.forget(one)
 
 
 def _check_login(answer: ArrivingResponse, way: ProxyWay) -> None:

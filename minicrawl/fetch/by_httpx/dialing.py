@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol
 from minicrawl.fetch.by_httpx.lines import Spelling
 from minicrawl.fetch.by_httpx.streams import LoopStream
 from minicrawl.fetch.connection.dialing import Connector
-from minicrawl.fetch.connection.tls import check_name
+from minicrawl.fetch.connection.tls_layer import TlsOpener, TlsServer
 from minicrawl.fetch.proxy import handshakes
 from minicrawl.fetch.proxy.proxies import Proxy, ProxyRoutes
 from minicrawl.fetch.transport import Fault, TransportRequest, described
@@ -62,14 +62,14 @@ class DirectDialer:
     """To the addresses of a request."""
 
     def __init__(self, connector: Connector, tls: TlsFor) -> None:
-        self._connector, self._tls = connector, tls
+        self._connector, self._tls, self._opener = connector, tls, TlsOpener()
 
     def ways(self, request: TransportRequest) -> Sequence[Way]:
         return request.places
 
     async def dial(self, request: TransportRequest) -> tuple[Way, LoopStream]:
-        tls = _tls_of(request.target.origin, self._tls)
-        return await self._connector.connect(request.places, partial(_begin, tls))
+        begin = partial(_begin, self._opener, _server_of(request.target.origin, self._tls))
+        return await self._connector.connect(request.places, begin)
 
 
 class ProxyDialer:
@@ -86,6 +86,7 @@ class ProxyDialer:
     ) -> None:
         self._routes, self._connector, self._resolver = routes, connector, resolver
         self._tls, self._tls_of_proxies, self._reach_s = tls, tls_of_proxies, reach_s
+        self._opener = TlsOpener()
         self._failed: dict[Proxy, int] = {}  # the number of the last failure
         self._failures = count(1)
 
@@ -115,21 +116,21 @@ class ProxyDialer:
     async def _dial_through(
         self, proxy: Proxy, request: TransportRequest
     ) -> tuple[Way, LoopStream]:
-        tls = _tls_of(request.target.origin, self._tls)
+        server = _server_of(request.target.origin, self._tls)
         *others, last = _ways(proxy, request)
         for way in others:
             try:
-                return way, await self._dial_by(way, tls)
+                return way, await self._dial_by(way, server)
             except Fault as fault:
                 if fault.kind is not FailureKind.CONNECT:
                     raise
-        return last, await self._dial_by(last, tls)
+        return last, await self._dial_by(last, server)
 
-    async def _dial_by(self, way: ProxyWay, tls: "_Tls | None") -> LoopStream:
+    async def _dial_by(self, way: ProxyWay, server: TlsServer | None) -> LoopStream:
         stream = await self.reach(way.proxy)
         try:
             await _lead(stream, way)
-            return await _secured(stream, tls)
+            return stream if server is None else await stream.secure(self._opener, server)
         except BaseException as error:
             stream.abort()
             if isinstance(error, OSError) and not isinstance(error, ssl.SSLError):
@@ -153,9 +154,11 @@ class ProxyDialer:
         if isinstance(found, Failed | Refused):
             raise handshakes.fault_of(proxy, found.detail)
         places = [place._replace(port=proxy.port) for place in found]
-        is_tls = proxy.scheme == "https"
-        tls = _Tls(self._tls_of_proxies(proxy.host), proxy.host) if is_tls else None
-        _, stream = await self._connector.connect(places, partial(_begin, tls))
+        server: TlsServer | None = None
+        if proxy.scheme == "https":
+            server = TlsServer(self._tls_of_proxies(proxy.host), proxy.host, proxy.port)
+        begin = partial(_begin, self._opener, server)
+        _, stream = await self._connector.connect(places, begin)
         if proxy.is_socks:
             try:
                 await handshakes.greet(stream, proxy)
@@ -165,28 +168,17 @@ class ProxyDialer:
         return stream
 
 
-class _Tls(NamedTuple):
-    """What the handshake of TLS needs."""
-
-    context: ssl.SSLContext
-    name: str
-
-
-def _tls_of(origin: Origin, tls_for: TlsFor) -> _Tls | None:
+def _server_of(origin: Origin, tls_for: TlsFor) -> TlsServer | None:
     if not origin.is_tls:
         return None
     name = origin.host.rstrip(".")
-    tls = _Tls(tls_for(name), name)
-    check_name(*tls)
-    return tls
+    return TlsServer(tls_for(name), name, origin.port)
 
 
-async def _begin(tls: _Tls | None, opened: socket.socket) -> LoopStream:
-    return await _secured(await LoopStream.over(opened), tls)
-
-
-async def _secured(stream: LoopStream, tls: _Tls | None) -> LoopStream:
-    return stream if tls is None else await stream.start_tls(*tls)
+async def _begin(opener: TlsOpener, server: TlsServer | None, opened: socket.socket) -> LoopStream:
+    if server is None:
+        return await LoopStream.over(opened)
+    return await opener.begin(opened, LoopStream(), server)
 
 
 def _ways(proxy: Proxy, request: TransportRequest) -> list[ProxyWay]:

@@ -5,14 +5,14 @@ Law: no more than 256 KiB wait here to be read. The memory of a connection is fr
 
 import asyncio
 import socket
-import ssl
 from collections.abc import Callable
 from copy import copy
 from typing import Any
 
 import httpcore
 
-from minicrawl.fetch.connection.connection import break_cycles, socket_transport
+from minicrawl.fetch.connection.cycles import break_cycles
+from minicrawl.fetch.connection.tls_layer import TlsOpener, TlsServer
 
 _MOST_WAITING_BYTES = 256 * 1024
 
@@ -65,29 +65,28 @@ class LoopStream(asyncio.Protocol, httpcore.AsyncNetworkStream):
         return piece
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Requests are small: what the system does not take at once waits in memory."""
-        if self._transport is None:
-            raise copy(self._error) if self._error else ConnectionResetError("the connection ended")
-        self._transport.write(buffer)
+        """Requests are small: what the system does not take at once waits in memory.
+
+        What is written after the server has ended in order is dropped, so that what it said before
+        is read, and then the end.
+        """
+        if self._transport is not None:
+            self._transport.write(buffer)
+        elif self._error is not None:
+            raise copy(self._error)
 
     async def aclose(self) -> None:
         self.abort()
 
-    async def start_tls(
-        self,
-        ssl_context: ssl.SSLContext,
-        server_hostname: str | None = None,
-        timeout: float | None = None,
-    ) -> "LoopStream":
+    async def secure(self, opener: TlsOpener, server: TlsServer) -> "LoopStream":
+        """Begin TLS on it."""
         if self._transport is None:
             raise ConnectionResetError("the connection ended before TLS began")
         try:
-            self._transport = await asyncio.get_running_loop().start_tls(
-                self._transport, self, ssl_context, server_hostname=server_hostname
-            )
+            await opener.begin_over(self._transport, self, server)
         except BaseException:
             self.abort()
-            self._transport = None  # asyncio tells of the end of what did begin only
+            self._transport = None  # TLS tells of the end of what did begin only
             raise
         if self._transport is None:
             raise ConnectionResetError("the connection ended in the handshake of TLS")
@@ -112,7 +111,7 @@ class LoopStream(asyncio.Protocol, httpcore.AsyncNetworkStream):
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._transport is not None:
-            _break_all_cycles(self._transport)
+            break_cycles(self._transport)
         self._transport = None
         self._error = exc and exc.with_traceback(None)
         self._wake()
@@ -128,11 +127,3 @@ class LoopStream(asyncio.Protocol, httpcore.AsyncNetworkStream):
     def _wake(self) -> None:
         if self._progress and not self._progress.done():
             self._progress.set_result(None)
-
-
-def _break_all_cycles(transport: asyncio.BaseTransport) -> None:
-    """TLS to a host runs within TLS to a proxy, and that over a socket."""
-    below = socket_transport(transport)
-    while below is not transport:
-        transport, below = below, socket_transport(below)
-    break_cycles(transport)

@@ -2,13 +2,7 @@
 
 Laws: no more than 256 KiB of a body wait here to be read, however fast they come. A connection on
 which bytes come without a request is closed. The error that broke a connection keeps nothing of the
-response in memory. The memory of a connection is freed when it ends, not when the garbage
-collector runs.
-
-A transport of asyncio keeps bound methods of itself as attributes, so it refers to itself and would
-stay in memory until then: 256 KB with TLS. To break that cycle takes private parts of asyncio. If
-those are not what they were when this was written, transports are left to the garbage collector,
-and all else works as before.
+response in memory. The memory of a connection is freed when it ends.
 
 read buffer   where the event loop puts the bytes that come. They are copied from there at once, so
               all connections share one. If the loop had to allocate one for each read, that would
@@ -16,42 +10,12 @@ read buffer   where the event loop puts the bytes that come. They are copied fro
 """
 
 import asyncio
-from asyncio import BaseTransport, sslproto
 from collections.abc import Callable
 from copy import copy
 
+from minicrawl.fetch.connection.cycles import break_cycles
 from minicrawl.fetch.connection.heads import Head
 from minicrawl.fetch.connection.http1 import ResponseParser
-
-
-def _is_familiar() -> bool:
-    """Whether asyncio has the private parts that are used here."""
-    try:
-        of_transport = sslproto._SSLProtocolTransport.__init__.__code__.co_names
-        of_protocol = sslproto.SSLProtocol.connection_made.__code__.co_names
-    except AttributeError:
-        return False
-    return "_ssl_protocol" in of_transport and "_transport" in of_protocol
-
-
-_IS_FAMILIAR = _is_familiar()
-
-
-def socket_transport(transport: BaseTransport) -> BaseTransport:
-    """The transport below one of TLS; without TLS the transport itself."""
-    if not _IS_FAMILIAR:
-        return transport
-    below = getattr(getattr(transport, "_ssl_protocol", None), "_transport", None)
-    return below or transport
-
-
-def break_cycles(transport: BaseTransport) -> None:
-    """Remove the transport's references to itself; its connection has been lost."""
-    attributes = getattr(transport, "__dict__", {}) if _IS_FAMILIAR else {}
-    own = [name for name, it in attributes.items() if getattr(it, "__self__", None) is transport]
-    for name in own:
-        del attributes[name]
-
 
 READ_BUFFER_BYTES = 64 * 1024
 _MOST_WAITING_BYTES = 256 * 1024
@@ -72,7 +36,6 @@ class Connection(asyncio.BufferedProtocol):
         self._on_lost = on_lost
         self._max_head_bytes = max_head_bytes
         self._transport: asyncio.Transport | None = None  # None before and after the connection
-        self._socket_transport: asyncio.BaseTransport | None = None
         self._parser: ResponseParser | None = None
         self._body = bytearray()  # that has come and was not read yet
         self._error: Exception | None = None
@@ -138,7 +101,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
-        self._transport, self._socket_transport = transport, socket_transport(transport)
+        self._transport = transport
         self._on_made(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -173,9 +136,9 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.resume_reading()
 
     def connection_lost(self, error: Exception | None) -> None:
-        if self._socket_transport is not None:
-            break_cycles(self._socket_transport)
-        self._transport = self._socket_transport = None
+        if self._transport is not None:
+            break_cycles(self._transport)
+        self._transport = None
         self._error = error and error.with_traceback(None)
         if self._parser and not error:
             self._parser.end_connection()

@@ -9,15 +9,14 @@ SSL_CERT_FILE and SSL_CERT_DIR   name other authorities, as they do for OpenSSL:
 import os
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import certifi
 
 from minicrawl.config import Network
+from minicrawl.config.values.network_kinds import host_and_file
 from minicrawl.errors import UsageError
-from minicrawl.fetch.transport import Fault
-from minicrawl.model import FailureKind
 
 FILE, FOLDERS = "SSL_CERT_FILE", "SSL_CERT_DIR"
 
@@ -36,6 +35,32 @@ _VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 HTTP1, HTTP1_AND_2 = ("http/1.1",), ("h2", "http/1.1")
 
 
+class ClientPair(NamedTuple):
+    """A certificate of ours and its key, which may be in the same file."""
+
+    certificate: Path
+    key: Path | None
+
+    def load_into(self, context: ssl.SSLContext) -> None:
+        """Have servers that ask see it."""
+        context.load_cert_chain(self.certificate, self.key, _no_password)
+
+
+EVERYWHERE = ""
+"""In place of a host: what is for all hosts that have nothing of their own."""
+
+
+def client_pairs(network: Network) -> dict[str, ClientPair]:
+    """What we show, by host or pattern."""
+    keys = dict(map(host_and_file, network.client_key))
+    certificates = dict(map(host_and_file, network.client_cert))
+    for host, key in keys.items():
+        if host not in certificates:
+            named = f"{host}=" if host else ""
+            raise UsageError(f"--client-key {named}{key}: needs --client-cert {named}FILE")
+    return {host: ClientPair(file, keys.get(host)) for host, file in certificates.items()}
+
+
 class TlsContexts:
     """A context for each host, as the settings want it; each is made when it is needed.
 
@@ -50,31 +75,40 @@ class TlsContexts:
     ) -> None:
         self._network, self._alpn, self._given = network, list(alpn), given
         self._unchecked_hosts = [host.strip("[]").lower() for host in network.insecure]
+        self._pairs = client_pairs(network)
+        self._made: dict[tuple[bool, str | None], ssl.SSLContext] = {}
 
     def __call__(self, host: str) -> ssl.SSLContext:
-        if any(_covers(pattern, host) for pattern in self._unchecked_hosts):
-            return self._unchecked
-        return self._checked
-
-    @cached_property
-    def _checked(self) -> ssl.SSLContext:
-        return self._configured(self._given or default_tls())
-
-    @cached_property
-    def _unchecked(self) -> ssl.SSLContext:
-        context = ssl.create_default_context()
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        return self._configured(context)
-
-    def _configured(self, context: ssl.SSLContext) -> ssl.SSLContext:
-        network = self._network
-        context.set_alpn_protocols(self._alpn)
-        context.minimum_version = _VERSIONS[network.min_tls]
-        if network.ca is not None:
-            context.load_verify_locations(network.ca)
-        if network.client_cert is not None:
-            context.load_cert_chain(network.client_cert, network.client_key, _no_password)
+        is_checked = not any(_covers(pattern, host) for pattern in self._unchecked_hosts)
+        wanted = is_checked, self._shown_to(host) if self._pairs else None
+        context = self._made.get(wanted)
+        if context is None:
+            context = self._made[wanted] = self._context(*wanted)
         return context
+
+    def _shown_to(self, host: str) -> str | None:
+        """For whom the certificate is that this host sees: of several, the most specific one."""
+        covering = (one for one in self._pairs if one == EVERYWHERE or _covers(one, host))
+        return max(covering, key=_specificity, default=None)
+
+    def _context(self, is_checked: bool, shown: str | None) -> ssl.SSLContext:
+        if is_checked:
+            context = self._given or default_tls()
+        else:
+            context = ssl.create_default_context()
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        context.set_alpn_protocols(self._alpn)
+        context.minimum_version = _VERSIONS[self._network.min_tls]
+        if self._network.ca is not None:
+            context.load_verify_locations(self._network.ca)
+        if shown is not None:
+            self._pairs[shown].load_into(context)
+        return context
+
+
+def _specificity(pattern: str) -> tuple[bool, int]:
+    is_whole = bool(pattern) and not pattern.startswith("*")
+    return is_whole, len(pattern)
 
 
 def _covers(pattern: str, host: str) -> bool:
@@ -93,22 +127,19 @@ def check_tls(network: Network) -> None:
     """Refuse files of the settings that hold no certificate, or no key for it."""
     if network.ca is not None:
         _check_file(network.ca, "--ca ")
-    certificate, key = network.client_cert, network.client_key
-    if certificate is None:
-        if key is not None:
-            raise UsageError(f"--client-key {key}: needs --client-cert")
-        return
-    _check_pair(certificate, key)
+    for host, pair in client_pairs(network).items():
+        _check_pair(f"{host}=" if host else "", pair)
 
 
-def _check_pair(certificate: Path, key: Path | None) -> None:
-    named = f"--client-cert {certificate}" + (f" --client-key {key}" if key else "")
-    for file in filter(None, (certificate, key)):
+def _check_pair(host: str, pair: ClientPair) -> None:
+    certificate, key = pair
+    named = f"--client-cert {host}{certificate}" + (f" --client-key {host}{key}" if key else "")
+    for file in filter(None, pair):
         if not file.is_file():
             why = "not a file" if file.exists() else "No such file or directory"
             raise UsageError(f"{named}: {file}: {why}")
     try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(certificate, key, _no_password)
+        pair.load_into(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
     except _EncryptedKeyError:
         file = key or certificate
         helps = f"`openssl pkey -in {file} -out FILE` writes it without its password"
@@ -154,11 +185,3 @@ def _check_file(file: Path, named: str = f"{FILE}=") -> None:
 
 def _unfit(named: str, value: str, why: str) -> UsageError:
     return UsageError(f"{named}{value}: {why}")
-
-
-def check_name(context: ssl.SSLContext, name: str) -> None:
-    """Refuse a name that TLS cannot carry: asyncio does so too late, and leaves its socket open."""
-    try:
-        context.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname=name)
-    except ValueError as error:
-        raise Fault(FailureKind.TLS, str(error)) from error

@@ -14,7 +14,7 @@ from minicrawl.fetch.proxy import handshakes
 from minicrawl.fetch.proxy.proxies import Proxy
 from minicrawl.fetch.routing import dialers_of
 from minicrawl.fetch.transport import Fault
-from minicrawl.fetch.where.resolver import SystemLookup
+from minicrawl.fetch.where.name_servers import lookup_of
 
 _NOWHERE = "minicrawl.invalid"
 """No network has names below .invalid (RFC 6761)."""
@@ -24,7 +24,7 @@ _MOST_HEAD_BYTES = 64 * 1024
 
 async def check_proxies(network: Network) -> list[str]:
     """A line for each proxy that is down; refuses them if none works, or one demands a login."""
-    lookup = SystemLookup(4)
+    lookup = lookup_of(network, 4)
     try:
         dialers = dialers_of(network, lookup)
         proxies = dialers.routes.proxies

@@ -12,19 +12,15 @@ without brackets.
 
 import asyncio
 import re
-import socket
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Iterable
-from contextlib import suppress
-from functools import partial
 from hashlib import blake2b
 from ipaddress import IPv6Address, ip_address
 from itertools import zip_longest
-from queue import SimpleQueue
-from threading import Semaphore, Thread
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from minicrawl.fetch.where.lookups import Lookup, LookupAnswer, NoSuchName
 from minicrawl.fetch.where.targets import (
     ConnectTarget,
     Origin,
@@ -34,10 +30,10 @@ from minicrawl.fetch.where.targets import (
 )
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
 
-Lookup = Callable[[str], Awaitable[Iterable[str]]]
-"""From a name to its addresses; raises OSError where there are none."""
-
 _KEPT_S = 300.0
+"""An answer for which nobody said how long it holds, and that there is no such name."""
+_KEPT_AT_LEAST_S, _KEPT_AT_MOST_S = 60.0, 3600.0
+"""Whatever a name server says. Browsers keep answers for a minute, too."""
 _FAILURE_KEPT_S = 30.0
 _MOST_HOSTS = 20_000
 _MOST_ADDRESSES = 32
@@ -87,40 +83,6 @@ def trusted_among(urls: Iterable[str]) -> frozenset[HostAndPort]:
     )
 
 
-class SystemLookup:
-    """The system's resolver in threads of its own, as a lookup may block for minutes.
-
-    With as many threads as requests, a lookup that hangs delays no other. The process can end
-    without waiting for these threads.
-    """
-
-    def __init__(self, threads: int) -> None:
-        self._most = threads
-        self._threads = 0
-        self._idle = Semaphore(0)  # threads that have nothing to do
-        self._wanted = SimpleQueue[_Wanted | None]()
-
-    async def __call__(self, host: str) -> Iterable[str]:
-        loop = asyncio.get_running_loop()
-        found: asyncio.Future[list[str]] = loop.create_future()
-        self._wanted.put(_Wanted(host, loop, found))
-        if not self._idle.acquire(blocking=False) and self._threads < self._most:
-            self._threads += 1
-            Thread(target=self._work, name=f"lookup-{self._threads}", daemon=True).start()
-        return await found
-
-    def close(self) -> None:
-        """End the threads that are idle, and the others after their lookups."""
-        for _ in range(self._threads):
-            self._wanted.put(None)
-
-    def _work(self) -> None:
-        """Look up what is wanted, one name after the other."""
-        while (wanted := self._wanted.get()) is not None:
-            wanted.look_up()
-            self._idle.release()
-
-
 _SOMEWHERE_PUBLIC = 0x2A00 << 112
 """2a00::/16 is given out to networks of the whole world."""
 
@@ -137,37 +99,9 @@ def stand_in(host: str) -> str:
     return str(IPv6Address(_SOMEWHERE_PUBLIC | network << 64))
 
 
-async def unresolved(host: str) -> list[str]:
+async def unresolved(host: str) -> LookupAnswer:
     """A lookup for transports that resolve names by themselves."""
-    return [stand_in(host)]
-
-
-class _Wanted(NamedTuple):
-    """A name to look up, and the future that waits for its addresses."""
-
-    host: str
-    loop: asyncio.AbstractEventLoop
-    found: asyncio.Future[list[str]]
-
-    def look_up(self) -> None:
-        if self.found.cancelled():
-            return
-        try:
-            deliver = partial(self._deliver, self.found.set_result, _look_up(self.host))
-        except Exception as error:
-            deliver = partial(self._deliver, self.found.set_exception, error)
-        with suppress(RuntimeError):  # the loop has been closed: nobody waits
-            self.loop.call_soon_threadsafe(deliver)
-
-    def _deliver(self, set_outcome: Callable[[Any], None], outcome: object) -> None:
-        if not self.found.done():
-            set_outcome(outcome)
-
-
-def _look_up(host: str) -> list[str]:
-    # As bytes: a str would be encoded by a codec that refuses some names of today.
-    found = socket.getaddrinfo(host.encode("ascii"), None, type=socket.SOCK_STREAM)
-    return [str(sockaddr[0]) for *_, sockaddr in found]
+    return LookupAnswer([stand_in(host)])
 
 
 class Resolver:
@@ -263,21 +197,27 @@ class Resolver:
         return await asyncio.shield(task)
 
     async def _resolve(self, host: str) -> _Resolved:
+        result: _Resolved
         try:
-            addresses = [host] if _is_address(host) else await self._lookup(host)
+            answer = LookupAnswer([host]) if _is_address(host) else await self._lookup(host)
         except OSError as error:
-            result: _Resolved = Failed(kind=FailureKind.DNS, detail=f"{host}: {error}")
+            kept_s = _KEPT_S if isinstance(error, NoSuchName) else _FAILURE_KEPT_S
+            result = Failed(kind=FailureKind.DNS, detail=f"{host}: {error}")
         else:
-            result = _sorted_out(host, _in_turns(addresses, self._prefer_family))
-        self._keep(host, result)
+            kept_s = _kept_s(answer.ttl_s)
+            result = _sorted_out(host, _in_turns(answer.addresses, self._prefer_family))
+        self._keep(host, result, kept_s)
         return result
 
-    def _keep(self, host: str, result: _Resolved) -> None:
-        kept_s = _FAILURE_KEPT_S if isinstance(result, Failed) else _KEPT_S
+    def _keep(self, host: str, result: _Resolved, kept_s: float) -> None:
         self._kept_results[host] = (self._clock() + kept_s, result)
         self._kept_results.move_to_end(host)
         if len(self._kept_results) > _MOST_HOSTS:
             self._kept_results.popitem(last=False)
+
+
+def _kept_s(ttl_s: float | None) -> float:
+    return _KEPT_S if ttl_s is None else min(max(ttl_s, _KEPT_AT_LEAST_S), _KEPT_AT_MOST_S)
 
 
 def _in_turns(addresses: Iterable[str], prefer_family: str) -> list[str]:

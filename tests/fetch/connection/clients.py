@@ -6,6 +6,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from minicrawl.fetch.connection.client import HttpClient
+from minicrawl.fetch.connection.pool import Pace
 from minicrawl.fetch.transport import TransportRequest
 from minicrawl.fetch.where.targets import ConnectTarget, target
 from tests.fetch.wire import Wire
@@ -21,18 +22,17 @@ def run(play: Coroutine[Any, Any, None]) -> None:
 
 def client(
     connections: int = 9,
+    kept: int | None = None,
     keep_s: float = 1000.0,
     timeout_s: float = 60.0,
     pause_s: float = 0.0,
     tls: ssl.SSLContext | None = None,
 ) -> HttpClient:
     return HttpClient(
+        Pace(connections, connections if kept is None else kept, keep_s, pause_s),
         tls=lambda _: tls or ssl.create_default_context(),
-        connections=connections,
-        keep_s=keep_s,
         timeout_s=timeout_s,
         max_head_bytes=10_000,
-        pause_s=pause_s,
     )
 
 

@@ -169,13 +169,25 @@ def test_an_idle_connection_is_kept_for_its_time_only() -> None:
     run(play())
 
 
-def test_no_more_idle_connections_are_kept_than_may_be_at_work() -> None:
+def test_no_more_idle_connections_are_kept_than_allowed() -> None:
     async def play() -> None:
         async with wire(answer(b"a")) as server:
             asker = client(connections=1)
             for host in ("a.example", "b.example"):
                 await get(asker, request_to(server, url=server.url(host=host)))
             await server.until_left(1)
+            assert server.connections == 2
+            await asker.aclose()
+
+    run(play())
+
+
+def test_connections_to_many_hosts_are_kept_though_few_requests_are_under_way() -> None:
+    async def play() -> None:
+        async with wire(answer(b"a")) as server:
+            asker = client(connections=1, kept=2)
+            for host in ("a.example", "b.example", "a.example", "b.example"):
+                await get(asker, request_to(server, url=server.url(host=host)))
             assert server.connections == 2
             await asker.aclose()
 

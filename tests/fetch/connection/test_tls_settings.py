@@ -93,13 +93,52 @@ def test_a_server_that_asks_gets_our_certificate(
     served.verify_mode = ssl.CERT_REQUIRED
     certificates.authority.configure_trust(served)
     for network in (
-        Network(ca=file, client_cert=both),
-        Network(ca=file, client_cert=certificate, client_key=key),
+        Network(ca=file, client_cert=(str(both),)),
+        Network(ca=file, client_cert=(str(certificate),), client_key=(str(key),)),
     ):
         check_tls(network)
         assert isinstance(ask(served, network), Response)
     failed = ask(served, Network(ca=file))
     assert isinstance(failed, Failed)
+
+
+@pytest.mark.parametrize(
+    ("shown_to", "sees"),
+    [
+        (HOST, True),
+        ("*.example", True),
+        ("A.EXAMPLE", True),
+        ("b.example", False),
+        ("*.a.example", False),
+    ],
+)
+def test_a_certificate_is_shown_to_its_host_and_to_no_other(
+    shown_to: str, sees: bool, authority: tuple[Certificates, Path], tmp_path: Path
+) -> None:
+    certificates, file = authority
+    ours = tmp_path / "ours"
+    pair = certificates.authority.issue_cert("us.example").private_key_and_cert_chain_pem
+    pair.write_to_path(str(ours))
+    served = certificates.shown("", HOST)
+    served.verify_mode = ssl.CERT_REQUIRED
+    certificates.authority.configure_trust(served)
+    found = ask(served, Network(ca=file, client_cert=(f"{shown_to}={ours}",)))
+    assert isinstance(found, Response) is sees
+
+
+def test_of_several_certificates_a_host_sees_the_one_that_is_most_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "ours"
+    trustme.CA().issue_cert("us.example").private_key_and_cert_chain_pem.write_to_path(str(file))
+    patterns = ("", "*.example=", "*.a.example=", "a.example=")
+    contexts = TlsContexts(Network(client_cert=tuple(f"{host}{file}" for host in patterns)))
+    for host, shown in (
+        ("a.example", "a.example"),
+        ("b.a.example", "*.a.example"),
+        ("b.example", "*.example"),
+        ("example", ""),
+    ):
+        assert contexts._shown_to(host) == shown
+    assert len({contexts(host) for host in ("a.example", "b.a.example", "b.example", "x")}) == 4
 
 
 def test_the_oldest_version_is_a_setting(authority: tuple[Certificates, Path]) -> None:
@@ -133,14 +172,22 @@ def test_certificates_that_cannot_be_used_are_refused_before_the_first_request(
     for network, why in (
         (Network(ca=tmp_path / "gone"), "--ca .*gone: No such file"),
         (Network(ca=key), "holds no certificates"),
-        (Network(client_cert=tmp_path / "gone"), "gone: No such file"),
-        (Network(client_cert=tmp_path), "not a file"),
-        (Network(client_cert=certificate), "holds no key: --client-key"),
-        (Network(client_cert=certificate, client_key=key), "not that of the certificate"),
-        (Network(client_key=key), "needs --client-cert"),
+        (Network(client_cert=(f"{tmp_path}/gone",)), "gone: No such file"),
+        (Network(client_cert=(str(tmp_path),)), "not a file"),
+        (Network(client_cert=(str(certificate),)), "holds no key: --client-key"),
+        (
+            Network(client_cert=(str(certificate),), client_key=(str(key),)),
+            "not that of the certificate",
+        ),
+        (Network(client_key=(str(key),)), "needs --client-cert FILE"),
+        (
+            Network(client_cert=(str(certificate),), client_key=(f"a.example={key}",)),
+            "needs --client-cert a.example=FILE",
+        ),
+        (Network(client_cert=(f"a.example={tmp_path}/gone",)), "a.example=.*gone: No such file"),
     ):
         with pytest.raises(UsageError, match=why):
             check_tls(network)
     subprocess.run([*command, str(locked)], check=True)
     with pytest.raises(UsageError, match="encrypted: `openssl pkey"):
-        check_tls(Network(client_cert=certificate, client_key=locked))
+        check_tls(Network(client_cert=(str(certificate),), client_key=(str(locked),)))

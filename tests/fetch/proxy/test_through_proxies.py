@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import pytest
@@ -12,6 +12,7 @@ from minicrawl.config import Network, Politeness
 from minicrawl.errors import UsageError
 from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.fetch.proxy.checks import check_proxies
+from minicrawl.fetch.where.lookups import LookupAnswer
 from minicrawl.model import Failed, FailureKind, FetchResult, Refused, Request, Response
 from tests.fetch.proxy.servers import ProxyServer, proxy_server
 from tests.fetch.wire import FAULTS, ODD_PAGE, ODDITIES, Answer, Wire, answer, wire
@@ -21,7 +22,7 @@ PAGE = b"<html><a href=/x>x</a></html>"
 SCHEMES = ("http", "socks5", "socks5h")
 
 
-async def no_names(host: str) -> Iterable[str]:
+async def no_names(host: str) -> LookupAnswer:
     raise OSError(f"the tests know no {host}")
 
 

@@ -2,12 +2,13 @@ import asyncio
 import subprocess
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 
-from minicrawl.fetch.where.resolver import BLOCKED_PORTS, Resolver, SystemLookup, trusted_among
+from minicrawl.fetch.where.lookups import Lookup, LookupAnswer, NoSuchName, SystemLookup
+from minicrawl.fetch.where.resolver import BLOCKED_PORTS, Resolver, trusted_among
 from minicrawl.fetch.where.targets import ConnectTarget, ResolveRules, parse_rule
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
 from minicrawl.web.urls import canonical_seed
@@ -23,12 +24,12 @@ class Names:
         self.asked: list[str] = []
         self.now = 1000.0
 
-    async def __call__(self, host: str) -> Iterable[str]:
+    async def __call__(self, host: str) -> LookupAnswer:
         self.asked.append(host)
         await asyncio.sleep(0)
         if host not in self.addresses:
             raise OSError("no such name")
-        return self.addresses[host]
+        return LookupAnswer(self.addresses[host])
 
     def resolver(
         self, *rules: str, seeds: Iterable[str] = (), private: bool | None = None
@@ -192,6 +193,36 @@ def test_an_answer_is_kept_for_five_minutes_and_a_failure_for_half_of_one() -> N
         assert names.asked == asked.split()
 
 
+@pytest.mark.parametrize(("ttl_s", "kept_s"), [(0, 60), (100, 100), (86_400, 3600)])
+def test_an_answer_is_kept_for_as_long_as_it_holds_within_bounds(ttl_s: int, kept_s: int) -> None:
+    names = Names(a=[PUBLIC])
+
+    async def with_ttl(host: str) -> LookupAnswer:
+        return (await names(host))._replace(ttl_s=ttl_s)
+
+    resolver = Resolver(with_ttl, rules=ResolveRules(()), clock=lambda: names.now)
+    for later_s, asked in ((0, 1), (kept_s - 1, 1), (kept_s + 1, 2)):
+        names.now = 1000.0 + later_s
+        locate(resolver, "a")
+        assert len(names.asked) == asked
+
+
+def test_that_there_is_no_such_name_is_kept_for_longer_than_a_failure() -> None:
+    names, now = list[str](), [1000.0]
+
+    async def unknown(host: str) -> LookupAnswer:
+        names.append(host)
+        raise NoSuchName("no such name")
+
+    resolver = Resolver(unknown, rules=ResolveRules(()), clock=lambda: now[0])
+    for later_s, asked in ((0, 1), (299, 1), (301, 2)):
+        now[0] = 1000.0 + later_s
+        failed = locate(resolver, "a")
+        assert isinstance(failed, Failed)
+        assert failed.detail == "a: no such name"
+        assert len(names) == asked
+
+
 def test_the_host_that_was_not_asked_for_longest_is_forgotten_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -222,9 +253,9 @@ def test_who_asks_at_the_same_time_shares_one_lookup_and_none_can_cancel_it() ->
 
 
 def test_closing_stops_the_lookups_under_way() -> None:
-    async def never(host: str) -> Iterable[str]:
+    async def never(host: str) -> LookupAnswer:
         await asyncio.Event().wait()
-        return [host]
+        return LookupAnswer([host])
 
     async def ask() -> None:
         resolver = Resolver(never, rules=ResolveRules(()))
@@ -238,8 +269,8 @@ def test_closing_stops_the_lookups_under_way() -> None:
 
 
 def test_the_system_knows_localhost_and_knows_no_name_that_is_none() -> None:
-    async def ask(look_up: Callable[[str], Awaitable[Iterable[str]]]) -> None:
-        assert set(await look_up("localhost")) & {"127.0.0.1", "::1"}
+    async def ask(look_up: Lookup) -> None:
+        assert set((await look_up("localhost")).addresses) & {"127.0.0.1", "::1"}
         with pytest.raises(OSError, match="not known"):
             await look_up("a" * 64 + ".invalid")
 
@@ -287,7 +318,7 @@ def test_as_many_names_are_looked_up_at_once_as_there_are_threads(
 
 
 async def _addresses(lookup: SystemLookup, host: str) -> list[str]:
-    return list(await lookup(host))
+    return list((await lookup(host)).addresses)
 
 
 def test_a_thread_that_has_nothing_to_do_takes_the_next_name(
@@ -318,7 +349,7 @@ def test_an_answer_that_comes_when_the_loop_is_closed_or_nobody_waits_is_dropped
 
     async def ask_again() -> list[str]:
         await give_up("b")
-        return list(await lookup("c"))
+        return list((await lookup("c")).addresses)
 
     asyncio.run(give_up("a"))  # whose loop is closed now
     system.let_go.set()
@@ -339,7 +370,7 @@ def test_a_process_ends_when_its_time_is_over_though_a_lookup_hangs(
     workers: str, tmp_path: Path
 ) -> None:
     """Were it waited for, it would never end."""
-    arguments = ["--for", "1s", "--timeout", "1s", "--workers", workers]
+    arguments = ["--for", "1s", "--timeout", "1s", "--workers", workers, "--name-server", "system"]
     done = subprocess.run(
         [sys.executable, "-c", HANGING, *arguments],
         cwd=tmp_path,

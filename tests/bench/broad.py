@@ -1,0 +1,233 @@
+"""How fast thousands of small sites are crawled that each want a second between two requests.
+
+`python -m tests.bench.broad` serves 2,000 sites on loopback, by TLS with a certificate each. Each
+crawler fetches the same number of pages of them, in turn and round after round. The command prints
+the medians of the rounds. What counts is what the server was asked for, whatever the crawlers say.
+"""
+
+import os
+import shlex
+import signal
+import statistics
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple, TypedDict, Unpack
+
+import click
+
+from tests.bench.broad_peers import (
+    BroadCrawler,
+    BroadTask,
+    kreuzcrawl,
+    minicrawl,
+    scrapy,
+    silkworm,
+    wget2,
+)
+from tests.bench.many_hosts import ManyHosts, many_hosts
+from tests.bench.notes import head, into_document, machine, row, tell, today
+from tests.bench.peers import PEERS, environment_with
+from tests.bench.processes import machine_cpu_s, run
+
+
+class BroadLap(NamedTuple):
+    """What one crawler did in one round."""
+
+    requests_a_second: float
+    pages_a_second: float
+    cpu_s: float  # for 1,000 pages
+    peak_mb: float
+    pages: float
+    hosts: float  # with a page
+    connections: float  # for a page
+    resumed: float  # share of the handshakes
+    too_soon: float  # share of the requests that came before their second was over
+    server: float  # share of its core
+    others: float  # cores
+
+
+COLUMNS = (
+    ("requests/s", ",.0f"),
+    ("pages/s", ",.0f"),
+    ("CPU s per 1,000 pages", ".2f"),
+    ("peak MB", ",.0f"),
+    ("pages", ",.0f"),
+    ("hosts", ",.0f"),
+    ("connections a page", ".2f"),
+    ("handshakes resumed", ".0%"),
+    ("requests too soon", ".0%"),
+    ("of nginx's core", ".0%"),
+    ("cores used by others", ".2f"),
+)
+DELAY_S, INEXACT_S = 1.0, 0.02
+
+
+class Asked:
+    """What one crawler asks for, as nginx writes it down."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log.open("rb")
+        self._log.seek(0, os.SEEK_END)
+        self.requests = self.too_soon = 0
+        self.pages: set[tuple[bytes, bytes]] = set()
+        self.handshakes: dict[bytes, bool] = {}  # by connection: whether it was resumed
+        self._ended: dict[bytes, float] = {}
+
+    def look(self) -> int:
+        """How many pages there are by now."""
+        for line in self._log:
+            if not line.endswith(b"\n"):  # it is still being written down
+                self._log.seek(-len(line), os.SEEK_CUR)
+                break
+            self._note(line)
+        return len(self.pages)
+
+    def close(self) -> None:
+        self._log.close()
+
+    def _note(self, line: bytes) -> None:
+        at, took, connection, _, resumed, host, path, status, _ = line.split()
+        self.requests += 1
+        self.handshakes.setdefault(connection, resumed == b"r")
+        if status == b"200" and path.endswith(b".html"):
+            self.pages.add((host, path))
+        ended = self._ended.get(host)
+        if ended is not None and float(at) - float(took) - ended < DELAY_S - INEXACT_S:
+            self.too_soon += 1
+        self._ended[host] = float(at)
+
+
+def lap(crawler: BroadCrawler, task: BroadTask, server: ManyHosts) -> BroadLap:
+    """Let it crawl in a folder of its own."""
+    asked, served_s, machine_s = Asked(server.log), server.cpu_s(), machine_cpu_s()
+
+    def is_enough() -> bool:
+        return asked.look() >= task.pages and not crawler.counts_pages
+
+    with TemporaryDirectory(prefix="minicrawl-bench-") as folder:
+        command = server.knowing_names(crawler.command(task))
+        cost = run(command, Path(folder), is_enough)
+    served_s, machine_s = server.cpu_s() - served_s, machine_cpu_s() - machine_s
+    pages = asked.look()
+    asked.close()
+    if not pages:
+        raise click.ClickException(f"{crawler.name} fetched no page\n{cost.last_words}")
+    return BroadLap(
+        requests_a_second=asked.requests / cost.wall_s,
+        pages_a_second=pages / cost.wall_s,
+        cpu_s=cost.cpu_s / pages * 1000,
+        peak_mb=cost.peak_bytes / 1e6,
+        pages=pages,
+        hosts=len({host for host, _ in asked.pages}),
+        connections=len(asked.handshakes) / pages,
+        resumed=statistics.mean(asked.handshakes.values()),
+        too_soon=asked.too_soon / asked.requests,
+        server=served_s / cost.wall_s,
+        others=max(machine_s - cost.cpu_s - served_s, 0) / cost.wall_s,
+    )
+
+
+def rounds(
+    crawlers: Sequence[BroadCrawler], task: BroadTask, server: ManyHosts, count: int
+) -> dict[str, list[BroadLap]]:
+    """The laps of each crawler; who came first in a round comes last in the next one."""
+    laps: dict[str, list[BroadLap]] = {crawler.name: [] for crawler in crawlers}
+    for number in range(count):
+        first = number % len(crawlers)
+        for crawler in (*crawlers[first:], *crawlers[:first]):
+            done = lap(crawler, task, server)
+            laps[crawler.name].append(done)
+            said = (
+                f"{value:{form}} {name}" for value, (name, form) in zip(done, COLUMNS, strict=True)
+            )
+            click.echo(f"round {number + 1}  {crawler.name:<10} {', '.join(said)}", err=True)
+    return laps
+
+
+def told(
+    laps: dict[str, list[BroadLap]],
+    crawlers: Sequence[BroadCrawler],
+    task: BroadTask,
+    server: ManyHosts,
+) -> Iterator[str]:
+    """When, what and on what; and a row for each crawler."""
+    versions = dict.fromkeys([*(crawler.version for crawler in crawlers), server.version()])
+    count = len(next(iter(laps.values())))
+    yield (
+        f"{today()}: {task.hosts:,} hosts, {task.pages:,} pages, median of {count}, "
+        f"{task.connections} connections, 1 to a host, {DELAY_S:g} s between two requests to a "
+        f"host. {', '.join(versions)}. {machine()}; nginx on core {server.core}, the crawlers "
+        "where they like."
+    )
+    yield ""
+    yield from head("", *(title for title, _ in COLUMNS), "pages/s, slowest to fastest")
+    for name, theirs in laps.items():
+        middle = map(statistics.median, zip(*theirs, strict=True))
+        cells = [f"{value:{form}}" for value, (_, form) in zip(middle, COLUMNS, strict=True)]
+        speeds = [one.pages_a_second for one in theirs]
+        yield row(name, *cells, f"{min(speeds):,.0f} to {max(speeds):,.0f}")
+
+
+class Whom(TypedDict):
+    """The options that tell who is compared, and where that is told."""
+
+    python: Path | None
+    only: tuple[str, ...]
+    options: str
+    checkouts: tuple[Path, ...]
+    into: Path | None
+
+
+def _crawlers(whom: Whom, folder: Path) -> list[BroadCrawler]:
+    """Whoever is compared with its own past needs no one else to be installed."""
+    options, checkouts = shlex.split(whom["options"]), whom["checkouts"]
+    ours = minicrawl(options)
+    if checkouts:
+        return [ours, *(minicrawl(options, checkout.resolve()) for checkout in checkouts)]
+    python = whom["python"] or environment_with(folder / "peers", *PEERS)
+    others = scrapy(python), wget2(), silkworm(python), kreuzcrawl(python)
+    found = [ours, *filter(None, others)]
+    return [one for one in found if not whom["only"] or one.name in whom["only"]]
+
+
+@click.command()
+@click.option("--hosts", default=2000, show_default=True)
+@click.option("--pages", default=16_000, show_default=True, help="Budget of each crawl.")
+@click.option("--connections", default=256, show_default=True)
+@click.option("--rounds", "count", default=3, show_default=True)
+@click.option(
+    "--peers",
+    "python",
+    type=click.Path(exists=True, path_type=Path),
+    help="A Python that has Scrapy, silkworm-rs and kreuzcrawl; they are installed for this run "
+    "if none is named.",
+)
+@click.option("--only", multiple=True, help="Run these crawlers alone, by their names.")
+@click.option("--minicrawl", "options", default="", help="More options for minicrawl, quoted.")
+@click.option(
+    "--against",
+    "checkouts",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A checkout of another commit, instead of other crawlers; may be repeated.",
+)
+@into_document
+def main(hosts: int, pages: int, connections: int, count: int, **whom: Unpack[Whom]) -> None:
+    # Being ended is no reason to leave a server behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    with TemporaryDirectory(prefix="minicrawl-bench-") as name:
+        folder = Path(name)
+        crawlers = _crawlers(whom, folder)
+        with many_hosts(hosts, folder) as server:
+            seeds = folder / "seeds.txt"
+            seeds.write_text("\n".join(server.seeds) + "\n")
+            task = BroadTask(seeds, hosts, pages, connections, server.authority)
+            laps = rounds(crawlers, task, server, count)
+            lines = list(told(laps, crawlers, task, server))
+    tell(lines, "broad", whom["into"])
+
+
+if __name__ == "__main__":
+    main()

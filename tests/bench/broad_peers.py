@@ -1,0 +1,147 @@
+"""The crawlers of the broad benchmark, each told to do the same.
+
+Law: all of them obey robots.txt, stay on the hosts of the seeds, wait a second between two requests
+to a host, have one request under way to each host and the same number of them in all; apart from
+that, each is as its makers left it. Certificates are checked by those who can be told whom to trust
+and check them by default.
+"""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from shutil import which
+from typing import NamedTuple
+
+from minicrawl.version import __version__
+from tests.bench.peers import said
+from tests.bench.rust_peers import kreuzcrawl_command, silkworm_command, version_of
+
+DELAY_S = 1
+
+
+class BroadTask(NamedTuple):
+    """What a crawler is told to do; `seeds` is a file with a URL a line."""
+
+    seeds: Path
+    hosts: int
+    pages: int
+    connections: int
+    authority: Path
+
+
+class BroadCrawler(NamedTuple):
+    """Who does it. One that cannot count pages is stopped when it has fetched enough."""
+
+    name: str
+    version: str
+    command: Callable[[BroadTask], list[str]]
+    counts_pages: bool = True
+
+
+def minicrawl(options: list[str], checkout: Path | None = None) -> BroadCrawler:
+    """This one, or that of another checkout."""
+    environment = ("env", f"PYTHONPATH={checkout}") if checkout else ()
+
+    def command(task: BroadTask) -> list[str]:
+        return [
+            *environment,
+            *(sys.executable, "-m", "minicrawl", "crawl", str(task.seeds), "--fresh"),
+            *("--pages", str(task.pages), "--scope", "host", "--delay", str(DELAY_S)),
+            *("--concurrency", str(task.connections), "--allow-private"),
+            *("--ca", str(task.authority)),
+            *options,
+        ]
+
+    name = f"minicrawl of {checkout.name}" if checkout else "minicrawl"
+    return BroadCrawler(name, f"minicrawl {__version__}", command)
+
+
+_SCRAPY = """
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from scrapy.crawler import CrawlerProcess
+from scrapy.linkextractors import LinkExtractor
+from scrapy.spiders import CrawlSpider, Rule
+
+file, pages, connections, delay = sys.argv[1:]
+seeds = Path(file).read_text().split()
+
+
+class Pages(CrawlSpider):
+    name = "pages"
+    start_urls = seeds
+    allowed_domains = [urlsplit(seed).hostname for seed in seeds]
+    rules = [Rule(LinkExtractor(), follow=True)]
+
+
+process = CrawlerProcess(
+    {
+        "CLOSESPIDER_PAGECOUNT": int(pages),
+        "CONCURRENT_REQUESTS": int(connections),
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
+        "DOWNLOAD_DELAY": float(delay),
+        "RANDOMIZE_DOWNLOAD_DELAY": False,
+        "ROBOTSTXT_OBEY": True,
+        "TELNETCONSOLE_ENABLED": False,
+        "LOG_ENABLED": False,
+        # What its manual advises for broad crawls.
+        "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.DownloaderAwarePriorityQueue",
+        "REACTOR_THREADPOOL_MAXSIZE": 20,
+        "COOKIES_ENABLED": False,
+    }
+)
+process.crawl(Pages)
+process.start()
+"""
+
+
+def scrapy(python: Path) -> BroadCrawler:
+    """Links are followed, and nothing is made of the pages; with the settings of its manual."""
+
+    def command(task: BroadTask) -> list[str]:
+        counts = (task.pages, task.connections, DELAY_S)
+        return [str(python), "-c", _SCRAPY, str(task.seeds), *map(str, counts)]
+
+    return BroadCrawler("Scrapy", said([str(python), "-m", "scrapy", "version"]), command)
+
+
+def wget2() -> BroadCrawler | None:
+    """As many threads as others have connections; each of them waits between its requests."""
+    program = which("wget2")
+    if program is None:
+        return None
+
+    def command(task: BroadTask) -> list[str]:
+        return [
+            *(program, "--recursive", "--level=0", "--robots=on", "--quiet", "--delete-after"),
+            *("--ignore-tags=img,link,script", f"--max-threads={task.connections}"),
+            *(f"--wait={DELAY_S}", f"--ca-certificate={task.authority}"),
+            f"--input-file={task.seeds}",
+        ]
+
+    version = said([program, "--version"]).removeprefix("GNU ").split(" - ")[0]
+    return BroadCrawler("wget2 --delete-after", version, command, counts_pages=False)
+
+
+def silkworm(python: Path) -> BroadCrawler:
+    """Links are followed, and nothing is made of the pages."""
+
+    def command(task: BroadTask) -> list[str]:
+        limits = {"pages": task.pages, "connections": task.connections, "per_host": 1}
+        return silkworm_command(python, task.seeds.read_text().split(), **limits, delay_s=DELAY_S)
+
+    return BroadCrawler("silkworm-rs", f"silkworm-rs {version_of('silkworm-rs', python)}", command)
+
+
+def kreuzcrawl(python: Path) -> BroadCrawler:
+    """It crawls each host by itself, all with the same budget."""
+
+    def command(task: BroadTask) -> list[str]:
+        seeds = task.seeds.read_text().split()
+        limits = {"pages": task.pages, "connections": task.connections}
+        command = kreuzcrawl_command(python, seeds, **limits, delay_s=DELAY_S)
+        return ["env", f"SSL_CERT_FILE={task.authority}", *command]
+
+    return BroadCrawler("kreuzcrawl", f"kreuzcrawl {version_of('kreuzcrawl', python)}", command)
