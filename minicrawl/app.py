@@ -8,8 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from itertools import chain
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from minicrawl.config import Loaded, Settings
 from minicrawl.control.server import listening
@@ -32,14 +31,15 @@ from minicrawl.crawl.schedule.scope_gate import ScopeGate, gate_for
 from minicrawl.crawl.settle.archiving import open_keeping
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start import resume
-from minicrawl.crawl.start.browsers import browsers_for, check_browser
+from minicrawl.crawl.start.beginning import Beginning
+from minicrawl.crawl.start.browsers import browsers_for
 from minicrawl.crawl.start.logins import SeedLogins, cookies_for
 from minicrawl.crawl.start.opening import NO_SEED, opened_crawl
 from minicrawl.crawl.start.preview import DryRun, Preview
-from minicrawl.crawl.start.reach import check_reach, check_types
+from minicrawl.crawl.start.reach import check_reach
 from minicrawl.crawl.steering import CrawlSteering
 from minicrawl.crawl.workers.pool import LONG, WorkerPool, open_web_access, worker_count
-from minicrawl.crawl.workers.visitor import WorkerConfig
+from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.errors import UsageError
 from minicrawl.export.drafts import scratch
 from minicrawl.fetch.where.resolver import trusted_among
@@ -66,27 +66,6 @@ class SystemClock:
 
 class _StoppedAmongSeedsError(Exception):
     """No seed is endowed before all are known, so the next run begins with the seeds again."""
-
-
-class _Beginning(NamedTuple):
-    """From what a crawl begins, and how it may be begun again."""
-
-    seeds: Iterable[str]
-    fresh: bool
-    command: str
-    logins: SeedLogins
-
-    def is_new(self, store: Path) -> bool:
-        """Whether there is no store to resume."""
-        return self.fresh or not store.exists()
-
-    def check(self, settings: Settings) -> None:
-        """Refuse what cannot work, before anything is written."""
-        check_types(settings.scope)
-        check_browser(settings.rendering)
-        self.logins.check(settings.access, SystemClock().today())
-        if self.is_new(settings.storing.store):
-            resume.refuse_contradictions(settings)
 
 
 class Crawl:
@@ -131,7 +110,7 @@ class Crawl:
         given = settings or Settings()
         self._given = given if isinstance(given, Loaded) else Loaded.of(given)
         self.settings = self._given.settings
-        self._beginning = _Beginning(seeds, fresh, command, SeedLogins())
+        self._beginning = Beginning(seeds, fresh, command, SeedLogins())
         self._listeners = Listeners()
         self._hooks = Hooks(accept, on_page, stop)
         self._hooks.halt = self.stop
@@ -233,7 +212,7 @@ class Crawl:
 
     async def _run_from(self, seeds: Iterator[ResolvedUrl]) -> Reason:
         await check_reach(self.settings.network, self._tell, is_given=bool(self._transport))
-        self._beginning.check(self.settings)
+        self._beginning.check(self.settings, SystemClock.today())
         store = self.settings.storing.store
         if self._beginning.fresh and (aside := set_aside(store)):
             self._tell(Noted(text=f"the store that was there is {aside} now"))
@@ -247,7 +226,7 @@ class Crawl:
     async def preview(self, count: int) -> Preview:
         """The first `count` pages. Asks for robots.txt only, and writes to a copy of the store."""
         await check_reach(self.settings.network, self._tell, is_given=bool(self._transport))
-        self._beginning.check(self.settings)
+        self._beginning.check(self.settings, SystemClock.today())
         seeds, store = self._seeds_at_hand(), self.settings.storing.store
         with scratch("preview") as folder:
             copy = folder / "crawl.db"

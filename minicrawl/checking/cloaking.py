@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from minicrawl.checking.polite import MOST_REDIRECTS, PoliteHosts, Sleep
 from minicrawl.config import Settings
 from minicrawl.crawl.workers.pool import open_web_access
-from minicrawl.crawl.workers.visitor import WorkerConfig
+from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.errors import MinicrawlError
 from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.fetch.where.resolver import trusted_among

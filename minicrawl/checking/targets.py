@@ -16,7 +16,7 @@ from minicrawl.checking.asking import LinkAsker
 from minicrawl.config import Settings
 from minicrawl.crawl.start.logins import SeedLogins
 from minicrawl.crawl.workers.pool import open_web_access
-from minicrawl.crawl.workers.visitor import WorkerConfig
+from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.fetch.where.resolver import trusted_among
 from minicrawl.model import READ_STATES, State
 from minicrawl.ports import Clock

@@ -37,7 +37,8 @@ from minicrawl.crawl.start.opening import opened_crawl
 from minicrawl.crawl.start.reach import check_types
 from minicrawl.crawl.start.resume import terms_of
 from minicrawl.crawl.turns.page_turns import TurnFinisher, parsed_visit
-from minicrawl.crawl.workers.visitor import Visitor, WorkerConfig, visiting
+from minicrawl.crawl.workers.visitor import Visitor, visiting
+from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.errors import Damaged, UsageError
 from minicrawl.export.drafts import drafting
 from minicrawl.fetch.warc.answers import RecordedAnswers, head_of, moment_of
@@ -151,10 +152,9 @@ class RecordedCrawl:
         self._settings, self._recorder, self._clock = context.settings, context.recorder, clock
         self._fetches = RecordedFetches(context.recorder, context.settings, folder)
         self._types, self._visitor = types_of(context.settings.scope.types), visitor
-        parts = CrawlParts(context)
+        self._parts = parts = CrawlParts(context)
         parts.restore(context)
-        self._traps, self._suspended, poster = parts.traps, parts.suspended, parts.settler.poster
-        self._introducer = PageIntroducer(context.recorder, poster)
+        self._introducer = PageIntroducer(context.recorder, parts.settler.poster)
         self._ends = TurnFinisher(context, parts, self._introducer)
         self.skipped: Counter[str] = Counter()
 
@@ -193,7 +193,7 @@ class RecordedCrawl:
             max_bytes=self._settings.network.max_body_bytes,
             spelled=found.original,
             dictionary=self._recorder.dictionary,
-            suspicious=0 if page is None else self._traps.suspicious(self._host_of(page)),
+            suspicious=0 if page is None else self._parts.traps.suspicious(self._host_of(page)),
             types=self._types,
         )
         fetched = await self._fetches.result(request, record, page)
@@ -212,8 +212,8 @@ class RecordedCrawl:
             introduced = await self._introducer.introduce([request.url], 0, originals)
             page = introduced.pages[request.url]
         host, again = self._host_of(page), self._recorder.frontier.state[page] != State.UNREAD
-        turn = self._suspended.turn_of(Lease(page, host, request.url, again))
-        self._traps.asks(host, again=again)
+        turn = self._parts.suspended.turn_of(Lease(page, host, request.url, again))
+        self._parts.traps.asks(host, again=again)
         visit = self._visitor.visit_of(request, fetched)
         fetched, parsed = await parsed_visit(turn, visit)
         await self._ends.end(turn, fetched, parsed)

@@ -41,7 +41,7 @@ from minicrawl.crawl.schedule.leases import Lease, LeaseScheduler
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.seeds import plant
-from minicrawl.crawl.workers.visitor import PageParser
+from minicrawl.crawl.workers.page_parser import PageParser
 from minicrawl.model import Failed, FailureKind, Request, Response
 from minicrawl.ports import Timed, Visit
 from minicrawl.web.html.page import ParseOptions

@@ -21,7 +21,9 @@ from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.schedule.scope_gate import gate_for
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.seeds import plant
-from minicrawl.crawl.workers.visitor import PageParser, Visitor, WorkerConfig
+from minicrawl.crawl.workers.page_parser import PageParser
+from minicrawl.crawl.workers.visitor import Visitor
+from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.frontier.loading import load_frontier
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import (

@@ -20,7 +20,7 @@ from minicrawl.crawl.hosts import fairness
 from minicrawl.crawl.loop import GRACE_S
 from minicrawl.crawl.schedule.dispatch import CLOSED_AT_ONCE
 from minicrawl.crawl.settle import posting
-from minicrawl.crawl.workers.visitor import PageParser
+from minicrawl.crawl.workers.page_parser import PageParser
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import (

@@ -163,9 +163,6 @@ def compare_graphs(
         return
     if name is not None:
         raise click.UsageError("--name needs --convert")
-    algorithms = list(dict.fromkeys(chosen)) or [
-        found for found in ALGORITHMS.values() if kind in (None, found.kind.value)
-    ]
     rules = lab.TrialRules(
         threshold=threshold,
         trials=trials,
@@ -173,7 +170,13 @@ def compare_graphs(
         validate=validate,
         want_answer=print_matrices,
     )
-    _compare(graphs, algorithms, rules, out, as_json=as_json)
+    _compare(graphs, _algorithms(chosen, kind), rules, out, as_json=as_json)
+
+
+def _algorithms(chosen: Sequence[DynamicAlgorithm], kind: str | None) -> list[DynamicAlgorithm]:
+    """Those that were chosen, each once, or all of this kind."""
+    of_kind = [found for found in ALGORITHMS.values() if kind in (None, found.kind.value)]
+    return list(dict.fromkeys(chosen)) or of_kind
 
 
 def _compare(

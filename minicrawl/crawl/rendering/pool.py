@@ -31,7 +31,7 @@ from minicrawl.crawl.rendering.messages import (
 )
 from minicrawl.crawl.workers.pool import Activity
 from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
-from minicrawl.crawl.workers.visitor import WorkerConfig
+from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.errors import UsageError
 from minicrawl.fetch.access.identity import RequestHeaders
 from minicrawl.model import Request

@@ -1,5 +1,6 @@
 """How does a crawl begin, or resume?
 
+beginning   from what a crawl begins, and what is refused before anything is written
 seeds     seeds become known and share the endowment
 opening   the store is opened: locked, checked, with its archive and its seeds
 reach     proxies, certificates and addresses are checked before the first request

@@ -25,7 +25,7 @@ from minicrawl.crawl.hosts.fairness import FairLock
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.settle.posting import are_many
 from minicrawl.crawl.turns.turn import Turn
-from minicrawl.crawl.workers.visitor import to_disk
+from minicrawl.crawl.workers.page_parser import to_disk
 from minicrawl.frontier.urls import UrlTable
 from minicrawl.web.urls import split
 

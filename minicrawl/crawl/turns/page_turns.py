@@ -130,7 +130,6 @@ class PageRequests:
         self._has_links = settings.storing.links
         self._types = types_of(settings.scope.types)
         self._recorder, self._clock = context.recorder, context.clock
-        self._frontier = context.recorder.frontier
         self._web_access = context.web_access
         self._hosts, self._onboarding = parts.hosts, parts.onboarding
         self._slots, self._traps = parts.slots, parts.traps
@@ -169,7 +168,9 @@ class PageRequests:
     def _request(self, turn: Turn) -> Request:
         """For a page that was read before, with what lets the server say that it is the same."""
         page, lease = turn.page, turn.lease
-        was_read = lease.again and self._has_links and State(self._frontier.state[page]).was_read
+        was_read = (
+            lease.again and self._has_links and State(self._recorder.frontier.state[page]).was_read
+        )
         known = self._recorder.pages.document(page) if was_read else None
         return Request(
             url=lease.url,
@@ -179,7 +180,9 @@ class PageRequests:
             spelled=turn.spelling,
             suspicious=self._traps.suspicious(turn.host),
             dictionary=self._recorder.dictionary,
-            types=self._types if self._frontier.urls.depth[page] else self._types | FROM_SEEDS,
+            types=self._types
+            if self._recorder.frontier.urls.depth[page]
+            else self._types | FROM_SEEDS,
         )
 
 
@@ -194,10 +197,7 @@ class TurnFinisher:
     ) -> None:
         self._settings, self._recorder = context.settings, context.recorder
         self._clock, self._tell = context.clock, context.tell
-        self._frontier = context.recorder.frontier
-        self._settler, self._leases = parts.settler, parts.leases
-        self._suspended, self._replays = parts.suspended, parts.replays
-        self._introducer = introducer
+        self._parts, self._introducer = parts, introducer
         self._listed = ListedPages(parts.onboarding, self._settings.limits.max_sitemaps)
         self._rounds = LoopRounds()
 
@@ -212,7 +212,7 @@ class TurnFinisher:
 
     async def _look_up(self, turn: Turn, parsed: ParsedPage) -> None:
         """The pages that it links to; of very many some become known before the turn ends."""
-        links, depth = parsed.links, self._frontier.urls.depth[turn.page]
+        links, depth = parsed.links, self._recorder.frontier.urls.depth[turn.page]
         if parsed.sitemaps:
             await self._introduce(turn, parsed.sitemaps, depth, parsed)
         if not are_many(links) or parsed.refresh is not None:
@@ -233,7 +233,7 @@ class TurnFinisher:
         began = perf_counter()
         page, url = turn.page, turn.lease.url
         turn.tries += _is_a_try(fetched)
-        turn.hops = self._suspended.hops_to(page)
+        turn.hops = self._parts.suspended.hops_to(page)
         outcome = decide_outcome(
             url,
             fetched,
@@ -244,7 +244,7 @@ class TurnFinisher:
         )
         if isinstance(outcome, WasRead):
             outcome = WasRead(outcome.response, outcome.parsed, turn.looked_up, turn.introduced)
-        end = self._settler.settle(page, url, outcome, self._clock.today(), turn.hops)
+        end = self._parts.settler.settle(page, url, outcome, self._clock.today(), turn.hops)
         row = self._record(turn, fetched, parsed, end)
         if end is None:
             self._suspend(turn, outcome.spelled if isinstance(outcome, Retry) else None, row)
@@ -254,16 +254,16 @@ class TurnFinisher:
 
     def _suspend(self, turn: Turn, spelling: str | None, row: FetchRow) -> None:
         turn.spelling = spelling or turn.spelling
-        self._suspended.suspend(turn)
-        self._leases.give_back(turn.lease)
+        self._parts.suspended.suspend(turn)
+        self._parts.leases.give_back(turn.lease)
         self._tell(Delayed(url=turn.lease.url, detail=f"{row.outcome} {row.detail}".rstrip()))
 
     def _end(self, turn: Turn, end: TurnEnd, row: FetchRow) -> None:
-        self._suspended.end(turn.page)
+        self._parts.suspended.end(turn.page)
         if end.redirected_to is not None:
-            self._suspended.redirected(end.redirected_to, turn.hops + 1)
-        self._replays.fetched()
-        self._leases.end(turn.lease)
+            self._parts.suspended.redirected(end.redirected_to, turn.hops + 1)
+        self._parts.replays.fetched()
+        self._parts.leases.end(turn.lease)
         self._tell(
             Settled(url=turn.lease.url, state=end.state, detail=row.detail, elapsed_s=row.elapsed_s)
         )

@@ -6,5 +6,7 @@ supervisor       starts a child process, carries calls to it, watches it and end
 channel          carries pickled values between two processes
 worker           the worker's own side of the channel
 visitor          fetches one URL and hands its body to a parser
+page_parser      parses a body, here or in a child process
+worker_config    the settings of a visitor
 parser_process   the child process that is killed if one page takes too long
 """

@@ -30,8 +30,9 @@ from typing import TYPE_CHECKING
 from minicrawl.config import Network
 from minicrawl.crawl.workers.load_shedder import LoadShedder
 from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
-from minicrawl.crawl.workers.visitor import WorkerConfig, visiting
+from minicrawl.crawl.workers.visitor import visiting
 from minicrawl.crawl.workers.worker import VisitReply, WorkerCommand
+from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.model import Failed, FailureKind, FetchResult, ParsedPage, Refused, Request, Response
 from minicrawl.ports import Timed, Visit, WebAccess
 from minicrawl.web.robots.rules import Rules

@@ -19,8 +19,10 @@ from typing import Any, NamedTuple, assert_never
 
 from minicrawl.crawl.process_memory import keep_large_arrays_apart, look_for_cycles_among_what_comes
 from minicrawl.crawl.workers.channel import PickleChannel, connection_at_stdin, receive_message
+from minicrawl.crawl.workers.page_parser import SMALL_IN_A_WORKER
 from minicrawl.crawl.workers.supervisor import PING, BlameMark, marked
-from minicrawl.crawl.workers.visitor import SMALL_IN_A_WORKER, Visitor, WorkerConfig, visiting
+from minicrawl.crawl.workers.visitor import Visitor, visiting
+from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.model import Failed, FetchResult, ParsedPage, Request, Response
 from minicrawl.ports import Timed
 from minicrawl.web.sitemaps.sitemap import Sitemap

@@ -13,7 +13,8 @@ from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.hosts.politeness import HostTable
 from minicrawl.crawl.hosts.side_requests import MOST_REDIRECTS, SideRequests
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
-from minicrawl.crawl.workers.visitor import Visitor, WorkerConfig
+from minicrawl.crawl.workers.visitor import Visitor
+from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.model import (
     Failed,
     FailureKind,

@@ -10,12 +10,8 @@ from typing import Any
 
 import pytest
 
+from minicrawl.crawl.workers.page_parser import SMALL, PageParser, to_disk
 from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess
-from minicrawl.crawl.workers.visitor import (
-    SMALL,
-    PageParser,
-    to_disk,
-)
 from minicrawl.model import Failed, FailureKind, ParsedPage, Request, Response, Want
 from minicrawl.ports import Timed
 from minicrawl.web.html.page import ParseOptions
@@ -97,7 +93,7 @@ def test_a_mistake_of_ours_costs_the_page_and_not_the_crawl(
     def mistaken(*_: object, **__: object) -> object:
         raise ValueError("never thought of")
 
-    monkeypatch.setattr("minicrawl.crawl.workers.visitor.parse_page", mistaken)
+    monkeypatch.setattr("minicrawl.crawl.workers.page_parser.parse_page", mistaken)
 
     async def work(reader: PageParser) -> None:
         failed, _ = await reader.parse_later(html("/1"), AS_A_PAGE)()
@@ -162,5 +158,5 @@ def test_a_body_is_put_aside_on_disk_and_in_memory_if_that_is_full(
     def full() -> None:
         raise OSError(errno.ENOSPC, "full")
 
-    monkeypatch.setattr("minicrawl.crawl.workers.visitor.TemporaryFile", full)
+    monkeypatch.setattr("minicrawl.crawl.workers.page_parser.TemporaryFile", full)
     assert to_disk(b"abc").read() == b"abc"

@@ -3,7 +3,8 @@
 import asyncio
 
 from minicrawl.config import Settings
-from minicrawl.crawl.workers.visitor import Visitor, WorkerConfig, visiting
+from minicrawl.crawl.workers.visitor import Visitor, visiting
+from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.model import Moved, ParsedPage, Request, Response, Want
 from minicrawl.web.robots.rules import FORBID_ALL
 from minicrawl.web.sitemaps.sitemap import Sitemap

@@ -11,9 +11,10 @@ import pytest
 
 from minicrawl.config import Settings
 from minicrawl.crawl.workers.channel import PickleChannel
+from minicrawl.crawl.workers.page_parser import SMALL_IN_A_WORKER
 from minicrawl.crawl.workers.supervisor import BlameMark, SharedBlameMark
-from minicrawl.crawl.workers.visitor import SMALL_IN_A_WORKER, WorkerConfig
 from minicrawl.crawl.workers.worker import VisitReply, WorkerCommand, main, serve
+from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.model import ParsedPage, Request, Response
 from tests.fetch.wire import Answer, Then, Wire, answer, wire
 
