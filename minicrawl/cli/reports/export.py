@@ -130,23 +130,14 @@ def export(
     """
     suffix = format_of(file, name or ("csv" if file == STDOUT else None))
     is_graph = edges or suffix in DRAWINGS
-    _refuse_conflicts(suffix, ranks=ranks, edges=edges, level=level)
-    _refuse_raw(suffix, raw=raw, edges=edges, level=level)
+    _refuse_conflicts(suffix, ranks=ranks, edges=edges, level=level, raw=raw)
     _refuse_to_replace(file, force=force)
-    selected = replace(
-        _among(selection, graph_of, is_graph=is_graph),
-        noindex=noindex,
-        only_pages=fold,
-        folds=fold,
-    )
+    among = _among(selection, graph_of, is_graph=is_graph)
+    selected = replace(among, noindex=noindex, only_pages=fold, folds=fold)
     graph = RAW if raw else (level or "page") if is_graph else None
     output = _Output(file, suffix, _listed(ranks), _contents(contents, suffix, edges=edges), graph)
     with snapshot(store) as seen, _progress(file) as tell:
-        rows = RowCount()
-        if fold:
-            refuse_without_near_duplicates(seen)
-        warn_of_unranked_pages(seen, output.ranks)
-        _write(file, _writer(seen, selected, output, rows, tell))
+        rows = _write(seen, selected, output, tell)
         if file != STDOUT:
             _tell_of(file, seen, rows, as_json=as_json)
 
@@ -219,7 +210,9 @@ def _tell_of(file: Path, seen: Snapshot, rows: RowCount, *, as_json: bool) -> No
     tell_of_importance(seen, err=True)
 
 
-def _refuse_conflicts(suffix: str, *, ranks: str, edges: bool, level: str | None) -> None:
+def _refuse_conflicts(
+    suffix: str, *, ranks: str, edges: bool, level: str | None, raw: bool
+) -> None:
     if suffix in WEB_ARCHIVES and (ranks or edges or level):
         raise click.UsageError(
             f"a .{suffix} file holds pages: leave out --ranks, --edges and --level"
@@ -228,9 +221,6 @@ def _refuse_conflicts(suffix: str, *, ranks: str, edges: bool, level: str | None
         raise click.UsageError(f"--level needs --edges for a .{suffix} file")
     if ranks and edges and suffix in WRITERS:
         raise click.UsageError(f"--ranks is for pages: links in a .{suffix} file have no scores")
-
-
-def _refuse_raw(suffix: str, *, raw: bool, edges: bool, level: str | None) -> None:
     if raw and (not edges or suffix not in WRITERS or level == "host"):
         raise click.UsageError("--raw needs --edges between pages, and a file of rows such as .csv")
 
@@ -272,12 +262,19 @@ def _web_archive_writer(found: Iterator[Capture], name: str, suffix: str) -> Wri
     return lambda file: write_warc(found, file, name, time.time())
 
 
-def _write(file: Path, write: Write) -> None:
-    if file == STDOUT:
+def _write(seen: Snapshot, selected: PageSelection, output: _Output, tell: Progress) -> RowCount:
+    """Write the file, and count its rows."""
+    if selected.folds:
+        refuse_without_near_duplicates(seen)
+    warn_of_unranked_pages(seen, output.ranks)
+    rows = RowCount()
+    write = _writer(seen, selected, output, rows, tell)
+    if output.file == STDOUT:
         write(sys.stdout.buffer)
-        return
-    with replacing(file) as draft:
-        write(draft)
+    else:
+        with replacing(output.file) as draft:
+            write(draft)
+    return rows
 
 
 def _progress(file: Path) -> AbstractContextManager[Progress]:

@@ -118,7 +118,7 @@ class _PageScanner:
         self.text = text
         self.wanted = wanted
         self.max_links = wanted.max_links
-        self.looks_around = any(wanted[2:])
+        self.looks_around = wanted.with_words or wanted.with_emphasis or wanted.with_anchors
         self.found = Markup()
         self.links = self.found.links
         self.open: set[str] = set()
