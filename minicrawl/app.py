@@ -28,7 +28,7 @@ from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.process_memory import RARE_CYCLE_SEARCH
 from minicrawl.crawl.progress import Progress, ProgressMeter
 from minicrawl.crawl.schedule.scope_gate import ScopeGate, gate_for
-from minicrawl.crawl.settle.archiving import open_keeping
+from minicrawl.crawl.settle.keeping import open_keeping
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start import resume
 from minicrawl.crawl.start.beginning import Beginning

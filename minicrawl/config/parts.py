@@ -219,6 +219,11 @@ class Storing:
     check_assets: bool = False
 
     @property
+    def keeps_answers(self) -> bool:
+        """Whether there is an archive."""
+        return self.keep in ("pages", "text")
+
+    @property
     def checks_links(self) -> bool:
         """Whether links that are not crawled are asked for."""
         return self.check_external or self.check_assets

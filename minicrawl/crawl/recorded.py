@@ -29,8 +29,9 @@ from minicrawl.crawl.events import nobody_listens
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.schedule.scope_gate import gate_for
-from minicrawl.crawl.settle.archiving import Keeping, open_archive, set_pages_aside
+from minicrawl.crawl.settle.archiving import open_archive, set_pages_aside
 from minicrawl.crawl.settle.committer import COMMIT_EVERY_S, MOST_STEPS
+from minicrawl.crawl.settle.keeping import Keeping
 from minicrawl.crawl.settle.posting import PageIntroducer
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.opening import opened_crawl

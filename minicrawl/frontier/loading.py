@@ -14,7 +14,6 @@ from functools import partial
 import numpy as np
 
 from minicrawl.frontier.pages import Frontier
-from minicrawl.frontier.sibling_steps import SiblingSteps
 from minicrawl.frontier.url_index import UrlsOf
 from minicrawl.frontier.urls import no_urls
 from minicrawl.model import READ_STATES, STANDS_FOR_ANOTHER, State
@@ -78,6 +77,8 @@ def _load_checkpoint(frontier: Frontier, connection: tables.Connection) -> None:
 
 
 def _load_siblings(frontier: Frontier, connection: tables.Connection) -> None:
+    from minicrawl.frontier.sibling_steps import SiblingSteps  # most crawls have another order
+
     if not frontier.urls.origins:
         frontier.urls.load_hosts(connection)
     frontier.siblings = SiblingSteps(frontier.ledger, frontier.urls)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import repeat
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,6 @@ from numpy.typing import NDArray
 from minicrawl import plugins
 from minicrawl.errors import UsageError
 from minicrawl.frontier.changes import Changes, LastSpendings
-from minicrawl.frontier.sibling_steps import SiblingSteps
 from minicrawl.frontier.url_index import UrlsOf
 from minicrawl.frontier.urls import UrlTable, no_urls
 from minicrawl.model import STANDS_FOR_ANOTHER, PageId, State
@@ -31,6 +31,9 @@ from minicrawl.opic.windows.window import Window
 from minicrawl.plugins import Registry
 from minicrawl.store import tables
 from minicrawl.store.records import StepRow, StoreTerms
+
+if TYPE_CHECKING:
+    from minicrawl.frontier.sibling_steps import SiblingSteps
 
 _PAGES_AT_ONCE = 1 << 15
 _STATES_AT_ONCE = 1 << 21

@@ -23,7 +23,6 @@ from minicrawl.frontier.importance import ShownImportance, shown_importance
 from minicrawl.frontier.loading import load_frontier, verify
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import READ_STATES, PageId, State
-from minicrawl.opic.siblings.values import urgency
 from minicrawl.store import columns, questions, tables
 from minicrawl.store.beside.derived import RankRow
 from minicrawl.store.reader import reading, search_folder
@@ -85,6 +84,8 @@ class Snapshot:
 
     def urgency(self, pages: NDArray[np.int64]) -> NDArray[np.float64]:
         """What orders these unread pages: the first one has the most."""
+        from minicrawl.opic.siblings.values import urgency
+
         siblings = self.frontier.siblings
         if siblings is None:
             return self.keys[pages].astype(np.float64)

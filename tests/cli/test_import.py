@@ -248,7 +248,7 @@ def test_control_characters_of_a_file_reach_no_terminal(capsys: Captured) -> Non
 
 STOPPED = """
 import os, signal
-from minicrawl.crawl.settle.archiving import ArchivingStore
+from minicrawl.crawl.settle.keeping import ArchivingStore
 commit, count = ArchivingStore.commit, [0]
 def commit_and_die(self, batch):
     commit(self, batch)

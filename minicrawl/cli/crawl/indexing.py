@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def indexing_beside(crawl: "Crawl") -> Iterator[None]:
     """While it lasts, a process indexes what is read; without an error, all is indexed then."""
     storing = crawl.settings.storing
-    if storing.keep in ("links", "none"):
+    if not storing.keeps_answers:
         raise UsageError("--index needs the pages: add --keep pages or --keep text")
     check_installed()
     arguments = [sys.executable, "-c", COMMAND, str(storing.store)]

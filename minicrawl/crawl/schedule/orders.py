@@ -18,7 +18,6 @@ from minicrawl.model import PageId, State
 from minicrawl.opic.by_host import ByHost
 from minicrawl.opic.by_site import BySite, ImportanceOfHosts
 from minicrawl.opic.ledger import Ledger, Plan
-from minicrawl.opic.siblings.by_group import ByGroup
 
 
 class PageQueue(Protocol):
@@ -140,6 +139,8 @@ class ByKeyAndSite(ByKey, BySite):
 
 
 def _by_siblings(frontier: Frontier, importance: ImportanceOfHosts | None = None) -> PageQueue:
+    from minicrawl.opic.siblings.by_group import ByGroup  # most crawls have another order
+
     if frontier.siblings is None:
         raise ValueError("the frontier was loaded without what siblings have shown")
     return ByGroup(frontier.siblings.shown, importance)

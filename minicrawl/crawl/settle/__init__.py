@@ -8,7 +8,8 @@ duplicates   which of two pages of different sites with one content is the origi
 posting      hands steps to the recorder, and tells the schedule what changed; replays
 recorder     applies what happens to the frontier at once, and has it committed
 stored       what is known of pages and hosts, in the store or on its way there; URL look-ups
-archiving    keeps answers in the archive and in WARC files, before each commit
+keeping      where answers are kept, before each commit
+archiving    opens the archive and the WARC files of a store, and prunes the archive
 warc_files   the WARC files that a crawl writes
 committer    commits rows in batches, and writes checkpoints
 """

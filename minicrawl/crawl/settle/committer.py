@@ -16,7 +16,7 @@ from functools import partial
 from typing import TypeAlias, TypeVar
 
 from minicrawl.crawl.events import Listener, Warned, nobody_listens
-from minicrawl.crawl.settle.archiving import ArchivingStore
+from minicrawl.crawl.settle.keeping import ArchivingStore
 from minicrawl.errors import NoRoom
 from minicrawl.frontier.checkpoint import cut_checkpoint
 from minicrawl.frontier.importance import gathered

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from minicrawl.config import Order
-from minicrawl.crawl.settle.archiving import NOWHERE, ArchivingStore, Keeping
 from minicrawl.crawl.settle.committer import Committer, Counters, UncommittedRows
+from minicrawl.crawl.settle.keeping import NOWHERE, ArchivingStore, Keeping
 from minicrawl.crawl.settle.stored import (
     LoadFrontier,
     SeedPages,
@@ -49,6 +49,7 @@ class Recorder:
     ) -> None:
         """`reader` sees the store as of the last commit."""
         self.keeping = keeping
+        self.keeps_answers = bool(keeping)
         self._rows = UncommittedRows()
         self.counters = Counters(tables.counters(store.connection))
         self.pages = StoredPages(reader, self._rows, load)
@@ -133,12 +134,11 @@ class Recorder:
         self._rows.batch.fetches.append(fetch)
 
     def keep(self, page: PageId, answer: KeptAnswer) -> None:
-        """What came of a request for a page, if answers are kept."""
+        """What came of a request for a page; only where answers are kept."""
         if self.keeping.warcs is not None:
             importance, hops = self._shares.of(page), self.frontier.urls.depth[page]
             answer = answer._replace(importance=importance, hops=hops)
-        if self.keeping:
-            self._rows.add_answer(answer)
+        self._rows.add_answer(answer)
 
     def keep_written(self, page: PageId, links: Sequence[int], entries: Sequence[str]) -> None:
         """How the links of a page are written, in the order of its step, if that is kept."""

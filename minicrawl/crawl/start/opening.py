@@ -12,7 +12,7 @@ from pathlib import Path
 
 from minicrawl.config import Settings, Storing
 from minicrawl.crawl.events import Listener, nobody_listens
-from minicrawl.crawl.settle.archiving import NOWHERE, Keeping
+from minicrawl.crawl.settle.keeping import NOWHERE, Keeping
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.seeds import plant
 from minicrawl.errors import UsageError

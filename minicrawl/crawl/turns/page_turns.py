@@ -11,7 +11,6 @@ import asyncio
 from collections.abc import Coroutine, Sequence
 from time import perf_counter
 
-from minicrawl.archive.record import pack_redirect
 from minicrawl.crawl.events import Asked, Delayed, Settled
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.settle.outcome import (
@@ -276,7 +275,8 @@ class TurnFinisher:
         today, elapsed_s = self._clock.today(), fetched.elapsed_s
         row = FetchRow(turn.page, today, name, status, wire_bytes, elapsed_s, detail)
         self._recorder.record(row)
-        if (record := _for_the_archive(turn.lease.url, fetched)) is not None:
+        keeps = self._recorder.keeps_answers
+        if keeps and (record := _for_the_archive(turn.lease.url, fetched)) is not None:
             self._recorder.keep(turn.page, KeptAnswer(record, today, turn.lease.url))
         self._recorder.counters.add("requests")
         self._recorder.counters.add("wire_bytes", wire_bytes)
@@ -290,6 +290,8 @@ def _for_the_archive(url: str, fetched: FetchResult) -> bytes | None:
         case Response():
             return fetched.record or None
         case Moved():
+            from minicrawl.archive.record import pack_redirect
+
             return pack_redirect(url, fetched.status, fetched.target)
         case Unchanged():
             return b""

@@ -14,7 +14,8 @@ from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.cli import main
 from minicrawl.config import Storing
 from minicrawl.crawl.events import nobody_listens
-from minicrawl.crawl.settle.archiving import ArchivingStore, Keeping, open_archive
+from minicrawl.crawl.settle.archiving import open_archive
+from minicrawl.crawl.settle.keeping import ArchivingStore, Keeping
 from minicrawl.model import KeptAnswer
 from minicrawl.report.audit import audit
 from minicrawl.store.reader import archive_folder

@@ -9,7 +9,8 @@ from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.segments import FIRST, Segments
 from minicrawl.config import Storing
 from minicrawl.crawl.events import Event, Noted, Warned, nobody_listens
-from minicrawl.crawl.settle.archiving import ArchivingStore, Keeping, open_archive, open_keeping
+from minicrawl.crawl.settle.archiving import open_archive
+from minicrawl.crawl.settle.keeping import ArchivingStore, Keeping, open_keeping
 from minicrawl.errors import NoRoom
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder, reading

@@ -10,7 +10,7 @@ from minicrawl.archive.record import PLAIN, RecordKind, pack, pack_redirect
 from minicrawl.config import Storing
 from minicrawl.crawl.events import Event, Warned, nobody_listens
 from minicrawl.crawl.settle import warc_files
-from minicrawl.crawl.settle.archiving import ArchivingStore, Keeping, open_keeping
+from minicrawl.crawl.settle.keeping import ArchivingStore, Keeping, open_keeping
 from minicrawl.errors import NoRoom, UsageError
 from minicrawl.model import FailureKind, KeptAnswer
 from minicrawl.store.records import Batch
