@@ -76,7 +76,9 @@ class FullDisk:
         self.ballast.write_bytes(bytes(SIZE_BYTES - ROOM_BYTES))
 
     def plan(self) -> Plan:
-        return self.crawls.plan()
+        """Pages are kept, so that the crawl needs more than there is."""
+        plan = self.crawls.plan()
+        return plan._replace(arguments=(*plan.arguments, "--keep", "pages"))
 
     @contextmanager
     def waiting(self) -> Iterator[subprocess.Popen[bytes]]:
