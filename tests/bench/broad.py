@@ -26,6 +26,7 @@ from tests.bench.broad_peers import (
     silkworm,
     wget2,
 )
+from tests.bench.laps import laps_in_turn
 from tests.bench.many_hosts import ManyHosts, many_hosts
 from tests.bench.notes import head, into_document, machine, row, tell, today
 from tests.bench.peers import PEERS, environment_with
@@ -129,21 +130,9 @@ def lap(crawler: BroadCrawler, task: BroadTask, server: ManyHosts) -> BroadLap:
     )
 
 
-def rounds(
-    crawlers: Sequence[BroadCrawler], task: BroadTask, server: ManyHosts, count: int
-) -> dict[str, list[BroadLap]]:
-    """The laps of each crawler; who came first in a round comes last in the next one."""
-    laps: dict[str, list[BroadLap]] = {crawler.name: [] for crawler in crawlers}
-    for number in range(count):
-        first = number % len(crawlers)
-        for crawler in (*crawlers[first:], *crawlers[:first]):
-            done = lap(crawler, task, server)
-            laps[crawler.name].append(done)
-            said = (
-                f"{value:{form}} {name}" for value, (name, form) in zip(done, COLUMNS, strict=True)
-            )
-            click.echo(f"round {number + 1}  {crawler.name:<10} {', '.join(said)}", err=True)
-    return laps
+def _in_words(done: BroadLap) -> str:
+    said = (f"{value:{form}} {name}" for value, (name, form) in zip(done, COLUMNS, strict=True))
+    return ", ".join(said)
 
 
 def told(
@@ -224,7 +213,7 @@ def main(hosts: int, pages: int, connections: int, count: int, **whom: Unpack[Wh
             seeds = folder / "seeds.txt"
             seeds.write_text("\n".join(server.seeds) + "\n")
             task = BroadTask(seeds, hosts, pages, connections, server.authority)
-            laps = rounds(crawlers, task, server, count)
+            laps = laps_in_turn(crawlers, count, lambda one: lap(one, task, server), _in_words)
             lines = list(told(laps, crawlers, task, server))
     tell(lines, "broad", whom["into"])
 

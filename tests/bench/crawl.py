@@ -19,6 +19,7 @@ from typing import NamedTuple, TypedDict, Unpack
 
 import click
 
+from tests.bench.laps import laps_in_turn
 from tests.bench.manuals import Manuals, manuals
 from tests.bench.notes import head, into_document, machine, row, tell, today
 from tests.bench.peers import (
@@ -87,21 +88,8 @@ def lap(crawler: Crawler, task: Task, server: Manuals) -> Lap:
     )
 
 
-def rounds(
-    crawlers: Sequence[Crawler], task: Task, server: Manuals, count: int
-) -> dict[str, list[Lap]]:
-    """The laps of each crawler; who came first in a round comes last in the next one."""
-    laps: dict[str, list[Lap]] = {crawler.name: [] for crawler in crawlers}
-    for number in range(count):
-        first = number % len(crawlers)
-        for crawler in (*crawlers[first:], *crawlers[:first]):
-            done = lap(crawler, task, server)
-            laps[crawler.name].append(done)
-            click.echo(f"round {number + 1}  {crawler.name:<10} {_in_words(done)}", err=True)
-    return laps
-
-
-def _in_words(done: Lap) -> str:
+def in_words(done: Lap) -> str:
+    """Its figures in a line."""
     return ", ".join(
         f"{value:{form}} {title}" for value, (title, form) in zip(done, COLUMNS, strict=True)
     )
@@ -204,7 +192,7 @@ def main(pages: int, count: int, per_host: int, into: Path | None, **whom: Unpac
         crawlers = _crawlers(whom, folder)
         with manuals(folder) as server:
             task = Task(server.seeds, pages, per_host)
-            laps = rounds(crawlers, task, server, count)
+            laps = laps_in_turn(crawlers, count, lambda one: lap(one, task, server), in_words)
             told = circumstances(crawlers, task, server, count)
             lines = [*told, *medians(laps), *ratios(laps)]
     tell(lines, "crawl", into)

@@ -35,7 +35,7 @@ class Keeping(NamedTuple):
         return [one for one in (self.archive, self.warcs) if one is not None]
 
     def __bool__(self) -> bool:
-        return bool(self.places)
+        return self.archive is not None or self.warcs is not None
 
     def close(self) -> None:
         """Drop what was not confirmed."""

@@ -49,7 +49,6 @@ class Recorder:
     ) -> None:
         """`reader` sees the store as of the last commit."""
         self.keeping = keeping
-        self.keeps_answers = bool(keeping)
         self._rows = UncommittedRows()
         self.counters = Counters(tables.counters(store.connection))
         self.pages = StoredPages(reader, self._rows, load)

@@ -275,8 +275,8 @@ class TurnFinisher:
         today, elapsed_s = self._clock.today(), fetched.elapsed_s
         row = FetchRow(turn.page, today, name, status, wire_bytes, elapsed_s, detail)
         self._recorder.record(row)
-        keeps = self._recorder.keeps_answers
-        if keeps and (record := _for_the_archive(turn.lease.url, fetched)) is not None:
+        is_kept = self._recorder.keeping
+        if is_kept and (record := _for_the_archive(turn.lease.url, fetched)) is not None:
             self._recorder.keep(turn.page, KeptAnswer(record, today, turn.lease.url))
         self._recorder.counters.add("requests")
         self._recorder.counters.add("wire_bytes", wire_bytes)
