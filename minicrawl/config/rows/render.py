@@ -12,9 +12,9 @@ RENDER_ROWS = (
         "render",
         "render",
         kinds.choice(*RENDER_MODES),
-        "Which pages a browser renders. auto: those with scripts and next to nothing else, and "
-        "those like others of their host to which rendering added links. Needs the extra render, "
-        "and a chromium.",
+        "Which pages a browser renders. auto: those that are scripts and little else, and those "
+        "that look like pages of the same host that gained links when they were rendered. Needs "
+        "minicrawl[render] and a chromium.",
     ),
     Setting(
         RENDER,
