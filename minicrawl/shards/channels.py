@@ -4,12 +4,16 @@ Law: they are a fold over the steps of the shard's log, like its ledger. A batch
 not the next one of its sender is not posted: an old one was posted before, a new one comes again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from minicrawl.opic.journal import Step, StepKind
 from minicrawl.shards.batches import TransferBatch
+
+
+ChannelRows = Mapping[str, Sequence[tuple[int, int, int]]]
+_SENT, _RECEIVED = "sent", "received"
 
 
 class ChannelEnd(NamedTuple):
@@ -33,6 +37,21 @@ class Channels:
     def __init__(self) -> None:
         self._sent: dict[int, ChannelEnd] = {}
         self._received: dict[int, ChannelEnd] = {}
+
+    @classmethod
+    def from_rows(cls, rows: ChannelRows) -> Self:
+        """What `as_rows` has told of some channels."""
+        channels = cls()
+        for ends, name in ((channels._sent, _SENT), (channels._received, _RECEIVED)):
+            ends.update((other, ChannelEnd(number, atoms)) for other, number, atoms in rows[name])
+        return channels
+
+    def as_rows(self) -> ChannelRows:
+        """All ends, for the checkpoint of a store."""
+        return {
+            name: [(other, *end) for other, end in sorted(ends.items())]
+            for name, ends in ((_SENT, self._sent), (_RECEIVED, self._received))
+        }
 
     @property
     def sent(self) -> Mapping[int, ChannelEnd]:

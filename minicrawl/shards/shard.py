@@ -52,31 +52,40 @@ class Shard:
     """One shard of a crawl."""
 
     def __init__(
-        self, number: int, books: Books, pages: PageTable, posting: Posting | None = None
+        self,
+        number: int,
+        books: Books,
+        pages: PageTable,
+        posting: Posting | None = None,
+        channels: Channels | None = None,
     ) -> None:
+        """`channels` are those of a shard that was loaded; whoever loaded it counts in them."""
         self.number = number
         self.books, self.pages = books, pages
-        self.channels = Channels()
+        self.channels = channels or Channels()
         self.outbox = Outbox(books.ledger, pages.owner, posting)
         self._hops: dict[int, int] = {}
 
     def apply(self, step: Step, now: float) -> list[Plan]:
         """Fold one more step; answers with what was posted."""
         plans = self.books.apply(step)
+        self.channels.apply(step)
+        self.saw(step, plans, now)
+        return plans
+
+    def saw(self, step: Step, plans: Sequence[Plan], now: float) -> None:
+        """The step was applied to books and channels, and led to these plans."""
         match step.kind:
             case StepKind.SEND:
-                self.channels.apply(step)
                 self.outbox.sent(step.page, step.spending.links, now)
                 for page in step.spending.links:
                     self._hops.pop(page, None)
             case StepKind.RECEIVE:
-                self.channels.apply(step)
                 self.outbox.paid(map(self.books.stands_for, step.spending.links), now)
             case _:
                 for plan in plans:
                     self.outbox.paid(plan.links, now)
                     self.outbox.paid([page for page, _ in plan.extras], now)
-        return plans
 
     # ------------------------------------------------------------ to other shards
 

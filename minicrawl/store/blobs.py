@@ -3,7 +3,7 @@
 Law: `unpack(pack(spending)) == spending` if the links are in ascending order.
 
 form    varint(count) varint(extras) deltas [weights idle] [focus]
-extras  bit 0: weights follow; bit 1: focus follows
+extras  bit 0: weights and idle follow; bit 1: focus follows
 varint  seven bits a byte, the lowest first; the high bit is set if more bytes follow
 """
 
@@ -27,9 +27,10 @@ def pack(spending: Spending) -> bytes:
     """A spending as bytes. Its links must be in ascending order."""
     links, weights, focus, idle = spending
     out = bytearray()
-    _write(out, (len(links), (_WEIGHTS if weights else 0) | (_FOCUS if focus else 0)))
+    is_weighted = bool(weights) or idle > 0  # what is sent may be of the pot alone
+    _write(out, (len(links), (_WEIGHTS if is_weighted else 0) | (_FOCUS if focus else 0)))
     _write(out, map(sub, links, chain((0,), links)))
-    _write(out, (*weights, idle) if weights else ())
+    _write(out, (*weights, idle) if is_weighted else ())
     _write(out, focus)
     return bytes(out)
 

@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager, suppress
 from functools import lru_cache, partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from minicrawl.errors import NoRoom, StoreError, UsageError
 from minicrawl.opic.journal import StepKind
@@ -54,14 +54,28 @@ INSERT INTO hosts VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET
 """
 
 
+class StoreReplica(Protocol):
+    """What has each commit of a store before it counts."""
+
+    def committed(self) -> None:
+        """Called after each commit, in the thread that writes. What it raises ends the crawl."""
+
+
 class StoreWriter:
     """A store open for writing. Use it from one thread at a time."""
 
     def __init__(
-        self, connection: sqlite3.Connection, path: Path, lock: int, *, was_cut_off: bool
+        self,
+        connection: sqlite3.Connection,
+        path: Path,
+        lock: int,
+        *,
+        was_cut_off: bool,
+        replica: StoreReplica | None = None,
     ) -> None:
         """`was_cut_off`: the last writer did not close the store."""
         self.path = path
+        self._replica = replica
         self.was_cut_off = was_cut_off
         self._connection = connection
         self._log = _log_of(path)
@@ -69,12 +83,12 @@ class StoreWriter:
         self._lock = lock
 
     @classmethod
-    def open(cls, path: Path) -> "StoreWriter":
+    def open(cls, path: Path, replica: StoreReplica | None = None) -> "StoreWriter":
         """Open the store for writing, or create it. Only one writer may have it open."""
         lock = _lock(path)
         try:
             was_cut_off = _log_of(path).exists()
-            return cls(_connect(path), path, lock, was_cut_off=was_cut_off)
+            return cls(_connect(path), path, lock, was_cut_off=was_cut_off, replica=replica)
         except BaseException:
             _unlock(path, lock)
             raise
@@ -178,6 +192,8 @@ class StoreWriter:
         write("INSERT INTO siblings VALUES (?, ?)", (checkpoint.siblings or {}).items())
         for name, value in checkpoint.totals._asdict().items():
             self._set_meta(name, str(value))
+        if checkpoint.channels is not None:
+            self._set_meta("channels", json.dumps(checkpoint.channels))
         self._set_meta("watermark", str(checkpoint.watermark))
 
     def _set_meta(self, name: str, value: str) -> None:
@@ -190,6 +206,8 @@ class StoreWriter:
             try:
                 yield partial(write_rows, self._connection)
                 self._connection.execute("COMMIT")
+                if self._replica is not None:
+                    self._replica.committed()
             except BaseException:
                 self._roll_back()
                 raise
@@ -221,7 +239,8 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 def _step_columns(row: StepRow) -> tuple[int, int, int, int, int, int, bytes | None]:
     step = row.step
-    blob = pack(step.spending) if step.spending.links else None
+    spending = step.spending
+    blob = pack(spending) if spending.links or spending.idle else None
     return row.seq, step.kind, step.page, row.state, step.born, step.amount, blob
 
 
