@@ -119,3 +119,10 @@ class SettingArguments(TypedDict, total=False):
     warc: str | PathLike[str] | None
     check_external: bool
     check_assets: bool
+    cluster: str | None
+    shards: int
+    cluster_creds: str | PathLike[str] | None
+    cluster_nkey: str | PathLike[str] | None
+    cluster_ca: str | PathLike[str] | None
+    cluster_cert: str | PathLike[str] | None
+    cluster_key: str | PathLike[str] | None

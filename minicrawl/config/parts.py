@@ -205,6 +205,19 @@ class Traps:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """Which cluster a crawl is part of, and how its servers are reached."""
+
+    url: str | None = None
+    shards: int = 16
+    creds: Path | None = None
+    nkey: Path | None = None
+    ca: Path | None = None
+    cert: Path | None = None
+    key: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Storing:
     """What is stored, and where."""
 

@@ -70,14 +70,20 @@ class ClusterView:
         self.nodes[name] = SeenNode(record, since, now)
 
     def hear_lease(self, shard: int, record: LeaseRecord | None, revision: int) -> None:
-        """Who holds a shard from now on. What is older than what is known is no news."""
+        """Who holds a shard from now on. What is older than what is known is no news; revision 0
+        is that of a key that is gone.
+        """
         before = self.leases.get(shard)
-        if before is not None and before.revision >= revision:
+        if before is not None and before.revision >= revision > 0:
             return
         if record is None:
             self.leases.pop(shard, None)
         else:
             self.leases[shard] = SeenLease(record, revision)
+
+    def excuse(self, now: float) -> None:
+        """Nobody could be heard for a while: all are given the time of a lease once more."""
+        self.nodes = {name: seen._replace(heard_at=now) for name, seen in self.nodes.items()}
 
     def is_live(self, name: str, now: float) -> bool:
         """Whether the node has said something lately."""

@@ -12,15 +12,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from enum import StrEnum
 from typing import Any, Self
 
 from minicrawl.errors import MinicrawlError
 
 NODE_PREFIX, LEASE_PREFIX, DRAIN_PREFIX, WORKERS_PREFIX = "node.", "lease.", "drain.", "workers."
-STATE_KEY = "state"
-GRANTS_KEY = "grants"
-REBALANCE_KEY = "rebalance"
-MOST_NAME = 64
+TOLD_PREFIX = "told."
+CRAWL_KEY, STATE_KEY, GRANTS_KEY, REBALANCE_KEY = "crawl", "state", "grants", "rebalance"
 _LONGEST_TEXT = 1000
 
 
@@ -56,7 +55,9 @@ def _checked(kind: Any, value: object) -> object:
         if type(value) is not wanted[kind] or (isinstance(value, str) and len(value) > _LONGEST_TEXT):
             raise ValueError(f"{value!r:.60} is no {kind}")
         return value
-    if not isinstance(value, dict) or not all(type(one) is int for one in value.values()):
+    if not isinstance(value, dict):
+        raise ValueError(f"{value!r:.60} is no table")
+    if "int" in str(kind) and not all(type(one) is int for one in value.values()):
         raise ValueError(f"{value!r:.60} is no table of numbers")
     return value
 
@@ -89,12 +90,27 @@ class LeaseRecord(Record):
         return not self.session
 
 
+class Doing(StrEnum):
+    """What the crawl of the whole cluster does."""
+
+    RUNNING = "running"
+    PAUSED = "paused"
+    STOPPED = "stopped"
+    ENDED = "ended"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateRecord(Record):
-    """What the crawl of the whole cluster does: running, paused, stopped or ended."""
+    """What the crawl of the whole cluster does, why, and how often it was begun."""
 
-    state: str
-    reason: str = ""
+    doing: str
+    run: int
+    reason: str
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no shard is to be crawled."""
+        return self.doing in (Doing.STOPPED, Doing.ENDED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +122,19 @@ class GrantsRecord(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WishRecord(Record):
-    """What a user wants of one node."""
+    """What a user wants of one node, or how often something was wanted."""
 
     value: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TermsRecord(Record):
+    """What all nodes of a crawl have in common. Only `settings` ever change."""
+
+    id: str
+    format: int
+    schema: int
+    version: str
+    shards: int
+    settings: Mapping[str, object]  # by name, as JSON has them
+    seeds: str  # the name of the object that has them, one a line

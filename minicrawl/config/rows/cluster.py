@@ -1,0 +1,74 @@
+"""The rows that say which cluster a crawl is part of, and how its servers are reached."""
+
+from dataclasses import replace
+
+from minicrawl.config.setting import CLUSTER, Setting
+from minicrawl.config.values import kinds
+from minicrawl.config.values.network_kinds import without_login
+
+MOST_SHARDS = 1 << 16
+
+CLUSTER_ROWS = (
+    Setting(
+        CLUSTER,
+        "url",
+        "cluster",
+        kinds.optional(
+            replace(
+                kinds.text(
+                    "URL",
+                    "the address of NATS servers such as nats://host:4222, with commas between "
+                    "several, and /NAME behind them if they serve several crawls; or demo",
+                    r"demo|(nats|tls)://[^\s/,]+(,((nats|tls)://)?[^\s/,]+)*(/[A-Za-z0-9_-]{0,32})?",
+                ),
+                mask=without_login,
+            )
+        ),
+        "Crawl with other machines, joined by these NATS servers: nats://host:4222, several with "
+        "commas between, /NAME behind them if they serve several crawls. demo starts servers and "
+        "nodes on this machine. none for this machine alone.",
+    ),
+    Setting(
+        CLUSTER,
+        "shards",
+        "shards",
+        kinds.whole(1, MOST_SHARDS),
+        "The parts of a cluster's crawl, which its nodes share. The number never changes, and "
+        "should be some times that of the nodes.",
+    ),
+    Setting(
+        CLUSTER,
+        "creds",
+        "cluster-creds",
+        kinds.optional(kinds.FILE),
+        "The file with the credentials for the NATS servers; none for no file.",
+    ),
+    Setting(
+        CLUSTER,
+        "nkey",
+        "cluster-nkey",
+        kinds.optional(kinds.FILE),
+        "The file with the nkey seed for the NATS servers; none for no file.",
+    ),
+    Setting(
+        CLUSTER,
+        "ca",
+        "cluster-ca",
+        kinds.optional(kinds.FILE),
+        "Trust the certificate authorities in this file (PEM) for the NATS servers.",
+    ),
+    Setting(
+        CLUSTER,
+        "cert",
+        "cluster-cert",
+        kinds.optional(kinds.FILE),
+        "Present this certificate (PEM) to the NATS servers.",
+    ),
+    Setting(
+        CLUSTER,
+        "key",
+        "cluster-key",
+        kinds.optional(kinds.FILE),
+        "The key of that certificate, if its file does not hold it.",
+    ),
+)
