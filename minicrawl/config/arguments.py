@@ -122,7 +122,4 @@ class SettingArguments(TypedDict, total=False):
     cluster: str | None
     shards: int
     cluster_creds: str | PathLike[str] | None
-    cluster_nkey: str | PathLike[str] | None
     cluster_ca: str | PathLike[str] | None
-    cluster_cert: str | PathLike[str] | None
-    cluster_key: str | PathLike[str] | None

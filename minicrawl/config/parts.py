@@ -211,10 +211,7 @@ class Cluster:
     url: str | None = None
     shards: int = 16
     creds: Path | None = None
-    nkey: Path | None = None
     ca: Path | None = None
-    cert: Path | None = None
-    key: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

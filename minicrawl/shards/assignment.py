@@ -16,24 +16,24 @@ from hashlib import blake2b
 _BYTES = 8
 
 
-def assignment(
-    shards: int, rooms: Mapping[str, int], holders: Mapping[int, str]
-) -> dict[int, str]:
+def assignment(shards: int, rooms: Mapping[str, int], holders: Mapping[int, str]) -> dict[int, str]:
     """Shard -> the node that should hold it.
 
     `rooms` are the nodes that are there. `holders` are those of now; some may be gone.
     """
-    held = {node: [shard for shard in range(shards) if holders.get(shard) == node] for node in rooms}
+    held: dict[str, list[int]] = {node: [] for node in rooms}
+    for shard, node in holders.items():
+        if node in held and shard < shards:
+            held[node].append(shard)
     loads = even_loads(shards, rooms, {node: len(some) for node, some in held.items()})
     wanted = {
         shard: node
         for node, some in held.items()
         for shard in _favourites(node, some)[: loads[node]]
     }
-    lacks = {node: load - min(load, len(held[node])) for node, load in loads.items()}
+    lacks = {node: max(0, load - len(held[node])) for node, load in loads.items()}
     for shard in range(shards):
-        takers = [node for node, lack in lacks.items() if lack]
-        if shard in wanted or not takers:
+        if shard in wanted or not (takers := [node for node, lack in lacks.items() if lack]):
             continue
         wanted[shard] = taker = max(takers, key=lambda node: _liking(node, shard))
         lacks[taker] -= 1

@@ -101,8 +101,8 @@ def test_as_many_stay_as_an_even_assignment_can_leave(
     stay = kept(assignment(shards, rooms, holders), before)
     assert stay == sum(min(held[node], target[node]) for node in rooms)
     level = max(target.values(), default=0)
-    for node in rooms:
-        if held[node] > target[node] and target[node] < rooms[node]:
+    for node, room in rooms.items():
+        if held[node] > target[node] < room:
             given_more = [one for one in rooms if target[one] == level > target[node]]
             assert all(held[one] >= held[node] for one in given_more)
 

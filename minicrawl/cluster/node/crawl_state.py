@@ -15,11 +15,13 @@ from minicrawl.cluster.node.records import (
     GRANTS_KEY,
     REBALANCE_KEY,
     STATE_KEY,
+    TERMS_KEY,
     TOLD_PREFIX,
     WORKERS_PREFIX,
     Doing,
     GrantsRecord,
     StateRecord,
+    TermsRecord,
     WishRecord,
 )
 from minicrawl.cluster.node.shard_process import ShardOrders
@@ -34,8 +36,9 @@ more. None if its crawl does not answer."""
 class CrawlState:
     """What is known of the crawl."""
 
-    def __init__(self, engine: KeyValues, shards: int, budget: int | None) -> None:
-        self._engine, self.shards, self.budget = engine, shards, budget
+    def __init__(self, engine: KeyValues, terms: TermsRecord) -> None:
+        self._engine, self.shards = engine, terms.shards
+        self.hear_terms(terms)
         self.state = StateRecord(doing=Doing.RUNNING, run=0, reason="")
         self.told: dict[int, ShardFacts] = {}
         self.rebalances = 0
@@ -55,6 +58,8 @@ class CrawlState:
             return
         elif key == STATE_KEY:
             self._hear_state(StateRecord.unpack(key, content), entry.revision)
+        elif key == TERMS_KEY:
+            self.hear_terms(TermsRecord.unpack(key, content))
         elif key == GRANTS_KEY:
             record = GrantsRecord.unpack(key, content)
             self._hear_grants({int(one): n for one, n in record.granted.items()}, entry.revision)
@@ -62,6 +67,12 @@ class CrawlState:
             self.rebalances = WishRecord.unpack(key, content).value
         elif key.startswith(TOLD_PREFIX):
             self._hear_facts(key, content)
+
+    def hear_terms(self, terms: TermsRecord) -> None:
+        """The budget may change while the crawl goes on."""
+        self.terms = terms
+        pages = terms.settings.get("pages")
+        self.budget = pages if isinstance(pages, int) else None
 
     def _hear_state(self, state: StateRecord, revision: int) -> None:
         if revision <= self._state_revision:
@@ -130,9 +141,7 @@ class CrawlState:
             return
         needs = {shard: _need(self.told[shard]) for shard in shards if shard in self.told}
         is_wanted = any(facts.wants_pages for facts in self.told.values())
-        anew = granted_anew(
-            self.budget, self._granted, needs, self.shards, is_wanted=is_wanted
-        )
+        anew = granted_anew(self.budget, self._granted, needs, self.shards, is_wanted=is_wanted)
         for shard, pages in tuple(anew.items()):
             if pages < self._granted.get(shard, 0):
                 spent = await give_back(shard)

@@ -122,7 +122,12 @@ class ClusterView:
 
 
 def plan(
-    view: ClusterView, me: tuple[str, str], held: Iterable[int], now: float, *, at_once: bool = False
+    view: ClusterView,
+    me: tuple[str, str],
+    held: Iterable[int],
+    now: float,
+    *,
+    at_once: bool = False,
 ) -> LeasePlan:
     """What this node, by its name and session, should do with the shards that it holds.
 

@@ -12,20 +12,19 @@ from collections.abc import Collection, Coroutine, Iterator
 from typing import NamedTuple
 
 from minicrawl.cluster.engine import ClusterEngine, EngineUnavailable, KeyEntry
+from minicrawl.cluster.node import records
 from minicrawl.cluster.node.crawl_state import CrawlState
 from minicrawl.cluster.node.held import HeldShards, Tell
 from minicrawl.cluster.node.keys import follow
 from minicrawl.cluster.node.leases import BEAT_S, HOLD_S, ClusterView, plan
 from minicrawl.cluster.node.presence import NodePresence, Now
-from minicrawl.cluster.node import records
 from minicrawl.cluster.node.records import LeaseRecord, NodeRecord, RecordError
 from minicrawl.cluster.node.shard_process import ShardEnd
 from minicrawl.wording import counted
 
 _FOLLOWED = (
     *(records.NODE_PREFIX, records.LEASE_PREFIX, records.DRAIN_PREFIX),
-    *(records.STATE_KEY, records.GRANTS_KEY, records.REBALANCE_KEY),
-    *(records.WORKERS_PREFIX, records.TOLD_PREFIX),
+    *(records.CRAWL_PREFIX, records.WORKERS_PREFIX, records.TOLD_PREFIX),
 )
 END_S = 30.0
 """For the shards of a node that leaves to end cleanly."""
@@ -125,16 +124,17 @@ class Node:
         await self.parts.state.end_if_over()
 
     async def _do_without_engine(self) -> None:
-        """Our leases last for a while; then others may have the shards."""
+        """Our leases last for a while. Then others may have the shards, so their crawls begin no
+        request any more: nobody has moved their deadline.
+        """
         held = self.parts.held
         if self._now() - self.parts.presence.renewed_at < HOLD_S or self._is_cut_off:
             return
         self._is_cut_off = True
         self._tell(
-            f"the cluster has not answered for {HOLD_S:g} s: this node stops its "
-            f"{counted(len(held), 'shard')} and waits for it"
+            f"the cluster has not answered for {HOLD_S:g} s: "
+            f"{counted(len(held), 'shard')} of this node stand still until it does"
         )
-        await held.drop(held.numbers)
 
     async def _come_back(self, away_s: float) -> None:
         """Whatever was not heard is looked at before anything goes on."""

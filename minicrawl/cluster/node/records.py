@@ -19,7 +19,9 @@ from minicrawl.errors import MinicrawlError
 
 NODE_PREFIX, LEASE_PREFIX, DRAIN_PREFIX, WORKERS_PREFIX = "node.", "lease.", "drain.", "workers."
 TOLD_PREFIX = "told."
-CRAWL_KEY, STATE_KEY, GRANTS_KEY, REBALANCE_KEY = "crawl", "state", "grants", "rebalance"
+CRAWL_PREFIX = "crawl."
+TERMS_KEY, STATE_KEY, GRANTS_KEY = "crawl.terms", "crawl.state", "crawl.grants"
+REBALANCE_KEY = "crawl.rebalance"
 _LONGEST_TEXT = 1000
 
 
@@ -52,7 +54,9 @@ def _checked(kind: Any, value: object) -> object:
     if kind in wanted:
         if kind == "float" and type(value) is int:
             return float(value)
-        if type(value) is not wanted[kind] or (isinstance(value, str) and len(value) > _LONGEST_TEXT):
+        if type(value) is not wanted[kind] or (
+            isinstance(value, str) and len(value) > _LONGEST_TEXT
+        ):
             raise ValueError(f"{value!r:.60} is no {kind}")
         return value
     if not isinstance(value, dict):

@@ -10,8 +10,8 @@ import asyncio
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from pathlib import Path
-from typing import Any
 
+from minicrawl.cluster.access import ClusterAccess
 from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
 
 _CODE = "from minicrawl.cluster.node.child import main; main()"
@@ -35,8 +35,8 @@ class ShardJob:
 
     shard: int
     shards: int
-    cluster: str  # its URL
-    access: Any  # how the engine is to be reached: `cluster.access.ClusterAccess`
+    run: int  # of the whole crawl
+    access: ClusterAccess
     node: str
     generation: int
     folder: Path

@@ -41,34 +41,15 @@ CLUSTER_ROWS = (
         "creds",
         "cluster-creds",
         kinds.optional(kinds.FILE),
-        "The file with the credentials for the NATS servers; none for no file.",
-    ),
-    Setting(
-        CLUSTER,
-        "nkey",
-        "cluster-nkey",
-        kinds.optional(kinds.FILE),
-        "The file with the nkey seed for the NATS servers; none for no file.",
+        "The file with the credentials for the NATS servers, or with the seed of an nkey; none for "
+        "no file.",
     ),
     Setting(
         CLUSTER,
         "ca",
         "cluster-ca",
         kinds.optional(kinds.FILE),
-        "Trust the certificate authorities in this file (PEM) for the NATS servers.",
-    ),
-    Setting(
-        CLUSTER,
-        "cert",
-        "cluster-cert",
-        kinds.optional(kinds.FILE),
-        "Present this certificate (PEM) to the NATS servers.",
-    ),
-    Setting(
-        CLUSTER,
-        "key",
-        "cluster-key",
-        kinds.optional(kinds.FILE),
-        "The key of that certificate, if its file does not hold it.",
+        "Trust the certificates in this file (PEM) for the NATS servers, in place of those of the "
+        "system; none for no file.",
     ),
 )
