@@ -32,6 +32,8 @@ from minicrawl.store import schema
 from minicrawl.version import __version__
 from minicrawl.web.urls import canonical_seed
 
+SHARDS = 16
+"""Unless the user says otherwise."""
 FORMAT = 1
 """Of keys and logs. Nodes with another one do not understand each other."""
 _OF_A_NODE = frozenset(
@@ -90,21 +92,28 @@ def _refuse_what_needs_one_machine(loaded: Loaded) -> None:
 # ---------------------------------------------------------------- the crawl
 
 
-async def begin_or_join(engine: ClusterEngine, loaded: Loaded, seeds: Iterable[str]) -> TermsRecord:
+async def begin_or_join(
+    engine: ClusterEngine, loaded: Loaded, seeds: Iterable[str], shards: int | None = None
+) -> TermsRecord:
     """Begin the crawl, or join it. If it was stopped or has ended, it goes on."""
     wanted = settings_of_crawl(loaded)
     named = list(dict.fromkeys(_canonical(seeds)))
     found = await engine.get(TERMS_KEY)
     if found is None or found.value is None:
-        if (terms := await _begin(engine, loaded, wanted, named)) is not None:
+        if (terms := await _begin(engine, wanted, named, shards or SHARDS)) is not None:
             return terms
         found = await engine.get(TERMS_KEY)  # somebody was quicker
         assert found is not None
     assert found.value is not None
     terms = TermsRecord.unpack(TERMS_KEY, found.value)
     refuse_other_version(terms)
+    if shards not in (None, terms.shards):
+        raise UsageError(
+            f"--shards {shards}: this cluster's crawl has {terms.shards} shards, which never "
+            "changes; for another crawl give a name, as in nats://host:4222/NAME"
+        )
     state, revision = await state_of(engine)
-    changed = await _joined(engine, terms, wanted, named, loaded, is_over=state.is_over)
+    changed = await _joined(engine, terms, wanted, named, is_over=state.is_over)
     if changed != terms:
         await engine.update(TERMS_KEY, changed.pack(), found.revision)
     if state.is_over:
@@ -114,7 +123,7 @@ async def begin_or_join(engine: ClusterEngine, loaded: Loaded, seeds: Iterable[s
 
 
 async def _begin(
-    engine: ClusterEngine, loaded: Loaded, wanted: Mapping[str, object], seeds: list[str]
+    engine: ClusterEngine, wanted: Mapping[str, object], seeds: list[str], shards: int
 ) -> TermsRecord | None:
     """The terms, unless somebody else has begun the crawl meanwhile."""
     if not seeds:
@@ -125,7 +134,7 @@ async def _begin(
         format=FORMAT,
         schema=schema.VERSION,
         version=__version__,
-        shards=loaded.settings.cluster.shards,
+        shards=shards,
         settings=wanted,
         seeds=f"seeds-{identity}",
     )
@@ -146,17 +155,10 @@ async def _joined(
     terms: TermsRecord,
     wanted: Mapping[str, object],
     seeds: list[str],
-    loaded: Loaded,
     *,
     is_over: bool,
 ) -> TermsRecord:
     """The terms that serve everybody; raises UsageError if there are none."""
-    shards = loaded.settings.cluster.shards
-    if loaded.is_given(BY_NAME["shards"]) and shards != terms.shards:
-        raise UsageError(
-            f"--shards {shards}: this cluster's crawl has {terms.shards} shards, which never "
-            "changes; for another crawl give a name, as in nats://host:4222/NAME"
-        )
     others = {name: value for name, value in wanted.items() if terms.settings.get(name) != value}
     for name, value in others.items():
         if not is_over and name not in _LIVE:

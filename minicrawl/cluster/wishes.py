@@ -37,9 +37,8 @@ async def undrain(engine: ClusterEngine, node: str) -> None:
 async def rebalance(engine: ClusterEngine) -> None:
     """Let shards move to nodes that have just come as well."""
     found = await engine.get(REBALANCE_KEY)
-    has = found is not None and found.value is not None
     before = WishRecord.unpack(REBALANCE_KEY, found.value).value if found and found.value else 0
-    await engine.put(REBALANCE_KEY, WishRecord(value=before + 1 if has else 1).pack())
+    await engine.put(REBALANCE_KEY, WishRecord(value=before + 1).pack())
 
 
 async def set_workers(engine: ClusterEngine, node: str, workers: int) -> None:

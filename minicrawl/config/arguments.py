@@ -120,6 +120,5 @@ class SettingArguments(TypedDict, total=False):
     check_external: bool
     check_assets: bool
     cluster: str | None
-    shards: int
     cluster_creds: str | PathLike[str] | None
     cluster_ca: str | PathLike[str] | None

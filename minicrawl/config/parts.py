@@ -209,7 +209,6 @@ class Cluster:
     """Which cluster a crawl is part of, and how its servers are reached."""
 
     url: str | None = None
-    shards: int = 16
     creds: Path | None = None
     ca: Path | None = None
 

@@ -11,6 +11,7 @@ import os
 import socket
 import traceback
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from time import process_time
@@ -112,7 +113,7 @@ class ShardChild:
         store.parent.mkdir(parents=True, exist_ok=True)
         self._exchange = exchange = EngineExchange(engine, place, job.run)
         exchange.until = self._until
-        async with replicated(engine, job, store) as replica:
+        async with nullcontext(None) as replica:
             setup = ShardSetup(place, exchange, replica)
             seeds = await seeds_of(engine, job.seeds)
             self._crawl = crawl = Crawl(seeds, _settings(job, store), shard=setup)

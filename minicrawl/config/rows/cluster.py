@@ -6,8 +6,6 @@ from minicrawl.config.setting import CLUSTER, Setting
 from minicrawl.config.values import kinds
 from minicrawl.config.values.network_kinds import without_login
 
-MOST_SHARDS = 1 << 16
-
 CLUSTER_ROWS = (
     Setting(
         CLUSTER,
@@ -27,14 +25,6 @@ CLUSTER_ROWS = (
         "Crawl with other machines, joined by these NATS servers: nats://host:4222, several with "
         "commas between, /NAME behind them if they serve several crawls. demo starts servers and "
         "nodes on this machine. none for this machine alone.",
-    ),
-    Setting(
-        CLUSTER,
-        "shards",
-        "shards",
-        kinds.whole(1, MOST_SHARDS),
-        "The parts of a cluster's crawl, which its nodes share. The number never changes, and "
-        "should be some times that of the nodes.",
     ),
     Setting(
         CLUSTER,
