@@ -5,7 +5,6 @@ any moment and goes on elsewhere; and one that lost the shard without knowing it
 """
 
 import asyncio
-import random
 import sqlite3
 import tempfile
 from collections.abc import Callable, Coroutine
@@ -22,20 +21,13 @@ from minicrawl.cluster.engine import ClusterEngine, EngineUnavailable, Fenced
 from minicrawl.cluster.replica.restoring import restore, take_over
 from minicrawl.cluster.replica.shipping import ReplicaLimits, ShardReplica
 from minicrawl.errors import NoRoom
-from minicrawl.store.records import Batch, DocumentRow
+from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
+from tests.cluster.documents import SHARD, document
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
 
-SHARD = 3
 SMALL = ReplicaLimits(wal_bytes=200_000, log_bytes=20_000)
 FAULTS = st.lists(st.sampled_from([None, None, *Fault]), min_size=1, max_size=4)
-
-
-def batch(page: int, size: int) -> Batch:
-    """A document with a title that cannot be compressed; it replaces an older one."""
-    title = random.Random(page * size).randbytes(size // 2).hex()
-    row = DocumentRow(page, title, 200, None, None, page, False, 0.0, float(size), 1, 0)
-    return Batch(documents=[row])
 
 
 def content(path: Path) -> bytes:
@@ -105,7 +97,7 @@ class Replicated(RuleBasedStateMachine):
     @rule(page=st.integers(0, 40), size=st.integers(2, 60_000))
     def commit(self, page: int, size: int) -> None:
         """What was not confirmed comes first."""
-        self.unconfirmed = self.unconfirmed or batch(page, size)
+        self.unconfirmed = self.unconfirmed or document(page, size)
         try:
             self.node.store.commit(self.unconfirmed)
         except NoRoom:
@@ -141,7 +133,7 @@ class Replicated(RuleBasedStateMachine):
         if self.lost:
             before = self.servers.logs[SHARD].last
             with pytest.raises((Fenced, NoRoom)):
-                self.lost[place % len(self.lost)].store.commit(batch(place, size))
+                self.lost[place % len(self.lost)].store.commit(document(place, size))
             assert self.servers.logs[SHARD].last == before
 
     @rule()
