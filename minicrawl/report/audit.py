@@ -22,19 +22,25 @@ from minicrawl.archive.record import key_of
 from minicrawl.errors import DamagedStore, MinicrawlError
 from minicrawl.frontier.loading import contradictions, verify
 from minicrawl.frontier.pages import Frontier
-from minicrawl.model import STANDS_FOR_ANOTHER
+from minicrawl.model import STANDS_FOR_ANOTHER, State
+from minicrawl.opic.journal import StepKind
 from minicrawl.opic.ledger import READ
 from minicrawl.progress import Progress
 from minicrawl.report.snapshot import inlinks, last_spent, unproven
+from minicrawl.shards.owners import ShardPlace
 from minicrawl.store import columns, questions, tables
 from minicrawl.store.blobs import unpack
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.records import StoreTerms
 from minicrawl.store.trouble import NONSENSE
 from minicrawl.store.written_links import wrong_blocks
+from minicrawl.web.sites import site
+from minicrawl.web.urls import host_of
 from minicrawl.wording import counted
 
 _DENSE = ("urls", "hosts", "frontier")
+_OF_POTS = frozenset((StepKind.SEND, StepKind.RECEIVE))
+"""Steps that may concern no page."""
 _SHOWN = 10
 _SHARE_BEFORE_REPLAY = 0.2  # of the running time, roughly
 
@@ -85,6 +91,8 @@ def _check_store(path: Path, found: Audit, tell: Progress) -> None:
             if found.wrong:
                 break
         else:
+            if (tables.terms(connection) or StoreTerms()).shards > 1:
+                _run("shard", partial(_shard, connection, path), found)
             _check_replay(connection, path, found, tell)
             _run("commit", partial(_commit, connection, path), found)
             if found.is_intact and (end := tables.archive_end(connection)) is not None:
@@ -149,6 +157,8 @@ def _links(connection: tables.Connection, _path: Path) -> Iterator[str]:
         except ValueError as error:
             yield f"step {row.seq}: {error}"
             continue
+        if not links and row.kind in _OF_POTS:
+            continue
         if not links or min(links) < 0 or max(links) >= known:
             yield f"step {row.seq} links to pages that do not exist"
     yield from wrong_blocks(connection, known)
@@ -197,6 +207,17 @@ def _books(connection: tables.Connection, path: Path) -> Iterator[str]:
     )
     for page in np.flatnonzero(keys < floors).tolist():
         yield f"page {page} has a negative amount of cash: {ledger.cash(page):,} atoms"
+
+
+def _shard(connection: tables.Connection, path: Path) -> Iterator[str]:
+    """Where a crawl has several shards, pages of other shards are foreign, and no others."""
+    frontier, origins = unproven(path, connection), questions.origins(connection)
+    place = ShardPlace(frontier.terms.shard, frontier.terms.shards)
+    owners = np.array([place.owner(site(host_of(origin))) for origin in origins], dtype=np.int64)
+    host_of_each = columns.whole(columns.urls(connection, "host"), "host")
+    is_foreign = frontier.states() == State.FOREIGN
+    for page in np.flatnonzero((owners[host_of_each] != place.number) != is_foreign).tolist():
+        yield f"page {page} is of shard {owners[host_of_each[page]]}, and not kept like one"
 
 
 _CHECKS: dict[str, Check] = {
@@ -280,6 +301,8 @@ def differences(
         yield f"the totals are {loaded.ledger.totals}, but {replayed.ledger.totals} by the steps"
     if loaded.books.forwards != replayed.books.forwards:
         yield "pages stand for other pages than by the steps"
+    if _channels(loaded) != _channels(replayed):
+        yield f"batches were {_channels(loaded)}, but {_channels(replayed)} by the steps"
 
 
 def _page_differences(loaded: Frontier, replayed: Frontier) -> Iterator[str]:
@@ -293,6 +316,12 @@ def _page_differences(loaded: Frontier, replayed: Frontier) -> Iterator[str]:
 def _column_differences(name: str, loaded: NDArray[Any], replayed: NDArray[Any]) -> Iterator[str]:
     for page in np.flatnonzero(loaded != replayed).tolist():
         yield f"page {page} has {name} {loaded[page]}, but {replayed[page]} by the steps"
+
+
+def _channels(frontier: Frontier) -> list[tuple[str, int, int, int]]:
+    """What was sent to other shards and received from them."""
+    rows = {} if frontier.channels is None else frontier.channels.as_rows()
+    return [(name, *end) for name, ends in rows.items() for end in ends]
 
 
 def _columns(frontier: Frontier) -> Iterator[tuple[str, NDArray[np.int64]]]:
