@@ -11,7 +11,7 @@ from collections.abc import Callable
 from minicrawl.cluster.engine import ClusterEngine, KeyEntry
 from minicrawl.cluster.node import records
 from minicrawl.cluster.node.exchange import lease_clock
-from minicrawl.cluster.node.keys import follow
+from minicrawl.cluster.node.keys import cancelled, follow
 from minicrawl.cluster.node.leases import LEASE_S
 from minicrawl.cluster.overview import ClusterOverview, ClusterStatus
 
@@ -46,8 +46,7 @@ class ClusterWatch:
                     show(self.status())
             return self.status()
         finally:
-            for task in following:
-                task.cancel()
+            await cancelled(following)
 
     def status(self) -> ClusterStatus:
         """The cluster as of now."""

@@ -189,6 +189,6 @@ def _parts(found: ClusterStatus) -> Iterator[str]:
     if found.unheld:
         yield f"{counted(len(found.unheld), 'shard')} of {found.shards} held by nobody"
     if found.batches:
-        yield f"{found.batches:,} batches under way"
+        yield f"{counted(found.batches, 'batch', 'batches')} under way"
     if found.doing != "running":
         yield found.doing

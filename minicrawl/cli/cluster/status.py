@@ -10,6 +10,7 @@ from minicrawl.cli.common.options import CommandWithSettings, settings_options
 from minicrawl.cli.common.stores import json_option
 from minicrawl.cli.common.tables import show_facts, show_json, show_list
 from minicrawl.config import Settings
+from minicrawl.wording import counted
 
 if TYPE_CHECKING:
     from minicrawl.cluster.overview import ClusterStatus, NodeRow
@@ -43,7 +44,7 @@ def facts_of(found: "ClusterStatus") -> Iterator[tuple[str, str]]:
     yield "crawl", f"{found.doing}{reason}"
     yield "fetched", f"{found.fetched:,}{budget} pages, {found.pace:,}/s"
     yield "waiting", f"{found.waiting:,} pages"
-    yield "under way", f"{found.batches:,} batches of cash between shards"
+    yield "under way", f"{counted(found.batches, 'batch', 'batches')} of cash between shards"
     yield "water level", f"{found.level:,.2f} units" if found.level else "none"
     nobody = f"; nobody holds {as_ranges(found.unheld)}" if found.unheld else ""
     yield "shards", f"{found.shards:,}{nobody}"

@@ -23,6 +23,7 @@ from minicrawl.app import Crawl
 from minicrawl.cluster.access import connected_anew, opened
 from minicrawl.cluster.engine import ClusterEngine, Fenced
 from minicrawl.cluster.node.exchange import EngineExchange
+from minicrawl.cluster.node.keys import cancelled
 from minicrawl.cluster.node.shard_process import ShardCommand, ShardEnd, ShardJob, ShardOrders
 from minicrawl.cluster.replica.restoring import take_over
 from minicrawl.cluster.replica.shipping import ShardReplica
@@ -127,9 +128,7 @@ class ShardChild:
             try:
                 return ShardEnd(reason=str(await crawl.run_async()))
             finally:
-                listening.cancel()
-                steering.cancel()
-                await asyncio.wait((listening, steering))
+                await cancelled((listening, steering))
 
     # ------------------------------------------------------------ what the shard may do
 

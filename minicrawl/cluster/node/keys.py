@@ -7,7 +7,7 @@ not be reached as well.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import aclosing
 
 from minicrawl.cluster.engine import EngineUnavailable, KeyEntry, KeyValues
@@ -24,6 +24,17 @@ async def follow(engine: KeyValues, prefix: str, hear: Hear) -> None:
             await _follow_once(engine, prefix, hear, kept)
         except EngineUnavailable:
             await asyncio.sleep(_AGAIN_S)
+
+
+async def cancelled(tasks: Collection[asyncio.Task[None]]) -> None:
+    """Cancel tasks until they have ended: `asyncio.wait_for` of Python 3.11, which nats-py uses, may
+    swallow a cancellation.
+    """
+    left = set(tasks)
+    while left:
+        for task in left:
+            task.cancel()
+        _, left = await asyncio.wait(left, timeout=_AGAIN_S)
 
 
 async def _follow_once(engine: KeyValues, prefix: str, hear: Hear, kept: set[str]) -> None:

@@ -15,7 +15,7 @@ from minicrawl.cluster.engine import ClusterEngine, EngineUnavailable, KeyEntry
 from minicrawl.cluster.node import records
 from minicrawl.cluster.node.crawl_state import CrawlState
 from minicrawl.cluster.node.held import HeldShards, Tell
-from minicrawl.cluster.node.keys import follow
+from minicrawl.cluster.node.keys import cancelled, follow
 from minicrawl.cluster.node.leases import BEAT_S, HOLD_S, ClusterView, plan
 from minicrawl.cluster.node.presence import NodePresence, Now
 from minicrawl.cluster.node.records import LeaseRecord, NodeRecord, RecordError
@@ -57,13 +57,11 @@ class Node:
     async def run(self) -> None:
         """Until it is told to leave and holds nothing."""
         await self.parts.presence.begin()
-        async with asyncio.TaskGroup() as tasks:
-            following = [tasks.create_task(work) for work in self._following()]
-            try:
-                await self._work()
-            finally:
-                for task in following:
-                    task.cancel()
+        following = [asyncio.create_task(work) for work in self._following()]
+        try:
+            await self._work()
+        finally:
+            await cancelled(following)
 
     async def _work(self) -> None:
         leaves_at = None
