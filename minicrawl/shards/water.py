@@ -17,6 +17,8 @@ from minicrawl.opic.money import UNIT
 _STEPS = 8
 """Parts of an octave."""
 
+_LESS = 1 - 2.0**-40
+
 NO_LEVEL = 0
 """Every page is above."""
 
@@ -50,5 +52,5 @@ def _bins(keys: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _least_key(place: int) -> int:
-    """The least key of a bin; of the last one there is none."""
-    return int(UNIT * 2 ** (place / _STEPS - _STEPS)) if place else NO_LEVEL
+    """The least key of a bin, but for what floats err by; of the last one there is none."""
+    return int(UNIT * 2 ** (place / _STEPS - _STEPS) * _LESS) if place else NO_LEVEL
