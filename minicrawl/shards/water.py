@@ -17,8 +17,6 @@ from minicrawl.opic.money import UNIT
 _STEPS = 8
 """Parts of an octave."""
 
-_LESS = 1 - 2.0**-40
-
 NO_LEVEL = 0
 """Every page is above."""
 
@@ -46,11 +44,13 @@ def water_level(sketches: Iterable[Mapping[int, int]], pages: int) -> int:
 
 def _bins(keys: NDArray[np.int64]) -> NDArray[np.int64]:
     """Bin 0 begins at a 256th of a unit, and has all that is below as well."""
-    units = np.maximum(keys, 1) / UNIT
-    found: NDArray[np.int64] = (np.log2(units * (1 << _STEPS)) * _STEPS).astype(np.int64)
-    return np.maximum(found, 0)
+    least = np.maximum(keys, 1)
+    found = np.maximum(np.log2(least / UNIT * (1 << _STEPS)) * _STEPS, 0).astype(np.int64)
+    begins = np.array([_least_key(place) for place in range(int(found.max(initial=0)) + 1)])
+    found -= begins[found] > least  # logarithms are rounded
+    return found
 
 
 def _least_key(place: int) -> int:
-    """The least key of a bin, but for what floats err by; of the last one there is none."""
-    return int(UNIT * 2 ** (place / _STEPS - _STEPS) * _LESS) if place else NO_LEVEL
+    """The least key of a bin; of the last one there is none."""
+    return int(UNIT * 2 ** (place / _STEPS - _STEPS)) if place else NO_LEVEL
