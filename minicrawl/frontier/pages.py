@@ -130,17 +130,17 @@ class Frontier:
 
     def _trade(self, step: Step) -> None:
         """Pages are of other shards; or cash left for other shards, or came from them."""
-        pages = step.spending.links
-        if step.kind is StepKind.FOREIGN:
-            for page in pages:  # none of them has a row yet: they were born by the last step
-                self._change_state(page, State.FOREIGN)
-            return
         if self.channels is None:
             from minicrawl.shards.channels import Channels  # most crawls have one shard
 
             self.channels = Channels()
         self.channels.apply(step)
-        self._changes.pay(map(self.books.stands_for, pages))
+        pages = step.spending.links
+        if step.kind is StepKind.FOREIGN:
+            for page in pages:  # none of them has a row yet: they were born by the last step
+                self._change_state(page, State.FOREIGN)
+        else:
+            self._changes.pay(map(self.books.stands_for, pages))
 
     def _note(self, plan: Plan, step: Step) -> None:
         """Note whose rows the plan changed; links of the page itself are noted already."""

@@ -318,8 +318,8 @@ def _column_differences(name: str, loaded: NDArray[Any], replayed: NDArray[Any])
         yield f"page {page} has {name} {loaded[page]}, but {replayed[page]} by the steps"
 
 
-def _channels(frontier: Frontier) -> list[tuple[str, int, int, int]]:
-    """What was sent to other shards and received from them."""
+def _channels(frontier: Frontier) -> list[tuple[object, ...]]:
+    """What was sent to other shards and received from them, and what was never sent."""
     rows = {} if frontier.channels is None else frontier.channels.as_rows()
     return [(name, *end) for name, ends in rows.items() for end in ends]
 

@@ -76,6 +76,8 @@ class Shard:
     def saw(self, step: Step, plans: Sequence[Plan], now: float) -> None:
         """The step was applied to books and channels, and led to these plans."""
         match step.kind:
+            case StepKind.FOREIGN:
+                self.outbox.tell(step.spending.links, now)
             case StepKind.SEND:
                 self.outbox.sent(step.page, step.spending.links, now)
                 for page in step.spending.links:

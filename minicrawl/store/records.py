@@ -106,8 +106,10 @@ class FrontierRow(NamedTuple):
     measures: bytes | None = None
 
 
-ChannelEnds = Mapping[str, Sequence[tuple[int, int, int]]]
-"""What was `sent` and `received`: the other shard, the number of the last batch, and all atoms."""
+ChannelEnds = Mapping[str, Sequence[Sequence[int]]]
+"""What was `sent` and `received`: the other shard, the number of the last batch, and all atoms; and
+the foreign pages that are `unsent`.
+"""
 
 PaidRow = tuple[int, int, int]
 """Key, new in-links and id of a page, for a row in which nothing else changed."""

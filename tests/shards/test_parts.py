@@ -218,6 +218,14 @@ def test_the_ends_of_a_channel_are_a_fold_over_the_steps() -> None:
         channels.apply(sent(4, 5))
 
 
+def test_a_foreign_page_is_unsent_until_it_is_sent_the_first_time() -> None:
+    channels = Channels()
+    channels.apply(Step(StepKind.FOREIGN, spending=Spending([8, 9])))
+    assert channels.unsent == {8, 9}
+    channels.apply(sent(1, 0))
+    assert channels.unsent == Channels.from_rows(channels.as_rows()).unsent == {8}
+
+
 def test_a_batch_is_posted_if_it_is_the_next_one_of_its_sender() -> None:
     channels = Channels()
     channels.apply(sent(1, 5)._replace(kind=StepKind.RECEIVE))

@@ -31,6 +31,8 @@ class DistanceTracker:
         self._limit = limit
         self._distance = distance
         self._parked: set[int] = set()
+        self.brought_nearer: set[int] | None = None
+        """Collects pages to which a shorter way was found, for whoever wants to know."""
 
     def __len__(self) -> int:
         """Pages that are parked."""
@@ -99,6 +101,8 @@ class DistanceTracker:
         nearer = [link for link in links if self._distance[link] > reach]
         for link in nearer:
             self._distance[link] = reach
+        if self.brought_nearer is not None:
+            self.brought_nearer.update(nearer)
         return nearer
 
 

@@ -88,9 +88,18 @@ class Recorder:
         looked_up: PagesByUrl = NO_PAGES,
     ) -> Meeting:
         """The pages of these URLs; the step that follows must bear the new ones."""
-        if self.shard is not None:
-            looked_up = self.shard.meet_foreign(urls, depth, originals, looked_up)
+        looked_up = self.meet_foreign(urls, depth, originals, looked_up)
         return self.meet_all(urls, depth, originals, looked_up)
+
+    def meet_foreign(
+        self, urls: Sequence[str], depth: int, originals: Originals, looked_up: PagesByUrl
+    ) -> PagesByUrl:
+        """Of these URLs those of other shards, which are born at once if they are new, so before
+        the pages of this shard that are met and not born yet.
+        """
+        if self.shard is None:
+            return looked_up
+        return self.shard.meet_foreign(urls, depth, originals, looked_up)
 
     def meet_all(
         self, urls: Sequence[str], depth: int, originals: Originals, looked_up: PagesByUrl

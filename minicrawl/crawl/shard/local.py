@@ -95,7 +95,7 @@ class LocalShard:
         number, channels = self.place.number, frontier.channels
         self.core = Shard(number, frontier.books, self.pages, setup.posting, channels)
         self.began = monotonic()
-        self.core.outbox.restore(self.began)
+        self.core.outbox.restore(self.began, channels.unsent)
         self.met_foreign: Callable[[Sequence[int]], None] = lambda _pages: None
         """Called with foreign pages that were just born."""
 

@@ -68,6 +68,8 @@ class ShardTraffic:
         queue = self._parts.leases.queue
         assert isinstance(queue, ByKey)
         shard.met_foreign = queue.met_foreign
+        for tracker in self._parts.trackers:
+            tracker.brought_nearer = set()
         self.level: PageLevel | None = None
         order = context.settings.order
         if (order.strategy, order.order_by) == ("greedy", "page"):
@@ -135,9 +137,16 @@ class ShardTraffic:
 
     async def _send(self) -> None:
         while True:
+            self._tell_of_shorter_ways()
             for receiver in {*self._core.outbox.due(time.monotonic()), *self._to_level}:
                 await self._send_to(receiver)
             await asyncio.sleep(LOOK_S)
+
+    def _tell_of_shorter_ways(self) -> None:
+        """Foreign pages may be nearer than their shards know."""
+        for tracker in self._parts.trackers:
+            pages, tracker.brought_nearer = tracker.brought_nearer or (), set()
+            self._core.outbox.tell(pages, time.monotonic())
 
     async def _send_to(self, receiver: int) -> None:
         pot = max(0, self._frontier.ledger.virtual_page.pot)
@@ -214,6 +223,7 @@ class ShardTraffic:
         ledger, number = self._frontier.ledger, self._recorder.counters.number
         before, self._requests = self._requests, number("requests")
         parked = sum(map(len, self._parts.trackers))
+        self._tell_of_shorter_ways()
         outbox = len(self._core.outbox)
         is_safe = self._committer.last_step == self._frontier.last_seq and not self._waits
         return ShardFacts(

@@ -26,6 +26,14 @@ class FakeExchanges:
         self.told: dict[int, ShardFacts] = {}
         self.published: list[TransferBatch] = []
 
+    def sent_until(self, sender: int, receiver: int, number: int) -> int:
+        """What all batches up to this one carried."""
+        return sum(
+            batch.atoms
+            for batch in self.published
+            if (batch.sender, batch.receiver) == (sender, receiver) and batch.number <= number
+        )
+
     def of(self, shard: int) -> "FakeExchange":
         """As a new holder of the shard sees it."""
         self.came[shard].set()
