@@ -11,7 +11,6 @@ from typing import NamedTuple, Self
 from minicrawl.opic.journal import Step, StepKind
 from minicrawl.shards.batches import TransferBatch
 
-
 ChannelRows = Mapping[str, Sequence[tuple[int, int, int]]]
 _SENT, _RECEIVED = "sent", "received"
 
