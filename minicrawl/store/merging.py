@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from minicrawl.opic.journal import StepKind
 from minicrawl.store.blobs import unpack
-from minicrawl.store.records import FetchRow, UrlRow
+from minicrawl.store.records import FetchRow
 from minicrawl.store.tables import Connection, meta
 from minicrawl.store.trouble import translating_sqlite_errors
 from minicrawl.store.writer import StoreWriter, write_rows
@@ -39,6 +39,14 @@ class PackedStep(NamedTuple):
     spending: bytes | None
 
 
+class UrlColumns(NamedTuple):
+    """URLs of pages in a row."""
+
+    hosts: Sequence[int]
+    paths: Sequence[str]
+    depths: Sequence[int]
+
+
 def merged_until(connection: Connection) -> int:
     """The last step that was made of the logs of other stores; 0 in a store that was crawled."""
     return int(meta(connection, MERGED) or 0)
@@ -47,11 +55,11 @@ def merged_until(connection: Connection) -> int:
 # ---------------------------------------------------------------- reading
 
 
-def url_rows(connection: Connection) -> Iterator[list[UrlRow]]:
+def url_columns(connection: Connection) -> Iterator[UrlColumns]:
     """All URLs, in the order of the ids."""
-    cursor = connection.execute("SELECT id, host, path, depth FROM urls ORDER BY id")
+    cursor = connection.execute("SELECT host, path, depth FROM urls ORDER BY id")
     while rows := cursor.fetchmany(_ROWS_AT_ONCE):
-        yield list(map(UrlRow._make, rows))
+        yield UrlColumns(*zip(*rows, strict=True))
 
 
 def fetch_rows(connection: Connection) -> Iterator[FetchRow]:
@@ -100,6 +108,17 @@ def add_mirrors(store: StoreWriter, mirrors: Iterable[tuple[int, int, int]]) -> 
     """Host, the host that it mirrors, and how many pages both have."""
     with _transaction(store) as connection:
         write_rows(connection, "INSERT INTO mirrors VALUES (?, ?, ?)", mirrors)
+
+
+def begin_draft(store: StoreWriter) -> None:
+    """Nothing of a draft need survive a power cut, so its rows are written without waiting."""
+    store.connection.execute("PRAGMA synchronous = OFF")
+
+
+def end_draft(store: StoreWriter) -> None:
+    """All of it is on the disk."""
+    store.connection.execute("PRAGMA synchronous = FULL")
+    store.compact()
 
 
 def mark(store: StoreWriter, seq: int) -> None:

@@ -26,7 +26,7 @@ from minicrawl.progress import Progress, part, unreported
 from minicrawl.report.snapshot import load
 from minicrawl.shards.channels import ChannelEnd
 from minicrawl.store import tables
-from minicrawl.store.merging import mark
+from minicrawl.store.merging import begin_draft, end_draft, mark
 from minicrawl.store.reader import real_path, refuse_to_overwrite
 from minicrawl.store.records import Batch, Checkpoint
 from minicrawl.store.writer import StoreWriter
@@ -65,9 +65,10 @@ def gather(paths: Sequence[Path], into: Path, tell: Progress = unreported) -> Ga
     with opened(paths) as stores, drafting(place) as folder:
         draft = folder / place.name
         with closing(StoreWriter.open(draft)) as out:
+            begin_draft(out)
             out.agree(terms_of_all(stores))
             found = _Gathering(stores, out, into).run(tell)
-            out.compact()
+            end_draft(out)
         refuse_to_overwrite(into)
         draft.rename(place)
     return found

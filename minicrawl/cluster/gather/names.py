@@ -30,14 +30,15 @@ UNKNOWN = -1
 _DIGEST_BYTES = 16
 
 
-def digests(urls: Iterable[UrlRow]) -> Digests:
-    """Of these URLs, whose hosts are those of all shards."""
+def digests(hosts: Iterable[int], paths: Iterable[str]) -> Digests:
+    """Of URLs by their hosts, which are those of all shards, and their paths."""
     found = b"".join(
-        blake2b(
-            b"%d %s" % (row.host, row.path.encode(errors="surrogatepass")),
-            digest_size=_DIGEST_BYTES,
-        ).digest()
-        for row in urls
+        [
+            blake2b(
+                b"%d %s" % (host, path.encode(errors="surrogatepass")), digest_size=_DIGEST_BYTES
+            ).digest()
+            for host, path in zip(hosts, paths, strict=True)
+        ]
     )
     return np.frombuffer(found, dtype=np.uint64).reshape(-1, 2)
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minicrawl.cluster.gather.holdings import Holdings
 from minicrawl.cluster.gather.names import (
@@ -26,11 +28,13 @@ from minicrawl.cluster.gather.rows import NumberedStore, blocks
 from minicrawl.cluster.gather.stores import ShardStore
 from minicrawl.errors import StoreError
 from minicrawl.progress import Progress, part
-from minicrawl.store import tables
-from minicrawl.store.merging import url_rows
+from minicrawl.store import columns, tables
+from minicrawl.store.merging import UrlColumns, url_columns
 from minicrawl.store.records import Batch, UrlRow
 from minicrawl.store.trouble import reporting_damage
 from minicrawl.store.writer import StoreWriter
+
+Ids = NDArray[np.int64]
 
 _NO_DIGESTS = np.empty((0, 2), dtype=np.uint64)
 
@@ -77,29 +81,32 @@ def _numbered(store: ShardStore, held: Holdings, hosts: Hosts, first: int) -> Nu
 
 def _write_own(shard: NumberedStore, held: Holdings, out: StoreWriter) -> Iterator[Digests]:
     """Write the URLs of its own pages."""
-    for rows in _rows(shard, held, is_own=True):
-        renumbered = [UrlRow(int(shard.pages[row.id]), *row[1:]) for row in rows]
-        out.commit(Batch(urls=renumbered))
-        yield digests(rows)
+    for ids, urls in _urls(shard, held.is_own):
+        pages = shard.pages[ids].tolist()
+        rows = map(UrlRow._make, zip(pages, urls.hosts, urls.paths, urls.depths, strict=True))
+        out.commit(Batch(urls=list(rows)))
+        yield digests(urls.hosts, urls.paths)
 
 
-def _rows(shard: NumberedStore, held: Holdings, *, is_own: bool) -> Iterator[list[UrlRow]]:
-    """Its own pages, or the foreign ones, with the hosts of all."""
-    hosts, owns = shard.hosts, held.is_own
-    for rows in url_rows(shard.store.connection):
-        chosen = (owns[rows[0].id : rows[-1].id + 1] == is_own).tolist()
-        yield [
-            UrlRow(page, hosts[host], path, depth)
-            for (page, host, path, depth), is_wanted in zip(rows, chosen, strict=True)
-            if is_wanted
-        ]
+def _urls(shard: NumberedStore, chosen: NDArray[np.bool_]) -> Iterator[tuple[Ids, UrlColumns]]:
+    """The chosen ones of its pages, with the hosts of all shards."""
+    hosts, first = np.array(shard.hosts, dtype=np.int64), 0
+    for block in url_columns(shard.store.connection):
+        here = chosen[first : first + len(block.paths)]
+        ids = first + np.flatnonzero(here)
+        first += len(here)
+        if len(ids):
+            paths, depths = (list(compress(one, here.tolist())) for one in block[1:])
+            of_all = hosts[np.array(block.hosts)[here]].tolist()
+            yield ids, UrlColumns(of_all, paths, depths)
 
 
 def _refuse_pages_of_others(shard: NumberedStore, held: Holdings, hosts: Hosts) -> None:
     """A page is fetched by the shard of its site alone."""
     store = shard.store
-    for host in {row.host for rows in _rows(shard, held, is_own=True) for row in rows}:
-        origin = hosts.rows[host].origin
+    host_of = columns.whole(columns.urls(store.connection, "host"), "host")
+    for host in np.unique(host_of[held.is_own]).tolist():
+        origin = hosts.rows[shard.hosts[host]].origin
         if (owner := owner_of(origin, store.terms.shards)) != store.number:
             raise StoreError(
                 f"{store.path} has pages of {origin} as its own, which are shard {owner}'s"
@@ -107,9 +114,10 @@ def _refuse_pages_of_others(shard: NumberedStore, held: Holdings, hosts: Hosts) 
 
 
 def _find_foreign(shard: NumberedStore, held: Holdings, index: PageIndex, new: Unheard) -> None:
-    for rows in _rows(shard, held, is_own=False):
-        wanted = digests(rows)
+    for ids, urls in _urls(shard, ~held.is_own):
+        wanted = digests(urls.hosts, urls.paths)
         found = index.find(wanted)
         unknown = np.flatnonzero(found == UNKNOWN)
-        found[unknown] = new.pages(wanted[unknown], [rows[place] for place in unknown.tolist()])
-        shard.pages[[row.id for row in rows]] = found
+        rows = [UrlRow(UNKNOWN, *(column[at] for column in urls)) for at in unknown.tolist()]
+        found[unknown] = new.pages(wanted[unknown], rows)
+        shard.pages[ids] = found
