@@ -67,7 +67,7 @@ def facts_in(data: bytes) -> ShardFacts:
         raise BatchError(f"{len(data):,} bytes are more than a shard tells")
     try:
         found: dict[str, Any] = json.loads(data)
-        tables = {name: _table(found.pop(name)) for name in _TABLES}
+        tables: dict[str, Any] = {name: _table(found.pop(name)) for name in _TABLES}
         facts = ShardFacts(**found, **tables)
     except (TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
         raise BatchError(f"these bytes are no facts of a shard: {error}") from error

@@ -45,6 +45,10 @@ class Outbox:
         self._posting = posting or Posting()
         self._waiting: dict[int, _Waiting] = {}
 
+    def __len__(self) -> int:
+        """The foreign pages that wait."""
+        return sum(len(waiting.pages) for waiting in self._waiting.values())
+
     def restore(self, now: float) -> None:
         """Find all that waits, in a ledger that was loaded."""
         flags = np.frombuffer(self._ledger.flags, dtype=np.uint8)

@@ -58,9 +58,13 @@ class DistanceTracker:
                     ways.append((link, self._frontier.spendings.of(link)))
         return released
 
-    def begin_at(self, page: PageId) -> list[int]:
-        """The page is a seed now. Returns the parked pages that need not wait any longer."""
-        self._distance[page] = 0
+    def begin_at(self, page: PageId, distance: int = 0) -> list[int]:
+        """The page is a seed now, or so far from one by a way that nobody here has seen. Returns
+        the parked pages that need not wait any longer.
+        """
+        if distance and self._distance[page] <= distance:
+            return []
+        self._distance[page] = min(distance, FARTHEST)
         released = self._release(page)
         if self._frontier.state[page] == State.UNREAD:
             return released

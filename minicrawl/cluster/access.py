@@ -1,0 +1,55 @@
+"""The door to the engine of a cluster: settings in, an open engine out.
+
+Laws: nothing of NATS is imported before an engine is opened. Servers that cannot be used are
+refused in one line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from minicrawl.cluster.engine import ClusterEngine
+from minicrawl.config import Cluster
+from minicrawl.errors import UsageError
+
+USUAL_NAME = "crawl"
+_MISSING = "a cluster needs nats-py: install minicrawl[cluster]"
+_MODULE = "nats"
+
+
+class ClusterAccess(NamedTuple):
+    """How to reach the engine of one crawl."""
+
+    url: str
+    name: str = USUAL_NAME
+    creds: Path | None = None
+    ca: Path | None = None
+
+
+def access_of(cluster: Cluster) -> ClusterAccess:
+    """The servers and the name of the crawl in a URL such as nats://host:4222/news."""
+    if cluster.url is None:
+        raise UsageError("which cluster? --cluster nats://host:4222 names its servers")
+    before, _, last = cluster.url.rpartition("/")
+    has_name = "://" in before
+    servers, name = (before, last) if has_name else (cluster.url, "")
+    return ClusterAccess(servers, name or USUAL_NAME, cluster.creds, cluster.ca)
+
+
+@asynccontextmanager
+async def opened(access: ClusterAccess) -> AsyncIterator[ClusterEngine]:
+    """The engine, until this is left."""
+    try:
+        from minicrawl.cluster.nats.connecting import connected
+        from minicrawl.cluster.nats.settings import NatsSettings
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != _MODULE:
+            raise
+        raise UsageError(_MISSING) from None
+
+    settings = NatsSettings(url=access.url, name=access.name, creds=access.creds, ca=access.ca)
+    async with connected(settings) as engine:
+        yield engine
