@@ -76,6 +76,9 @@ class BatchDelivery(Protocol):
     async def done(self) -> None:
         """It is in the log of the shard, or was before: it need not come again."""
 
+    async def later(self) -> None:
+        """It came too early: let it come again in a moment."""
+
 
 class ShardLogs(Protocol):
     """The logs of all shards."""

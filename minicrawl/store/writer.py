@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager, suppress
 from functools import lru_cache, partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from minicrawl.errors import NoRoom, StoreError, UsageError
 from minicrawl.opic.journal import StepKind
@@ -22,6 +22,7 @@ from minicrawl.store import tables
 from minicrawl.store.blobs import pack
 from minicrawl.store.reader import LOCK, LOG, file_beside, reading, real_path
 from minicrawl.store.records import Batch, Checkpoint, StepRow, StoreTerms
+from minicrawl.store.replica import StoreReplica
 from minicrawl.store.schema import prepare
 from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
 from minicrawl.store.written_links import Pieces
@@ -54,13 +55,6 @@ INSERT INTO hosts VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET
 """
 
 
-class StoreReplica(Protocol):
-    """What has each commit of a store before it counts."""
-
-    def committed(self) -> None:
-        """Called after each commit, in the thread that writes. What it raises ends the crawl."""
-
-
 class StoreWriter:
     """A store open for writing. Use it from one thread at a time."""
 
@@ -76,6 +70,7 @@ class StoreWriter:
         """`was_cut_off`: the last writer did not close the store."""
         self.path = path
         self._replica = replica
+        self._unconfirmed: Batch | Checkpoint | None = None
         self.was_cut_off = was_cut_off
         self._connection = connection
         self._log = _log_of(path)
@@ -88,13 +83,16 @@ class StoreWriter:
         lock = _lock(path)
         try:
             was_cut_off = _log_of(path).exists()
-            return cls(_connect(path), path, lock, was_cut_off=was_cut_off, replica=replica)
+            connection = _connect(path, is_replicated=replica is not None)
+            return cls(connection, path, lock, was_cut_off=was_cut_off, replica=replica)
         except BaseException:
             _unlock(path, lock)
             raise
 
     def close(self) -> None:
         """Close the connection, then release the lock."""
+        if self._replica is not None:
+            self._replica.closing()
         self._connection.close()
         _unlock(self.path, self._lock)
 
@@ -113,6 +111,7 @@ class StoreWriter:
                 raise StoreError(f"{self.path} is damaged: its terms are missing")
             with self._transaction():
                 self._set_meta("terms", json.dumps(wanted))
+            self._confirm()
             return
         if found.imported:
             raise UsageError(
@@ -128,6 +127,13 @@ class StoreWriter:
 
     def commit(self, batch: Batch) -> None:
         """Add all of the batch in one transaction."""
+        if self._unconfirmed is not batch:
+            self._add(batch)
+            self._pieces.confirm()
+        self._confirm(batch)
+        self._compact_if_disk_is_low()
+
+    def _add(self, batch: Batch) -> None:
         with self._transaction() as write:
             write("INSERT INTO urls VALUES (?, ?, ?, ?)", batch.urls)
             write("INSERT INTO originals VALUES (?, ?)", batch.originals)
@@ -141,18 +147,28 @@ class StoreWriter:
             )
             self._pieces.add(batch.written)
             self._set_meta("counters", json.dumps(batch.counters))
-        self._pieces.confirm()
-        self._compact_if_disk_is_low()
 
     def checkpoint(self, checkpoint: Checkpoint, *, forget_links: bool = False) -> None:
         """Write the rows that changed. `forget_links` deletes steps that are no longer needed."""
-        with self._transaction() as write:
-            self._write_rows(write, checkpoint)
-            if forget_links:
-                self._connection.execute(
-                    "DELETE FROM steps WHERE seq < ? AND kind NOT IN (?, ?)",
-                    (checkpoint.watermark, StepKind.FORWARD, StepKind.ENDOWED),
-                )
+        if self._unconfirmed is not checkpoint:
+            with self._transaction() as write:
+                self._write_rows(write, checkpoint)
+                if forget_links:
+                    self._connection.execute(
+                        "DELETE FROM steps WHERE seq < ? AND kind NOT IN (?, ?)",
+                        (checkpoint.watermark, StepKind.FORWARD, StepKind.ENDOWED),
+                    )
+        self._confirm(checkpoint)
+
+    def _confirm(self, written: Batch | Checkpoint | None = None) -> None:
+        """Wait for the replica. What it has no room for is not written again if it comes again."""
+        if self._replica is None:
+            return
+        self._unconfirmed = written
+        self._replica.committed()
+        self._unconfirmed = None
+        if self._replica.wants_checkpoint():
+            self._shorten_log()
 
     def become(self, original: sqlite3.Connection) -> None:
         """Replace the content by a copy of another store, whose archive stays with it."""
@@ -171,11 +187,16 @@ class StoreWriter:
         with self._transaction():
             self._pieces.pack()
         self._pieces.confirm()
+        self._confirm()
         self._shorten_log()
 
     def _shorten_log(self) -> None:
+        if self._replica is not None and not self._replica.may_checkpoint():
+            return
         with translating_sqlite_errors(self.path, SAFE):
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            busy, _, _ = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if self._replica is not None:
+            self._replica.checkpointed(is_complete=not busy)
 
     def _compact_if_disk_is_low(self) -> None:
         """On a disk with little room, keep the write-ahead log short."""
@@ -206,8 +227,6 @@ class StoreWriter:
             try:
                 yield partial(write_rows, self._connection)
                 self._connection.execute("COMMIT")
-                if self._replica is not None:
-                    self._replica.committed()
             except BaseException:
                 self._roll_back()
                 raise
@@ -223,10 +242,14 @@ def _log_of(path: Path) -> Path:
     return file_beside(path, LOG)
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _connect(path: Path, *, is_replicated: bool = False) -> sqlite3.Connection:
+    """A replicated store has all that is ever written in a write-ahead log, its tables included."""
     with translating_sqlite_errors(path, SAFE):
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         try:
+            if is_replicated:
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA wal_autocheckpoint = 0")
             prepare(connection, str(path))
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")

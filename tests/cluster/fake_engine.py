@@ -91,6 +91,7 @@ class FakeServers:
         self.logs: defaultdict[int, Log] = defaultdict(Log)
         self.waiting: defaultdict[int, list[Sent]] = defaultdict(list)
         self.numbers: defaultdict[tuple[int, int], int] = defaultdict(int)
+        self.early = set[int]()
         self.inboxes: defaultdict[int, int] = defaultdict(int)
         self.values = dict[str, KeyEntry]()
         self.files = dict[str, bytes]()
@@ -133,6 +134,11 @@ class FakeDelivery:
     async def done(self) -> None:
         with self._servers.lock, suppress(ValueError):
             self._servers.waiting[self._shard].remove(self._sent)
+
+    async def later(self) -> None:
+        with self._servers.lock:
+            self._servers.early.add(self._sent.order)
+        self._servers.waiters.wake()
 
 
 class _Call:
@@ -243,6 +249,10 @@ class FakeBatches(_Part):
         """The next one of some sender, or one that has come and is not done."""
         new = [sent for sent in waiting if sent.order > came.get(sent.sender, 0)]
         old = [sent for sent in waiting if sent.order <= came.get(sent.sender, 0)]
+        early = [sent for sent in old if sent.order in self.servers.early]
+        if early and not (new and self.servers.chance()):
+            self.servers.early.remove(early[0].order)
+            return early[0]
         if old and new and self.servers.chance():
             return old[0]
         if not new:

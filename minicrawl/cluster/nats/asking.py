@@ -7,7 +7,7 @@ whoever asks must bear that it is done twice, or find out that it was.
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
@@ -15,6 +15,8 @@ from nats.errors import Error, NoRespondersError
 from nats.js import api
 
 from minicrawl.cluster.engine import EngineError, EngineFull, EngineUnavailable
+
+T = TypeVar("T")
 
 API = "$JS.API."
 _ANSWER_S = 2.0
@@ -80,7 +82,7 @@ class Asking:
             lambda: self.client.request(subject, content, timeout=_ANSWER_S), subject
         )
 
-    async def patiently(self, once: Callable[[], Awaitable[Any]], subject: str) -> Any:
+    async def patiently(self, once: Callable[[], Awaitable[T]], subject: str) -> T:
         """Do it until it is answered, or patience is at its end."""
         loop = asyncio.get_running_loop()
         end, pause_s = loop.time() + self._patience_s, _FIRST_PAUSE_S

@@ -40,7 +40,7 @@ _AGAIN_S = 30.0
 _MOST_UNDONE = 256
 _NS = 10**9
 _LEVEL = 3
-_ACK = b"+ACK"
+_ACK, _LATER = b"+ACK", b'-NAK {"delay": 500000000}'
 _EXPIRED = "408"
 _PAUSE_S = 0.1
 
@@ -63,6 +63,10 @@ class NatsDelivery:
     async def done(self) -> None:
         """It is in the log of the shard, or was before: it need not come again."""
         await self._message._client.publish(self._message.reply, _ACK)
+
+    async def later(self) -> None:
+        """It came too early: let it come again in a moment."""
+        await self._message._client.publish(self._message.reply, _LATER)
 
 
 class NatsBatches(NatsPart):

@@ -100,14 +100,16 @@ async def _let_in(client: Client, asking: Asking, settings: NatsSettings) -> Non
             asking.denied = text.removeprefix("nats: ")
         del errors[:-_MOST_ERRORS]
         errors.append(error)
-        if _is_refusal(error):
+        if _is_hopeless(error):
             is_refused.set()
 
     options = {**_authentication(settings), **_encryption(settings)}
     connecting = asyncio.create_task(_reach(client, settings, note, options))
     refused = asyncio.create_task(is_refused.wait())
     await asyncio.wait(
-        {connecting, refused}, timeout=_CONNECT_S, return_when=asyncio.FIRST_COMPLETED
+        {connecting, refused},
+        timeout=min(_CONNECT_S, settings.patience_s),
+        return_when=asyncio.FIRST_COMPLETED,
     )
     is_in = connecting.done() and connecting.exception() is None
     for task in (connecting, refused):
@@ -138,6 +140,10 @@ async def _reach(
         max_outstanding_pings=_PINGS,
         **options,
     )
+
+
+def _is_hopeless(error: Exception) -> bool:
+    return _is_refusal(error) or isinstance(error, ssl.SSLCertVerificationError)
 
 
 def _is_refusal(error: Exception) -> bool:
