@@ -8,7 +8,8 @@ was moved by several ledgers, so it cannot be made again from one log.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -16,8 +17,10 @@ from numpy.typing import NDArray
 
 from minicrawl.opic.journal import StepKind
 from minicrawl.store.blobs import unpack
+from minicrawl.store.reader import connect
 from minicrawl.store.records import FetchRow
-from minicrawl.store.tables import Connection, meta
+from minicrawl.store.schema import check_version
+from minicrawl.store.tables import Connection, meta, terms
 from minicrawl.store.trouble import translating_sqlite_errors
 from minicrawl.store.writer import StoreWriter, write_rows
 
@@ -53,6 +56,12 @@ def merged_until(connection: Connection) -> int:
 
 
 # ---------------------------------------------------------------- reading
+
+
+def is_begun(path: Path) -> bool:
+    """Whether a crawl has begun in this file. One that was just made has no terms yet."""
+    with translating_sqlite_errors(path), closing(connect(path)) as connection:
+        return check_version(connection, str(path)) > 0 and terms(connection) is not None
 
 
 def url_columns(connection: Connection) -> Iterator[UrlColumns]:

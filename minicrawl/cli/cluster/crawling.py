@@ -16,6 +16,7 @@ from minicrawl.cli import PROGRAM
 from minicrawl.cli.cluster.node import FOLDER
 from minicrawl.cli.cluster.status import facts_of
 from minicrawl.cli.common.tables import show_json
+from minicrawl.cli.crawl.session import NotFetched
 from minicrawl.cluster.access import ClusterAccess, access_of, opened
 from minicrawl.cluster.demo import SHARDS, demo_cluster
 from minicrawl.cluster.node.running import NodePlace, run_node, usual_name
@@ -23,7 +24,6 @@ from minicrawl.cluster.overview import ClusterStatus
 from minicrawl.cluster.terms import begin_or_join, settings_of_node, state_of
 from minicrawl.cluster.watching import ClusterWatch
 from minicrawl.config import Loaded
-from minicrawl.cli.crawl.session import NotFetched
 from minicrawl.errors import Interrupted
 from minicrawl.export.cells import visible
 from minicrawl.wording import as_duration, counted

@@ -6,7 +6,7 @@ does not hold, nothing is written.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -58,11 +58,17 @@ class Gathered:
         return named | {"ahead": [one._asdict() for one in self.ahead]}
 
 
-def gather(paths: Sequence[Path], into: Path, tell: Progress = unreported) -> Gathered:
-    """Make one store of those of all shards of a crawl."""
+def gather(
+    paths: Sequence[Path],
+    into: Path,
+    tell: Progress = unreported,
+    *,
+    absent: Collection[int] = (),
+) -> Gathered:
+    """Make one store of those of all shards of a crawl, but for shards that have not begun."""
     refuse_to_overwrite(into)
     place = real_path(into)
-    with opened(paths) as stores, drafting(place) as folder:
+    with opened(paths, absent) as stores, drafting(place) as folder:
         draft = folder / place.name
         with closing(StoreWriter.open(draft)) as out:
             begin_draft(out)

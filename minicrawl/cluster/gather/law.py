@@ -92,7 +92,7 @@ def judged(statements: Sequence[Statement], sent: Mapping[int, SentBatches]) -> 
     then = [_at_the_moment_of_senders(one, ahead) for one in statements]
 
     def sent_until(sender: int, receiver: int, number: int) -> int:
-        channel = sent[sender].get(receiver)
+        channel = sent.get(sender, {}).get(receiver)
         return channel.until(number) if channel else 0
 
     return Judgement(faults=[*_unlogged(statements, sent), *faults(then, sent_until)], ahead=ahead)
@@ -108,10 +108,10 @@ def under_way(
 
 
 def _ahead(statements: Sequence[Statement]) -> Iterator[Ahead]:
-    by_number = {one.shard: one for one in statements}
+    ends = {(one.shard, to): end for one in statements for to, end in one.sent.items()}
     for one in statements:
         for sender, end in one.received.items():
-            sent = by_number[sender].sent.get(one.shard, NOTHING)
+            sent = ends.get((sender, one.shard), NOTHING)
             if end.number > sent.number:
                 more = end.number - sent.number
                 yield Ahead(sender, one.shard, more, end.atoms - sent.atoms)

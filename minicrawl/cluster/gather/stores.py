@@ -3,7 +3,7 @@
 Law: all shards are there, each once, and all were begun on the same terms.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -33,11 +33,12 @@ class ShardStore(NamedTuple):
 
 
 @contextmanager
-def opened(paths: Sequence[Path]) -> Iterator[list[ShardStore]]:
-    """The stores by the numbers of their shards."""
+def opened(paths: Sequence[Path], absent: Collection[int] = ()) -> Iterator[list[ShardStore]]:
+    """The stores by the numbers of their shards. Those that are `absent` have not begun yet."""
     with ExitStack() as stack:
         stores = [_opened(path, stack) for path in paths]
         _refuse_others(stores)
+        _refuse_some(stores, absent)
         yield sorted(stores, key=lambda store: store.number)
 
 
@@ -72,10 +73,14 @@ def _refuse_others(stores: Sequence[ShardStore]) -> None:
                 f"{first.path} and {store.path} were started on different terms: "
                 "they are of different crawls"
             )
-    if missing := sorted(set(range(first.terms.shards)) - known.keys()):
+
+
+def _refuse_some(stores: Sequence[ShardStore], absent: Collection[int]) -> None:
+    shards, known = stores[0].terms.shards, {store.number for store in stores}
+    if missing := sorted(set(range(shards)) - known - set(absent)):
         named = ", ".join(map(str, missing[:_NAMED])) + (", ..." if missing[_NAMED:] else "")
         raise UsageError(
-            f"{counted(len(missing), 'shard')} of {first.terms.shards} missing: {named}; "
+            f"{counted(len(missing), 'shard')} of {shards} missing: {named}; "
             "name the stores of all shards"
         )
 
