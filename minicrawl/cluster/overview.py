@@ -103,21 +103,24 @@ class ClusterOverview:
                 (self._drained.discard if content is None else self._drained.add)(name)
             case records.NODE_PREFIX if content is None:
                 self._nodes.pop(name, None)
-            case _ if content is None:
-                return
             case records.NODE_PREFIX:
-                self._nodes[name] = NodeRecord.unpack(key, content)
-            case records.LEASE_PREFIX if name.isdecimal():
-                self._leases[int(name)] = LeaseRecord.unpack(key, content)
-            case records.WORKERS_PREFIX:
-                self._workers[name] = records.WishRecord.unpack(key, content).value
-            case records.TOLD_PREFIX:
-                facts = facts_in(content)
-                self.told[facts.shard] = facts
-            case _ if key == records.TERMS_KEY:
-                self.terms = TermsRecord.unpack(key, content)
-            case _ if key == records.STATE_KEY:
-                self.state = StateRecord.unpack(key, content)
+                self._nodes[name] = NodeRecord.unpack(key, content or b"")
+            case _ if content is not None:
+                self._hear_value(f"{kind}.", name, content)
+
+    def _hear_value(self, kind: str, name: str, content: bytes) -> None:
+        key = f"{kind}{name}"
+        if kind == records.LEASE_PREFIX and name.isdecimal():
+            self._leases[int(name)] = LeaseRecord.unpack(key, content)
+        elif kind == records.WORKERS_PREFIX:
+            self._workers[name] = records.WishRecord.unpack(key, content).value
+        elif kind == records.TOLD_PREFIX:
+            facts = facts_in(content)
+            self.told[facts.shard] = facts
+        elif key == records.TERMS_KEY:
+            self.terms = TermsRecord.unpack(key, content)
+        elif key == records.STATE_KEY:
+            self.state = StateRecord.unpack(key, content)
 
     def beats(self) -> dict[str, tuple[str, int]]:
         """How often each node has said that it is there."""

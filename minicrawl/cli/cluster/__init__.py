@@ -10,6 +10,10 @@ from minicrawl.cli import DeferredCommand, LazyGroup
 # name -> where the command is and the line that `minicrawl cluster --help` shows for it.
 COMMANDS = {
     "status": ("minicrawl.cli.cluster.status:status", "Show the nodes and the crawl of a cluster."),
+    "gather": (
+        "minicrawl.cli.cluster.gather:gather",
+        "Make one ordinary store of all shards.",
+    ),
     "drain": ("minicrawl.cli.cluster.wishes:drain", "Let a node give up its shards."),
     "rebalance": ("minicrawl.cli.cluster.wishes:rebalance", "Share the shards out evenly now."),
     "workers": ("minicrawl.cli.cluster.wishes:workers", "Change the fetching processes of a node."),

@@ -1,6 +1,7 @@
 """`minicrawl node`."""
 
 import asyncio
+import re
 import signal
 import time
 from pathlib import Path
@@ -13,7 +14,7 @@ from minicrawl.errors import UsageError
 from minicrawl.export.cells import visible
 
 FOLDER = Path("data/cluster")
-_LONGEST_NAME = 32
+_NAME = re.compile("[A-Za-z0-9_-]{1,32}")
 
 
 @click.command(cls=CommandWithSettings)
@@ -63,12 +64,8 @@ def node(loaded: Loaded, folder: Path, name: str | None, most_shards: int | None
 
 
 def _checked(name: str) -> str:
-    if (
-        not name
-        or len(name) > _LONGEST_NAME
-        or not name.replace("-", "").replace("_", "").isalnum()
-    ):
-        raise UsageError(f"--name {name}: use up to {_LONGEST_NAME} letters, digits, - and _")
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"--name {name}: use up to 32 letters, digits, - and _")
     return name
 
 

@@ -160,7 +160,6 @@ def crawl(
     dry_run: bool,
     demo: bool,
     demo_pages: int | None,
-    shards: int | None,
     has_dashboard: bool,
     has_index: bool,
     **run_options: Any,
@@ -178,6 +177,7 @@ def crawl(
     if loaded.settings.cluster.url is not None:
         _crawl_in_cluster(loaded, seeds, resume, context.params)
         return
+    del run_options["shards"]
     pages = (demo_pages or DEMO_PAGES) if demo else None
     with ExitStack() as stack:
         crawl = _open_crawl(loaded, seeds, pages, fresh=fresh, resume=resume, stack=stack)

@@ -27,8 +27,9 @@ async def follow(engine: KeyValues, prefix: str, hear: Hear) -> None:
 
 
 async def cancelled(tasks: Collection[asyncio.Task[None]]) -> None:
-    """Cancel tasks until they have ended: `asyncio.wait_for` of Python 3.11, which nats-py uses, may
-    swallow a cancellation.
+    """Cancel tasks until they have ended.
+
+    `asyncio.wait_for` of Python 3.11, which nats-py uses, may swallow a cancellation.
     """
     left = set(tasks)
     while left:
