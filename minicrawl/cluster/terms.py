@@ -32,6 +32,7 @@ from minicrawl.store import schema
 from minicrawl.version import __version__
 from minicrawl.web.urls import canonical_seed
 
+NO_CRAWL = "this cluster has no crawl yet: minicrawl crawl SEEDS --cluster URL"
 SHARDS = 16
 """Unless the user says otherwise."""
 FORMAT = 1
@@ -210,7 +211,7 @@ async def state_of(engine: ClusterEngine) -> tuple[StateRecord, int]:
     """What the crawl does, and the revision of that key."""
     found = await engine.get(STATE_KEY)
     if found is None or found.value is None:
-        raise UsageError("this cluster has no crawl yet: minicrawl crawl SEEDS --cluster URL")
+        raise UsageError(NO_CRAWL)
     return StateRecord.unpack(STATE_KEY, found.value), found.revision
 
 

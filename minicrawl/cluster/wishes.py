@@ -5,18 +5,22 @@ Law: a wish for a node that is not there is refused, and names those that are.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.cluster.node.records import (
     DRAIN_PREFIX,
     NODE_PREFIX,
     REBALANCE_KEY,
     STATE_KEY,
+    TERMS_KEY,
     WORKERS_PREFIX,
     Doing,
     StateRecord,
+    TermsRecord,
     WishRecord,
 )
-from minicrawl.cluster.terms import state_of
+from minicrawl.cluster.terms import NO_CRAWL, state_of
 from minicrawl.errors import UsageError
 
 MOST_WORKERS = 64
@@ -62,6 +66,16 @@ async def resume(engine: ClusterEngine) -> StateRecord:
 async def stop(engine: ClusterEngine) -> StateRecord:
     """End the crawls of all shards cleanly. `crawl --cluster` lets them go on."""
     return await _change(engine, None, Doing.STOPPED)
+
+
+async def set_pages(engine: ClusterEngine, pages: int | None) -> None:
+    """Let the crawl fetch so many pages in all; None for no limit."""
+    found = await engine.get(TERMS_KEY)
+    if found is None or found.value is None:
+        raise UsageError(NO_CRAWL)
+    terms = TermsRecord.unpack(TERMS_KEY, found.value)
+    changed = replace(terms, settings={**terms.settings, "pages": pages})
+    await engine.update(TERMS_KEY, changed.pack(), found.revision)
 
 
 async def _change(engine: ClusterEngine, before: Doing | None, after: Doing) -> StateRecord:

@@ -147,7 +147,7 @@ def test_nodes_are_killed_paused_and_drained_and_nothing_is_lost(tmp_path: Path)
     run(crawl())
     assert list(audit(tmp_path / "all.db").wrong) == []
     with Store.open(tmp_path / "all.db") as store:
-        read = {row.url for row in store.pages() if row.state == State.READ.label}
+        read = {row.url for row in store.pages() if row.state == State.FETCHED.label}
     assert read >= {
         f"http://s{site}.example/{page}" for site in range(SITES) for page in range(PAGES)
     }

@@ -62,12 +62,13 @@ class ClusterView:
 
     def hear_node(self, name: str, record: NodeRecord | None, now: float) -> None:
         """What a node says of itself; None if it has said goodbye."""
-        before = self.nodes.pop(name, None)
+        before = self.nodes.get(name)
         if record is None:
-            return
-        is_known = before is not None and before.record.session == record.session
-        since = before.since if before is not None and is_known else now
-        self.nodes[name] = SeenNode(record, since, now)
+            self.nodes.pop(name, None)
+        elif before is None or before.record.session != record.session:
+            self.nodes[name] = SeenNode(record, now, now)
+        elif before.record != record:  # else it was only read again
+            self.nodes[name] = SeenNode(record, before.since, now)
 
     def hear_lease(self, shard: int, record: LeaseRecord | None, revision: int) -> None:
         """Who holds a shard from now on. What is older than what is known is no news; revision 0

@@ -1,4 +1,4 @@
-"""How the pages of a budget are shared out: never more than there are, and to those who need them."""
+"""How the pages of a budget are shared out: to those who need them, and never too many."""
 
 from hypothesis import given
 from hypothesis import strategies as st

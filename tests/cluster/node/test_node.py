@@ -131,6 +131,8 @@ def test_a_node_that_is_alone_crawls_all_shards() -> None:
         a = cluster.node("a")
         await cluster.pass_time(2, a)
         assert sorted(a.held.running) == [0, 1, 2, 3]
+        assert {crawl.deadline for crawl in a.crawls.values()} == {0.0}
+        await cluster.pass_time(1, a)
         assert {crawl.deadline for crawl in a.crawls.values()} == {cluster.clock[0] + HOLD_S}
 
     tried(work)
@@ -159,7 +161,7 @@ async def _with_two(cluster: Cluster) -> tuple[TriedNode, TriedNode]:
 
 def test_shards_of_a_node_that_is_gone_are_crawled_elsewhere_within_fifteen_seconds() -> None:
     async def work(cluster: Cluster) -> None:
-        a, b = await _with_two(cluster)
+        _gone, b = await _with_two(cluster)
         await cluster.pass_time(LEASE_S + 2, b)
         assert sorted(b.held.running) == [0, 1, 2, 3]
         assert LEASE_S + 2 < 15
