@@ -1,4 +1,4 @@
-"""`minicrawl control --cluster`: the crawl of all nodes is paused, stopped, or gets another budget."""
+"""`minicrawl control --cluster`: the crawl of all nodes is paused, stopped, or gets more pages."""
 
 from collections.abc import Awaitable, Callable
 
