@@ -39,7 +39,7 @@ class ShardedCrawl:
         self.folder, self.shards, self.seeds = folder, shards, seeds
         self.exchanges = FakeExchanges(shards, chance=Random(7))
         self.held: dict[int, FakeExchange] = {}
-        self._settings = {
+        self._settings: dict[str, Any] = {
             "workers": 0,
             "delay": 0,
             "barren_pages": "none",
