@@ -42,8 +42,17 @@ def access_of(cluster: Cluster) -> ClusterAccess:
 @asynccontextmanager
 async def opened(access: ClusterAccess) -> AsyncIterator[ClusterEngine]:
     """The engine, until this is left."""
+    engine = await connected_anew(access)
     try:
-        from minicrawl.cluster.nats.connecting import connected
+        yield engine
+    finally:
+        await engine.close()
+
+
+async def connected_anew(access: ClusterAccess) -> ClusterEngine:
+    """Another connection to the engine; whoever asks for it closes it."""
+    try:
+        from minicrawl.cluster.nats.connecting import connect
         from minicrawl.cluster.nats.settings import NatsSettings
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != _MODULE:
@@ -51,5 +60,4 @@ async def opened(access: ClusterAccess) -> AsyncIterator[ClusterEngine]:
         raise UsageError(_MISSING) from None
 
     settings = NatsSettings(url=access.url, name=access.name, creds=access.creds, ca=access.ca)
-    async with connected(settings) as engine:
-        yield engine
+    return await connect(settings)

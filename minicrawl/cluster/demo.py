@@ -40,15 +40,17 @@ async def demo_cluster(loaded: Loaded, pages: int, tell: Tell) -> AsyncIterator[
         settings = demo_settings(loaded, pages, server.address)
         async with local_servers(Path(folder) / "servers", SERVERS) as servers:
             access = ClusterAccess(servers.url)
-            async with asyncio.TaskGroup() as nodes:
-                for number in range(1, NODES + 1):
-                    name = f"demo-{number}"
-                    place = NodePlace(name=name, folder=Path(folder) / name)
-                    nodes.create_task(run_node(access, place, {}, _named(name, tell), stopped))
-                try:
-                    yield DemoCluster(access, settings, list(web.seeds))
-                finally:
-                    stopped.set()
+            names = [f"demo-{number}" for number in range(1, NODES + 1)]
+            places = [NodePlace(name=name, folder=Path(folder) / name) for name in names]
+            nodes = [
+                asyncio.create_task(run_node(access, one, {}, _named(one.name, tell), stopped))
+                for one in places
+            ]
+            try:
+                yield DemoCluster(access, settings, list(web.seeds))
+            finally:
+                stopped.set()
+                await asyncio.gather(*nodes)
 
 
 def _named(name: str, tell: Tell) -> Tell:

@@ -60,7 +60,7 @@ def settings_of_crawl(loaded: Loaded) -> dict[str, object]:
     return {
         row.name: plain(loaded.settings, row)
         for row in TABLE
-        if loaded.is_given(row)
+        if (loaded.is_given(row) or loaded.settings.value(row) != row.default)
         and row.section not in (ACCESS, CLUSTER)
         and row.name not in _OF_A_NODE
     }

@@ -17,7 +17,7 @@ from typing import Protocol
 from minicrawl.model import PageId
 from minicrawl.opic.journal import Books, Spending, Step, StepKind
 from minicrawl.opic.ledger import FOREIGN, Plan
-from minicrawl.shards.audit import Statement
+from minicrawl.shards.audit import Statement, statement_of
 from minicrawl.shards.batches import (
     MOST_HOPS,
     MOST_URL_BYTES,
@@ -139,11 +139,4 @@ class Shard:
 
     def statement(self) -> Statement:
         """For the audit of all shards."""
-        ledger = self.books.ledger
-        return Statement(
-            shard=self.number,
-            minted=ledger.minted,
-            held=ledger.minted - ledger.abroad - ledger.missing(),
-            sent=dict(self.channels.sent),
-            received=dict(self.channels.received),
-        )
+        return statement_of(self.number, self.books.ledger, self.channels)

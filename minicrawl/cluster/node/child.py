@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import socket
 import traceback
-from collections.abc import Awaitable, Callable
-from contextlib import nullcontext
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from time import process_time
 from typing import Any
 
 from minicrawl.app import Crawl
-from minicrawl.cluster.access import opened
+from minicrawl.cluster.access import connected_anew, opened
 from minicrawl.cluster.engine import ClusterEngine, Fenced
 from minicrawl.cluster.node.exchange import EngineExchange
 from minicrawl.cluster.node.shard_process import ShardCommand, ShardEnd, ShardJob, ShardOrders
+from minicrawl.cluster.replica.restoring import take_over
+from minicrawl.cluster.replica.shipping import ShardReplica
 from minicrawl.cluster.terms import seeds_of
 from minicrawl.config import Loaded, load
 from minicrawl.config.table import BY_NAME
@@ -109,11 +113,10 @@ class ShardChild:
     async def _crawled(self, engine: ClusterEngine) -> ShardEnd:
         job = self._job
         place = ShardPlace(job.shard, job.shards)
-        store = job.folder / f"shard-{job.shard:02}" / STORE
-        store.parent.mkdir(parents=True, exist_ok=True)
+        store = _fresh_folder(job) / STORE
         self._exchange = exchange = EngineExchange(engine, place, job.run)
         exchange.until = self._until
-        async with nullcontext(None) as replica:
+        async with _replicated(engine, job, store) as replica:
             setup = ShardSetup(place, exchange, replica)
             seeds = await seeds_of(engine, job.seeds)
             self._crawl = crawl = Crawl(seeds, _settings(job, store), shard=setup)
@@ -126,6 +129,7 @@ class ShardChild:
             finally:
                 listening.cancel()
                 steering.cancel()
+                await asyncio.wait((listening, steering))
 
     # ------------------------------------------------------------ what the shard may do
 
@@ -179,6 +183,29 @@ class ShardChild:
             return await asyncio.to_thread(ask, self._crawl.settings.storing.store, request)
         except NoCrawlError:
             return None
+
+
+def _fresh_folder(job: ShardJob) -> Path:
+    """Files of an earlier lease are not trusted: others have written to the log since."""
+    folder = job.folder / f"shard-{job.shard:02}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
+
+
+@asynccontextmanager
+async def _replicated(
+    engine: ClusterEngine, job: ShardJob, store: Path
+) -> AsyncIterator[ShardReplica]:
+    """Take the shard over, its store included. Each commit is in the engine before it counts."""
+    taken = await take_over(engine, job.shard, store)
+    replica = await asyncio.to_thread(
+        ShardReplica, job.shard, store, taken, partial(connected_anew, job.access)
+    )
+    try:
+        yield replica
+    finally:
+        await asyncio.to_thread(replica.close)
 
 
 def _settings(job: ShardJob, store: Path) -> Loaded:

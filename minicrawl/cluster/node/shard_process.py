@@ -71,7 +71,7 @@ class ShardProcess:
         self.job = job
         child = ChildJob(code=_CODE, config=job, end_s=_END_S)
         self._process = ChildProcess(child)
-        self._orders = ShardOrders()
+        self._orders: ShardOrders | None = None
         self._end = asyncio.create_task(self._run())
 
     @property
@@ -100,7 +100,7 @@ class ShardProcess:
             spent = await self._process.call(ShardCommand.YIELD, None)
         except ChildLost:
             return None
-        if isinstance(spent, int):
+        if isinstance(spent, int) and self._orders is not None:
             self._orders = replace(self._orders, pages=spent)
             return spent
         return None
