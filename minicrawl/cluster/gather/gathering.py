@@ -14,7 +14,7 @@ from pathlib import Path
 from minicrawl.cluster.gather.books import GatheredBooks
 from minicrawl.cluster.gather.holdings import Holdings, holdings
 from minicrawl.cluster.gather.law import Ahead, SentBatches, judged, sent_batches, under_way
-from minicrawl.cluster.gather.numbering import Numbering, number_pages
+from minicrawl.cluster.gather.numbering import NumberedShards, number_pages
 from minicrawl.cluster.gather.rows import counters_of_all, write_rows_of_all
 from minicrawl.cluster.gather.steps import write_log
 from minicrawl.cluster.gather.stores import ShardStore, opened, terms_of_all
@@ -128,7 +128,7 @@ class _Gathering:
 
     # ------------------------------------------------------------ the books
 
-    def _join(self, books: GatheredBooks, numbering: Numbering) -> list[int]:
+    def _join(self, books: GatheredBooks, numbering: NumberedShards) -> list[int]:
         """All in-links, and what stands for what; answers with pages of circles."""
         books.bear(numbering.unheard)
         for shard, held in zip(numbering.shards, self._held, strict=True):
@@ -140,7 +140,7 @@ class _Gathering:
             )
         return books.break_circles()
 
-    def _pay(self, books: GatheredBooks, numbering: Numbering, ahead: Sequence[Ahead]) -> None:
+    def _pay(self, books: GatheredBooks, numbering: NumberedShards, ahead: Sequence[Ahead]) -> None:
         """What is on its way arrives."""
         for shard, held in zip(numbering.shards, self._held, strict=True):
             books.pay(shard.pages[~held.is_own], held.outbox)
@@ -162,7 +162,7 @@ class _Gathering:
 
     # ------------------------------------------------------------ the rest
 
-    def _write(self, books: GatheredBooks, numbering: Numbering, last: int) -> None:
+    def _write(self, books: GatheredBooks, numbering: NumberedShards, last: int) -> None:
         out = self._out
         for first in range(0, len(books), _PAGES_A_CHECKPOINT):
             end = min(first + _PAGES_A_CHECKPOINT, len(books))

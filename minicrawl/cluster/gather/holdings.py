@@ -17,7 +17,8 @@ from minicrawl.errors import DamagedStore
 from minicrawl.frontier.pages import Frontier
 from minicrawl.opic.ledger import FOREIGN, READ, Totals
 from minicrawl.report.snapshot import inlinks, last_spent, load
-from minicrawl.shards.audit import Statement
+from minicrawl.shards.audit import Statement, statement_of
+from minicrawl.shards.channels import Channels
 from minicrawl.store import columns, tables
 from minicrawl.store.trouble import reporting_damage
 from minicrawl.wording import counted
@@ -66,7 +67,8 @@ def holdings(store: ShardStore) -> Holdings:
 
 def _holdings(store: ShardStore, frontier: Frontier) -> Holdings:
     connection, ledger = store.connection, frontier.ledger
-    if lost := ledger.missing():
+    statement = statement_of(store.number, ledger, frontier.channels or Channels())
+    if lost := statement.minted - ledger.abroad - statement.held:
         raise DamagedStore(f"{store.path}: {counted(lost, 'atom')} of cash missing")
     links = inlinks(connection, frontier).astype(np.uint32)
     spent = last_spent(connection, frontier)
@@ -84,7 +86,6 @@ def _holdings(store: ShardStore, frontier: Frontier) -> Holdings:
         spent=spent[is_own],
         measures=measures,
     )
-    channels = frontier.channels
     return Holdings(
         is_own=is_own,
         own=own,
@@ -92,13 +93,7 @@ def _holdings(store: ShardStore, frontier: Frontier) -> Holdings:
         foreign_inlinks=links[~is_own],
         forwards=frontier.books.forwards,
         totals=ledger.totals,
-        statement=Statement(
-            shard=store.number,
-            minted=ledger.minted,
-            held=ledger.minted - ledger.abroad,
-            sent={} if channels is None else dict(channels.sent),
-            received={} if channels is None else dict(channels.received),
-        ),
+        statement=statement,
     )
 
 

@@ -69,7 +69,7 @@ class Ahead(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class LawFindings:
     """What breaks the law, each in a sentence, and what only shows that copies differ in age."""
 
     faults: Sequence[str]
@@ -86,7 +86,7 @@ def sent_batches(store: ShardStore) -> SentBatches:
     return channels
 
 
-def judged(statements: Sequence[Statement], sent: Mapping[int, SentBatches]) -> Judgement:
+def judged(statements: Sequence[Statement], sent: Mapping[int, SentBatches]) -> LawFindings:
     """Whether the law of all shards holds; `sent` is by sender."""
     ahead = list(_ahead(statements))
     then = [_at_the_moment_of_senders(one, ahead) for one in statements]
@@ -95,7 +95,7 @@ def judged(statements: Sequence[Statement], sent: Mapping[int, SentBatches]) -> 
         channel = sent.get(sender, {}).get(receiver)
         return channel.until(number) if channel else 0
 
-    return Judgement(faults=[*_unlogged(statements, sent), *faults(then, sent_until)], ahead=ahead)
+    return LawFindings(faults=[*_unlogged(statements, sent), *faults(then, sent_until)], ahead=ahead)
 
 
 def under_way(

@@ -40,7 +40,7 @@ _NO_DIGESTS = np.empty((0, 2), dtype=np.uint64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Numbering:
+class NumberedShards:
     """The shards with the numbers of their pages, and how many pages nobody has heard of."""
 
     shards: Sequence[NumberedStore]
@@ -49,7 +49,7 @@ class Numbering:
 
 def number_pages(
     stores: Sequence[ShardStore], held: Sequence[Holdings], out: StoreWriter, tell: Progress
-) -> Numbering:
+) -> NumberedShards:
     """Number the pages of all shards and write their URLs and hosts."""
     hosts, shards, known = Hosts(), list[NumberedStore](), [_NO_DIGESTS]
     for place, (store, one) in enumerate(zip(stores, held, strict=True)):
@@ -69,7 +69,7 @@ def number_pages(
     for block in blocks(unheard.rows()):
         out.commit(Batch(urls=block))
     out.commit(Batch(hosts=hosts.rows))
-    return Numbering(shards=shards, unheard=len(unheard))
+    return NumberedShards(shards=shards, unheard=len(unheard))
 
 
 def _numbered(store: ShardStore, held: Holdings, hosts: Hosts, first: int) -> NumberedStore:

@@ -9,7 +9,7 @@ import numpy as np
 
 from minicrawl.cluster.gather.books import GatheredBooks
 from minicrawl.cluster.gather.holdings import Holdings
-from minicrawl.cluster.gather.numbering import Numbering
+from minicrawl.cluster.gather.numbering import NumberedShards
 from minicrawl.cluster.gather.rows import NumberedStore, blocks
 from minicrawl.cluster.gather.turns import GatheredTurn, ShardTurns
 from minicrawl.model import State
@@ -28,7 +28,7 @@ _REOPENED_AT_ONCE = 10_000
 
 def write_log(
     out: StoreWriter,
-    numbering: Numbering,
+    numbering: NumberedShards,
     held: Sequence[Holdings],
     books: GatheredBooks,
     broken: Sequence[int],
@@ -86,7 +86,7 @@ class _Log:
             self._out.commit(Batch(written=block))
 
 
-def _births(numbering: Numbering) -> Iterator[PackedStep]:
+def _births(numbering: NumberedShards) -> Iterator[PackedStep]:
     counts = [*(len(shard.own) for shard in numbering.shards), numbering.unheard]
     return (_step(StepKind.BORN, born=count) for count in counts if count)
 
