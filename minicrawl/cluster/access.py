@@ -6,6 +6,7 @@ refused in one line.
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +16,8 @@ from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.config import Cluster
 from minicrawl.errors import UsageError
 
+_NAMED = re.compile("(.*[^/])/([A-Za-z0-9_-]*)")
+"""A path behind the servers; the slashes of `nats://` are none."""
 USUAL_NAME = "crawl"
 _MISSING = "a cluster needs nats-py: install minicrawl[cluster]"
 _MODULE = "nats"
@@ -33,9 +36,8 @@ def access_of(cluster: Cluster) -> ClusterAccess:
     """The servers and the name of the crawl in a URL such as nats://host:4222/news."""
     if cluster.url is None:
         raise UsageError("which cluster? --cluster nats://host:4222 names its servers")
-    before, _, last = cluster.url.rpartition("/")
-    has_name = "://" in before
-    servers, name = (before, last) if has_name else (cluster.url, "")
+    found = _NAMED.fullmatch(cluster.url)
+    servers, name = found.groups() if found else (cluster.url, "")
     return ClusterAccess(servers, name or USUAL_NAME, cluster.creds, cluster.ca)
 
 
