@@ -95,7 +95,9 @@ def judged(statements: Sequence[Statement], sent: Mapping[int, SentBatches]) -> 
         channel = sent.get(sender, {}).get(receiver)
         return channel.until(number) if channel else 0
 
-    return LawFindings(faults=[*_unlogged(statements, sent), *faults(then, sent_until)], ahead=ahead)
+    return LawFindings(
+        faults=[*_unlogged(statements, sent), *faults(then, sent_until)], ahead=ahead
+    )
 
 
 def under_way(
