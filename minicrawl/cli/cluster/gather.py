@@ -17,6 +17,7 @@ from minicrawl.cli.common.tables import show_facts, show_json
 from minicrawl.config import Cluster, Settings
 from minicrawl.errors import UsageError
 from minicrawl.export.cells import visible
+from minicrawl.opic.money import UNIT
 from minicrawl.wording import counted
 
 if TYPE_CHECKING:
@@ -77,9 +78,14 @@ def _folder_of(cluster: Cluster) -> Path:
 
 
 def _tell_of_age(made: "Gathered") -> None:
-    """Say which stores were older than others."""
-    for one in made.ahead:
-        _say(f"{one}; that much cash is in both, and was taken from the pot")
+    """Say that some stores were older than others."""
+    if made.ahead:
+        batches = counted(sum(one.batches for one in made.ahead), "batch", "batches")
+        units = sum(one.atoms for one in made.ahead) / UNIT
+        _say(
+            f"the stores are of different moments: {batches} with {units:,.2f} units came to a "
+            "younger one, and an older one has not sent them yet; so much was taken from the pot"
+        )
 
 
 def _say(line: str) -> None:

@@ -1,14 +1,14 @@
 """All shards of a cluster, restored from its engine and gathered. No node is asked for anything.
 
-Law: the name of a kept file says of which crawl it is and where the logs of all shards ended. So
+Laws: the shards are restored as of one moment, or nearly so. The name of a kept file says of which crawl it is and where the logs of all shards ended. So
 one that is there is as fresh as a new one would be, and is used again; older ones go, with what
 lies beside them.
 """
 
 from __future__ import annotations
 
+import asyncio
 import shutil
-from asyncio import to_thread
 from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -43,17 +43,18 @@ async def gather_cluster(
 ) -> Gathered:
     """Make one store of the whole cluster."""
     refuse_to_overwrite(into)
-    return await _gathered(engine, await _terms(engine), into, tell)
+    terms = await _terms(engine)
+    return await _gathered(engine, await _ends(engine, terms), into, tell)
 
 
 async def kept_store(engine: ClusterEngine, folder: Path, tell: Progress = unreported) -> KeptStore:
     """The gathered store in this folder, which is made anew if the crawl went on since."""
     terms = await _terms(engine)
-    ends = [(await engine.log_span(shard)).last for shard in range(terms.shards)]
+    ends = await _ends(engine, terms)
     store = folder / f"{terms.id}-{_digest(ends)}.db"
     if store.exists():
         return KeptStore(store, None)
-    made = await _gathered(engine, terms, store, tell)
+    made = await _gathered(engine, ends, store, tell)
     _remove_older(folder, store)
     return KeptStore(store, made)
 
@@ -67,24 +68,30 @@ async def _terms(engine: ClusterEngine) -> TermsRecord:
     return terms
 
 
+async def _ends(engine: ClusterEngine, terms: TermsRecord) -> list[int]:
+    """The last entries of all logs, asked for at once."""
+    spans = await asyncio.gather(*map(engine.log_span, range(terms.shards)))
+    return [span.last for span in spans]
+
+
 async def _gathered(
-    engine: ClusterEngine, terms: TermsRecord, into: Path, tell: Progress
+    engine: ClusterEngine, ends: Sequence[int], into: Path, tell: Progress
 ) -> Gathered:
     into.parent.mkdir(parents=True, exist_ok=True)
     with scratch("gather", into.parent) as folder:
         begun: list[Path] = []
         absent: list[int] = []
-        for shard in range(terms.shards):
+        for shard, end in enumerate(ends):
             path = folder / f"shard-{shard}.db"
-            await restore(engine, shard, path)
+            await restore(engine, shard, path, until=end)
             if is_begun(path):
                 begun.append(path)
             else:
                 absent.append(shard)
-            part(tell, 0, _RESTORED)((shard + 1) / terms.shards)
+            part(tell, 0, _RESTORED)((shard + 1) / len(ends))
         if not begun:
             raise UsageError("the crawl of this cluster has no pages yet: no node has begun it")
-        return await to_thread(gather, begun, into, part(tell, _RESTORED, 1), absent=absent)
+        return await asyncio.to_thread(gather, begun, into, part(tell, _RESTORED, 1), absent=absent)
 
 
 def _digest(ends: Sequence[int]) -> str:

@@ -4,6 +4,7 @@ Law: restoring changes nothing in the engine, and disturbs nobody who writes.
 """
 
 from asyncio import to_thread
+from contextlib import aclosing
 from pathlib import Path
 from secrets import token_bytes
 from typing import NamedTuple
@@ -32,14 +33,17 @@ class Restored(NamedTuple):
     """That were read behind the snapshot."""
 
 
-async def restore(engine: ClusterEngine, shard: int, path: Path) -> Restored:
+async def restore(
+    engine: ClusterEngine, shard: int, path: Path, until: int | None = None
+) -> Restored:
     """Write the store of a shard to `path`, instead of what was there.
 
-    A shard without a log gives a file without tables.
+    A shard without a log gives a file without tables. Entries behind `until` are left out, unless
+    a snapshot has them.
     """
     for _ in range(_TRIES):
         try:
-            return await _restore(engine, shard, path)
+            return await _restore(engine, shard, path, until)
         except _OvertakenError:
             pass  # a newer snapshot has come, and what it has was removed from the log
     raise EngineUnavailable(f"the log of shard {shard} is cut faster than it can be read")
@@ -68,7 +72,9 @@ class _OvertakenError(Exception):
     """Entries were removed while they were read."""
 
 
-async def _restore(engine: ClusterEngine, shard: int, path: Path) -> Restored:
+async def _restore(
+    engine: ClusterEngine, shard: int, path: Path, until: int | None = None
+) -> Restored:
     path.parent.mkdir(parents=True, exist_ok=True)
     snapshot = await last_snapshot(engine, shard)
     wal.remove(path)
@@ -83,11 +89,14 @@ async def _restore(engine: ClusterEngine, shard: int, path: Path) -> Restored:
             raise _OvertakenError from error
     last, size, folding = snapshot.entry if snapshot else 0, 0, _Folding(path)
     try:
-        async for number, content in engine.entries(shard, last):
-            if number != last + 1:
-                raise _OvertakenError
-            await to_thread(folding.add, unpack_entry(content))
-            last, size = number, size + len(content)
+        async with aclosing(engine.entries(shard, last)) as entries:
+            async for number, content in entries:
+                if until is not None and number > until:
+                    break
+                if number != last + 1:
+                    raise _OvertakenError
+                await to_thread(folding.add, unpack_entry(content))
+                last, size = number, size + len(content)
     except EngineUnavailable as error:
         await _check_cut(engine, shard, last)
         raise error from None
