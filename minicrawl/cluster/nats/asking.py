@@ -76,12 +76,6 @@ class Asking:
         answer = await self.patiently(lambda: self._asked(subject, content, written), subject)
         return int(answer["seq"])
 
-    async def raw(self, subject: str, content: bytes) -> Msg:
-        """An answer as it came; what it says in its headers is not looked at."""
-        return await self.patiently(
-            lambda: self.client.request(subject, content, timeout=_ANSWER_S), subject
-        )
-
     async def patiently(self, once: Callable[[], Awaitable[T]], subject: str) -> T:
         """Do it until it is answered, or patience is at its end."""
         loop = asyncio.get_running_loop()
