@@ -137,7 +137,8 @@ class NatsKeys(NatsPart):
 
 async def _soon(changed: asyncio.Event) -> None:
     """Wait for a change, or for a while."""
-    with suppress(asyncio.TimeoutError):
-        await asyncio.wait_for(changed.wait(), _LOOKS_EVERY_S)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_LOOKS_EVERY_S):  # `wait_for` may swallow a cancellation
+            await changed.wait()
         await asyncio.sleep(_SETTLES_S)
     changed.clear()
