@@ -34,7 +34,7 @@ from minicrawl.crawl.start import resume
 from minicrawl.crawl.start.beginning import Beginning
 from minicrawl.crawl.start.browsers import browsers_for
 from minicrawl.crawl.start.logins import SeedLogins, cookies_for
-from minicrawl.crawl.start.opening import NO_SEED, opened_crawl
+from minicrawl.crawl.start.opening import NO_SEED, agree, opened_crawl
 from minicrawl.crawl.start.preview import DryRun, Preview
 from minicrawl.crawl.start.reach import check_reach
 from minicrawl.crawl.steering import CrawlSteering
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     import httpx
 
     from minicrawl.checking.asking import LinkAsker
+    from minicrawl.crawl.shard.exchange import ShardSetup
     from minicrawl.export.cells import ExportRow
 
 
@@ -91,6 +92,8 @@ class Crawl:
     connections. It resolves names by itself, so only addresses that are written in URLs are
     guarded. There are no worker processes then.
 
+    With `shard` it is the crawl of one shard of several: of the seeds it takes its own.
+
     `stop` is asked after each page, with the progress, whether the crawl ends. An exception in one
     of these functions ends the crawl like `stop()`, and is then raised.
     """
@@ -106,6 +109,7 @@ class Crawl:
         on_page: OnPage | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
         stop: StopRule | None = None,
+        shard: ShardSetup | None = None,
     ) -> None:
         given = settings or Settings()
         self._given = given if isinstance(given, Loaded) else Loaded.of(given)
@@ -115,6 +119,7 @@ class Crawl:
         self._hooks = Hooks(accept, on_page, stop)
         self._hooks.halt = self.stop
         self._transport = transport
+        self._shard = shard
         self._crawler: Crawler | None = None
         self._meter: ProgressMeter | None = None
         self._ending: LastConvergence | LinkAsker | None = None
@@ -217,7 +222,8 @@ class Crawl:
         if self._beginning.fresh and (aside := set_aside(store)):
             self._tell(Noted(text=f"the store that was there is {aside} now"))
         keep = partial(open_keeping, tell=self._tell)
-        async with opened_crawl(self._agree, store, seeds, self._tell, keep) as recorder:
+        opened = opened_crawl(self._agree, store, seeds, self._tell, keep, shard=self._shard)
+        async with opened as recorder:
             recorder.counters |= resume.how_to_resume(self._beginning.command, store)
             recorder.counters[tables.CONVERGES] = self.settings.storing.may_converge
             recorder.counters[tables.MAXIMUM] = self.settings.budget.pages
@@ -281,9 +287,7 @@ class Crawl:
     def _agree(self, store: StoreWriter) -> Settings:
         """The settings for this store, which keeps them, unless it refuses them."""
         loaded = resume.resumed(self._given, store.connection)
-        store.agree(resume.terms_of(loaded.settings))
-        resume.keep(store, loaded)
-        self.settings = loaded.settings
+        self.settings = agree(store, loaded, self._shard)
         return self.settings
 
     def _seeds_at_hand(self) -> Iterator[ResolvedUrl]:

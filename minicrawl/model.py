@@ -224,6 +224,7 @@ class State(IntEnum):
     CANONICAL = 3  # it names another page as its canonical form, and stands for that
     ALIAS = 4  # it has the content of another page, and stands for that
     TWIN = 5  # the same by its URL, as pages like it have shown: it is not asked for
+    FOREIGN = 6  # a page of another shard, where a crawl has several: that one reads it
     # The states of refusals and failures carry their names.
     ROBOTS = 10
     SCOPE = 11

@@ -58,6 +58,8 @@ COMMANDS = {
         "minicrawl.cli.dashboard:dashboard",
         "Watch and steer a crawl in the browser.",
     ),
+    "node": ("minicrawl.cli.cluster.node:node", "Add this machine to a cluster."),
+    "cluster": ("minicrawl.cli.cluster:cluster", "Look at a cluster, and steer its nodes."),
     "config": ("minicrawl.cli.config:config", "Show the settings and where they come from."),
     "lab": ("minicrawl.cli.lab:lab", "Run experiments that show how the algorithm behaves."),
     "import": (

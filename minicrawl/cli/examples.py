@@ -2,6 +2,7 @@
 
 GROUPS = {
     "Crawl": "crawl refine move config control dashboard",
+    "Cluster": "node cluster",
     "Look": "status top search page explain links backlinks errors frontier plot check",
     "Mend": "report broken redirects orphans duplicates pages",
     "Rank": "rank compare agree stability seed-set",
@@ -16,6 +17,20 @@ EXAMPLES = {
         "minicrawl crawl seeds.txt --for 2h --contact you@example.org",
         "minicrawl crawl --new-pages 1000 --json",
     ),
+    "node": (
+        "minicrawl node --cluster nats://nats1:4222",
+        "minicrawl node --cluster nats://nats1:4222 --folder /srv/crawl --name east-2",
+    ),
+    "cluster status": (
+        "minicrawl cluster status --cluster nats://nats1:4222",
+        "minicrawl cluster status --cluster nats://nats1:4222 --json",
+    ),
+    "cluster drain": (
+        "minicrawl cluster drain east-2 --cluster nats://nats1:4222",
+        "minicrawl cluster drain east-2 --undo --cluster nats://nats1:4222",
+    ),
+    "cluster rebalance": ("minicrawl cluster rebalance --cluster nats://nats1:4222",),
+    "cluster workers": ("minicrawl cluster workers east-2 2 --cluster nats://nats1:4222",),
     "refine": (
         "minicrawl refine",
         "minicrawl refine --until 1e-9",

@@ -10,7 +10,7 @@ import click
 from minicrawl.cli import PROGRAM
 from minicrawl.cli.common.options import CommandWithSettings, loaded_options
 from minicrawl.cli.common.progress import progress
-from minicrawl.cli.common.stores import json_option, store_option
+from minicrawl.cli.common.stores import json_option, own_store_option
 from minicrawl.cli.common.tables import show_facts, show_json
 from minicrawl.config import Loaded
 from minicrawl.export.cells import visible
@@ -73,7 +73,7 @@ def _facts(made: "WarcImport", found: "Status") -> Iterator[tuple[str, str]]:
 @click.command()
 @click.argument("new", type=click.Path())
 @json_option
-@store_option
+@own_store_option
 def move(new: str, store: Path, as_json: bool) -> None:
     """Move the store to NEW, a file or a folder, with all that belongs to it.
 

@@ -16,6 +16,7 @@ To add a setting, add a field to `parts`, a row to a module of `rows` and a key 
 from minicrawl.config.parts import (
     Access,
     Budget,
+    Cluster,
     Focus,
     Network,
     Order,
@@ -30,6 +31,7 @@ from minicrawl.config.settings import Loaded, Settings, load
 __all__ = [
     "Access",
     "Budget",
+    "Cluster",
     "Focus",
     "Loaded",
     "Network",

@@ -205,6 +205,15 @@ class Traps:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """Which cluster a crawl is part of, and how its servers are reached."""
+
+    url: str | None = None
+    creds: Path | None = None
+    ca: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Storing:
     """What is stored, and where."""
 

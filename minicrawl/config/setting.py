@@ -33,12 +33,13 @@ RENDER = Section("render", "rendering", parts.Rendering)
 LIMITS = Section("limits", "limits", parts.Limits)
 TRAPS = Section("traps", "traps", parts.Traps)
 STORE = Section("store", "storing", parts.Storing)
+CLUSTER = Section("cluster", "cluster", parts.Cluster)
 
 SECTIONS = {
     one.name: one
     for one in (
         *(BUDGET, ORDER, SCOPE, POLITENESS, NETWORK, ACCESS, RENDER),
-        *(LIMITS, TRAPS, STORE),
+        *(LIMITS, TRAPS, STORE, CLUSTER),
     )
 }
 

@@ -14,6 +14,7 @@ from minicrawl.config import sources
 from minicrawl.config.parts import (
     Access,
     Budget,
+    Cluster,
     Limits,
     Network,
     Order,
@@ -52,6 +53,7 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     traps: Traps = field(default_factory=Traps)
     storing: Storing = field(default_factory=Storing)
+    cluster: Cluster = field(default_factory=Cluster)
 
     def __post_init__(self) -> None:
         for setting in TABLE:

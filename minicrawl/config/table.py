@@ -1,6 +1,7 @@
 """The table of settings: all rows, section by section, in the order of the help."""
 
 from minicrawl.config.rows.access import ACCESS_ROWS
+from minicrawl.config.rows.cluster import CLUSTER_ROWS
 from minicrawl.config.rows.connection import CONNECTION_ROWS
 from minicrawl.config.rows.crawl import BUDGET_ROWS, SCOPE_ROWS, TRAP_ROWS
 from minicrawl.config.rows.order import ORDER_ROWS
@@ -21,6 +22,7 @@ TABLE = (
     *LIMIT_ROWS,
     *TRAP_ROWS,
     *STORE_ROWS,
+    *CLUSTER_ROWS,
 )
 
 BY_NAME = {setting.name: setting for setting in TABLE}

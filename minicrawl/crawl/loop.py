@@ -63,6 +63,10 @@ class Crawler:
         self._time = TimeLimit(settings.budget)
         self._is_paused = False
         parts.restore(context)
+        if recorder.shard is not None:
+            from minicrawl.crawl.shard.traffic import ShardTraffic  # most crawls have one shard
+
+            context.shard = ShardTraffic(self, recorder.shard)
 
     @property
     def context(self) -> CrawlContext:
@@ -86,7 +90,8 @@ class Crawler:
 
     async def run(self) -> Reason:
         """Crawl until the budget is spent, nothing is left, or somebody stops it."""
-        reason = await self._context.recorder.committer.keep_while(self._crawl, self._report_room)
+        committer = self._context.recorder.committer
+        reason = await committer.keep_while(self._work, self._report_room)
         if shortfall := self.parts.settler.focus.shortfall():
             self._context.tell(Warned(text=shortfall))
         self._context.tell(Ended(reason=reason))
@@ -124,6 +129,12 @@ class Crawler:
         self._context.tell(event)
         self._news.set()
 
+    async def _work(self, group: asyncio.TaskGroup) -> Reason:
+        """Crawl, while batches come from other shards and go to them, if there are some."""
+        shard = self._context.shard
+        work = self._crawl(group)
+        return await (work if shard is None else shard.during(work, group))
+
     async def _crawl(self, group: asyncio.TaskGroup) -> Reason:
         recorder, clock = self._context.recorder, self._context.clock
         last, was_paused = clock.now(), False
@@ -151,11 +162,21 @@ class Crawler:
             return
         if self._aside.reopen_due():
             self._news.set()
-        self._turns.launch(group)
+        shard = self._context.shard
+        if shard is None or shard.may_fetch():
+            self._turns.launch(group)
 
     def _reason_to_end(self, now: float) -> Reason | None:
         if self._time.is_over(now):
             return self._time.reason
+        reason, shard = self._own_reason(), self._context.shard
+        if shard is None:
+            return reason
+        has_unread = self._aside.has_unread()
+        return shard.reason_to_end(reason, has_unread=has_unread, turns=len(self._turns))
+
+    def _own_reason(self) -> Reason | None:
+        """Why it ends, as far as it alone decides that."""
         if self._is_paused:
             return None
         takes_more = self._context.recorder.committer.takes_more
@@ -171,7 +192,11 @@ class Crawler:
         """Whether pages wait for their hosts, or wait again from now on."""
         if self.parts.hosts.next_wake() is not None and self._aside.has_unread():
             return True
-        found = self._aside.reopen_or_close()
+        shard = self._context.shard
+        if shard is not None and shard.holds_back:
+            return True
+        may_close = shard is None or shard.exchange.is_over()
+        found = self._aside.reopen_or_close(may_close=may_close)
         if found:
             self._news.set()
         return found

@@ -28,6 +28,7 @@ from minicrawl.ports import Clock, WebAccess
 
 if TYPE_CHECKING:
     from minicrawl.crawl.rendering.renderer import PageRenderer
+    from minicrawl.crawl.shard.traffic import ShardTraffic
 
 
 @dataclass(slots=True, kw_only=True)
@@ -44,6 +45,7 @@ class CrawlContext:
     """To be called when something has happened that may let another page have its turn."""
     hooks: Hooks = field(default_factory=Hooks)
     renderer: PageRenderer | None = None  # if pages are rendered
+    shard: ShardTraffic | None = None  # if the crawl has several
 
 
 class CrawlParts:
@@ -57,7 +59,9 @@ class CrawlParts:
         self.leases = LeaseScheduler(
             settings, recorder, clock, lambda: self.traps.importance_of_sites(endowment)
         )
-        self.hosts = hosts_of(settings, frontier.urls.origins, self.leases.resume, clock)
+        shards = 1 if recorder.shard is None else recorder.shard.place.of
+        origins = frontier.urls.origins
+        self.hosts = hosts_of(settings, origins, self.leases.resume, clock, shards)
         self.side_requests = SideRequests(self.hosts, clock, context.wake)
         self.slots = RequestSlots(
             settings.politeness,
@@ -97,6 +101,8 @@ class CrawlParts:
             self.traps.restore(pages_by_host)
             for host, count in pages_by_host:
                 self.hosts[host].pages += count
+                if recorder.shard is not None:
+                    self.hosts.spare(host, recorder.shard.began)
         self.settler.finish_loading()
 
 

@@ -98,7 +98,7 @@ class ProgressMeter:
         recorder, ledger = self._recorder, self._recorder.frontier.ledger
         counts = recorder.frontier.counts
         return Progress(
-            known=len(recorder.frontier),
+            known=ledger.own,
             unread=ledger.unread,
             fetched=int(recorder.counters.number("fetched")),
             requests=int(recorder.counters.number("requests")),

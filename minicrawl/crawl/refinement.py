@@ -121,6 +121,11 @@ def _check(path: Path, until: float, to: Path | None) -> None:
             raise UsageError(f"{path} has no pages yet: run `minicrawl crawl` first")
     if not terms.links:
         raise UsageError(f"{path} was crawled with --no-links: there is nothing to replay")
+    if terms.shards > 1:
+        raise UsageError(
+            f"{path} is shard {terms.shard} of {terms.shards}: its pages are linked from others, "
+            "so gather all shards into one store first"
+        )
     if to is not None and to.exists():
         raise UsageError(f"{to} exists: --to writes a new store and never overwrites one")
 

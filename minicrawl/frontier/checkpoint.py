@@ -40,6 +40,7 @@ def cut_checkpoint(frontier: Frontier) -> Checkpoint:
         turned=Rows(partial(turned.rows, cut)),
         paid=Rows(partial(cut.paid, changes.saved, turned.pages)),
         siblings=_shown(frontier),
+        channels=None if frontier.channels is None else frontier.channels.as_rows(),
     )
 
 

@@ -18,6 +18,7 @@ from minicrawl.frontier.url_index import UrlsOf
 from minicrawl.frontier.urls import no_urls
 from minicrawl.model import READ_STATES, STANDS_FOR_ANOTHER, State
 from minicrawl.opic.journal import Spending
+from minicrawl.opic.ledger import FOREIGN
 from minicrawl.opic.windows.window import Numbers
 from minicrawl.store import columns, fetches, questions, tables
 from minicrawl.store.records import StoreTerms
@@ -65,8 +66,11 @@ def _load_checkpoint(frontier: Frontier, connection: tables.Connection) -> None:
             yield history, times
 
     frontier.window.restore(pasts(), tables.measures(connection))
-    flags = bytearray(frontier.states() != State.UNREAD)
-    frontier.ledger.restore(key, flags, saved.totals)
+    frontier.ledger.restore(key, _flags(frontier), saved.totals)
+    if (ends := tables.channels(connection)) is not None:
+        from minicrawl.shards.channels import Channels  # most crawls have one shard
+
+        frontier.channels = Channels.from_rows(ends)
     frontier.take_changes()  # none: all pages so far have a row
     frontier.spendings.cut(len(frontier))
     frontier.last_seq = saved.watermark
@@ -74,6 +78,14 @@ def _load_checkpoint(frontier: Frontier, connection: tables.Connection) -> None:
         spendings = tables.spendings_of(connection, pages.tolist())
         targets = [spending.links[0] for spending in spendings]
         frontier.books.forwards.update(zip(pages.tolist(), targets, strict=True))
+
+
+def _flags(frontier: Frontier) -> bytearray:
+    states = frontier.states()
+    flags = (states != State.UNREAD).view(np.uint8)
+    if frontier.counts[State.FOREIGN]:
+        flags[states == State.FOREIGN] = FOREIGN
+    return bytearray(flags)
 
 
 def _load_siblings(frontier: Frontier, connection: tables.Connection) -> None:

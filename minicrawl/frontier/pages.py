@@ -34,10 +34,12 @@ from minicrawl.store.records import StepRow, StoreTerms
 
 if TYPE_CHECKING:
     from minicrawl.frontier.sibling_steps import SiblingSteps
+    from minicrawl.shards.channels import Channels
 
 _PAGES_AT_ONCE = 1 << 15
 _STATES_AT_ONCE = 1 << 21
 _PAY = frozenset((StepKind.ENDOWED, StepKind.GRANT))
+_TRADE = frozenset((StepKind.FOREIGN, StepKind.SEND, StepKind.RECEIVE))
 _TURNS = frozenset((StepKind.VISIT, StepKind.FORWARD, StepKind.DEAD_END))
 
 
@@ -80,6 +82,8 @@ class Frontier:
         self.urls = UrlTable(urls_of)
         self.siblings: SiblingSteps | None = None
         """If the crawl is ordered by them."""
+        self.channels: Channels | None = None
+        """What was sent to other shards and received from them; None while nothing was."""
         self.state = bytearray()
         self.counts = Counter[int]()  # pages by their state
         self.last_seq = 0
@@ -109,6 +113,8 @@ class Frontier:
                 self._reopen(page)
         elif step.kind in _PAY:
             self._changes.pay(step.spending.links)
+        elif step.kind in _TRADE:
+            self._trade(step)
         plans = self.books.apply(step)
         self._note_pasts(step, plans)
         if self.siblings is not None:
@@ -121,6 +127,20 @@ class Frontier:
         if step.kind is StepKind.PRESUME:
             for page in step.spending.links:
                 self._changes.turn(page, self.window.past(page))
+
+    def _trade(self, step: Step) -> None:
+        """Pages are of other shards; or cash left for other shards, or came from them."""
+        if self.channels is None:
+            from minicrawl.shards.channels import Channels  # most crawls have one shard
+
+            self.channels = Channels()
+        self.channels.apply(step)
+        pages = step.spending.links
+        if step.kind is StepKind.FOREIGN:
+            for page in pages:  # none of them has a row yet: they were born by the last step
+                self._change_state(page, State.FOREIGN)
+        else:
+            self._changes.pay(map(self.books.stands_for, pages))
 
     def _note(self, plan: Plan, step: Step) -> None:
         """Note whose rows the plan changed; links of the page itself are noted already."""
@@ -172,7 +192,10 @@ class Frontier:
         """The importance of a range of pages, up to a factor that all pages share."""
         ledger = self.ledger
         cash = ledger.cash_of_all(first, end)
-        return self.window.importance(cash, ledger.now, ledger.circulation, first)
+        found = self.window.importance(cash, ledger.now, ledger.circulation, first)
+        if self.counts[State.FOREIGN]:
+            found[self.states()[first:end] == State.FOREIGN] = 0
+        return found
 
     def tally(self) -> dict[str, object]:
         """What `status` shows of all pages; each commit keeps it, so that nobody counts."""

@@ -100,7 +100,8 @@ class Books:
             case StepKind.REPLAY:
                 return [self._replay(page) for page in step.spending.links]
             case StepKind.FOREIGN | StepKind.SEND | StepKind.RECEIVE:
-                return self._trade(step)
+                self._trade(step)
+                return []
             case _:
                 self._arrange(step)
                 return []
@@ -126,16 +127,16 @@ class Books:
                 virtual_page.focus = focus
                 virtual_page.discovery = shifted - 1 if shifted else None
 
-    def _trade(self, step: Step) -> list[Plan]:
+    def _trade(self, step: Step) -> None:
         """Steps of a crawl in shards."""
         pages, atoms, _, by_pot = step.spending
-        if step.kind is StepKind.SEND:
-            return transfers.send(self.ledger, pages, atoms, by_pot)
-        if step.kind is StepKind.RECEIVE:
-            transfers.receive(self.ledger, self.stands_for, pages, atoms, by_pot)
-        else:
-            transfers.disown(self.ledger, pages)
-        return []
+        match step.kind:
+            case StepKind.SEND:
+                transfers.send(self.ledger, pages, atoms, by_pot)
+            case StepKind.RECEIVE:
+                transfers.receive(self.ledger, self.stands_for, pages, atoms, by_pot)
+            case _:
+                transfers.disown(self.ledger, pages)
 
     def stands_for(self, page: PageId) -> int:
         """The page that this one stands for in the end; most pages stand for themselves."""

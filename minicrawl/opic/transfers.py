@@ -11,7 +11,7 @@ receipt   what another shard sent is on the pages; one that stands for another p
 
 from collections.abc import Callable, Sequence
 
-from minicrawl.opic.ledger import FOREIGN, UNREAD, Ledger, Plan
+from minicrawl.opic.ledger import FOREIGN, UNREAD, Ledger
 from minicrawl.opic.money import UNIT
 
 
@@ -26,8 +26,8 @@ def disown(ledger: Ledger, newborn: Sequence[int]) -> None:
     ledger.minted -= len(newborn) * UNIT
 
 
-def send(ledger: Ledger, pages: Sequence[int], atoms: Sequence[int], of_pot: int) -> list[Plan]:
-    """All that these foreign pages hold, and so much of the pot, leaves; a plan for each page."""
+def send(ledger: Ledger, pages: Sequence[int], atoms: Sequence[int], of_pot: int) -> None:
+    """All that these foreign pages hold, and so much of the pot, leaves."""
     if any(ledger.flags[page] != FOREIGN for page in pages):
         raise ValueError("only cash of foreign pages can be sent to other shards")
     if [ledger.key[page] for page in pages] != list(atoms):
@@ -38,7 +38,6 @@ def send(ledger: Ledger, pages: Sequence[int], atoms: Sequence[int], of_pot: int
         ledger.key[page] = 0
     ledger.virtual_page.pot -= of_pot
     ledger.abroad += sum(atoms) + of_pot
-    return [Plan(page, cash, (), 0, (), 0) for page, cash in zip(pages, atoms, strict=True)]
 
 
 def receive(

@@ -11,30 +11,35 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.reader import verify as verify_archive
 from minicrawl.archive.record import key_of
 from minicrawl.errors import DamagedStore, MinicrawlError
 from minicrawl.frontier.loading import contradictions, verify
-from minicrawl.frontier.pages import Frontier
-from minicrawl.model import STANDS_FOR_ANOTHER
+from minicrawl.model import STANDS_FOR_ANOTHER, State
+from minicrawl.opic.journal import StepKind
 from minicrawl.opic.ledger import READ
 from minicrawl.progress import Progress
-from minicrawl.report.snapshot import inlinks, last_spent, unproven
+from minicrawl.report.replay import differences
+from minicrawl.report.snapshot import unproven
+from minicrawl.shards.owners import ShardPlace
 from minicrawl.store import columns, questions, tables
 from minicrawl.store.blobs import unpack
+from minicrawl.store.merging import merged_until
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.records import StoreTerms
 from minicrawl.store.trouble import NONSENSE
 from minicrawl.store.written_links import wrong_blocks
+from minicrawl.web.sites import site
+from minicrawl.web.urls import host_of
 from minicrawl.wording import counted
 
 _DENSE = ("urls", "hosts", "frontier")
+_OF_POTS = frozenset((StepKind.SEND, StepKind.RECEIVE))
+"""Steps that may concern no page."""
 _SHOWN = 10
 _SHARE_BEFORE_REPLAY = 0.2  # of the running time, roughly
 
@@ -85,6 +90,8 @@ def _check_store(path: Path, found: Audit, tell: Progress) -> None:
             if found.wrong:
                 break
         else:
+            if (tables.terms(connection) or StoreTerms()).shards > 1:
+                _run("shard", partial(_shard, connection, path), found)
             _check_replay(connection, path, found, tell)
             _run("commit", partial(_commit, connection, path), found)
             if found.is_intact and (end := tables.archive_end(connection)) is not None:
@@ -149,6 +156,8 @@ def _links(connection: tables.Connection, _path: Path) -> Iterator[str]:
         except ValueError as error:
             yield f"step {row.seq}: {error}"
             continue
+        if not links and row.kind in _OF_POTS:
+            continue
         if not links or min(links) < 0 or max(links) >= known:
             yield f"step {row.seq} links to pages that do not exist"
     yield from wrong_blocks(connection, known)
@@ -199,6 +208,17 @@ def _books(connection: tables.Connection, path: Path) -> Iterator[str]:
         yield f"page {page} has a negative amount of cash: {ledger.cash(page):,} atoms"
 
 
+def _shard(connection: tables.Connection, path: Path) -> Iterator[str]:
+    """Where a crawl has several shards, pages of other shards are foreign, and no others."""
+    frontier, origins = unproven(path, connection), questions.origins(connection)
+    place = ShardPlace(frontier.terms.shard, frontier.terms.shards)
+    owners = np.array([place.owner(site(host_of(origin))) for origin in origins], dtype=np.int64)
+    host_of_each = columns.whole(columns.urls(connection, "host"), "host")
+    is_foreign = frontier.states() == State.FOREIGN
+    for page in np.flatnonzero((owners[host_of_each] != place.number) != is_foreign).tolist():
+        yield f"page {page} is of shard {owners[host_of_each[page]]}, and not kept like one"
+
+
 _CHECKS: dict[str, Check] = {
     "file": _file,
     "values": _values,
@@ -217,14 +237,20 @@ def _check_replay(connection: tables.Connection, path: Path, found: Audit, tell:
     elif (seq := tables.meta(connection, "restated")) is not None:
         found.notes.append(f"the fold: the ranks were refined after step {seq}")
     else:
-        _run("fold", partial(_replay, connection, path, tell), found)
+        merged = merged_until(connection)
+        _run("fold", partial(_replay, connection, path, tell, has_cash=not merged), found)
+        if merged:
+            found.notes.append(f"the cash of each page: shards moved it until step {merged}")
 
 
-def _replay(connection: tables.Connection, path: Path, tell: Progress) -> Iterator[str]:
+def _replay(
+    connection: tables.Connection, path: Path, tell: Progress, *, has_cash: bool
+) -> Iterator[str]:
     def report(share: float) -> None:
         tell(_SHARE_BEFORE_REPLAY + (1 - _SHARE_BEFORE_REPLAY) * share)
 
-    yield from differences(connection, unproven(path, connection), report)
+    loaded = unproven(path, connection)
+    yield from differences(connection, loaded, report, has_cash=has_cash)
 
 
 def _commit(connection: tables.Connection, path: Path) -> Iterator[str]:
@@ -250,54 +276,6 @@ def _urls_of_keys(connection: tables.Connection, keys: set[int]) -> dict[int, st
         urls = (origin + path for path in questions.paths_of(connection, host))
         found |= {key: url for url in urls if (key := key_of(url)) in keys}
     return found
-
-
-# ---------------------------------------------------------------- the replay
-
-_STEPS_PER_REPORT = 1000  # of progress
-
-
-def differences(
-    connection: tables.Connection, loaded: Frontier, tell: Progress = lambda _share: None
-) -> Iterator[str]:
-    """A line for each page and total that differs between the store and its steps."""
-    replayed, last = Frontier(loaded.terms, partial(tables.spending, connection)), loaded.last_seq
-    try:
-        for row in tables.steps_after(connection, 0):
-            replayed.apply(row)
-            if not row.seq % _STEPS_PER_REPORT:
-                tell(min(row.seq / max(last, 1), 1.0))
-    except NONSENSE as error:
-        yield f"step {replayed.last_seq} cannot be replayed: {error}"
-        return
-    yield from _page_differences(loaded, replayed)
-    for name, one, other in (
-        ("inlinks", inlinks(connection, loaded), replayed.gained()),
-        ("spent", last_spent(connection, loaded), replayed.spendings.of_all(len(replayed))),
-    ):
-        yield from _column_differences(name, one, other)
-    if loaded.ledger.totals != replayed.ledger.totals:
-        yield f"the totals are {loaded.ledger.totals}, but {replayed.ledger.totals} by the steps"
-    if loaded.books.forwards != replayed.books.forwards:
-        yield "pages stand for other pages than by the steps"
-
-
-def _page_differences(loaded: Frontier, replayed: Frontier) -> Iterator[str]:
-    for (name, one), (_, other) in zip(_columns(loaded), _columns(replayed), strict=True):
-        yield from _column_differences(name, one, other)
-    for page in range(len(loaded)):
-        if loaded.window.past(page) != replayed.window.past(page):
-            yield f"page {page} has another history than by the steps"
-
-
-def _column_differences(name: str, loaded: NDArray[Any], replayed: NDArray[Any]) -> Iterator[str]:
-    for page in np.flatnonzero(loaded != replayed).tolist():
-        yield f"page {page} has {name} {loaded[page]}, but {replayed[page]} by the steps"
-
-
-def _columns(frontier: Frontier) -> Iterator[tuple[str, NDArray[np.int64]]]:
-    yield "state", np.array(frontier.state, dtype=np.int64)
-    yield "key", np.array(frontier.ledger.key, dtype=np.int64)
 
 
 # ---------------------------------------------------------------- the log

@@ -216,7 +216,7 @@ def _ranked_pages(snapshot: Snapshot, selection: PageSelection) -> tuple[Pages, 
     values = scores(snapshot, selection.by)
     if selection.by != OPIC:  # in which every page has a score
         np.nan_to_num(values, copy=False, nan=-1.0)
-    if selection.is_all:
+    if selection.is_all and not snapshot.frontier.counts[State.FOREIGN]:
         return _best_of_all(snapshot, values, selection)
     order = places_of_largest(values, 0)
     places = np.flatnonzero(_matches(snapshot, selection)[order])
@@ -245,7 +245,7 @@ def _best_of_all(
 
 
 def _matches(snapshot: Snapshot, selection: PageSelection) -> NDArray[np.bool_]:
-    matches = np.ones(len(snapshot), dtype=np.bool_)
+    matches = snapshot.states != State.FOREIGN
     if selection.unread:
         matches &= snapshot.states == State.UNREAD
     if selection.fetched:

@@ -38,6 +38,7 @@ _ENDED = {
     State.MOVED: "it redirects to",
     State.CANONICAL: "its canonical URL is",
     State.ALIAS: "it has the same content as",
+    State.FOREIGN: "it is a page of another shard of the crawl, which reads it",
     State.TWIN: "it was not requested, because by its URL it is the same as",
 } | {State.of(kind): f"its requests failed: {kind.value}" for kind in FailureKind}
 

@@ -77,7 +77,7 @@ def _status(path: Path, connection: tables.Connection, converged: RankRow | None
     counters = tables.counters(connection)
     counted = {name: number for name, number in counters.items() if isinstance(number, int | float)}
     pages = _pages_by_state(counters)
-    known = questions.pages_known(connection)
+    known = questions.pages_known(connection) - (pages or {}).get(State.FOREIGN, 0)
     fetched = None if pages is None else sum(pages.get(state, 0) for state in READ_STATES)
     recorded, minted = counted.get(tables.RECORDED), counted.get(tables.MINTED)
     g = None if recorded is None else recorded / UNIT

@@ -13,5 +13,6 @@ channels   the numbers and sums of what was sent and received
 shard      a shard as a fold over its log: what it sends, and how it posts what comes
 audit      the law of all shards: what they hold and what is under way is what was minted
 levelling  what virtual pages send each other, so that pages of all shards are paid alike
+facts      what shards tell each other, and when a crawl is over
 water      a level of cash for all shards: pages below it wait while others are richer elsewhere
 """

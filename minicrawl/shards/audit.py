@@ -11,7 +11,8 @@ statement   what a shard says of itself as of one step of its log
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from minicrawl.shards.channels import ChannelEnd
+from minicrawl.opic.ledger import Ledger
+from minicrawl.shards.channels import ChannelEnd, Channels
 
 SentUntil = Callable[[int, int, int], int]
 """(sender, receiver, number) -> the atoms of all batches up to this one, by the sender's log."""
@@ -26,6 +27,17 @@ class Statement:
     held: int
     sent: Mapping[int, ChannelEnd]
     received: Mapping[int, ChannelEnd]
+
+
+def statement_of(shard: int, ledger: Ledger, channels: Channels) -> Statement:
+    """What a shard with this ledger and these channels says of itself."""
+    return Statement(
+        shard=shard,
+        minted=ledger.minted,
+        held=ledger.minted - ledger.abroad - ledger.missing(),
+        sent=dict(channels.sent),
+        received=dict(channels.received),
+    )
 
 
 def under_way(statements: Sequence[Statement]) -> int:

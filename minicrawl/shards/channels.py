@@ -1,15 +1,20 @@
 """The numbers and sums of what a shard has sent to each other shard and received from it.
 
-Law: they are a fold over the steps of the shard's log, like its ledger. A batch whose number is
-not the next one of its sender is not posted: an old one was posted before, a new one comes again.
+Law: they are a fold over the steps of the shard's log, like its ledger; and so are the foreign
+pages that were never sent, which their shards do not know of unless others told them. A batch whose
+number is not the next one of its sender is not posted: an old one was posted before, a new one
+comes again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from minicrawl.opic.journal import Step, StepKind
 from minicrawl.shards.batches import TransferBatch
+
+ChannelRows = Mapping[str, Sequence[Sequence[int]]]
+_SENT, _RECEIVED, _UNSENT = "sent", "received", "unsent"
 
 
 class ChannelEnd(NamedTuple):
@@ -33,6 +38,25 @@ class Channels:
     def __init__(self) -> None:
         self._sent: dict[int, ChannelEnd] = {}
         self._received: dict[int, ChannelEnd] = {}
+        self.unsent: set[int] = set()
+        """Foreign pages that were never sent."""
+
+    @classmethod
+    def from_rows(cls, rows: ChannelRows) -> Self:
+        """What `as_rows` has told of some channels."""
+        channels = cls()
+        for ends, name in ((channels._sent, _SENT), (channels._received, _RECEIVED)):
+            ends.update((other, ChannelEnd(number, atoms)) for other, number, atoms in rows[name])
+        channels.unsent.update(page for (page,) in rows[_UNSENT])
+        return channels
+
+    def as_rows(self) -> ChannelRows:
+        """All ends, for the checkpoint of a store."""
+        ends = {
+            name: [(other, *end) for other, end in sorted(ends.items())]
+            for name, ends in ((_SENT, self._sent), (_RECEIVED, self._received))
+        }
+        return {**ends, _UNSENT: [(page,) for page in sorted(self.unsent)]}
 
     @property
     def sent(self) -> Mapping[int, ChannelEnd]:
@@ -46,8 +70,11 @@ class Channels:
 
     def apply(self, step: Step) -> None:
         """Fold one more step."""
-        if step.kind is StepKind.SEND:
+        if step.kind is StepKind.FOREIGN:
+            self.unsent.update(step.spending.links)
+        elif step.kind is StepKind.SEND:
             _count(self._sent, step)
+            self.unsent.difference_update(step.spending.links)
         elif step.kind is StepKind.RECEIVE:
             _count(self._received, step)
 

@@ -1,7 +1,8 @@
 """What waits to be sent to other shards, and when it is sent.
 
-Law: a foreign page waits in the outbox if and only if it holds cash. The outbox follows from the
-ledger, so nothing of it is stored.
+Law: a foreign page waits in the outbox if it holds cash, or was never sent. So the outbox follows
+from the ledger and the channels, and nothing of it is stored. Other pages may wait beside these, as
+there is something to tell of them.
 """
 
 from __future__ import annotations
@@ -45,18 +46,29 @@ class Outbox:
         self._posting = posting or Posting()
         self._waiting: dict[int, _Waiting] = {}
 
-    def restore(self, now: float) -> None:
-        """Find all that waits, in a ledger that was loaded."""
+    def __len__(self) -> int:
+        """The foreign pages that wait."""
+        return sum(len(waiting.pages) for waiting in self._waiting.values())
+
+    def restore(self, now: float, unsent: Iterable[int] = ()) -> None:
+        """Find all that waits, in a ledger that was loaded; `unsent` pages were never sent."""
         flags = np.frombuffer(self._ledger.flags, dtype=np.uint8)
         keys = np.frombuffer(self._ledger.key, dtype=np.int64)
         self._waiting.clear()
         self.paid(np.flatnonzero((flags == FOREIGN) & (keys > 0)).tolist(), now)
+        self.tell(sorted(unsent), now)
 
     def paid(self, pages: Iterable[int], now: float) -> None:
         """These pages, some of which may be foreign, were given cash."""
         flags, keys = self._ledger.flags, self._ledger.key
         for page in pages:
             if flags[page] == FOREIGN and keys[page]:
+                self._wait(page, now)
+
+    def tell(self, pages: Iterable[int], now: float) -> None:
+        """Those of these pages that are foreign are sent as they are, with or without cash."""
+        for page in pages:
+            if self._ledger.flags[page] == FOREIGN:
                 self._wait(page, now)
 
     def sent(self, receiver: int, pages: Iterable[int], now: float) -> None:

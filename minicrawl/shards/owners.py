@@ -9,6 +9,7 @@ their site, so most cash stays in its shard.
 """
 
 from hashlib import blake2b
+from typing import NamedTuple
 
 SHARDS = 64
 """Unless the user chose another number at the start."""
@@ -21,3 +22,14 @@ def shard_of(site: str, shards: int = SHARDS) -> int:
     """The shard of the site, from 0 on."""
     digest = blake2b(site.encode(errors="surrogatepass"), digest_size=_BYTES).digest()
     return int.from_bytes(digest, "big") * shards >> 8 * _BYTES
+
+
+class ShardPlace(NamedTuple):
+    """A shard of a crawl: its number, and how many there are."""
+
+    number: int
+    of: int
+
+    def owner(self, site: str) -> int:
+        """The shard that the site belongs to."""
+        return shard_of(site, self.of)

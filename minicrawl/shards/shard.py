@@ -17,7 +17,7 @@ from typing import Protocol
 from minicrawl.model import PageId
 from minicrawl.opic.journal import Books, Spending, Step, StepKind
 from minicrawl.opic.ledger import FOREIGN, Plan
-from minicrawl.shards.audit import Statement
+from minicrawl.shards.audit import Statement, statement_of
 from minicrawl.shards.batches import (
     MOST_HOPS,
     MOST_URL_BYTES,
@@ -52,31 +52,42 @@ class Shard:
     """One shard of a crawl."""
 
     def __init__(
-        self, number: int, books: Books, pages: PageTable, posting: Posting | None = None
+        self,
+        number: int,
+        books: Books,
+        pages: PageTable,
+        posting: Posting | None = None,
+        channels: Channels | None = None,
     ) -> None:
+        """`channels` are those of a shard that was loaded; whoever loaded it counts in them."""
         self.number = number
         self.books, self.pages = books, pages
-        self.channels = Channels()
+        self.channels = channels or Channels()
         self.outbox = Outbox(books.ledger, pages.owner, posting)
         self._hops: dict[int, int] = {}
 
     def apply(self, step: Step, now: float) -> list[Plan]:
         """Fold one more step; answers with what was posted."""
         plans = self.books.apply(step)
+        self.channels.apply(step)
+        self.saw(step, plans, now)
+        return plans
+
+    def saw(self, step: Step, plans: Sequence[Plan], now: float) -> None:
+        """The step was applied to books and channels, and led to these plans."""
         match step.kind:
+            case StepKind.FOREIGN:
+                self.outbox.tell(step.spending.links, now)
             case StepKind.SEND:
-                self.channels.apply(step)
                 self.outbox.sent(step.page, step.spending.links, now)
                 for page in step.spending.links:
                     self._hops.pop(page, None)
             case StepKind.RECEIVE:
-                self.channels.apply(step)
                 self.outbox.paid(map(self.books.stands_for, step.spending.links), now)
             case _:
                 for plan in plans:
                     self.outbox.paid(plan.links, now)
                     self.outbox.paid([page for page, _ in plan.extras], now)
-        return plans
 
     # ------------------------------------------------------------ to other shards
 
@@ -130,11 +141,4 @@ class Shard:
 
     def statement(self) -> Statement:
         """For the audit of all shards."""
-        ledger = self.books.ledger
-        return Statement(
-            shard=self.number,
-            minted=ledger.minted,
-            held=ledger.minted - ledger.abroad - ledger.missing(),
-            sent=dict(self.channels.sent),
-            received=dict(self.channels.received),
-        )
+        return statement_of(self.number, self.books.ledger, self.channels)

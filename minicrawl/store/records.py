@@ -106,6 +106,11 @@ class FrontierRow(NamedTuple):
     measures: bytes | None = None
 
 
+ChannelEnds = Mapping[str, Sequence[Sequence[int]]]
+"""What was `sent` and `received`: the other shard, the number of the last batch, and all atoms; and
+the foreign pages that are `unsent`.
+"""
+
 PaidRow = tuple[int, int, int]
 """Key, new in-links and id of a page, for a row in which nothing else changed."""
 
@@ -145,6 +150,8 @@ class Checkpoint:
     paid: Iterable[PaidRow]
     siblings: Mapping[str, bytes] | None = None
     """What siblings have shown, if the crawl is ordered by that."""
+    channels: ChannelEnds | None = None
+    """What was sent to other shards and received from them, in a crawl that has several."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,3 +176,6 @@ class StoreTerms:
     strip_marks: bool = True
     imported: bool = False
     """Whether the store holds an imported graph, which cannot be crawled."""
+    shard: int = 0
+    shards: int = 1
+    """Which shard of how many the store is; most crawls have one."""

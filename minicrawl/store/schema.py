@@ -5,7 +5,7 @@ newer one is refused. Page ids are dense, in the order in which pages were found
 
 steps      the log, append-only: every step that moved cash, and where the cash went
 frontier   the checkpoint of the log: a row a page. `meta` has the watermark, which is the last step
-           in the rows, and the totals at that step
+           in the rows, the totals at that step, and of a shard the ends of its channels
 originals  URLs as they were written, where the URL of the page differs
 siblings   what the order by siblings knows, as of the checkpoint; empty for another order
 written    what links say, for who wants to keep that: see `written_links`
@@ -16,7 +16,7 @@ pages      and other views for people: see `views`
 import sqlite3
 
 from minicrawl.errors import UsageError
-from minicrawl.store.views import VERSION_4, VERSION_5
+from minicrawl.store.views import VERSION_4, VERSION_5, VERSION_7
 
 APPLICATION_ID = 0x6D637277
 """Marks an SQLite file as a store."""
@@ -136,7 +136,10 @@ CREATE TABLE written (     -- what links say, of pages that are compressed toget
 );
 """
 
-MIGRATIONS: tuple[str, ...] = (_VERSION_1, _VERSION_2, _VERSION_3, VERSION_4, VERSION_5, _VERSION_6)
+MIGRATIONS: tuple[str, ...] = (
+    *(_VERSION_1, _VERSION_2, _VERSION_3, VERSION_4, VERSION_5, _VERSION_6),
+    VERSION_7,
+)
 """The n-th script upgrades version n - 1 to version n."""
 
 VERSION = len(MIGRATIONS)

@@ -11,6 +11,7 @@ from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.opic.ledger import Totals
 from minicrawl.store.blobs import unpack
 from minicrawl.store.records import (
+    ChannelEnds,
     DocumentRow,
     FetchRow,
     HostRow,
@@ -108,6 +109,22 @@ def saved(connection: Connection) -> Saved:
         watermark=int(meta(connection, "watermark") or 0),
         totals=Totals(*numbers) if meta(connection, "watermark") else Totals(0, 0, 0, 0, 0, 0, -1),
     )
+
+
+def channels(connection: Connection) -> ChannelEnds | None:
+    """What was sent and received as of the last checkpoint; None in a crawl with one shard."""
+    text = meta(connection, "channels")
+    return None if text is None else dict(json.loads(text))
+
+
+def sendings_after(connection: Connection, seq: int) -> Iterator[tuple[int, Step]]:
+    """The batches that were sent after this step, in order."""
+    cursor = connection.execute(
+        "SELECT seq, page, amount, spending FROM steps WHERE seq > ? AND kind = ? ORDER BY seq",
+        (seq, StepKind.SEND),
+    )
+    for number, shard, batch, blob in cursor:
+        yield number, Step(StepKind.SEND, shard, 0, unpack(blob), batch)
 
 
 def siblings(connection: Connection) -> dict[str, bytes]:

@@ -2,7 +2,8 @@
 
 Law: a view is as of the last checkpoint, which a crawl makes when it ends and while it runs.
 
-pages      a row a page: URL, state, depth, cash and history in units, what it answered
+pages      a row a page: URL, state, depth, cash and history in units, what it answered. Pages of
+           other shards are not among them
 links      a row a link of each page that was read, as it was written: redirects are not followed
 redirects  a row a page that stands for another one, and what it stands for
 requests   a row a request, with its URL and its time
@@ -114,4 +115,31 @@ _ALL_STATES = f"{_STATES}, (18, 'focus'), (37, 'proxy')"
 VERSION_5 = f"""
 DROP VIEW states;
 CREATE VIEW states (id, name) AS VALUES {_ALL_STATES};
+"""
+
+_WITH_FOREIGN = f"{_ALL_STATES}, (6, 'foreign')"
+
+VERSION_7 = f"""
+DROP VIEW states;
+CREATE VIEW states (id, name) AS VALUES {_WITH_FOREIGN};
+DROP VIEW pages;
+CREATE VIEW pages AS
+SELECT
+    urls.id, origin || path AS url, states.name AS state, depth, inlinks,
+    (key + CASE WHEN state = 0 THEN pot / max(unread, 1) ELSE dividend END) / 4294967296.0 AS cash,
+    history / 4294967296.0 AS history,
+    title, documents.status, datetime(first_at, 'unixepoch') AS first_fetched,
+    datetime(last_at, 'unixepoch') AS last_fetched
+FROM frontier
+JOIN urls USING (id)
+JOIN hosts ON hosts.id = host
+LEFT JOIN states ON states.id = state
+LEFT JOIN documents ON documents.page = urls.id
+CROSS JOIN (
+    SELECT
+        CAST((SELECT value FROM meta WHERE name = 'pot') AS INTEGER) AS pot,
+        CAST((SELECT value FROM meta WHERE name = 'unread') AS INTEGER) AS unread,
+        CAST((SELECT value FROM meta WHERE name = 'dividend') AS INTEGER) AS dividend
+)
+WHERE frontier.state != 6;
 """

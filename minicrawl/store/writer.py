@@ -22,6 +22,7 @@ from minicrawl.store import tables
 from minicrawl.store.blobs import pack
 from minicrawl.store.reader import LOCK, LOG, file_beside, reading, real_path
 from minicrawl.store.records import Batch, Checkpoint, StepRow, StoreTerms
+from minicrawl.store.replica import StoreReplica
 from minicrawl.store.schema import prepare
 from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
 from minicrawl.store.written_links import Pieces
@@ -58,10 +59,18 @@ class StoreWriter:
     """A store open for writing. Use it from one thread at a time."""
 
     def __init__(
-        self, connection: sqlite3.Connection, path: Path, lock: int, *, was_cut_off: bool
+        self,
+        connection: sqlite3.Connection,
+        path: Path,
+        lock: int,
+        *,
+        was_cut_off: bool,
+        replica: StoreReplica | None = None,
     ) -> None:
         """`was_cut_off`: the last writer did not close the store."""
         self.path = path
+        self._replica = replica
+        self._unconfirmed: Batch | Checkpoint | None = None
         self.was_cut_off = was_cut_off
         self._connection = connection
         self._log = _log_of(path)
@@ -69,18 +78,21 @@ class StoreWriter:
         self._lock = lock
 
     @classmethod
-    def open(cls, path: Path) -> "StoreWriter":
+    def open(cls, path: Path, replica: StoreReplica | None = None) -> "StoreWriter":
         """Open the store for writing, or create it. Only one writer may have it open."""
         lock = _lock(path)
         try:
             was_cut_off = _log_of(path).exists()
-            return cls(_connect(path), path, lock, was_cut_off=was_cut_off)
+            connection = _connect(path, is_replicated=replica is not None)
+            return cls(connection, path, lock, was_cut_off=was_cut_off, replica=replica)
         except BaseException:
             _unlock(path, lock)
             raise
 
     def close(self) -> None:
         """Close the connection, then release the lock."""
+        if self._replica is not None:
+            self._replica.closing()
         self._connection.close()
         _unlock(self.path, self._lock)
 
@@ -99,6 +111,7 @@ class StoreWriter:
                 raise StoreError(f"{self.path} is damaged: its terms are missing")
             with self._transaction():
                 self._set_meta("terms", json.dumps(wanted))
+            self._confirm()
             return
         if found.imported:
             raise UsageError(
@@ -114,6 +127,13 @@ class StoreWriter:
 
     def commit(self, batch: Batch) -> None:
         """Add all of the batch in one transaction."""
+        if self._unconfirmed is not batch:
+            self._add(batch)
+            self._pieces.confirm()
+        self._confirm(batch)
+        self._compact_if_disk_is_low()
+
+    def _add(self, batch: Batch) -> None:
         with self._transaction() as write:
             write("INSERT INTO urls VALUES (?, ?, ?, ?)", batch.urls)
             write("INSERT INTO originals VALUES (?, ?)", batch.originals)
@@ -127,18 +147,29 @@ class StoreWriter:
             )
             self._pieces.add(batch.written)
             self._set_meta("counters", json.dumps(batch.counters))
-        self._pieces.confirm()
-        self._compact_if_disk_is_low()
 
     def checkpoint(self, checkpoint: Checkpoint, *, forget_links: bool = False) -> None:
         """Write the rows that changed. `forget_links` deletes steps that are no longer needed."""
-        with self._transaction() as write:
-            self._write_rows(write, checkpoint)
-            if forget_links:
-                self._connection.execute(
-                    "DELETE FROM steps WHERE seq < ? AND kind NOT IN (?, ?)",
-                    (checkpoint.watermark, StepKind.FORWARD, StepKind.ENDOWED),
-                )
+        if self._unconfirmed is not checkpoint:
+            with self._transaction() as write:
+                self._write_rows(write, checkpoint)
+                if forget_links:
+                    self._connection.execute(
+                        "DELETE FROM steps WHERE seq < ? AND kind NOT IN (?, ?)",
+                        (checkpoint.watermark, StepKind.FORWARD, StepKind.ENDOWED),
+                    )
+        self._confirm(checkpoint)
+
+    def _confirm(self, written: Batch | Checkpoint | None = None) -> None:
+        """Wait for the replica. What it has no room for is not written again if it comes again."""
+        if self._replica is None:
+            return
+        self._unconfirmed = written or self._unconfirmed
+        self._replica.committed()
+        if written is not None:
+            self._unconfirmed = None
+        if self._replica.wants_checkpoint():
+            self._shorten_log()
 
     def become(self, original: sqlite3.Connection) -> None:
         """Replace the content by a copy of another store, whose archive stays with it."""
@@ -157,11 +188,16 @@ class StoreWriter:
         with self._transaction():
             self._pieces.pack()
         self._pieces.confirm()
+        self._confirm()
         self._shorten_log()
 
     def _shorten_log(self) -> None:
+        if self._replica is not None and not self._replica.may_checkpoint():
+            return
         with translating_sqlite_errors(self.path, SAFE):
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            busy, _, _ = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if self._replica is not None:
+            self._replica.checkpointed(is_complete=not busy)
 
     def _compact_if_disk_is_low(self) -> None:
         """On a disk with little room, keep the write-ahead log short."""
@@ -178,6 +214,8 @@ class StoreWriter:
         write("INSERT INTO siblings VALUES (?, ?)", (checkpoint.siblings or {}).items())
         for name, value in checkpoint.totals._asdict().items():
             self._set_meta(name, str(value))
+        if checkpoint.channels is not None:
+            self._set_meta("channels", json.dumps(checkpoint.channels))
         self._set_meta("watermark", str(checkpoint.watermark))
 
     def _set_meta(self, name: str, value: str) -> None:
@@ -205,10 +243,14 @@ def _log_of(path: Path) -> Path:
     return file_beside(path, LOG)
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _connect(path: Path, *, is_replicated: bool = False) -> sqlite3.Connection:
+    """A replicated store has all that is ever written in a write-ahead log, its tables included."""
     with translating_sqlite_errors(path, SAFE):
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         try:
+            if is_replicated:
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA wal_autocheckpoint = 0")
             prepare(connection, str(path))
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
@@ -221,7 +263,8 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 def _step_columns(row: StepRow) -> tuple[int, int, int, int, int, int, bytes | None]:
     step = row.step
-    blob = pack(step.spending) if step.spending.links else None
+    spending = step.spending
+    blob = pack(spending) if spending.links or spending.idle else None
     return row.seq, step.kind, step.page, row.state, step.born, step.amount, blob
 
 

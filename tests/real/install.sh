@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# What tests need beside Python: a web server, manuals for it to serve, proxies, and a browser.
+# What tests need beside Python: a web server, manuals for it to serve, proxies, servers that join the
+# shards of a crawl, and a browser.
 set -euo pipefail
 
-packages=(nginx-light tinyproxy microsocks squid postgresql-doc-15 sqlite3-doc python3.11-doc git-doc)
+packages=(nats-server nginx-light tinyproxy microsocks squid postgresql-doc-15 sqlite3-doc python3.11-doc git-doc)
 # Last and by itself: it is the largest, and whoever has no time for it keeps the others.
 browser=(chromium)
 

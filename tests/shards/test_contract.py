@@ -169,7 +169,7 @@ class ShardsOfOneCrawl(RuleBasedStateMachine):
             holding = [
                 kept.pages.owner(page)
                 for page, flag in enumerate(ledger.flags)
-                if flag == FOREIGN and ledger.key[page]
+                if flag == FOREIGN and (ledger.key[page] or page in kept.shard.channels.unsent)
             ]
             assert sorted(set(holding)) == sorted(kept.shard.outbox.due(EVER))
 

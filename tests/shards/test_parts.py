@@ -24,7 +24,7 @@ from minicrawl.shards.batches import (
 )
 from minicrawl.shards.channels import Arrival, ChannelEnd, Channels
 from minicrawl.shards.levelling import PotTold, to_level
-from minicrawl.shards.owners import SHARDS, shard_of
+from minicrawl.shards.owners import SHARDS, ShardPlace, shard_of
 from minicrawl.shards.water import NO_LEVEL, sketch, water_level
 from tests.shards.engine import FakeEngine, KeptShard
 
@@ -37,6 +37,7 @@ def test_the_shard_of_a_site_never_changes() -> None:
         *(9, 54, 4, 57),
     ]
     assert [shard_of("example.org", shards) for shards in (1, 3, 1000)] == [0, 0, 143]
+    assert ShardPlace(0, 1000).owner("example.org") == 143
 
 
 def test_sites_are_spread_evenly() -> None:
@@ -211,8 +212,18 @@ def test_the_ends_of_a_channel_are_a_fold_over_the_steps() -> None:
         channels.apply(step)
     assert channels.sent == {1: ChannelEnd(2, 15), 4: ChannelEnd(1, 9)}
     assert [channels.next_number(to) for to in (1, 4, 5)] == [3, 2, 1]
+    loaded = Channels.from_rows(json.loads(json.dumps(channels.as_rows())))
+    assert (loaded.sent, loaded.received) == (channels.sent, {})
     with pytest.raises(ValueError, match="batch 4 follows batch 2"):
         channels.apply(sent(4, 5))
+
+
+def test_a_foreign_page_is_unsent_until_it_is_sent_the_first_time() -> None:
+    channels = Channels()
+    channels.apply(Step(StepKind.FOREIGN, spending=Spending([8, 9])))
+    assert channels.unsent == {8, 9}
+    channels.apply(sent(1, 0))
+    assert channels.unsent == Channels.from_rows(channels.as_rows()).unsent == {8}
 
 
 def test_a_batch_is_posted_if_it_is_the_next_one_of_its_sender() -> None:

@@ -1,9 +1,10 @@
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.opic.journal import Spending
-from minicrawl.store.blobs import is_plain, pack, unpack, unpack_plain
+from minicrawl.store.blobs import is_plain, pack, pack_plain, unpack, unpack_plain
 
 NUMBERS = st.integers(0, 1 << 40)
 
@@ -73,6 +74,13 @@ def test_many_are_unpacked_as_one_by_one(links: list[list[int]]) -> None:
     counts, found = unpack_plain([pack(Spending(each)) for each in links])
     assert counts.tolist() == [*map(len, links)]
     assert found.tolist() == [link for each in links for link in each]
+
+
+@given(st.lists(PLAIN.filter(bool), max_size=5))
+def test_many_are_packed_as_one_by_one(links: list[list[int]]) -> None:
+    counts = np.array([len(each) for each in links], dtype=np.int64)
+    together = np.array([link for each in links for link in each], dtype=np.int64)
+    assert pack_plain(counts, together) == [pack(Spending(each)) for each in links]
 
 
 @given(st.lists(st.binary(max_size=6), min_size=1, max_size=4))

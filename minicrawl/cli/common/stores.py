@@ -2,7 +2,7 @@
 
 import functools
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -37,28 +37,55 @@ _DEFAULTS = {
 }
 
 
-def store_option_for(purpose: str) -> Callable[[Command], Command]:
-    """Pass `store` to the command, from the strongest source of settings."""
+def store_option_for(purpose: str, *, of_cluster: bool = False) -> Callable[[Command], Command]:
+    """Pass `store` to the command, from the strongest source of settings.
+
+    `of_cluster` lets users name a cluster instead, whose shards are gathered into a store first.
+    """
 
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
-        def with_store(store: Path | None, **rest: Any) -> Any:
+        def with_store(store: Path | None, cluster: str | None = None, **rest: Any) -> Any:
             warn_of_unknown_variables()
             chosen = os.environ.get(CONFIG_VARIABLE)
             file = Path(chosen) if chosen else default_file()
-            loaded = load({"store": store and str(store)}, os.environ, file)
-            read = _store_of(loaded) if purpose in _OF_DEMO else loaded.settings.storing.store
+            given = {"store": store and str(store), "cluster": cluster}
+            loaded = load(given, os.environ, file)
+            if of_cluster and _is_of_cluster(given, loaded, rest.get("graph")):
+                from minicrawl.cli.cluster.gather import store_of_cluster
+
+                read = store_of_cluster(loaded.settings.cluster)
+            else:
+                read = _store_of(loaded) if purpose in _OF_DEMO else loaded.settings.storing.store
             with nullcontext() if rest.get("graph") else reporting_damaged_store(read):
                 return command(store=read, **rest)
 
-        return click.option(
+        decorated: Command = click.option(
             "--store",
             metavar="FILE",
             type=click.Path(path_type=Path),
             help=f"The store to {purpose}.  [default: {_DEFAULTS[purpose in _OF_DEMO]}]",
         )(with_store)
+        return _cluster_option(decorated) if of_cluster else decorated
 
     return decorate
+
+
+_cluster_option = click.option(
+    "--cluster",
+    metavar="URL",
+    help="Read the crawl of this cluster, whose shards are gathered first, and no store.",
+)
+
+
+def _is_of_cluster(given: Mapping[str, object], loaded: Loaded, graph: Path | None) -> bool:
+    """Whether a cluster is meant, by the strongest source that names one thing to read."""
+    if given["cluster"] and (given["store"] or graph):
+        other = "--store" if given["store"] else "--graph"
+        raise click.UsageError(f"--cluster and {other} cannot be combined")
+    if given["store"] or graph or loaded.settings.cluster.url is None:
+        return False
+    return bool(given["cluster"]) or loaded.origins["store"] == DEFAULT
 
 
 def _store_of(loaded: Loaded) -> Path:
@@ -97,7 +124,9 @@ def _first_wrong(store: Path) -> str | None:
         return str(error)
 
 
-store_option = store_option_for(READ)
+store_option = store_option_for(READ, of_cluster=True)
+own_store_option = store_option_for(READ)
+"""For commands on files beside a store, which no cluster has."""
 
 
 def selection_options(count: int) -> Callable[[Command], Command]:

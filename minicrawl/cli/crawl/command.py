@@ -31,6 +31,18 @@ DEMO_PAGES = 2000
 SHOWN_FIRST = 20
 SHOWN_TOP = 10
 _ARGUMENTS = f"{__name__}.arguments"
+_DEMO = "demo"
+_FOR_ONE_MACHINE = {
+    "fresh": "--fresh",
+    "must_resume": "--resume",
+    "dry_run": "--dry-run",
+    "demo": "--demo",
+    "has_dashboard": "--dashboard",
+    "has_index": "--index",
+    "graph_stats": "--graph-stats",
+    "log_file": "--log-file",
+    "max_failures": "--max-failures",
+}
 _NOT_TO_RESUME = ("--fresh", "-")
 _SEEN_BY_ALL = (
     "the login of --proxy is seen by everybody on this machine, in the list of processes: "
@@ -65,6 +77,13 @@ class CrawlCommand(CommandWithSettings):
     type=click.IntRange(min=100),
     metavar="N",
     help=f"Size of that web in pages.  [default: {DEMO_PAGES}]",
+)
+@click.option(
+    "--shards",
+    type=click.IntRange(1, 1 << 16),
+    metavar="N",
+    help="With --cluster: the parts of the crawl, which the nodes share. The number never changes, "
+    "and should be some times that of the nodes.  [default: 16]",
 )
 @click.option(
     "--max-failures",
@@ -152,9 +171,13 @@ def crawl(
     """
     from minicrawl.cli.crawl.session import RunOptions, Session
 
-    _refuse_conflicts(context.params)
+    _refuse_conflicts(context.params, loaded)
     resume = _resume_command(context.meta[_ARGUMENTS])
     _warn_of_logins(loaded)
+    if loaded.settings.cluster.url is not None:
+        _crawl_in_cluster(loaded, seeds, resume, context.params)
+        return
+    del run_options["shards"]
     pages = (demo_pages or DEMO_PAGES) if demo else None
     with ExitStack() as stack:
         crawl = _open_crawl(loaded, seeds, pages, fresh=fresh, resume=resume, stack=stack)
@@ -167,6 +190,26 @@ def crawl(
         session = Session(crawl, RunOptions(resume=resume, is_demo=demo, **run_options))
         session.run()
         _conclude(context, session, crawl.settings.storing.store if demo else None)
+
+
+def _crawl_in_cluster(
+    loaded: Loaded, seeds: tuple[str, ...], resume: str, given: dict[str, Any]
+) -> None:
+    """Crawl as one node of several."""
+    from minicrawl.cli.cluster.crawling import ClusterRun, crawl_in_cluster
+    from minicrawl.cli.crawl.seed_lists import seeds_of
+
+    with ExitStack() as stack:
+        run = ClusterRun(
+            loaded=loaded,
+            seeds=seeds_of(seeds, stack) if seeds else (),
+            shards=given["shards"],
+            demo_pages=given["demo_pages"] or DEMO_PAGES,
+            resume=resume,
+            is_quiet=given["quiet"],
+            as_json=given["as_json"],
+        )
+        crawl_in_cluster(run)
 
 
 def _preview(crawl: "Crawl") -> None:
@@ -198,7 +241,12 @@ def _conclude(context: click.Context, session: "Session", demo: Path | None) -> 
     session.fail_without_success()
 
 
-def _refuse_conflicts(given: dict[str, Any]) -> None:
+def _refuse_conflicts(given: dict[str, Any], loaded: Loaded) -> None:
+    cluster = loaded.settings.cluster.url
+    if cluster is not None:
+        _refuse_beside_a_cluster(given, cluster)
+    elif given["shards"]:
+        raise click.UsageError("--shards needs --cluster")
     if given["quiet"] and given["verbose"]:
         raise click.UsageError("--quiet and --verbose cannot be combined")
     if given["demo"] and given["seeds"]:
@@ -207,8 +255,16 @@ def _refuse_conflicts(given: dict[str, Any]) -> None:
         raise click.UsageError("--fresh and --resume cannot be combined")
     if given["log_keep"] is not None and not given["log_file"]:
         raise click.UsageError("--log-keep needs --log-file")
-    if given["demo_pages"] and not given["demo"]:
+    if given["demo_pages"] and not given["demo"] and cluster != _DEMO:
         raise click.UsageError("--demo-pages needs --demo")
+
+
+def _refuse_beside_a_cluster(given: dict[str, Any], cluster: str) -> None:
+    for name, flag in _FOR_ONE_MACHINE.items():
+        if given[name]:
+            raise click.UsageError(f"{flag} is for a crawl on one machine: leave out --cluster")
+    if given["seeds"] and cluster == _DEMO:
+        raise click.UsageError("--cluster demo has its own seeds: leave out SEEDS")
 
 
 def _warn_of_logins(loaded: Loaded) -> None:

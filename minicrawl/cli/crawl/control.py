@@ -4,9 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
+from minicrawl.cli.common.options import CommandWithSettings, settings_options
 from minicrawl.cli.common.stores import STEER, json_option, store_option_for
 from minicrawl.cli.common.tables import show_facts, show_json
+from minicrawl.config import Settings
 from minicrawl.control.client import ask
 from minicrawl.control.requests import CHANGEABLE, MOST_URLS, ControlRequest, Reply, Verb
 from minicrawl.errors import UsageError
@@ -14,12 +17,21 @@ from minicrawl.errors import UsageError
 _ACTIONS = ("show", "pause", "resume", "stop", *CHANGEABLE, "add")
 
 
-@click.command()
+@click.command(cls=CommandWithSettings)
 @click.argument("action", type=click.Choice(_ACTIONS), metavar="ACTION")
 @click.argument("values", nargs=-1, metavar="[VALUE]...")
 @json_option
+@settings_options("cluster")
 @store_option_for(STEER)
-def control(action: str, values: tuple[str, ...], store: Path, as_json: bool) -> None:
+@click.pass_context
+def control(  # click passes them by name
+    context: click.Context,
+    action: str,
+    values: tuple[str, ...],
+    store: Path,
+    settings: Settings,
+    as_json: bool,
+) -> None:
     """Pause, stop or change a crawl while it runs.
 
     \b
@@ -36,8 +48,17 @@ def control(action: str, values: tuple[str, ...], store: Path, as_json: bool) ->
     add URL...      crawl these URLs as well
 
     Only the user who runs the crawl may do so. The crawl logs what changes.
+
+    With --cluster the crawl of all its nodes is steered: show, pause, resume, stop and pages.
     """
-    found = ask(store, _request(action, values))
+    request = _request(action, values)
+    is_store = context.get_parameter_source("store") is ParameterSource.COMMANDLINE
+    if settings.cluster.url is not None and not is_store:
+        from minicrawl.cli.cluster.steering import steer
+
+        steer(settings.cluster, action, request, as_json=as_json)
+        return
+    found = ask(store, request)
     if as_json:
         show_json(found)
     else:

@@ -157,7 +157,7 @@ class _Columns(click.ParamType[tuple[str, ...]]):
     "--state",
     "states",
     metavar="STATE",
-    type=click.Choice([state.label for state in State]),
+    type=click.Choice([state.label for state in State if state is not State.FOREIGN]),
     multiple=True,
     help="Only pages in this state, such as not-found or moved. Repeatable.",
 )

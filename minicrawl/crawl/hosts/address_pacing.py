@@ -25,15 +25,18 @@ _FEWEST_ADDRESSES = 1000
 AddressDelay = Callable[[str], float]
 
 
-def address_delay(politeness: Politeness, targets: Collection[str] = ()) -> AddressDelay:
-    """The pause between two requests to an address; `targets` are those of --resolve.
+def address_delay(
+    politeness: Politeness, targets: Collection[str] = (), shards: int = 1
+) -> AddressDelay:
+    """The pause between two requests to an address; `targets` are those of --resolve. Each of so
+    many `shards` has its part of the pace.
 
     Without a delay one's own machine and the addresses that the user wrote are asked at any pace.
     """
 
     def delay_s(address: str) -> float:
         if politeness.delay_s or not (address in targets or _is_loopback(address)):
-            return politeness.address_delay_s
+            return politeness.address_delay_s * shards
         return 0.0
 
     return delay_s

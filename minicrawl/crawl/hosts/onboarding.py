@@ -162,6 +162,8 @@ class HostOnboarding:
         rules = self._robots.recall(host)
         if rules is not None:
             self._queue_sitemaps(host, rules)
+            if (shard := self._recorder.shard) is not None:
+                self._hosts.spare(host, shard.began)
 
     def allow(self, host: int, url: str) -> bool:
         """Whether its rules, which are known, let us ask for this URL."""

@@ -54,6 +54,8 @@ class HostTable(dict[int, HostState]):
         self._wakes: list[tuple[float, int]] = []  # a heap: when the delay of a host is over
         self._side_requests: defaultdict[int, deque[Callable[[], None]]] = defaultdict(deque)
         self.pace: CrawlPace | None = None  # of the whole crawl, if it is limited
+        self.shards = 1
+        """So many crawls may ask the same addresses."""
 
     def __missing__(self, host: int) -> HostState:
         name = self._name_of(host)
@@ -89,6 +91,11 @@ class HostTable(dict[int, HostState]):
             self.addresses.begin(state.address, now)
         if shared.takes_more(self.politeness.per_host):
             self.resume_when_ready(host, now)
+
+    def spare(self, host: int, now: float) -> None:
+        """Somebody else may have asked it just before."""
+        state = self[host]
+        state.shared.delay_until(now + state.delay_s(self.politeness))
 
     def end(self, host: int, now: float) -> None:
         """A request to it is over."""
@@ -189,7 +196,8 @@ def _take_first(waiting: dict[int, deque[Callable[[], None]]], host: int) -> Cal
 def change_delays(hosts: HostTable, settings: Settings, now: float) -> None:
     """Other delays hold from now on, for what has been requested already as well."""
     former, hosts.politeness = hosts.politeness, settings.politeness
-    hosts.addresses.change(address_delay(settings.politeness, resolve_targets(settings)))
+    delay_s = address_delay(settings.politeness, resolve_targets(settings), hosts.shards)
+    hosts.addresses.change(delay_s)
     waiting = [host for host, state in hosts.items() if state.ready_at > now]
     for name in {id(state.shared): state.shared for state in hosts.values()}.values():
         states = [hosts[host] for host in name.hosts]
@@ -210,15 +218,20 @@ def change_pace(hosts: HostTable, politeness: Politeness, clock: Clock) -> None:
 
 
 def hosts_of(
-    settings: Settings, origins: Sequence[str], resume: Callable[[int], None], clock: Clock
+    settings: Settings,
+    origins: Sequence[str],
+    resume: Callable[[int], None],
+    clock: Clock,
+    shards: int = 1,
 ) -> HostTable:
-    """The hosts of a crawl, by their origins."""
+    """The hosts of a crawl, by their origins; it may be one of several shards."""
 
     def name_of(host: int) -> str:
         return urls.host(f"{origins[host]}/")
 
     politeness, targets = settings.politeness, resolve_targets(settings)
-    hosts = HostTable(politeness, resume, name_of, address_delay(politeness, targets))
+    hosts = HostTable(politeness, resume, name_of, address_delay(politeness, targets, shards))
+    hosts.shards = shards
     hosts.pace = CrawlPace.of(politeness, clock)
     return hosts
 

@@ -82,7 +82,7 @@ class SitemapQueue:
     ) -> None:
         self._most = settings.limits.max_sitemaps
         self._max_bytes = min(sitemap.MAX_BYTES, settings.network.max_bodies_bytes)
-        self._frontier = recorder.frontier
+        self._recorder, self._frontier = recorder, recorder.frontier
         self._gate, self._files, self._robots = gate, files, robots
         self._named: dict[int, _HostSitemaps] = {}
 
@@ -113,6 +113,9 @@ class SitemapQueue:
 
     async def _refusal(self, by: int, url: str, tell: Listener) -> State | None:
         """Why this one is not asked for, if so."""
+        shard = self._recorder.shard
+        if shard is not None and not shard.pages.is_own(url):
+            return State.FOREIGN
         state = self._gate.refusal_of_file(url, self._depth_of(by, origin(url)))
         if state is not None:
             return state

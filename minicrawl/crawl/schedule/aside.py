@@ -82,9 +82,11 @@ class AsidePages:
         """Let pages wait again that have earned it by now; whether there are any."""
         return self._reopen(self._traps.due(self._recorder.counters.number("requests")))
 
-    def reopen_or_close(self) -> bool:
-        """All else is read: reopen what has earned it, or close what is parked; whether any is."""
-        return self._reopen(self._traps.earned()) or self._close_parked()
+    def reopen_or_close(self, *, may_close: bool = True) -> bool:
+        """All else is read: reopen what has earned it, or close what is parked, unless a shorter
+        way may still be found; whether any is.
+        """
+        return self._reopen(self._traps.earned()) or (may_close and self._close_parked())
 
     def _reopen(self, pages: list[int]) -> bool:
         if pages:

@@ -31,6 +31,8 @@ class DistanceTracker:
         self._limit = limit
         self._distance = distance
         self._parked: set[int] = set()
+        self.brought_nearer: set[int] | None = None
+        """Collects pages to which a shorter way was found, for whoever wants to know."""
 
     def __len__(self) -> int:
         """Pages that are parked."""
@@ -58,9 +60,13 @@ class DistanceTracker:
                     ways.append((link, self._frontier.spendings.of(link)))
         return released
 
-    def begin_at(self, page: PageId) -> list[int]:
-        """The page is a seed now. Returns the parked pages that need not wait any longer."""
-        self._distance[page] = 0
+    def begin_at(self, page: PageId, distance: int = 0) -> list[int]:
+        """The page is a seed now, or so far from one by a way that nobody here has seen. Returns
+        the parked pages that need not wait any longer.
+        """
+        if distance and self._distance[page] <= distance:
+            return []
+        self._distance[page] = min(distance, FARTHEST)
         released = self._release(page)
         if self._frontier.state[page] == State.UNREAD:
             return released
@@ -95,6 +101,8 @@ class DistanceTracker:
         nearer = [link for link in links if self._distance[link] > reach]
         for link in nearer:
             self._distance[link] = reach
+        if self.brought_nearer is not None:
+            self.brought_nearer.update(nearer)
         return nearer
 
 

@@ -9,6 +9,7 @@ lease   a page whose turn it is, and its host for as long
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from minicrawl.config import Settings
@@ -50,6 +51,8 @@ class LeaseScheduler:
             if order.order_by == "site"
             else ORDERS[order.strategy](frontier)
         )
+        self.admits: Callable[[PageId], bool] | None = None
+        """Asked of the next unread page; if it may not be read now, neither may those behind it."""
         self.refresh = RefreshScheduler(frontier.urls.host_of, endless=settings.budget.continuous)
 
     def restore(self) -> None:
@@ -99,6 +102,10 @@ class LeaseScheduler:
 
     def _next_unread(self) -> Lease | None:
         page = self.queue.take()
+        if page is not None and self.admits is not None and not self.admits(page):
+            self.queue.release(page)
+            self.queue.resume(self._frontier.urls.host_of[page])
+            return None
         return None if page is None else self._lease(page, again=False)
 
     def _next_read(self) -> Lease | None:

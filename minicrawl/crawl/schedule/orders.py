@@ -129,6 +129,11 @@ class ByKey(ByHost):
         """These pages had their turn, and wait for another one."""
         self.born(pages)
 
+    def met_foreign(self, pages: Sequence[int]) -> None:
+        """These pages of other shards were born: they have keys as all pages, and never wait."""
+        self._order.grow(range(pages[0], pages[-1] + 1))
+        self.born(pages)
+
     def key(self, page: PageId) -> int:
         """The page with the largest comes first."""
         return self._order.keys[page]

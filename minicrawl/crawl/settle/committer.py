@@ -195,7 +195,9 @@ class Committer:
         self._store, self._writes = store, WriteQueue(reader)
         self._rows, self._frontier, self._counters = rows, frontier, counters
         counters[tables.FETCHES] = tables.fetches_known(store.connection)
-        self._closed = Batch()
+        self._closed, self._closed_step = Batch(), frontier.last_seq
+        self.last_step = frontier.last_seq
+        """The last step that is in the store."""
         self._finishing = False
         self._wrote = asyncio.Event()
 
@@ -263,6 +265,12 @@ class Committer:
             self._wrote.clear()
             await self._wrote.wait()
 
+    async def committed(self, step: int) -> None:
+        """Wait until this step is in the store; `keep` must be under way."""
+        while self.last_step < step:
+            self._wrote.clear()
+            await self._wrote.wait()
+
     def finish(self) -> None:
         """Nothing more will come: `keep` commits all and ends."""
         self._finishing = True
@@ -284,6 +292,7 @@ class Committer:
     def _close_batch(self, *, add_up: bool) -> None:
         """The open batch is to be written, with the counters as they are now."""
         batch = self._closed = self._rows.take()
+        self._closed_step = self._frontier.last_seq
         if add_up:
             self._counters[tables.GATHERED] = gathered(self._frontier)
         self._counters.add(tables.FETCHES, len(batch.fetches))
@@ -296,6 +305,7 @@ class Committer:
             return
         await self._writes.write()
         self._rows.forget(self._closed)
+        self.last_step = self._closed_step
         self._wrote.set()
 
     def close(self) -> None:

@@ -34,6 +34,7 @@ from minicrawl.opic.money import UNIT
 from minicrawl.opic.schedule import Richest
 
 _LEADS_ON = frozenset((StepKind.VISIT, StepKind.FORWARD))
+_PAYS = frozenset((StepKind.ENDOWED, StepKind.RECEIVE))
 
 
 class StepPoster:
@@ -70,7 +71,7 @@ class StepPoster:
             self._bear(new)
             for tracker in self._trackers:
                 tracker.look_at(new)
-        queue.posted(plans, new, self._paid(step) if step.kind is StepKind.ENDOWED else ())
+        queue.posted(plans, new, self._paid(step) if step.kind in _PAYS else ())
         self._saw(plans)
         if self._newborns is not None:
             self._newborns.saw(plans)
@@ -81,8 +82,10 @@ class StepPoster:
         return plans
 
     def _paid(self, step: Step) -> list[int]:
-        state = self._recorder.frontier.state
-        return [page for page in step.spending.links if state[page] == State.UNREAD]
+        frontier, pages = self._recorder.frontier, step.spending.links
+        if step.kind is StepKind.RECEIVE:
+            pages = [frontier.books.stands_for(page) for page in pages]
+        return [page for page in pages if frontier.state[page] == State.UNREAD]
 
     def _bear(self, new: Sequence[int]) -> None:
         if self._newborns is not None:

@@ -13,6 +13,7 @@ committer   writes it all
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from minicrawl.config import Order
 from minicrawl.crawl.settle.committer import Committer, Counters, UncommittedRows
@@ -36,6 +37,9 @@ from minicrawl.store.records import DocumentRow, FetchRow, HostRow, StepRow, Wri
 from minicrawl.store.writer import StoreWriter
 from minicrawl.web.html.written import joined
 
+if TYPE_CHECKING:
+    from minicrawl.crawl.shard.local import LocalShard
+
 
 class Recorder:
     """The one way by which anything of a crawl changes."""
@@ -58,6 +62,8 @@ class Recorder:
         self.committer = Committer(
             ArchivingStore(store, keeping), reader, self._rows, self.frontier, self.counters
         )
+        self.shard: LocalShard | None = None
+        """If the crawl has several shards."""
         self._shares = CurrentShares(self.frontier)
         self._url_lookup = UrlLookup(store.path)
 
@@ -76,12 +82,29 @@ class Recorder:
 
     def meet(
         self,
-        urls: list[str],
+        urls: Sequence[str],
         depth: int,
         originals: Originals = (),
         looked_up: PagesByUrl = NO_PAGES,
     ) -> Meeting:
         """The pages of these URLs; the step that follows must bear the new ones."""
+        looked_up = self.meet_foreign(urls, depth, originals, looked_up)
+        return self.meet_all(urls, depth, originals, looked_up)
+
+    def meet_foreign(
+        self, urls: Sequence[str], depth: int, originals: Originals, looked_up: PagesByUrl
+    ) -> PagesByUrl:
+        """Of these URLs those of other shards, which are born at once if they are new, so before
+        the pages of this shard that are met and not born yet.
+        """
+        if self.shard is None:
+            return looked_up
+        return self.shard.meet_foreign(urls, depth, originals, looked_up)
+
+    def meet_all(
+        self, urls: Sequence[str], depth: int, originals: Originals, looked_up: PagesByUrl
+    ) -> Meeting:
+        """The same, whichever shards they belong to."""
         meeting = self.frontier.urls.meet(urls, depth, looked_up)
         self._rows.batch.hosts += meeting.hosts
         self._rows.add_urls(meeting.urls)
@@ -116,6 +139,8 @@ class Recorder:
             self.seeds.endowed_by(row.seq)
         plans = self.frontier.apply(row)
         self._rows.add_step(row)
+        if self.shard is not None:
+            self.shard.saw(step, plans)
         return plans
 
     def agree_on_terms(self, order: Order) -> None:

@@ -24,7 +24,7 @@ from minicrawl.crawl.settle.committer import Counters, UncommittedRows
 from minicrawl.frontier.pages import Frontier
 from minicrawl.frontier.url_index import UrlsOf
 from minicrawl.model import PageId, State
-from minicrawl.opic.journal import Spending
+from minicrawl.opic.journal import Spending, Step
 from minicrawl.store import columns, fetches, questions, tables
 from minicrawl.store.columns import Numbers
 from minicrawl.store.questions import Spendings
@@ -129,6 +129,10 @@ class StoredPages:
     def contents(self) -> Iterator[tuple[Numbers, Numbers]]:
         """The pages that have a committed document, and the hashes of their contents."""
         return columns.contents(self._reader)
+
+    def sendings_after(self, seq: int) -> list[tuple[int, Step]]:
+        """The batches that went to other shards by committed steps after this one."""
+        return list(tables.sendings_after(self._reader, seq))
 
     def spending_at(self, seq: int) -> Spending:
         """Where the cash went by a step."""

@@ -14,7 +14,7 @@ from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.web.urls import ResolvedUrl
 
 _AT_ONCE = 50_000
-_FIRST = "first_seeds"  # how many shared the endowment
+FIRST_SEEDS = "first_seeds"  # how many shared the endowment
 
 
 async def plant(
@@ -39,8 +39,8 @@ async def plant(
 def share_of_endowment(recorder: Recorder, endowment: int, new: int, *, is_first: bool) -> int:
     """The units for so many new seeds together."""
     if is_first:
-        recorder.counters.add(_FIRST, new)
-    return -(-endowment * new // int(recorder.counters.number(_FIRST)))
+        recorder.counters.add(FIRST_SEEDS, new)
+    return -(-endowment * new // int(recorder.counters.number(FIRST_SEEDS)))
 
 
 async def _introduce(recorder: Recorder, seeds: Iterator[ResolvedUrl], tell: Listener) -> set[int]:

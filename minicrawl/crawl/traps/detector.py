@@ -185,6 +185,10 @@ class TrapDetector:
             if plan.links is not links and (misled := self.copies.gifts.to_copies(plan, links)):
                 self._quotas.external_cash.add(host, [Plan(page, 0, (), 0, misled, 0)])
 
+    def received(self, pages: Sequence[int], atoms: Sequence[int]) -> None:
+        """Pages of other shards, so of other sites, handed on so much to these pages."""
+        self._quotas.external_cash.receive(pages, atoms)
+
     def located(self, host: int, address: str) -> None:
         """The host is at this address: hosts at one address share what they may have."""
         self._quotas.locate(host, address)

@@ -136,6 +136,17 @@ class ExternalCash:
         if len(self._gifts) >= _AT_ONCE:
             self.count()
 
+    def receive(self, pages: Sequence[int], atoms: Sequence[int]) -> None:
+        """Strangers at networks that are not known gave so much to these pages."""
+        self._grow()
+        links, gifts = np.array(pages, dtype=np.int64), np.array(atoms, dtype=np.int64)
+        hosts = np.frombuffer(self._host_of, dtype=np.uint32)[links]
+        sites, networks = self.site_index.known_sites(hosts), self.site_index.networks(hosts)
+        for accounts, numbers in zip(self._accounts, (hosts, sites, networks), strict=True):
+            known = numbers != UNKNOWN
+            accounts.earn_many(numbers[known], gifts[known])
+        self._note(hosts, links, gifts)
+
     def recall(self, links: NDArray[np.int64], givers: Hosts, atoms: Atoms) -> None:
         """What hosts gave along links in earlier runs: it decides again which page is an original.
 

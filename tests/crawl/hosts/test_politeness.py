@@ -27,6 +27,13 @@ def test_the_delay_lies_between_the_end_of_a_request_and_the_start_of_the_next()
     assert polite.hosts.next_wake() is None
 
 
+def test_a_host_that_somebody_else_may_have_asked_is_spared_for_its_delay() -> None:
+    polite = Polite(delay_s=1)
+    polite.hosts.spare(HOST, 10)
+    assert not polite.hosts.may_be_asked(HOST, 10.9)
+    assert polite.hosts.may_be_asked(HOST, 11)
+
+
 def test_origins_of_one_name_are_one_host() -> None:
     polite = Polite(delay_s=1)
     polite.hosts = HostTable(Politeness(delay_s=1), polite.resumed_hosts.append, "aab".__getitem__)

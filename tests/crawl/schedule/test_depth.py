@@ -50,6 +50,18 @@ def test_the_question_whether_a_page_is_too_far_parks_nobody() -> None:
     assert len(depths) == 1
 
 
+def test_a_shorter_way_that_others_know_counts_as_if_it_had_been_found() -> None:
+    known = Known(0, 3, 4, 1)
+    known.read(FAR, FARTHER)
+    depths = DepthTracker(known.frontier, 2)
+    depths.brought_nearer = set()
+    depths.park(FARTHER)
+    assert depths.begin_at(FAR, 3) == depths.begin_at(SEED, 2) == []
+    assert depths.begin_at(FAR, 1) == [FARTHER]
+    assert list(known.frontier.urls.depth) == [0, 1, 2, 1]
+    assert depths.brought_nearer == {FARTHER}
+
+
 def test_who_waits_aside_is_released_by_a_shorter_way() -> None:
     known = Known(0, 3)
     depths = DepthTracker(known.frontier, 2)

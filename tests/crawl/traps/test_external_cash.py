@@ -24,6 +24,16 @@ def test_links_from_other_sites_let_a_host_have_more() -> None:
     assert quotas.refusal(BLOG) is not None
 
 
+def test_cash_from_other_shards_lets_a_host_have_more() -> None:
+    """A shard owns whole sites, so it comes from other ones."""
+    quotas = quotas_of()
+    spend(quotas, BLOG, 3)
+    assert quotas.refusal(BLOG) is not None
+    quotas.external_cash.receive([BLOG], [UNIT])
+    assert quotas.refusal(BLOG) is None
+    assert quotas.external_cash.outranks(BLOG, GOOD)
+
+
 def test_weighted_links_count_as_much_as_others() -> None:
     quotas = quotas_of()
     spend(quotas, BLOG, 3)

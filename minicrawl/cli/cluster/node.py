@@ -1,0 +1,73 @@
+"""`minicrawl node`."""
+
+import asyncio
+import re
+import signal
+import time
+from pathlib import Path
+
+import click
+
+from minicrawl.cli.common.options import CommandWithSettings, loaded_options
+from minicrawl.config import Loaded
+from minicrawl.errors import UsageError
+from minicrawl.export.cells import visible
+
+FOLDER = Path("data/cluster")
+_NAME = re.compile("[A-Za-z0-9_-]{1,32}")
+
+
+@click.command(cls=CommandWithSettings)
+@click.option(
+    "--folder",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=FOLDER,
+    show_default=True,
+    help="Where the stores of this node's shards are.",
+)
+@click.option(
+    "--name",
+    metavar="NAME",
+    help="What the node is called; each node of a cluster has another name.  "
+    "[default: the name of the machine]",
+)
+@click.option(
+    "--most-shards",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Hold at most N shards.  [default: an even part of all]",
+)
+@loaded_options("network", "access", "cluster")
+def node(loaded: Loaded, folder: Path, name: str | None, most_shards: int | None) -> None:
+    """Add this machine to a cluster: crawl a part of its shards, until Ctrl-C or SIGTERM.
+
+    The crawl and its settings come from the cluster; only what belongs to this machine is set here.
+    A node that ends gives its shards to the others first. One that is killed is replaced by them.
+    """
+    from minicrawl.cluster.access import access_of
+    from minicrawl.cluster.node.running import NodePlace, run_node, usual_name
+    from minicrawl.cluster.terms import settings_of_node
+
+    place = NodePlace(
+        name=_checked(name or usual_name()), folder=folder, most_shards=most_shards or 1 << 16
+    )
+    access, own = access_of(loaded.settings.cluster), settings_of_node(loaded)
+
+    async def run() -> None:
+        stopped = asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+        await run_node(access, place, own, _say, stopped)
+
+    asyncio.run(run())
+
+
+def _checked(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"--name {name}: use up to 32 letters, digits, - and _")
+    return name
+
+
+def _say(text: str) -> None:
+    click.echo(f"{time.strftime('%H:%M:%S')} {visible(text)}", err=True)

@@ -1,0 +1,66 @@
+"""`minicrawl cluster status`."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from minicrawl.cli.cluster.engines import with_engine
+from minicrawl.cli.common.options import CommandWithSettings, settings_options
+from minicrawl.cli.common.stores import json_option
+from minicrawl.cli.common.tables import show_facts, show_json, show_list
+from minicrawl.config import Settings
+from minicrawl.wording import counted
+
+if TYPE_CHECKING:
+    from minicrawl.cluster.overview import ClusterStatus, NodeRow
+
+_HEADINGS = ("pages", "pages/s", "workers", "node", "state", "machine", "shards")
+
+
+@click.command(cls=CommandWithSettings)
+@json_option
+@settings_options("cluster")
+def status(settings: Settings, as_json: bool) -> None:
+    """Show the nodes of a cluster, who holds which shard, and how far the crawl has come.
+
+    A node is `silent` if it says nothing for three seconds: it is gone, or cannot be reached.
+    """
+    from minicrawl.cluster.overview import overview
+
+    found = with_engine(settings.cluster, overview)
+    if as_json:
+        show_json(found.as_json())
+        return
+    show_facts(facts_of(found))
+    click.echo()
+    show_list(_HEADINGS, [_cells(row) for row in found.nodes], texts=4)
+
+
+def facts_of(found: "ClusterStatus") -> Iterator[tuple[str, str]]:
+    """What is said of the whole cluster."""
+    reason = f" ({found.reason})" if found.reason else ""
+    budget = f" of {found.budget:,}" if found.budget is not None else ""
+    yield "crawl", f"{found.doing}{reason}"
+    yield "fetched", f"{found.fetched:,}{budget} pages, {found.pace:,}/s"
+    yield "waiting", f"{found.waiting:,} pages"
+    yield "under way", f"{counted(found.batches, 'batch', 'batches')} of cash between shards"
+    yield "water level", f"{found.level:,.2f} units" if found.level else "none"
+    nobody = f"; nobody holds {as_ranges(found.unheld)}" if found.unheld else ""
+    yield "shards", f"{found.shards:,}{nobody}"
+
+
+def as_ranges(numbers: Sequence[int]) -> str:
+    """Numbers that follow each other as a range: `0-3, 7`."""
+    parts: list[list[int]] = []
+    for number in sorted(numbers):
+        if parts and parts[-1][-1] == number - 1:
+            parts[-1][1:] = [number]
+        else:
+            parts.append([number])
+    return ", ".join("-".join(map(str, part)) for part in parts)
+
+
+def _cells(row: "NodeRow") -> list[str]:
+    numbers = [f"{number:,}" for number in (row.fetched, row.pace, row.workers)]
+    return [*numbers, row.name, row.state, row.machine, as_ranges(row.shards) or "none"]

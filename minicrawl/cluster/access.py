@@ -1,0 +1,68 @@
+"""The door to the engine of a cluster: settings in, an open engine out.
+
+Laws: nothing of NATS is imported before an engine is opened. Servers that cannot be used are
+refused in one line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from minicrawl.cluster.engine import ClusterEngine, EngineError
+from minicrawl.config import Cluster
+from minicrawl.errors import UsageError
+
+_NAMED = re.compile("(.*[^/])/([A-Za-z0-9_-]*)")
+"""A path behind the servers; the slashes of `nats://` are none."""
+USUAL_NAME = "crawl"
+_MISSING = "a cluster needs nats-py: install minicrawl[cluster]"
+_MODULE = "nats"
+
+
+class ClusterAccess(NamedTuple):
+    """How to reach the engine of one crawl."""
+
+    url: str
+    name: str = USUAL_NAME
+    creds: Path | None = None
+    ca: Path | None = None
+
+
+def access_of(cluster: Cluster) -> ClusterAccess:
+    """The servers and the name of the crawl in a URL such as nats://host:4222/news."""
+    if cluster.url is None:
+        raise UsageError("which cluster? --cluster nats://host:4222 names its servers")
+    found = _NAMED.fullmatch(cluster.url)
+    servers, name = found.groups() if found else (cluster.url, "")
+    return ClusterAccess(servers, name or USUAL_NAME, cluster.creds, cluster.ca)
+
+
+@asynccontextmanager
+async def opened(access: ClusterAccess) -> AsyncIterator[ClusterEngine]:
+    """The engine, until this is left. Servers that do not let us in are a wrong value."""
+    try:
+        engine = await connected_anew(access)
+    except EngineError as error:
+        raise UsageError(str(error)) from error
+    try:
+        yield engine
+    finally:
+        await engine.close()
+
+
+async def connected_anew(access: ClusterAccess) -> ClusterEngine:
+    """Another connection to the engine; whoever asks for it closes it."""
+    try:
+        from minicrawl.cluster.nats.connecting import connect
+        from minicrawl.cluster.nats.settings import NatsSettings
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != _MODULE:
+            raise
+        raise UsageError(_MISSING) from None
+
+    settings = NatsSettings(url=access.url, name=access.name, creds=access.creds, ca=access.ca)
+    return await connect(settings)

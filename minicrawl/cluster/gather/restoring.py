@@ -1,0 +1,110 @@
+"""All shards of a cluster, restored from its engine and gathered. No node is asked for anything.
+
+Laws: the shards are restored as of one moment, or nearly so. The name of a kept file says of which
+crawl it is and where the logs of all shards ended. So one that is there is as fresh as a new one
+would be, and is used again; older ones go, with what lies beside them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple
+
+from minicrawl.cluster.engine import ClusterEngine
+from minicrawl.cluster.gather.gathering import Gathered, gather
+from minicrawl.cluster.node.records import TERMS_KEY, TermsRecord
+from minicrawl.cluster.replica.restoring import restore
+from minicrawl.cluster.terms import refuse_other_version
+from minicrawl.errors import UsageError
+from minicrawl.export.drafts import scratch
+from minicrawl.progress import Progress, part, unreported
+from minicrawl.store.beside.files import files_of
+from minicrawl.store.merging import is_begun
+from minicrawl.store.reader import LOCK, refuse_to_overwrite
+
+_RESTORED = 0.5
+"""Of the work, roughly."""
+_DIGEST_BYTES = 8
+
+
+class KeptStore(NamedTuple):
+    """A gathered store, and how it was made; None if it was there."""
+
+    store: Path
+    made: Gathered | None
+
+
+async def gather_cluster(
+    engine: ClusterEngine, into: Path, tell: Progress = unreported
+) -> Gathered:
+    """Make one store of the whole cluster."""
+    refuse_to_overwrite(into)
+    terms = await _terms(engine)
+    return await _gathered(engine, await _ends(engine, terms), into, tell)
+
+
+async def kept_store(engine: ClusterEngine, folder: Path, tell: Progress = unreported) -> KeptStore:
+    """The gathered store in this folder, which is made anew if the crawl went on since."""
+    terms = await _terms(engine)
+    ends = await _ends(engine, terms)
+    store = folder / f"{terms.id}-{_digest(ends)}.db"
+    if store.exists():
+        return KeptStore(store, None)
+    made = await _gathered(engine, ends, store, tell)
+    _remove_older(folder, store)
+    return KeptStore(store, made)
+
+
+async def _terms(engine: ClusterEngine) -> TermsRecord:
+    found = await engine.get(TERMS_KEY)
+    if found is None or found.value is None:
+        raise UsageError("this cluster has no crawl yet: minicrawl crawl SEEDS --cluster URL")
+    terms = TermsRecord.unpack(TERMS_KEY, found.value)
+    refuse_other_version(terms)
+    return terms
+
+
+async def _ends(engine: ClusterEngine, terms: TermsRecord) -> list[int]:
+    """The last entries of all logs, asked for at once."""
+    spans = await asyncio.gather(*map(engine.log_span, range(terms.shards)))
+    return [span.last for span in spans]
+
+
+async def _gathered(
+    engine: ClusterEngine, ends: Sequence[int], into: Path, tell: Progress
+) -> Gathered:
+    into.parent.mkdir(parents=True, exist_ok=True)
+    with scratch("gather", into.parent) as folder:
+        begun: list[Path] = []
+        absent: list[int] = []
+        for shard, end in enumerate(ends):
+            path = folder / f"shard-{shard}.db"
+            await restore(engine, shard, path, until=end)
+            if is_begun(path):
+                begun.append(path)
+            else:
+                absent.append(shard)
+            part(tell, 0, _RESTORED)((shard + 1) / len(ends))
+        if not begun:
+            raise UsageError("the crawl of this cluster has no pages yet: no node has begun it")
+        return await asyncio.to_thread(gather, begun, into, part(tell, _RESTORED, 1), absent=absent)
+
+
+def _digest(ends: Sequence[int]) -> str:
+    return blake2b(repr(list(ends)).encode(), digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def _remove_older(folder: Path, store: Path) -> None:
+    """Those of other moments and of crawls before this one, with all that lies beside them."""
+    for other in folder.glob("*.db"):
+        if other == store:
+            continue
+        for file in (*files_of(other), other.with_name(f"{other.name}{LOCK}")):
+            if file.is_dir():
+                shutil.rmtree(file, ignore_errors=True)
+            else:
+                file.unlink(missing_ok=True)

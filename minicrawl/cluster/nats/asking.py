@@ -1,0 +1,148 @@
+"""One request, repeated until somebody answers, and errors in our words.
+
+Law: a request is repeated only if nobody answered it, or if servers were choosing a leader. So
+whoever asks must bear that it is done twice, or find out that it was.
+"""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.errors import Error, NoRespondersError
+from nats.js import api
+
+from minicrawl.cluster.engine import EngineError, EngineFull, EngineUnavailable
+
+T = TypeVar("T")
+
+API = "$JS.API."
+_ANSWER_S = 2.0
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
+
+NOT_FOUND = 404
+WRONG_SEQUENCE = 10071
+NO_PEERS = 10005
+"""Servers that have just met: one of them may not be known to the others yet."""
+SEVERAL_NEED_CLUSTER = 10074
+NOT_UNIQUE = 10100
+"""Another consumer of the same subject is there."""
+
+_FULL = {
+    10002: "the account has no room: raise the limits of its JetStream",
+    10023: "the servers have no room: raise max_file_store, or add a disk",
+    10028: "the servers have no memory left: raise max_memory_store",
+    10047: "the servers have no room: raise max_file_store, or add a disk",
+    10077: "it is full: wait for the next snapshot, or start the cluster with a larger log",
+}
+_REFUSED = {
+    10039: "JetStream is off for this account: enable it",
+    10076: "JetStream is off: start nats-server with -js",
+}
+_UNAVAILABLE = 503
+
+
+class Refusal(Exception):
+    """JetStream answered with an error that its caller may expect."""
+
+    def __init__(self, code: int, error_code: int, text: str) -> None:
+        super().__init__(text)
+        self.code, self.error_code = code, error_code
+
+
+class Asking:
+    """Requests over one connection."""
+
+    def __init__(self, client: Client, shown: str, patience_s: float) -> None:
+        """`shown` names the servers in messages."""
+        self.client = client
+        self.denied: str | None = None
+        """What the servers said that we may not do."""
+        self._shown, self._patience_s = shown, patience_s
+
+    async def api(self, subject: str, request: Any = None) -> dict[str, Any]:
+        """Ask JetStream; its answer. Raises Refusal."""
+        content = b"" if request is None else json.dumps(request).encode()
+        return await self.patiently(lambda: self._asked(API + subject, content, None), subject)
+
+    async def store(self, subject: str, content: bytes, **headers: str | int) -> int:
+        """Publish into a stream, and wait until it is there; its sequence. Raises Refusal.
+
+        Names of headers have _ for -.
+        """
+        written = {name.replace("_", "-"): str(value) for name, value in headers.items()}
+        answer = await self.patiently(lambda: self._asked(subject, content, written), subject)
+        return int(answer["seq"])
+
+    async def patiently(self, once: Callable[[], Awaitable[T]], subject: str) -> T:
+        """Do it until it is answered, or patience is at its end."""
+        loop = asyncio.get_running_loop()
+        end, pause_s = loop.time() + self._patience_s, _FIRST_PAUSE_S
+        before = _cancellations()
+        while True:
+            try:
+                answer = await once()
+                if _cancellations() > before:  # nats-py uses `wait_for`, which may swallow it
+                    raise asyncio.CancelledError
+                return answer
+            except (TimeoutError, Error, _Later, OSError) as error:
+                if self.client.is_closed or loop.time() + pause_s > end:
+                    raise self._unanswered(error, subject) from error
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+    async def _asked(
+        self, subject: str, content: bytes, headers: dict[str, str] | None
+    ) -> dict[str, Any]:
+        message = await self.client.request(
+            subject, content, timeout=_ANSWER_S, headers=headers or None
+        )
+        answer: dict[str, Any] = json.loads(message.data)
+        if "error" in answer:
+            raise self._judged(answer["error"])
+        return answer
+
+    def _judged(self, error: dict[str, Any]) -> Exception:
+        code, text = int(error.get("code", 0)), str(error.get("description", ""))
+        error_code = int(error.get("err_code", 0))
+        if advice := _FULL.get(error_code):
+            return EngineFull(f"{self._shown}: {text}; {advice}")
+        if advice := _REFUSED.get(error_code):
+            return EngineError(f"{self._shown}: {text}; {advice}")
+        if code == _UNAVAILABLE or error_code == NO_PEERS:
+            return _Later(text)
+        return Refusal(code, error_code, f"{self._shown}: {text}")
+
+    def _unanswered(self, error: BaseException, subject: str) -> EngineError:
+        if self.denied is not None:
+            return EngineError(
+                f"{self._shown}: {self.denied}; let this user publish and subscribe to "
+                "$JS.>, $KV.>, $O.>, _INBOX.> and minicrawl-*.>"
+            )
+        if self.client.is_closed:
+            return EngineUnavailable(f"{self._shown}: the connection is closed")
+        if isinstance(error, NoRespondersError):
+            why = "no server leads the stream: look whether most of them run, with JetStream on"
+        else:
+            why = "no answer: look at the servers and the network"
+        return EngineUnavailable(f"{self._shown}: {why} ({str(error) or subject})")
+
+
+def _cancellations() -> int:
+    """How often this task was cancelled."""
+    task = asyncio.current_task()
+    return task.cancelling() if task else 0
+
+
+class _Later(Exception):
+    """The servers say that they cannot now."""
+
+
+def header(message: Msg, name: str) -> str:
+    """A header of a message, or nothing."""
+    return (message.headers or {}).get(name, "")
+
+
+STATUS = api.Header.STATUS.value

@@ -1,0 +1,211 @@
+"""The connection to the servers, and all of it as one engine.
+
+Laws: a connection that breaks comes back by itself, to any server. What keeps us out for ever,
+such as a wrong password, is one line that says what to do.
+"""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from nats.aio.client import Client
+from nats.errors import AuthorizationError, Error
+
+from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailable
+from minicrawl.cluster.nats.asking import Asking
+from minicrawl.cluster.nats.batches import NatsBatches
+from minicrawl.cluster.nats.keys import NatsKeys
+from minicrawl.cluster.nats.logs import NatsLogs
+from minicrawl.cluster.nats.objects import NatsObjects
+from minicrawl.cluster.nats.settings import NatsSettings, without_password
+from minicrawl.cluster.nats.streams import Streams
+from minicrawl.errors import UsageError
+
+_OLDEST = (2, 9)
+_CONNECT_S = 5
+_AGAIN_S = 0.2
+"""Between two tries to reach a server."""
+_PING_S, _PINGS = 2, 2
+"""A server that does not answer so many pings is left."""
+_SEED_OF_USER = "SU"
+_FORBIDDEN = "permissions violation"
+_MOST_ERRORS = 10
+
+
+class NatsEngine(NatsLogs, NatsBatches, NatsKeys, NatsObjects):
+    """All of it, for one crawl."""
+
+    async def close(self) -> None:
+        """Let go of the connection. Inboxes and watches end."""
+        with suppress(Error):
+            await self._asking.client.close()
+
+
+@asynccontextmanager
+async def connected(settings: NatsSettings) -> AsyncIterator[ClusterEngine]:
+    """The engine, with all that shards share made, if it was not there."""
+    engine = await connect(settings)
+    try:
+        yield engine
+    finally:
+        await engine.close()
+
+
+async def await_answer(settings: NatsSettings) -> None:
+    """Wait until the servers lead the streams that they have."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + settings.patience_s
+    while True:
+        client = Client()
+        asking = Asking(client, settings.shown, settings.patience_s)
+        try:
+            await _let_in(client, asking, settings)
+            await asking.api("STREAM.NAMES")
+        except EngineUnavailable:
+            if loop.time() > end:
+                raise
+            continue
+        else:
+            return
+        finally:
+            await client.close()
+
+
+async def connect(settings: NatsSettings) -> NatsEngine:
+    """Connect, and make what shards share, if it is not there."""
+    client = Client()
+    asking = Asking(client, settings.shown, settings.patience_s)
+    await _let_in(client, asking, settings)
+    streams = Streams(asking, settings)
+    try:
+        _check_version(client, settings)
+        await streams.open_common()
+    except BaseException:
+        await client.close()
+        raise
+    return NatsEngine(asking, streams)
+
+
+async def _let_in(client: Client, asking: Asking, settings: NatsSettings) -> None:
+    """Wait until a server lets us in, but not for ever."""
+    errors, is_refused = list[Exception](), asyncio.Event()
+
+    async def note(error: Exception) -> None:
+        text = str(error)
+        if _FORBIDDEN in text.lower():
+            asking.denied = text.removeprefix("nats: ")
+        del errors[:-_MOST_ERRORS]
+        errors.append(error)
+        if _is_hopeless(error):
+            is_refused.set()
+
+    options = {**_authentication(settings), **_encryption(settings)}
+    connecting = asyncio.create_task(_reach(client, settings, note, options))
+    refused = asyncio.create_task(is_refused.wait())
+    await asyncio.wait(
+        {connecting, refused},
+        timeout=min(_CONNECT_S, settings.patience_s),
+        return_when=asyncio.FIRST_COMPLETED,
+    )
+    is_in = connecting.done() and connecting.exception() is None
+    for task in (connecting, refused):
+        task.cancel()
+    for result in await asyncio.gather(connecting, refused, return_exceptions=True):
+        if isinstance(result, Exception):
+            errors.append(result)
+    if not is_in:
+        with suppress(Error):
+            await client.close()
+        raise _kept_out(errors, settings)
+
+
+async def _reach(
+    client: Client,
+    settings: NatsSettings,
+    note: Callable[[Exception], Awaitable[None]],
+    options: dict[str, Any],
+) -> None:
+    await client.connect(
+        servers=[without_password(url) for url in settings.urls],
+        error_cb=note,
+        name="minicrawl",
+        connect_timeout=_CONNECT_S,
+        reconnect_time_wait=_AGAIN_S,  # type: ignore[arg-type]  # any number of seconds will do
+        max_reconnect_attempts=-1,
+        ping_interval=_PING_S,
+        max_outstanding_pings=_PINGS,
+        **options,
+    )
+
+
+def _is_hopeless(error: Exception) -> bool:
+    return _is_refusal(error) or isinstance(error, ssl.SSLCertVerificationError)
+
+
+def _is_refusal(error: Exception) -> bool:
+    return isinstance(error, AuthorizationError) or "authorization" in str(error).lower()
+
+
+def _kept_out(errors: list[Exception], settings: NatsSettings) -> EngineError:
+    """Why we are not let in, and what to do."""
+    if any(map(_is_refusal, errors)):
+        return EngineError(
+            f"{settings.shown} refuses these credentials: give --cluster-creds FILE, "
+            "or nats://USER:PASSWORD@HOST"
+        )
+    for error in errors:
+        if isinstance(error, ssl.SSLError):
+            return EngineError(
+                f"{settings.shown}: TLS fails ({error.reason}): give the certificates to trust "
+                "with --cluster-ca FILE"
+            )
+    why = str(errors[-1]) if errors else "no answer"
+    return EngineUnavailable(
+        f"{settings.shown} cannot be reached ({why}): start nats-server -js there, "
+        "or give another URL"
+    )
+
+
+def _authentication(settings: NatsSettings) -> dict[str, Any]:
+    """A user's name and password are not left in the URL, where servers found later lack them."""
+    options: dict[str, Any] = {}
+    for url in settings.urls:
+        parts = urlsplit(url)
+        if parts.username and parts.password:
+            options |= {"user": unquote(parts.username), "password": unquote(parts.password)}
+        elif parts.username:
+            options["token"] = unquote(parts.username)
+    if settings.creds is not None:
+        kind = "nkeys_seed" if _is_seed(settings.creds) else "user_credentials"
+        options[kind] = str(settings.creds)
+    return options
+
+
+def _is_seed(creds: Path) -> bool:
+    try:
+        return creds.read_text(encoding="utf-8").lstrip().startswith(_SEED_OF_USER)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--cluster-creds {creds} cannot be read: {error}") from error
+
+
+def _encryption(settings: NatsSettings) -> dict[str, Any]:
+    if not settings.wants_tls:
+        return {}
+    try:
+        return {"tls": ssl.create_default_context(cafile=settings.ca)}
+    except (OSError, ssl.SSLError) as error:
+        raise UsageError(f"the certificates in {settings.ca} cannot be read: {error}") from error
+
+
+def _check_version(client: Client, settings: NatsSettings) -> None:
+    version = client.connected_server_version
+    if (version.major, version.minor) < _OLDEST:
+        least = ".".join(map(str, _OLDEST))
+        raise EngineError(
+            f"{settings.shown} is nats-server {version.major}.{version.minor}: "
+            f"upgrade it to {least} or newer"
+        )

@@ -1,0 +1,144 @@
+"""The keys: a bucket of JetStream's key-value store.
+
+Law: what is read comes from the leader of the stream, so a revision that was confirmed is seen.
+Nothing that servers forget when they end is needed to watch: changes wake a watcher, which then
+asks for what is new, as it does now and then anyway.
+
+marker   a message that says that the key was deleted; it has a revision like any other
+"""
+
+import asyncio
+import base64
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from typing import Any
+
+from nats.aio.msg import Msg
+
+from minicrawl.cluster.engine import MOST_VALUE_BYTES, EngineError, KeyEntry, KeyTaken
+from minicrawl.cluster.nats.asking import NOT_FOUND, WRONG_SEQUENCE, Refusal
+from minicrawl.cluster.nats.parts import NatsPart
+
+_LOOKS_EVERY_S = 2.0
+"""At what changed, even if nobody said that anything did."""
+_SETTLES_S = 0.05
+"""From the message of a change until servers agree that it is there."""
+_EXPECTED = "Nats_Expected_Last_Subject_Sequence"
+_MARKER = b"KV-Operation: "
+
+
+class NatsKeys(NatsPart):
+    """The keys."""
+
+    async def get(self, key: str) -> KeyEntry | None:
+        """The key as it is now; None if there is none."""
+        found = await self._find({"last_by_subj": self._streams.key_subject(key)})
+        return None if found is None or found.value is None else found
+
+    async def create(self, key: str, value: bytes) -> int:
+        """A new key; its revision. Raises KeyTaken if it is there."""
+        marker = await self._find({"last_by_subj": self._streams.key_subject(key)})
+        if marker is None or marker.value is None:
+            return await self.update(key, value, marker.revision if marker else 0)
+        raise KeyTaken(f"{key} is there")
+
+    async def update(self, key: str, value: bytes, revision: int) -> int:
+        """Change the key if this is its revision; its new one. Raises KeyTaken if it is not."""
+        try:
+            return await self._store(key, value, **{_EXPECTED: revision})
+        except KeyTaken:
+            found = await self._find({"last_by_subj": self._streams.key_subject(key)})
+            if found is None or found.value != value or found.revision <= revision:
+                raise
+            return found.revision  # an answer was lost
+
+    async def put(self, key: str, value: bytes) -> int:
+        """Set the key, whatever it was; its revision."""
+        return await self._store(key, value)
+
+    async def delete(self, key: str, revision: int | None = None) -> None:
+        """Remove the key, if it has this revision. Raises KeyTaken if it has another one."""
+        found = await self.get(key)
+        if found is None:
+            return
+        expected: dict[str, str | int] = {} if revision is None else {_EXPECTED: revision}
+        try:
+            await self._store(key, b"", KV_Operation="DEL", **expected)
+        except KeyTaken:
+            if await self.get(key) is not None:  # else an answer was lost
+                raise
+
+    async def keys(self, prefix: str = "") -> list[KeyEntry]:
+        """All keys whose names begin so, by name."""
+        found = [entry async for entry in self._behind(0, prefix) if entry.value is not None]
+        latest = {entry.key: entry for entry in found}
+        return [latest[key] for key in sorted(latest)]
+
+    async def watch(self, prefix: str = "") -> AsyncGenerator[KeyEntry | None, None]:
+        """Those keys as they are, then None, then each as it changes, for ever."""
+        changed, seen = asyncio.Event(), 0
+
+        async def wake(_message: Msg) -> None:
+            changed.set()
+
+        changes = await self._asking.client.subscribe(self._subjects(prefix), cb=wake)
+        try:
+            async for entry in self._behind(seen, prefix):
+                seen = entry.revision
+                if entry.value is not None:
+                    yield entry
+            yield None
+            while True:
+                await _soon(changed)
+                async for entry in self._behind(seen, prefix):
+                    seen = entry.revision
+                    yield entry
+        finally:
+            await changes.unsubscribe()
+
+    async def _behind(self, revision: int, prefix: str) -> AsyncGenerator[KeyEntry, None]:
+        """Keys and markers with a later revision, in the order of their revisions."""
+        subjects = self._subjects(prefix)
+        while True:
+            found = await self._find({"seq": revision + 1, "next_by_subj": subjects})
+            if found is None:
+                return
+            revision = found.revision
+            yield found
+
+    def _subjects(self, prefix: str) -> str:
+        if prefix and not prefix.endswith("."):
+            raise ValueError(f"the prefix {prefix!r} does not end with a dot")
+        return self._streams.key_subject(f"{prefix}>")
+
+    async def _find(self, request: dict[str, Any]) -> KeyEntry | None:
+        try:
+            answer = await self._asking.api(f"STREAM.MSG.GET.{self._streams.keys}", request)
+        except Refusal as refusal:
+            if refusal.code != NOT_FOUND:
+                raise EngineError(str(refusal)) from None
+            return None
+        message = answer["message"]
+        is_marker = _MARKER in base64.b64decode(message.get("hdrs", ""))
+        value = None if is_marker else base64.b64decode(message.get("data", ""))
+        key = message["subject"].removeprefix(self._streams.key_subject(""))
+        return KeyEntry(key, value, int(message["seq"]))
+
+    async def _store(self, key: str, value: bytes, **headers: str | int) -> int:
+        if len(value) > MOST_VALUE_BYTES:
+            raise ValueError(f"{key}: {len(value):,} bytes are more than a value may have")
+        try:
+            return await self._asking.store(self._streams.key_subject(key), value, **headers)
+        except Refusal as refusal:
+            if refusal.error_code != WRONG_SEQUENCE:
+                raise EngineError(str(refusal)) from None
+            raise KeyTaken(f"{key} was changed by another node") from None
+
+
+async def _soon(changed: asyncio.Event) -> None:
+    """Wait for a change, or for a while."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_LOOKS_EVERY_S):  # `wait_for` may swallow a cancellation
+            await changed.wait()
+        await asyncio.sleep(_SETTLES_S)
+    changed.clear()

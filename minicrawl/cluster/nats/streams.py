@@ -1,0 +1,127 @@
+"""The streams of a crawl.
+
+Law: a stream that is there stays as it is, whatever a later version would make.
+
+log      `minicrawl-NAME-log-3` has what is appended for shard 3
+batches  `minicrawl-NAME-batches` has what is published and not done yet
+keys     `KV_minicrawl-NAME`, a bucket as `nats kv` knows them
+objects  `OBJ_minicrawl-NAME`, a bucket as `nats object` knows them
+"""
+
+from typing import Any
+
+from minicrawl.cluster.nats.asking import (
+    NOT_FOUND,
+    SEVERAL_NEED_CLUSTER,
+    Asking,
+    Refusal,
+)
+from minicrawl.cluster.nats.settings import NatsSettings
+
+_COPIES = 3
+_ONE_COPY = 1
+_DUPLICATES_NS = 120 * 10**9
+"""A batch that is published twice within this time is kept once."""
+
+
+class Streams:
+    """Names of streams, and streams that are made when they are first used."""
+
+    def __init__(self, asking: Asking, settings: NatsSettings) -> None:
+        self.asking = asking
+        self.bucket = f"minicrawl-{settings.name}"
+        self._settings = settings
+        self._made = set[str]()
+
+    @property
+    def batches(self) -> str:
+        """The stream of batches."""
+        return f"{self.bucket}-batches"
+
+    @property
+    def keys(self) -> str:
+        """The stream of keys."""
+        return f"KV_{self.bucket}"
+
+    @property
+    def objects(self) -> str:
+        """The stream of objects."""
+        return f"OBJ_{self.bucket}"
+
+    def key_subject(self, key: str) -> str:
+        """The subject of a key, or of all that begin so if it ends with `>`."""
+        return f"$KV.{self.bucket}.{key}"
+
+    def batch_subject(self, sender: int | str, receiver: int) -> str:
+        """The subject of batches; the sender may be `*`."""
+        return f"{self.bucket}.batch.{sender}.{receiver}"
+
+    def log_subject(self, shard: int) -> str:
+        """The subject of a log."""
+        return f"{self.bucket}.log.{shard}"
+
+    async def open_common(self) -> None:
+        """Make those that all shards share."""
+        await self._make(
+            self.keys,
+            [self.key_subject(">")],
+            allow_rollup_hdrs=True,
+            max_msgs_per_subject=1,
+            deny_delete=True,
+        )
+        await self._make(
+            self.objects,
+            [f"$O.{self.bucket}.{part}.>" for part in "CM"],
+            allow_rollup_hdrs=True,
+        )
+        await self._make(
+            self.batches,
+            [self.batch_subject("*", 0).removesuffix("0") + "*"],
+            retention="workqueue",
+            duplicate_window=_DUPLICATES_NS,
+        )
+
+    async def log(self, shard: int) -> str:
+        """The stream of a log; it is there when this returns."""
+        name = f"{self.bucket}-log-{shard}"
+        most = self._settings.log_bytes
+        if name not in self._made:
+            await self._make(
+                name, [self.log_subject(shard)], max_bytes=-1 if most is None else most
+            )
+        return name
+
+    async def _make(self, name: str, subjects: list[str], **config: Any) -> None:
+        if not await self._is_there(name):
+            wanted = {
+                "name": name,
+                "subjects": subjects,
+                "discard": "new",
+                "storage": "file",
+                **config,
+            }
+            await self._create(wanted)
+        self._made.add(name)
+
+    async def _is_there(self, name: str) -> bool:
+        try:
+            await self.asking.api(f"STREAM.INFO.{name}")
+        except Refusal as refusal:
+            if refusal.code != NOT_FOUND:
+                raise
+            return False
+        return True
+
+    async def _create(self, config: dict[str, Any]) -> None:
+        """With as many copies as there are servers for, unless the user said how many."""
+        copies = self._settings.replicas or _COPIES
+        try:
+            await self._create_copies(config, copies)
+        except Refusal as refusal:
+            if refusal.error_code != SEVERAL_NEED_CLUSTER or self._settings.replicas:
+                raise
+            await self._create_copies(config, _ONE_COPY)
+
+    async def _create_copies(self, config: dict[str, Any], copies: int) -> None:
+        name = config["name"]
+        await self.asking.api(f"STREAM.CREATE.{name}", config | {"num_replicas": copies})

@@ -1,0 +1,182 @@
+"""What a node knows of the crawl of the whole cluster: what it does, what its shards tell, and how
+its budget is shared out.
+
+Laws: the crawl ends when its budget is fetched or nothing is left anywhere, whichever node sees it
+first. A shard gives pages of the budget back only after it can fetch them no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+
+from minicrawl.cluster.engine import EngineUnavailable, KeyEntry, KeyTaken, KeyValues
+from minicrawl.cluster.node.grants import ShardNeed, granted_anew
+from minicrawl.cluster.node.records import (
+    GRANTS_KEY,
+    REBALANCE_KEY,
+    STATE_KEY,
+    TERMS_KEY,
+    TOLD_PREFIX,
+    WORKERS_PREFIX,
+    Doing,
+    GrantsRecord,
+    StateRecord,
+    TermsRecord,
+    WishRecord,
+)
+from minicrawl.cluster.node.shard_process import ShardOrders
+from minicrawl.shards.batches import BatchError
+from minicrawl.shards.facts import ShardFacts, facts_in, fetched_together, has_ended
+
+Yield = Callable[[int], Awaitable[int | None]]
+"""A shard -> the pages that it has fetched and asks for now: it fetches no more until it is granted
+more. None if its crawl does not answer."""
+
+
+class CrawlState:
+    """What is known of the crawl."""
+
+    def __init__(self, engine: KeyValues, terms: TermsRecord) -> None:
+        self._engine, self.shards = engine, terms.shards
+        self.hear_terms(terms)
+        self.state = StateRecord(doing=Doing.RUNNING, run=0, reason="")
+        self.told: dict[int, ShardFacts] = {}
+        self.rebalances = 0
+        self._state_revision = 0
+        self._granted: dict[int, int] = {}
+        self._grants_revision = 0
+        self._workers: dict[str, int] = {}
+
+    # ------------------------------------------------------------ what is heard
+
+    def hear(self, entry: KeyEntry) -> None:
+        """A key of the crawl as it is now."""
+        key, content = entry.key, entry.value
+        if key.startswith(WORKERS_PREFIX):
+            self._hear_workers(key.removeprefix(WORKERS_PREFIX), entry)
+        elif content is None:
+            return
+        elif key == STATE_KEY:
+            self._hear_state(StateRecord.unpack(key, content), entry.revision)
+        elif key == TERMS_KEY:
+            self.hear_terms(TermsRecord.unpack(key, content))
+        elif key == GRANTS_KEY:
+            record = GrantsRecord.unpack(key, content)
+            self._hear_grants({int(one): n for one, n in record.granted.items()}, entry.revision)
+        elif key == REBALANCE_KEY:
+            self.rebalances = WishRecord.unpack(key, content).value
+        elif key.startswith(TOLD_PREFIX):
+            self._hear_facts(key, content)
+
+    def hear_terms(self, terms: TermsRecord) -> None:
+        """The budget may change while the crawl goes on."""
+        self.terms = terms
+        pages = terms.settings.get("pages")
+        self.budget = pages if isinstance(pages, int) else None
+
+    def _hear_state(self, state: StateRecord, revision: int) -> None:
+        if revision <= self._state_revision:
+            return
+        if state.run != self.state.run:
+            self.told.clear()
+        self.state, self._state_revision = state, revision
+
+    def _hear_grants(self, granted: dict[int, int], revision: int) -> None:
+        if revision > self._grants_revision:
+            self._granted, self._grants_revision = granted, revision
+
+    def _hear_workers(self, node: str, entry: KeyEntry) -> None:
+        if entry.value is None:
+            self._workers.pop(node, None)
+        else:
+            self._workers[node] = WishRecord.unpack(entry.key, entry.value).value
+
+    def _hear_facts(self, key: str, content: bytes) -> None:
+        run, _, _ = key.removeprefix(TOLD_PREFIX).partition(".")
+        try:
+            facts = facts_in(content)
+        except BatchError:
+            return  # older facts do no harm
+        if run == str(self.state.run) and 0 <= facts.shard < self.shards:
+            self.told[facts.shard] = facts
+
+    # ------------------------------------------------------------ what follows
+
+    def orders(self, shard: int, node: str) -> ShardOrders:
+        """What the crawl of a shard on this node should do."""
+        pages = None if self.budget is None else self._granted.get(shard, 0)
+        is_paused = self.state.doing == Doing.PAUSED or pages == 0
+        return ShardOrders(paused=is_paused, pages=pages, workers=self.workers_of(node))
+
+    def workers_of(self, node: str, usual: int = 0) -> int:
+        """The fetching processes that each shard of a node should have."""
+        return self._workers.get(node, usual)
+
+    @property
+    def end(self) -> str:
+        """Why the crawl is over; empty if it goes on."""
+        if self.budget is not None and fetched_together(self.told) >= self.budget:
+            return "budget spent"
+        return "nothing left to fetch" if has_ended(self.told, self.shards) else ""
+
+    async def end_if_over(self) -> None:
+        """Say to all that the crawl is over, if it is and nobody has said so."""
+        if (reason := self.end) and not self.state.is_over:
+            await self.change(Doing.ENDED, reason)
+
+    async def change(self, doing: Doing, reason: str = "") -> None:
+        """Say to all what the crawl does from now on."""
+        state = StateRecord(doing=doing, run=self.state.run, reason=reason)
+        try:
+            revision = await self._engine.update(STATE_KEY, state.pack(), self._state_revision)
+        except (KeyTaken, EngineUnavailable):
+            return  # somebody has said something else: that comes, and counts
+        self._hear_state(state, revision)
+
+    # ------------------------------------------------------------ the budget
+
+    async def share_out(self, shards: Iterable[int], give_back: Yield) -> None:
+        """Grant pages to these shards, and take back what they do not need."""
+        if self.budget is None:
+            return
+        needs = {shard: _need(self.told[shard]) for shard in shards if shard in self.told}
+        is_wanted = any(facts.wants_pages for facts in self.told.values())
+        anew = granted_anew(self.budget, self._granted, needs, self.shards, is_wanted=is_wanted)
+        for shard, pages in tuple(anew.items()):
+            if pages < self._granted.get(shard, 0):
+                spent = await give_back(shard)
+                anew[shard] = self._granted[shard] if spent is None else spent
+        changed = {shard: n for shard, n in anew.items() if n != self._granted.get(shard, 0)}
+        if changed:
+            await self._grant({**self._granted, **changed})
+
+    async def _grant(self, granted: dict[int, int]) -> None:
+        assert self.budget is not None
+        if sum(granted.values()) > max(self.budget, sum(self._granted.values())):
+            return
+        record = GrantsRecord(granted={str(shard): n for shard, n in sorted(granted.items())})
+        try:
+            if self._grants_revision:
+                revision = await self._engine.update(
+                    GRANTS_KEY, record.pack(), self._grants_revision
+                )
+            else:
+                revision = await self._engine.create(GRANTS_KEY, record.pack())
+        except (KeyTaken, EngineUnavailable):
+            return  # another node was quicker; once more with what it has written
+        self._hear_grants(granted, revision)
+
+
+def _need(facts: ShardFacts) -> ShardNeed:
+    waiting = facts.waiting or int(facts.wants_pages)
+    return ShardNeed(facts.fetched + facts.under_way, 0 if facts.is_idle else waiting, facts.pace)
+
+
+def totals(told: Mapping[int, ShardFacts]) -> dict[str, int]:
+    """Sums over all shards, for people."""
+    return {
+        "fetched": fetched_together(told),
+        "waiting": sum(facts.waiting for facts in told.values()),
+        "under_way": sum(facts.under_way for facts in told.values()),
+        "pace": sum(facts.pace for facts in told.values()),
+    }

@@ -1,0 +1,142 @@
+"""A store made of its last snapshot and the log behind it; and who takes a shard over.
+
+Law: restoring changes nothing in the engine, and disturbs nobody who writes.
+"""
+
+from asyncio import to_thread
+from contextlib import aclosing
+from pathlib import Path
+from secrets import token_bytes
+from typing import NamedTuple
+
+from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailable, Fenced
+from minicrawl.cluster.replica.entries import (
+    EntryKind,
+    ReplicaEntry,
+    WalDecompressor,
+    pack_entry,
+    unpack_entry,
+)
+from minicrawl.cluster.replica.snapshots import last_snapshot, load_snapshot
+from minicrawl.store.beside import wal
+
+_TRIES = 5
+_TAKES = 100
+
+
+class Restored(NamedTuple):
+    """What was restored."""
+
+    entry: int
+    """The last one that is in the store."""
+    log_bytes: int
+    """That were read behind the snapshot."""
+
+
+async def restore(
+    engine: ClusterEngine, shard: int, path: Path, until: int | None = None
+) -> Restored:
+    """Write the store of a shard to `path`, instead of what was there.
+
+    A shard without a log gives a file without tables. Entries behind `until` are left out, unless
+    a snapshot has them.
+    """
+    for _ in range(_TRIES):
+        try:
+            return await _restore(engine, shard, path, until)
+        except _OvertakenError:
+            pass  # a newer snapshot has come, and what it has was removed from the log
+    raise EngineUnavailable(f"the log of shard {shard} is cut faster than it can be read")
+
+
+async def take_over(engine: ClusterEngine, shard: int, path: Path) -> Restored:
+    """Refuse all who wrote the shard so far, and restore its store.
+
+    Whoever takes over later refuses us in turn.
+    """
+    mark = pack_entry(ReplicaEntry(EntryKind.TAKEN, 0, 0, token_bytes(16)))
+    for _ in range(_TAKES):
+        last = (await engine.log_span(shard)).last
+        try:
+            taken = await engine.append(shard, last, mark)
+        except Fenced:
+            continue  # the holder has just appended
+        restored = await restore(engine, shard, path)
+        if restored.entry != taken:
+            raise Fenced(f"shard {shard} was taken over by another node at the same time")
+        return restored
+    raise EngineUnavailable(f"shard {shard} cannot be taken over: its holder appends without end")
+
+
+class _OvertakenError(Exception):
+    """Entries were removed while they were read."""
+
+
+async def _restore(
+    engine: ClusterEngine, shard: int, path: Path, until: int | None = None
+) -> Restored:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    snapshot = await last_snapshot(engine, shard)
+    wal.remove(path)
+    if snapshot is None:
+        await to_thread(wal.make_empty, path)
+    else:
+        try:
+            await load_snapshot(engine, snapshot, path)
+        except EngineError as error:
+            if snapshot == await last_snapshot(engine, shard):
+                raise
+            raise _OvertakenError from error
+    last, size, folding = snapshot.entry if snapshot else 0, 0, _Folding(path)
+    try:
+        async with aclosing(engine.entries(shard, last)) as entries:
+            async for number, content in entries:
+                if until is not None and number > until:
+                    break
+                if number != last + 1:
+                    raise _OvertakenError
+                await to_thread(folding.add, unpack_entry(content))
+                last, size = number, size + len(content)
+    except EngineUnavailable as error:
+        await _check_cut(engine, shard, last)
+        raise error from None
+    await _check_cut(engine, shard, last)
+    await to_thread(folding.finish)
+    return Restored(last, size)
+
+
+async def _check_cut(engine: ClusterEngine, shard: int, last: int) -> None:
+    """Whether entries that were not read are gone."""
+    if (await engine.log_span(shard)).first > last + 1:
+        raise _OvertakenError
+
+
+class _Folding:
+    """One write-ahead log after the other is laid beside the file and folded into it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._log = path, wal.log_of(path)
+        self._stream: WalDecompressor | None = None
+        self._size = 0
+
+    def add(self, entry: ReplicaEntry) -> None:
+        """The next entry."""
+        if entry.kind is not EntryKind.MORE:
+            self.finish()
+        if entry.kind is EntryKind.TAKEN:
+            return
+        if entry.kind is EntryKind.FIRST:
+            self._stream = WalDecompressor()
+        if self._stream is None or entry.offset != self._size:
+            raise EngineError(
+                f"the log is damaged: byte {self._size:,} is due, and byte {entry.offset:,} comes"
+            )
+        with self._log.open("ab") as log:
+            log.write(self._stream.decompress(entry))
+        self._size += entry.size
+
+    def finish(self) -> None:
+        """What came is in the file."""
+        if self._stream is not None:
+            wal.fold(self._path)
+        self._stream, self._size = None, 0

@@ -1,0 +1,211 @@
+"""NATS servers of our own on loopback addresses, to try a cluster on and for tests.
+
+Laws: whoever asks for servers gets some that answer. They end when they are not needed any more,
+and with the process that started them, even if that is killed.
+
+Start them in the main thread: Linux ends them with the thread that started them.
+"""
+
+import asyncio
+import os
+import shutil
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack, asynccontextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from minicrawl.cluster.engine import EngineError
+from minicrawl.cluster.nats.connecting import await_answer
+from minicrawl.cluster.nats.settings import NatsSettings
+from minicrawl.errors import UsageError
+
+PROGRAM = "nats-server"
+_FIRST_ADDRESS = 2
+"""The first server listens at 127.0.0.2."""
+_END_S = 5.0
+_SYSTEM = "/usr/sbin:/usr/bin:/usr/local/bin"
+_LAST_WORDS = 3
+_STARTER = """\
+import ctypes, os, signal, sys
+PR_SET_PDEATHSIG = 1
+ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+if os.getppid() == int(sys.argv[1]):  # it may have ended before we said so
+    os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+_CONFIG = """\
+server_name: "{name}"
+listen: "{address}:{port}"
+jetstream {{ store_dir: "{folder}" }}
+{cluster}
+{more}
+"""
+_CLUSTER = """\
+cluster {{
+    name: "minicrawl"
+    listen: "{address}:{port}"
+    routes: [{routes}]
+}}
+"""
+
+
+def server_program() -> str | None:
+    """Where nats-server is. A user's path need not lead to where servers are."""
+    return shutil.which(PROGRAM) or shutil.which(PROGRAM, path=_SYSTEM)
+
+
+class LocalServer:
+    """One server, which can be killed and started again with what it keeps."""
+
+    def __init__(self, name: str, address: tuple[str, int], folder: Path) -> None:
+        self.name, self.address = name, address
+        self._folder = folder
+        self._process: asyncio.subprocess.Process | None = None
+
+    @property
+    def url(self) -> str:
+        """Where clients find it."""
+        host, port = self.address
+        return f"nats://{host}:{port}"
+
+    @property
+    def pid(self) -> int | None:
+        """Of its process, while it runs."""
+        return self._process.pid if self._process and self._process.returncode is None else None
+
+    async def start(self) -> None:
+        """Start it; it does not answer yet."""
+        program = server_program()
+        if program is None:
+            raise UsageError(
+                f"there is no {PROGRAM}: install it (Debian: apt-get install {PROGRAM})"
+            )
+        log = (self._folder / f"{self.name}.log").open("ab")
+        with log:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-I",
+                "-c",
+                _STARTER,
+                str(os.getpid()),
+                program,
+                "-c",
+                str(self._folder / f"{self.name}.conf"),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,  # Ctrl-C is for the crawl, which ends the servers
+            )
+
+    async def end(self, with_signal: signal.Signals = signal.SIGTERM) -> None:
+        """End it, and wait until it is gone; if it takes too long, kill it."""
+        if self._process is None:
+            return
+        with suppress(ProcessLookupError):
+            self._process.send_signal(with_signal)
+        try:
+            await asyncio.wait_for(self._process.wait(), _END_S)
+        except TimeoutError:
+            self._process.kill()
+            await self._process.wait()
+
+    async def ended(self) -> None:
+        """Wait until it ends."""
+        if self._process is not None:
+            await self._process.wait()
+
+    def last_words(self) -> str:
+        """The end of its log, as one line."""
+        lines = (self._folder / f"{self.name}.log").read_text(errors="replace").splitlines()
+        return "; ".join(lines[-_LAST_WORDS:]) or "it said nothing"
+
+    def send(self, what: signal.Signals) -> None:
+        """Send it a signal, such as one to stop for a while."""
+        if self._process is not None:
+            self._process.send_signal(what)
+
+    def write_config(self, cluster: str, more: str) -> None:
+        """Say how it runs."""
+        host, port = self.address
+        text = _CONFIG.format(
+            name=self.name,
+            address=host,
+            port=port,
+            folder=self._folder / self.name,
+            cluster=cluster,
+            more=more,
+        )
+        (self._folder / f"{self.name}.conf").write_text(text, encoding="utf-8")
+
+
+class LocalServers(NamedTuple):
+    """All servers of a cluster."""
+
+    servers: list[LocalServer]
+
+    @property
+    def url(self) -> str:
+        """Where clients find all of them."""
+        return ",".join(server.url for server in self.servers)
+
+
+@asynccontextmanager
+async def local_servers(
+    folder: Path,
+    count: int = 3,
+    *,
+    more: str = "",
+    settings_for: Callable[[str], NatsSettings] = lambda url: NatsSettings(url=url),
+) -> AsyncIterator[LocalServers]:
+    """So many servers that keep what they have in the folder; they answer when this is entered.
+
+    `more` is put into the configuration of each. `settings_for` says how a URL lets us in.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    found = LocalServers(_configured(folder, count, more))
+    try:
+        for server in found.servers:
+            await server.start()
+        await asyncio.gather(*(_ready(server, settings_for) for server in found.servers))
+        yield found
+    finally:
+        await asyncio.gather(*(server.end() for server in found.servers))
+
+
+async def _ready(server: LocalServer, settings_for: Callable[[str], NatsSettings]) -> None:
+    """Wait until it answers; one that ended says why in its log."""
+    answering = asyncio.create_task(await_answer(settings_for(server.url)))
+    ended = asyncio.create_task(server.ended())
+    await asyncio.wait({answering, ended}, return_when=asyncio.FIRST_COMPLETED)
+    ended.cancel()
+    if not answering.done():
+        answering.cancel()
+        raise EngineError(f"{PROGRAM} ended at once: {server.last_words()}")
+    answering.result()
+
+
+def _configured(folder: Path, count: int, more: str) -> list[LocalServer]:
+    with ExitStack() as held:
+        places = [
+            (_free_place(held, number), _free_place(held, number))
+            for number in range(_FIRST_ADDRESS, _FIRST_ADDRESS + count)
+        ]
+    routes = ", ".join(f'"nats-route://{host}:{port}"' for _, (host, port) in places)
+    servers = []
+    for number, (listens, (host, port)) in enumerate(places):
+        server = LocalServer(f"server-{number}", listens, folder)
+        cluster = _CLUSTER.format(address=host, port=port, routes=routes) if count > 1 else ""
+        server.write_config(cluster, more)
+        servers.append(server)
+    return servers
+
+
+def _free_place(held: ExitStack, number: int) -> tuple[str, int]:
+    """A port at which nobody listens. All are held until all are found."""
+    listener = held.enter_context(socket.socket())
+    listener.bind((f"127.0.0.{number}", 0))
+    host, port = listener.getsockname()
+    return host, port

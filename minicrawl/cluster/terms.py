@@ -1,0 +1,239 @@
+"""What all nodes of a crawl agree on before they begin: its shards, its settings, its seeds.
+
+Laws: a crawl is begun once, whoever comes first; all others join it. Who asks for something else
+than the crawl has is refused in one line, and nothing is changed. No secret of a user is in the
+engine: what a login or a proxy needs is set on each node.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from secrets import token_hex
+from tempfile import TemporaryDirectory
+
+from minicrawl.cluster.engine import ClusterEngine, KeyTaken
+from minicrawl.cluster.node.records import (
+    STATE_KEY,
+    TERMS_KEY,
+    Doing,
+    StateRecord,
+    TermsRecord,
+)
+from minicrawl.config import Loaded, Settings
+from minicrawl.config.setting import ACCESS, CLUSTER
+from minicrawl.config.table import BY_NAME, TABLE
+from minicrawl.config.writing import as_text, plain
+from minicrawl.errors import UsageError
+from minicrawl.store import schema
+from minicrawl.version import __version__
+from minicrawl.web.urls import canonical_seed
+
+NO_CRAWL = "this cluster has no crawl yet: minicrawl crawl SEEDS --cluster URL"
+SHARDS = 16
+"""Unless the user says otherwise."""
+FORMAT = 1
+"""Of keys and logs. Nodes with another one do not understand each other."""
+_OF_A_NODE = frozenset(
+    (
+        *("store", "workers", "proxy", "no-proxy", "ca", "client-cert", "client-key"),
+        *("bind-address", "name-server", "browser", "render-workers", "cookies"),
+    )
+)
+_OF_ONE_MACHINE = (
+    *("new-pages", "for", "bytes", "until", "max-rate"),
+    *("warc", "check-external", "check-assets"),
+)
+_LIVE = frozenset(("pages",))
+"""What may change while shards are crawled."""
+_LOOKS_EVERY_S = 1.0
+
+
+# ---------------------------------------------------------------- settings
+
+
+def settings_of_crawl(loaded: Loaded) -> dict[str, object]:
+    """The settings that were given and are the same on all nodes, by name, as JSON has them."""
+    _refuse_what_needs_one_machine(loaded)
+    return {
+        row.name: plain(loaded.settings, row)
+        for row in TABLE
+        if (loaded.is_given(row) or loaded.settings.value(row) != row.default)
+        and row.section not in (ACCESS, CLUSTER)
+        and row.name not in _OF_A_NODE
+    }
+
+
+def settings_of_node(loaded: Loaded) -> dict[str, object]:
+    """Those that each node has of its own."""
+    return {
+        row.name: plain(loaded.settings, row)
+        for row in TABLE
+        if loaded.is_given(row)
+        and row.section is not CLUSTER
+        and row.name not in ("store", "workers", *_OF_ONE_MACHINE)
+    }
+
+
+def _refuse_what_needs_one_machine(loaded: Loaded) -> None:
+    for name in _OF_ONE_MACHINE:
+        row = BY_NAME[name]
+        if loaded.settings.value(row) != row.default:
+            raise UsageError(f"{row.flag} is for a crawl on one machine: leave it out of a cluster")
+    if loaded.settings.storing.keeps_answers:
+        raise UsageError(
+            "--keep pages and --keep text are for a crawl on one machine: in a cluster kept pages "
+            "would be lost with their node"
+        )
+
+
+# ---------------------------------------------------------------- the crawl
+
+
+async def begin_or_join(
+    engine: ClusterEngine, loaded: Loaded, seeds: Iterable[str], shards: int | None = None
+) -> TermsRecord:
+    """Begin the crawl, or join it. If it was stopped or has ended, it goes on."""
+    wanted = settings_of_crawl(loaded)
+    named = list(dict.fromkeys(_canonical(seeds)))
+    found = await engine.get(TERMS_KEY)
+    if found is None or found.value is None:
+        if (terms := await _begin(engine, wanted, named, shards or SHARDS)) is not None:
+            return terms
+        found = await engine.get(TERMS_KEY)  # somebody was quicker
+        assert found is not None
+    assert found.value is not None
+    terms = TermsRecord.unpack(TERMS_KEY, found.value)
+    refuse_other_version(terms)
+    if shards not in (None, terms.shards):
+        raise UsageError(
+            f"--shards {shards}: this cluster's crawl has {terms.shards} shards, which never "
+            "changes; for another crawl give a name, as in nats://host:4222/NAME"
+        )
+    state, revision = await state_of(engine)
+    changed = await _joined(engine, terms, wanted, named, is_over=state.is_over)
+    if changed != terms:
+        await engine.update(TERMS_KEY, changed.pack(), found.revision)
+    if state.is_over:
+        again = StateRecord(doing=Doing.RUNNING, run=state.run + 1, reason="")
+        await engine.update(STATE_KEY, again.pack(), revision)
+    return changed
+
+
+async def _begin(
+    engine: ClusterEngine, wanted: Mapping[str, object], seeds: list[str], shards: int
+) -> TermsRecord | None:
+    """The terms, unless somebody else has begun the crawl meanwhile."""
+    if not seeds:
+        raise UsageError("this cluster has no crawl yet: give SEEDS to begin one")
+    identity = token_hex(8)
+    terms = TermsRecord(
+        id=identity,
+        format=FORMAT,
+        schema=schema.VERSION,
+        version=__version__,
+        shards=shards,
+        settings=wanted,
+        seeds=f"seeds-{identity}",
+    )
+    await _put_seeds(engine, terms.seeds, seeds)
+    state = StateRecord(doing=Doing.RUNNING, run=1, reason="")
+    with suppress(KeyTaken):  # of somebody who was killed here, or begins the crawl now
+        await engine.create(STATE_KEY, state.pack())
+    try:
+        await engine.create(TERMS_KEY, terms.pack())
+    except KeyTaken:
+        await engine.delete_object(terms.seeds)
+        return None
+    return terms
+
+
+async def _joined(
+    engine: ClusterEngine,
+    terms: TermsRecord,
+    wanted: Mapping[str, object],
+    seeds: list[str],
+    *,
+    is_over: bool,
+) -> TermsRecord:
+    """The terms that serve everybody; raises UsageError if there are none."""
+    others = {name: value for name, value in wanted.items() if terms.settings.get(name) != value}
+    for name, value in others.items():
+        if not is_over and name not in _LIVE:
+            raise UsageError(
+                f"{BY_NAME[name].flag} {as_text(value)}: the crawl of this cluster runs with "
+                f"{_shown(terms, name)}; stop it first (minicrawl control stop --cluster URL)"
+            )
+    there = await seeds_of(engine, terms.seeds) if seeds else []
+    new = [seed for seed in seeds if seed not in set(there)] if seeds else []
+    if new and not is_over:
+        raise UsageError(
+            f"this cluster's crawl has other seeds, without {new[0]}: for another crawl give a "
+            "name, as in nats://host:4222/NAME; or stop this one first, then start it with them"
+        )
+    if new:
+        terms = replace(terms, seeds=f"seeds-{terms.id}-{token_hex(4)}")
+        await _put_seeds(engine, terms.seeds, [*there, *new])
+    version = max(schema.VERSION, terms.schema) if is_over else terms.schema
+    return replace(terms, settings={**terms.settings, **others}, schema=version)
+
+
+def _shown(terms: TermsRecord, name: str) -> str:
+    usual = plain(Settings(), BY_NAME[name])
+    return as_text(terms.settings.get(name, usual))
+
+
+def refuse_other_version(terms: TermsRecord) -> None:
+    """A node that would not understand the others, or their stores, is refused."""
+    if (terms.format, terms.schema) != (FORMAT, schema.VERSION):
+        raise UsageError(
+            f"the crawl of this cluster is one of minicrawl {terms.version} (format "
+            f"{terms.format}.{terms.schema}), this is {__version__} ({FORMAT}.{schema.VERSION}): "
+            "install the same version here, or stop the crawl and upgrade all nodes"
+        )
+
+
+async def terms_when_begun(engine: ClusterEngine) -> TermsRecord:
+    """The terms of the crawl; waits until somebody begins it."""
+    while True:
+        found = await engine.get(TERMS_KEY)
+        if found is not None and found.value is not None:
+            terms = TermsRecord.unpack(TERMS_KEY, found.value)
+            refuse_other_version(terms)
+            return terms
+        await asyncio.sleep(_LOOKS_EVERY_S)
+
+
+async def state_of(engine: ClusterEngine) -> tuple[StateRecord, int]:
+    """What the crawl does, and the revision of that key."""
+    found = await engine.get(STATE_KEY)
+    if found is None or found.value is None:
+        raise UsageError(NO_CRAWL)
+    return StateRecord.unpack(STATE_KEY, found.value), found.revision
+
+
+# ---------------------------------------------------------------- seeds
+
+
+async def seeds_of(engine: ClusterEngine, name: str) -> list[str]:
+    """All seeds of the crawl, which are the object with this name."""
+    with TemporaryDirectory(prefix="minicrawl-") as folder:
+        file = Path(folder) / "seeds"
+        await engine.get_object(name, file)
+        return file.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+
+
+async def _put_seeds(engine: ClusterEngine, name: str, seeds: Iterable[str]) -> None:
+    with TemporaryDirectory(prefix="minicrawl-") as folder:
+        file = Path(folder) / "seeds"
+        text = "".join(f"{seed}\n" for seed in seeds)
+        file.write_text(text, encoding="utf-8", errors="surrogateescape")
+        await engine.put_object(name, file)
+
+
+def _canonical(seeds: Iterable[str]) -> Iterator[str]:
+    for seed in seeds:
+        yield canonical_seed(seed, strip_marks=False) or seed

@@ -1,0 +1,69 @@
+"""A cluster as it goes on, for whoever watches it until its crawl is over.
+
+Law: who watches takes no part: it only reads keys.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from minicrawl.cluster.engine import ClusterEngine, KeyEntry
+from minicrawl.cluster.node import records
+from minicrawl.cluster.node.exchange import lease_clock
+from minicrawl.cluster.node.keys import cancelled, follow
+from minicrawl.cluster.node.leases import LEASE_S
+from minicrawl.cluster.overview import ClusterOverview, ClusterStatus
+
+LOOKS_EVERY_S = 0.5
+_FOLLOWED = (
+    *(records.CRAWL_PREFIX, records.NODE_PREFIX, records.LEASE_PREFIX),
+    *(records.DRAIN_PREFIX, records.WORKERS_PREFIX, records.TOLD_PREFIX),
+)
+
+Show = Callable[[ClusterStatus], None]
+
+
+class ClusterWatch:
+    """Follows the keys of a cluster."""
+
+    def __init__(self, engine: ClusterEngine) -> None:
+        self._engine = engine
+        self._seen = ClusterOverview()
+        self._run = 0
+        self._heard: dict[str, tuple[tuple[str, int], float]] = {}
+
+    async def until_over(self, run: int, show: Show) -> ClusterStatus:
+        """Show the cluster now and then until this run of its crawl is over; how it is then."""
+        self._run = run
+        following = [
+            asyncio.create_task(follow(self._engine, one, self._hear)) for one in _FOLLOWED
+        ]
+        try:
+            while not self._is_over():
+                await asyncio.sleep(LOOKS_EVERY_S)
+                if self._seen.terms is not None and self._seen.state is not None:
+                    show(self.status())
+            return self.status()
+        finally:
+            await cancelled(following)
+
+    def status(self) -> ClusterStatus:
+        """The cluster as of now."""
+        now = lease_clock()
+        for name, beat in self._seen.beats().items():
+            if name not in self._heard or self._heard[name][0] != beat:
+                self._heard[name] = beat, now
+        live = {name for name, (_, at) in self._heard.items() if now - at < LEASE_S}
+        return self._seen.status(frozenset(live & self._seen.beats().keys()))
+
+    def _is_over(self) -> bool:
+        state = self._seen.state
+        return state is not None and state.run >= self._run and state.is_over
+
+    def _hear(self, entry: KeyEntry) -> None:
+        if entry.key.startswith(records.TOLD_PREFIX):
+            told_in = entry.key.removeprefix(records.TOLD_PREFIX).partition(".")[0]
+            if told_in != str(self._run):
+                return
+        self._seen.hear(entry)

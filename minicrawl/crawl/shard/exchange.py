@@ -1,0 +1,70 @@
+"""How a shard speaks with the others: what the crawl of a shard is given from outside.
+
+Laws that whoever writes an exchange keeps: a batch whose `publish` has returned is never lost, and
+a batch that is published again counts once, by its sender, its receiver and its number. What is
+not `done` comes again, even to another process. Batches may come twice, late and in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from minicrawl.shards.batches import TransferBatch
+from minicrawl.shards.facts import ShardFacts
+from minicrawl.shards.outbox import Posting
+from minicrawl.shards.owners import ShardPlace
+
+if TYPE_CHECKING:
+    from minicrawl.store.replica import StoreReplica
+
+TELL_S = 1.0
+"""Shards tell what they know of themselves so often."""
+
+
+class ArrivedBatch(Protocol):
+    """A batch of another shard, as `batches.pack` made it."""
+
+    @property
+    def packed(self) -> bytes:
+        """Its bytes; nothing of them is trusted."""
+
+    async def done(self) -> None:
+        """It is posted, and the commit that has it is safe: it need not come again."""
+
+    async def later(self) -> None:
+        """It cannot be posted yet, as one before it is missing: it shall come again soon."""
+
+
+class Exchange(Protocol):
+    """The other shards, as one of them sees them. It is used from the thread of the crawl."""
+
+    async def publish(self, batch: TransferBatch) -> None:
+        """Send the batch; returns when it can no more be lost. It is in the store already."""
+
+    def arrivals(self) -> AsyncIterator[ArrivedBatch]:
+        """What comes from the other shards, without end."""
+
+    async def tell(self, facts: ShardFacts) -> None:
+        """Tell all shards how this one stands."""
+
+    @property
+    def told(self) -> Mapping[int, ShardFacts]:
+        """What each shard told last in this run of the whole crawl, as far as it is known."""
+
+    def may_fetch(self) -> bool:
+        """Whether the shard is still ours for sure. It is asked before each request: no I/O."""
+
+    def is_over(self) -> bool:
+        """Whether the whole crawl is over, by its budget or because nothing is left."""
+
+
+class ShardSetup(NamedTuple):
+    """What `Crawl` is given for a shard."""
+
+    place: ShardPlace
+    exchange: Exchange
+    replica: StoreReplica | None = None
+    """What has each commit before it counts."""
+    posting: Posting = Posting()
+    tell_s: float = TELL_S

@@ -1,0 +1,73 @@
+"""One order for all shards: pages below a level of cash wait while richer ones wait elsewhere.
+
+Laws: a host counts with as many pages as can be asked for until the level is found anew; so pages
+that wait for their host's delay hold up nobody elsewhere. Without a level pages are read as on one
+machine. Only an order by cash has levels.
+
+headroom   so many times the pages that all shards can read until the next level are above this one
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.frontier.pages import Frontier
+from minicrawl.model import PageId, State
+from minicrawl.shards.facts import ShardFacts
+from minicrawl.shards.water import NO_LEVEL, sketch, water_level
+
+HEADROOM = 2
+FEWEST = 16
+"""Pages that a shard counts as able to read, if it has read fewer."""
+_LOOKED_AT = 8
+"""So many times the pages that are told are looked at: many of them are of the same hosts."""
+
+
+class PageLevel:
+    """The level as of the last facts, and what this shard tells for the next one."""
+
+    def __init__(self, frontier: Frontier, a_host: int) -> None:
+        """`a_host` pages of a host can be asked for between two levels."""
+        self._frontier, self._a_host = frontier, max(1, a_host)
+        self._pages = FEWEST
+        self.key = NO_LEVEL
+        self.holds_back = False
+        """Whether a page was held back since the last level."""
+
+    def admits(self, page: PageId) -> bool:
+        """Whether the page may be read now."""
+        self.holds_back = self._frontier.ledger.key[page] < self.key
+        return not self.holds_back
+
+    def hear(self, told: Iterable[ShardFacts]) -> None:
+        """Find the level anew."""
+        facts = list(told)
+        self._pages = HEADROOM * sum(max(one.pace, FEWEST) for one in facts)
+        self.key = water_level([one.sketch for one in facts], self._pages)
+        self.holds_back = False
+
+    def sketch(self) -> Counter[int]:
+        """The keys of the richest pages that wait and may be asked for soon."""
+        unread = np.flatnonzero(self._frontier.states() == State.UNREAD)
+        keys = np.frombuffer(self._frontier.ledger.key, dtype=np.int64)[unread]
+        if (most := _LOOKED_AT * self._pages) < len(keys):
+            best = np.argpartition(-keys, most)[:most]
+            unread, keys = unread[best], keys[best]
+        hosts = np.frombuffer(self._frontier.urls.host_of, dtype=np.uint32)[unread]
+        return sketch(keys[_is_among_first(hosts, keys, self._a_host)], self._pages)
+
+
+def _is_among_first(
+    hosts: NDArray[np.uint32], keys: NDArray[np.int64], count: int
+) -> NDArray[np.bool_]:
+    """Whether each page is one of the richest `count` of its host."""
+    order = np.lexsort((-keys, hosts))
+    starts = np.flatnonzero(np.diff(hosts[order], prepend=-1))
+    place = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
+    found = np.empty(len(order), dtype=np.bool_)
+    found[order] = place < count
+    return found

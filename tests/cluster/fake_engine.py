@@ -1,0 +1,357 @@
+"""An engine in memory that does all the harm that a replicated log may do.
+
+It fails before or after it did what it was asked, takes its time, delivers twice, and mixes what
+comes from different shards. What it never does: forget what it confirmed, append to a log whose end
+is not the one that the writer expects, or mix batches of one sender.
+
+Any number of engines share one `FakeServers`, also in loops of different threads.
+"""
+
+import asyncio
+import random
+import threading
+from collections import defaultdict
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from enum import Enum, auto
+from pathlib import Path
+from typing import NamedTuple
+
+from minicrawl.cluster.engine import (
+    BatchDelivery,
+    EngineError,
+    EngineFull,
+    EngineUnavailable,
+    Fenced,
+    KeyEntry,
+    KeyTaken,
+    LogEntry,
+    LogSpan,
+)
+from minicrawl.shards.batches import TransferBatch, pack
+
+_MOST_TURNS = 5
+"""Of the loop, that a slow engine lets pass."""
+
+
+class Fault(Enum):
+    """When a call fails."""
+
+    BEFORE = auto()
+    AFTER = auto()
+
+
+class Log:
+    """The log of one shard."""
+
+    def __init__(self) -> None:
+        self.first, self.contents = 1, list[bytes]()
+
+    @property
+    def last(self) -> int:
+        return self.first + len(self.contents) - 1
+
+
+class Waiters:
+    """Those who wait for anything to change, in loops of any thread."""
+
+    def __init__(self) -> None:
+        self._futures = list[asyncio.Future[None]]()
+
+    def join(self) -> "asyncio.Future[None]":
+        """Done at the next change."""
+        future = asyncio.get_running_loop().create_future()
+        self._futures.append(future)
+        return future
+
+    def wake(self) -> None:
+        futures, self._futures = self._futures, []
+        for future in futures:
+            with suppress(RuntimeError):  # its loop is closed
+                future.get_loop().call_soon_threadsafe(_finish, future)
+
+
+def _finish(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+class Sent(NamedTuple):
+    """A batch that waits for its receiver."""
+
+    order: int
+    sender: int
+    packed: bytes
+
+
+class FakeServers:
+    """What the servers keep. `seed` makes them unruly; without it they are quick and exact."""
+
+    def __init__(self, seed: int | None = None, log_bytes: int | None = None) -> None:
+        self.logs: defaultdict[int, Log] = defaultdict(Log)
+        self.waiting: defaultdict[int, list[Sent]] = defaultdict(list)
+        self.numbers: defaultdict[tuple[int, int], int] = defaultdict(int)
+        self.early = set[int]()
+        self.inboxes: defaultdict[int, int] = defaultdict(int)
+        self.values = dict[str, KeyEntry]()
+        self.files = dict[str, bytes]()
+        self.revision = 0
+        self.log_bytes = log_bytes
+        self.faults = list[Fault | None]()
+        """Of the next calls, in their order."""
+        self.waiters = Waiters()
+        self.lock = threading.RLock()
+        self._random = None if seed is None else random.Random(seed)
+
+    def next_revision(self) -> int:
+        self.revision += 1
+        return self.revision
+
+    def turns(self) -> int:
+        """Of the loop, that the next call takes."""
+        return self._random.randrange(_MOST_TURNS) if self._random else 0
+
+    def chance(self) -> bool:
+        return self._random is not None and self._random.random() < 0.3
+
+    def pick(self, senders: list[int]) -> int:
+        return self._random.choice(senders) if self._random else senders[0]
+
+    def next_fault(self) -> Fault | None:
+        return self.faults.pop(0) if self.faults else None
+
+
+class FakeDelivery:
+    """A batch that came."""
+
+    def __init__(self, servers: FakeServers, shard: int, sent: Sent) -> None:
+        self._servers, self._shard, self._sent = servers, shard, sent
+
+    @property
+    def packed(self) -> bytes:
+        return self._sent.packed
+
+    async def done(self) -> None:
+        with self._servers.lock, suppress(ValueError):
+            self._servers.waiting[self._shard].remove(self._sent)
+
+    async def later(self) -> None:
+        with self._servers.lock:
+            self._servers.early.add(self._sent.order)
+        self._servers.waiters.wake()
+
+
+class _Call:
+    """One call of the engine: late, and failing before or after what is done within."""
+
+    def __init__(self, servers: FakeServers) -> None:
+        self._servers = servers
+        self._fault: Fault | None = None
+
+    async def __aenter__(self) -> None:
+        for _ in range(self._servers.turns()):
+            await asyncio.sleep(0)
+        self._servers.lock.acquire()
+        self._fault = self._servers.next_fault()
+        if self._fault is Fault.BEFORE:
+            self._servers.lock.release()
+            raise EngineUnavailable("the engine does not answer")
+
+    async def __aexit__(self, *_error: object) -> None:
+        self._servers.lock.release()
+        self._servers.waiters.wake()
+        if self._fault is Fault.AFTER:
+            raise EngineUnavailable("the engine does not answer")
+
+
+class _Part:
+    """A part of the engine."""
+
+    def __init__(self, servers: FakeServers | None = None) -> None:
+        self.servers = servers or FakeServers()
+        self.closed = False
+
+    def _call(self) -> _Call:
+        return _Call(self.servers)
+
+
+class FakeLogs(_Part):
+    """The logs."""
+
+    async def log_span(self, shard: int) -> LogSpan:
+        async with self._call():
+            log = self.servers.logs[shard]
+            return LogSpan(log.first, log.last)
+
+    async def append(self, shard: int, after: int, content: bytes) -> int:
+        async with self._call():
+            log = self.servers.logs[shard]
+            if log.last != after:
+                is_ours = log.first <= after + 1 <= log.last
+                if is_ours and log.contents[after + 1 - log.first] == content:
+                    return after + 1
+                raise Fenced(f"shard {shard} was taken over by another node")
+            most = self.servers.log_bytes
+            if most is not None and sum(map(len, log.contents)) + len(content) > most:
+                raise EngineFull(f"the log of shard {shard} is full")
+            log.contents.append(content)
+            return log.last
+
+    async def entries(self, shard: int, after: int = 0) -> AsyncGenerator[LogEntry, None]:
+        async with self._call():
+            log = self.servers.logs[shard]
+            first = max(after + 1, log.first)
+            found = [
+                LogEntry(at, log.contents[at - log.first]) for at in range(first, log.last + 1)
+            ]
+        for entry in found:
+            yield entry
+
+    async def remove_entries(self, shard: int, up_to: int) -> None:
+        async with self._call():
+            log = self.servers.logs[shard]
+            if (gone := min(up_to, log.last) + 1 - log.first) > 0:
+                del log.contents[:gone]
+                log.first += gone
+
+
+class FakeBatches(_Part):
+    """The batches."""
+
+    async def publish(self, batch: TransferBatch) -> None:
+        async with self._call():
+            channel, servers = (batch.sender, batch.receiver), self.servers
+            is_old = batch.number <= servers.numbers[channel]
+            if is_old and not servers.chance():
+                return
+            servers.numbers[channel] = max(servers.numbers[channel], batch.number)
+            sent = Sent(servers.next_revision(), batch.sender, pack(batch))
+            servers.waiting[batch.receiver].append(sent)
+
+    async def inbox(self, shard: int) -> AsyncGenerator[BatchDelivery, None]:
+        servers, came = self.servers, dict[int, int]()
+        servers.inboxes[shard] += 1
+        ours = servers.inboxes[shard]
+        servers.waiters.wake()
+        while not self.closed:
+            changed = servers.waiters.join()
+            if servers.inboxes[shard] != ours:
+                raise Fenced(f"shard {shard} was taken over by another node")
+            with servers.lock:
+                sent = self._next(servers.waiting[shard], came)
+            if sent is None:
+                await changed
+            else:
+                came[sent.sender] = max(sent.order, came.get(sent.sender, 0))
+                yield FakeDelivery(servers, shard, sent)
+
+    def _next(self, waiting: list[Sent], came: dict[int, int]) -> Sent | None:
+        """The next one of some sender, or one that has come and is not done."""
+        new = [sent for sent in waiting if sent.order > came.get(sent.sender, 0)]
+        old = [sent for sent in waiting if sent.order <= came.get(sent.sender, 0)]
+        early = [sent for sent in old if sent.order in self.servers.early]
+        if early and not (new and self.servers.chance()):
+            self.servers.early.remove(early[0].order)
+            return early[0]
+        if old and new and self.servers.chance():
+            return old[0]
+        if not new:
+            return None
+        sender = self.servers.pick(sorted({sent.sender for sent in new}))
+        return next(sent for sent in new if sent.sender == sender)
+
+
+class FakeKeys(_Part):
+    """The keys. One that was deleted is kept without a value."""
+
+    async def get(self, key: str) -> KeyEntry | None:
+        async with self._call():
+            return self._present(key)
+
+    async def create(self, key: str, value: bytes) -> int:
+        async with self._call():
+            if (there := self._present(key)) is not None and there.value != value:
+                raise KeyTaken(f"{key} is there")
+            return self._set(key, value) if there is None else there.revision
+
+    async def update(self, key: str, value: bytes, revision: int) -> int:
+        async with self._call():
+            there = self._present(key)
+            if there is not None and there.revision == revision:
+                return self._set(key, value)
+            if there is None or there.value != value or there.revision < revision:
+                raise KeyTaken(f"{key} was changed")
+            return there.revision
+
+    async def put(self, key: str, value: bytes) -> int:
+        async with self._call():
+            return self._set(key, value)
+
+    async def delete(self, key: str, revision: int | None = None) -> None:
+        async with self._call():
+            there = self._present(key)
+            if there is None:
+                return
+            if revision not in {None, there.revision}:
+                raise KeyTaken(f"{key} was changed")
+            self._set(key, None)
+
+    async def keys(self, prefix: str = "") -> list[KeyEntry]:
+        async with self._call():
+            present = [self._present(key) for key in sorted(self.servers.values)]
+        return [one for one in present if one is not None and one.key.startswith(prefix)]
+
+    async def watch(self, prefix: str = "") -> AsyncGenerator[KeyEntry | None, None]:
+        seen, is_first = 0, True
+        while not self.closed:
+            changed = self.servers.waiters.join()
+            with self.servers.lock:
+                found = sorted(self.servers.values.values(), key=lambda one: one.revision)
+            for one in found:
+                if one.revision > seen and one.key.startswith(prefix):
+                    seen = one.revision
+                    if one.value is not None or not is_first:
+                        yield one
+            if is_first:
+                yield None
+            is_first = False
+            await changed
+
+    def _present(self, key: str) -> KeyEntry | None:
+        there = self.servers.values.get(key)
+        return None if there is None or there.value is None else there
+
+    def _set(self, key: str, value: bytes | None) -> int:
+        revision = self.servers.next_revision()
+        self.servers.values[key] = KeyEntry(key, value, revision)
+        return revision
+
+
+class FakeObjects(_Part):
+    """The objects."""
+
+    async def put_object(self, name: str, file: Path) -> None:
+        async with self._call():
+            self.servers.files[name] = file.read_bytes()
+
+    async def get_object(self, name: str, file: Path) -> None:
+        async with self._call():
+            if name not in self.servers.files:
+                raise EngineError(f"there is no object {name}")
+            file.write_bytes(self.servers.files[name])
+
+    async def delete_object(self, name: str) -> None:
+        async with self._call():
+            self.servers.files.pop(name, None)
+
+    async def objects(self) -> list[str]:
+        async with self._call():
+            return sorted(self.servers.files)
+
+
+class FakeEngine(FakeLogs, FakeBatches, FakeKeys, FakeObjects):
+    """All of it."""
+
+    async def close(self) -> None:
+        self.closed = True
+        self.servers.waiters.wake()

@@ -1,0 +1,159 @@
+"""A crawl in shards by hand: each has a store, and a test says what happens in which order."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from pathlib import Path
+
+from minicrawl.model import State
+from minicrawl.opic.journal import Spending, Step, StepKind
+from minicrawl.shards.batches import BatchError, Transfer, TransferBatch
+from minicrawl.shards.channels import Arrival, Channels
+from minicrawl.shards.owners import shard_of
+from minicrawl.shards.shard import Shard
+from minicrawl.store.records import StepRow, StoreTerms
+from minicrawl.web.sites import site
+from minicrawl.web.urls import host
+from tests.stores import HandCrawl
+
+
+def owner_of(url: str, shards: int) -> int:
+    return shard_of(site(host(url)), shards)
+
+
+class HandShard(HandCrawl):
+    """One shard. What is sent is told by `send`, and posted by `receive`."""
+
+    def __init__(self, path: Path, terms: StoreTerms) -> None:
+        super().__init__(path, terms)
+        self.frontier.channels = Channels()
+        channels = self.frontier.channels
+        self.shard = Shard(terms.shard, self.frontier.books, self, channels=channels)
+        self._urls: dict[int, str] = {}
+
+    # ------------------------------------------------------------ its pages
+
+    def url(self, page: int) -> str:
+        return self._urls[page]
+
+    def depth(self, page: int) -> int:
+        return self.frontier.urls.depth[page]
+
+    def owner(self, page: int) -> int:
+        return owner_of(self._urls[page], self.terms.shards)
+
+    def meet(self, transfers: Sequence[Transfer]) -> tuple[list[int], int]:
+        if any(owner_of(one.url, self.terms.shards) != self.terms.shard for one in transfers):
+            raise BatchError("a page of another shard")
+        pages, born = [], 0
+        for one in transfers:
+            (page,), new = self._meet([one.url], one.depth)
+            pages.append(page)
+            born += new
+        return pages, born
+
+    # ------------------------------------------------------------ what happens
+
+    def send(self, receiver: int, of_pot: int = 0) -> TransferBatch | None:
+        """The next batch for this shard, if there is anything."""
+        step = self.shard.sending(receiver, of_pot)
+        if not step.spending.links and not of_pot:
+            return None
+        batch = self.shard.batch(step)
+        self._do(step)
+        return batch
+
+    def receive(self, batch: TransferBatch) -> None:
+        assert self.shard.channels.judge(batch) is Arrival.NEXT
+        for step in self.shard.receipt(batch):
+            state = State.BAD_REDIRECT if step.kind is StepKind.DEAD_END else State.UNREAD
+            self._do(step, state)
+
+    def _meet(self, urls: Sequence[str], depth: int) -> tuple[list[int], int]:
+        pages, born = super()._meet(list(urls), depth)
+        self._urls.update(zip(pages, urls, strict=True))
+        return pages, born
+
+    def _do(self, step: Step, state: int = 0) -> None:
+        """Pages of others are told as such before the step that links to them."""
+        if step.born and step.kind is not StepKind.RECEIVE:
+            known = len(self.frontier)
+            self._post(Step(StepKind.BORN, step.page, step.born), State.UNREAD)
+            foreign = [
+                page
+                for page in range(known, known + step.born)
+                if self.owner(page) != self.terms.shard
+            ]
+            if foreign:
+                self._post(Step(StepKind.FOREIGN, spending=Spending(foreign)), State.UNREAD)
+            step = step._replace(born=0)
+        if step.kind is not StepKind.BORN:
+            self._post(step, state)
+
+    def _post(self, step: Step, state: int) -> None:
+        row = StepRow(self.frontier.last_seq + 1, state, step)
+        self._spendings[row.seq] = step.spending
+        self.shard.saw(step, self.frontier.apply(row), 0.0)
+        self.batch.steps.append(row)
+
+
+class HandCluster:
+    """All shards of a crawl, and what is on its way between them."""
+
+    def __init__(
+        self, folder: Path, shards: int, stack: ExitStack, terms: StoreTerms | None = None
+    ) -> None:
+        self.paths = [folder / f"shard-{number:02}" / "crawl.db" for number in range(shards)]
+        self.shards = [
+            stack.enter_context(
+                closing(
+                    HandShard(path, replace(terms or StoreTerms(), shard=number, shards=shards))
+                )
+            )
+            for number, path in enumerate(self.paths)
+        ]
+        self.on_the_way: list[TransferBatch] = []
+
+    def of(self, url: str) -> HandShard:
+        """The shard of this page."""
+        return self.shards[owner_of(url, len(self.shards))]
+
+    def seeds(self, urls: Sequence[str], endowment: int = 0) -> None:
+        """Each shard has its own ones, and one unit of endowment for each."""
+        for shard in self.shards:
+            own = [url for url in urls if self.of(url) is shard]
+            if own:
+                shard.seeds(own, endowment * len(own))
+
+    def knows(self, url: str) -> bool:
+        """Whether the owner of the page has heard of it."""
+        return self.of(url).frontier.urls.find(url) is not None
+
+    def send_all(self, of_pot: int = 0) -> None:
+        """Every shard sends what waits; one of them a part of its pot."""
+        for number, shard in enumerate(self.shards):
+            for receiver in range(len(self.shards)):
+                if receiver == number:
+                    continue
+                pot = min(of_pot, max(0, shard.frontier.ledger.virtual_page.pot))
+                if (batch := shard.send(receiver, pot)) is not None:
+                    self.on_the_way.append(batch)
+
+    def deliver(self, most: int | None = None) -> None:
+        """The first batches arrive."""
+        end = len(self.on_the_way) if most is None else most
+        arrived, self.on_the_way = self.on_the_way[:end], self.on_the_way[end:]
+        for batch in arrived:
+            self.shards[batch.receiver].receive(batch)
+
+    def settle(self) -> None:
+        """Send and deliver until nothing waits."""
+        while True:
+            self.send_all()
+            if not self.on_the_way:
+                return
+            self.deliver()
+
+    def commit(self) -> None:
+        for shard in self.shards:
+            shard.commit()

@@ -1,0 +1,53 @@
+"""How the pages of a budget are shared out: to those who need them, and never too many."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.cluster.node.grants import LEAST, ShardNeed, granted_anew
+
+NEEDS = st.dictionaries(
+    st.integers(0, 7),
+    st.builds(ShardNeed, st.integers(0, 50), st.integers(0, 300), st.integers(0, 90)),
+)
+GRANTED = st.dictionaries(st.integers(0, 7), st.integers(0, 60))
+
+
+def test_a_shard_with_pages_that_wait_gets_some() -> None:
+    assert granted_anew(1000, {}, {0: ShardNeed(0, 500, 0)}, 4) == {0: LEAST}
+
+
+def test_a_fast_shard_gets_what_it_reads_until_it_is_asked_again() -> None:
+    assert granted_anew(1000, {0: 10}, {0: ShardNeed(10, 500, 50)}, 4) == {0: 160}
+
+
+def test_a_shard_gets_no_more_than_waits_there() -> None:
+    assert granted_anew(1000, {}, {0: ShardNeed(0, 2, 50)}, 4) == {0: 2}
+
+
+def test_a_shard_without_pages_gives_back_what_it_has_not_spent() -> None:
+    assert granted_anew(20, {0: 12}, {0: ShardNeed(4, 0, 0)}, 4) == {0: 4}
+
+
+def test_the_last_pages_are_given_out_one_by_one() -> None:
+    needs = {0: ShardNeed(9, 50, 9), 1: ShardNeed(8, 70, 9)}
+    assert granted_anew(20, {0: 9, 1: 8}, needs, 4) == {0: 10, 1: 9}
+
+
+def test_nothing_is_given_out_when_the_budget_is_granted() -> None:
+    assert granted_anew(17, {0: 9, 1: 8}, {0: ShardNeed(9, 50, 9)}, 2) == {}
+
+
+def test_a_shard_that_reads_nothing_gives_back_what_others_want() -> None:
+    needs = {0: ShardNeed(4, 50, 0), 1: ShardNeed(8, 70, 9)}
+    assert granted_anew(17, {0: 9, 1: 8}, needs, 2, is_wanted=True) == {0: 4}
+    assert granted_anew(17, {0: 9, 1: 8}, needs, 2) == {}
+
+
+@given(st.integers(0, 200), GRANTED, NEEDS, st.booleans())
+def test_no_more_is_granted_than_the_budget(
+    budget: int, granted: dict[int, int], needs: dict[int, ShardNeed], is_wanted: bool
+) -> None:
+    after = granted | granted_anew(budget, granted, needs, 8, is_wanted=is_wanted)
+    assert sum(after.values()) <= max(budget, sum(granted.values()))
+    for shard, need in needs.items():
+        assert after.get(shard, 0) >= min(granted.get(shard, 0), need.spent)

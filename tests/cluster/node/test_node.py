@@ -1,0 +1,346 @@
+"""A node over the fake engine, with crawls that only note what they are told, and a clock that the
+test turns."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from minicrawl.cluster import wishes
+from minicrawl.cluster.engine import KeyEntry
+from minicrawl.cluster.node.crawl_state import CrawlState
+from minicrawl.cluster.node.held import HeldShards
+from minicrawl.cluster.node.leases import HOLD_S, LEASE_S, YOUNG_S, ClusterView
+from minicrawl.cluster.node.node import Node, NodeParts
+from minicrawl.cluster.node.presence import NodePresence
+from minicrawl.cluster.node.records import (
+    STATE_KEY,
+    Doing,
+    LeaseRecord,
+    NodeRecord,
+    StateRecord,
+    TermsRecord,
+)
+from minicrawl.cluster.node.shard_process import ShardEnd, ShardOrders
+from minicrawl.errors import UsageError
+from minicrawl.shards.facts import ShardFacts, as_bytes
+from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
+
+SHARDS = 4
+
+
+class NotedCrawl:
+    """The crawl of a shard: it says that it fetched all that it was granted."""
+
+    def __init__(self) -> None:
+        self.end: ShardEnd | None = None
+        self.deadline = 0.0
+        self.orders: ShardOrders | None = None
+        self.was_killed = False
+
+    async def until(self, moment: float) -> None:
+        self.deadline = moment
+
+    async def steer(self, orders: ShardOrders) -> None:
+        self.orders = orders
+
+    async def yield_pages(self) -> int | None:
+        return 0
+
+    async def stop(self) -> ShardEnd:
+        self.end = ShardEnd(reason="stopped")
+        return self.end
+
+    async def kill(self) -> None:
+        self.was_killed, self.end = True, ShardEnd(reason="killed")
+
+
+class TriedNode:
+    """A node, its crawls, what it said, and the time."""
+
+    def __init__(self, servers: FakeServers, name: str, clock: list[float], **terms: Any) -> None:
+        self.engine = FakeEngine(servers)
+        self.said: list[str] = []
+        self.crawls: dict[int, NotedCrawl] = {}
+        record = NodeRecord(
+            session=f"session of {name} {len(servers.values)}",
+            beat=0,
+            version="1",
+            machine="m",
+            pid=1,
+            room=SHARDS,
+            workers=0,
+            disk_free=1,
+        )
+        now = lambda: clock[0]  # noqa: E731
+        self.presence = NodePresence(self.engine, name, record, now)
+        self.state = CrawlState(self.engine, TERMS)
+        self.state.hear(KeyEntry(STATE_KEY, RUNNING.pack(), 1))
+        view = ClusterView(SHARDS)
+        held = HeldShards(self.engine, view, self.presence.me, self._start, self.said.append)
+        parts = NodeParts(self.presence, self.state, view, held)
+        self.node = Node(self.engine, parts, self.said.append, now)
+        self.held = held
+
+    def _start(self, shard: int, _generation: int) -> NotedCrawl:
+        self.crawls[shard] = crawl = NotedCrawl()
+        return crawl
+
+    async def hear(self) -> None:
+        """All keys as they are now."""
+        for entry in sorted(self.engine.servers.values.values(), key=lambda one: one.revision):
+            self.node.hear(entry)
+
+    async def round(self) -> None:
+        await self.hear()
+        await self.node.round()
+        await self.held.settled()
+
+
+TERMS = TermsRecord(
+    id="1", format=1, schema=1, version="1", shards=SHARDS, settings={}, seeds="seeds"
+)
+RUNNING = StateRecord(doing=Doing.RUNNING, run=1, reason="")
+
+
+class Cluster:
+    """Nodes that share servers and a clock."""
+
+    def __init__(self) -> None:
+        self.servers, self.clock = FakeServers(), [100.0]
+
+    def node(self, name: str) -> TriedNode:
+        return TriedNode(self.servers, name, self.clock)
+
+    async def pass_time(self, seconds: float, *nodes: TriedNode) -> None:
+        """These nodes have a round each second."""
+        ends_at = self.clock[0] + seconds
+        while self.clock[0] < ends_at:
+            self.clock[0] += 1
+            for node in nodes:
+                await node.round()
+
+
+def tried(work: Callable[[Cluster], Awaitable[None]]) -> None:
+    asyncio.run(asyncio.wait_for(work(Cluster()), 30))
+
+
+def test_a_node_that_is_alone_crawls_all_shards() -> None:
+    async def work(cluster: Cluster) -> None:
+        a = cluster.node("a")
+        await cluster.pass_time(2, a)
+        assert sorted(a.held.running) == [0, 1, 2, 3]
+        assert {crawl.deadline for crawl in a.crawls.values()} == {0.0}
+        await cluster.pass_time(1, a)
+        assert {crawl.deadline for crawl in a.crawls.values()} == {cluster.clock[0] + HOLD_S}
+
+    tried(work)
+
+
+def test_a_second_node_gets_its_part_when_it_has_been_there_for_a_while() -> None:
+    async def work(cluster: Cluster) -> None:
+        a, b = cluster.node("a"), cluster.node("b")
+        await cluster.pass_time(2, a)
+        await cluster.pass_time(YOUNG_S - 1, a, b)
+        assert not b.held.running
+        await cluster.pass_time(3, a, b)
+        assert sorted([*a.held.running, *b.held.running]) == [0, 1, 2, 3]
+        assert len(b.held.running) == 2
+        assert not any(crawl.was_killed for crawl in a.crawls.values())
+
+    tried(work)
+
+
+async def _with_two(cluster: Cluster) -> tuple[TriedNode, TriedNode]:
+    a, b = cluster.node("a"), cluster.node("b")
+    await cluster.pass_time(YOUNG_S + 3, a, b)
+    assert len(a.held.running) == len(b.held.running) == 2
+    return a, b
+
+
+def test_shards_of_a_node_that_is_gone_are_crawled_elsewhere_within_fifteen_seconds() -> None:
+    async def work(cluster: Cluster) -> None:
+        _gone, b = await _with_two(cluster)
+        await cluster.pass_time(LEASE_S + 2, b)
+        assert sorted(b.held.running) == [0, 1, 2, 3]
+        assert LEASE_S + 2 < 15
+
+    tried(work)
+
+
+def test_a_node_that_was_paused_finds_itself_fenced_says_so_and_goes_on() -> None:
+    async def work(cluster: Cluster) -> None:
+        a, b = await _with_two(cluster)
+        lost = sorted(a.held.running)
+        before = dict(a.crawls)
+        await cluster.pass_time(60, b)
+        assert all(before[shard].deadline < cluster.clock[0] for shard in lost)
+        a.said.clear()
+        await a.round()
+        assert all(before[shard].was_killed for shard in lost)
+        numbers = ", ".join(map(str, lost))
+        assert a.said == [
+            f"stood still for 60 s; fenced off from shards {numbers}, which other nodes have now"
+        ]
+        await cluster.pass_time(YOUNG_S + 3, a, b)
+        assert len(a.held.running) == len(b.held.running) == 2
+
+    tried(work)
+
+
+def test_a_node_that_was_paused_alone_goes_on_with_its_shards() -> None:
+    async def work(cluster: Cluster) -> None:
+        a = cluster.node("a")
+        await cluster.pass_time(2, a)
+        before = dict(a.crawls)
+        cluster.clock[0] += 60
+        await a.round()
+        assert a.said == ["stood still for 60 s"]
+        assert a.crawls == before
+        assert not any(crawl.was_killed for crawl in before.values())
+        assert before[0].deadline == cluster.clock[0] + HOLD_S
+
+    tried(work)
+
+
+def test_a_node_that_the_servers_do_not_answer_lets_its_shards_stand_still() -> None:
+    async def work(cluster: Cluster) -> None:
+        a = cluster.node("a")
+        await cluster.pass_time(2, a)
+        deadline = a.crawls[0].deadline
+        cluster.servers.faults = [Fault.BEFORE] * 100
+        await cluster.pass_time(HOLD_S + 3, a)
+        assert a.crawls[0].deadline == deadline < cluster.clock[0]
+        assert a.said == [
+            "the cluster has not answered for 6 s: 4 shards of this node stand still until it does"
+        ]
+        cluster.servers.faults = []
+        await cluster.pass_time(1, a)
+        assert a.said[1:] == ["the cluster answers again"]
+        assert a.crawls[0].deadline == cluster.clock[0] + HOLD_S
+
+    tried(work)
+
+
+@pytest.mark.parametrize("fault", Fault)
+def test_a_beat_whose_answer_is_lost_costs_nothing(fault: Fault) -> None:
+    async def work(cluster: Cluster) -> None:
+        a = cluster.node("a")
+        await cluster.pass_time(2, a)
+        for _ in range(3):
+            cluster.servers.faults = [fault]
+            await cluster.pass_time(2, a)
+        assert sorted(a.held.running) == [0, 1, 2, 3]
+        assert a.said == []
+
+    tried(work)
+
+
+def test_a_drained_node_ends_its_crawls_cleanly_and_others_take_them() -> None:
+    async def work(cluster: Cluster) -> None:
+        a, b = await _with_two(cluster)
+        await wishes.drain(a.engine, "a")
+        await cluster.pass_time(3, a, b)
+        assert not a.held.running
+        assert sorted(b.held.running) == [0, 1, 2, 3]
+        assert {crawl.end for crawl in a.crawls.values()} == {ShardEnd(reason="stopped")}
+        await wishes.undrain(a.engine, "a")
+        await cluster.pass_time(3, a, b)
+        assert len(a.held.running) == 2
+
+    tried(work)
+
+
+def test_two_nodes_of_one_name_are_refused() -> None:
+    async def work(cluster: Cluster) -> None:
+        a, again = cluster.node("a"), cluster.node("a")
+        await a.presence.begin()
+
+        async def meanwhile(_seconds: float) -> None:
+            cluster.clock[0] += 1
+            await a.round()
+
+        with pytest.raises(UsageError, match="a node named a is in this cluster already"):
+            await again.presence.begin(meanwhile)
+
+    tried(work)
+
+
+def test_a_node_that_was_killed_begins_again_under_its_name() -> None:
+    async def work(cluster: Cluster) -> None:
+        a = cluster.node("a")
+        await a.presence.begin()
+        again = cluster.node("a")
+
+        async def meanwhile(_seconds: float) -> None:
+            cluster.clock[0] += 1
+
+        await again.presence.begin(meanwhile)
+        await again.round()
+        await again.round()
+        assert sorted(again.held.running) == [0, 1, 2, 3]
+
+    tried(work)
+
+
+def test_a_shard_whose_crawl_failed_begins_again_after_a_pause() -> None:
+    async def work(cluster: Cluster) -> None:
+        a = cluster.node("a")
+        await cluster.pass_time(2, a)
+        first = a.crawls[1]
+        first.end = ShardEnd(reason="error", error="the disk is broken")
+        await cluster.pass_time(1, a)
+        assert a.said == ["shard 1 ended: the disk is broken"]
+        assert a.crawls[1] is first
+        await cluster.pass_time(4, a)
+        assert a.crawls[1] is not first
+        assert sorted(a.held.running) == [0, 1, 2, 3]
+
+    tried(work)
+
+
+def test_who_is_fenced_by_the_log_gives_the_shard_up_and_says_so() -> None:
+    async def work(cluster: Cluster) -> None:
+        a = cluster.node("a")
+        await cluster.pass_time(2, a)
+        a.crawls[1].end = ShardEnd(reason="fenced", is_fenced=True)
+        await cluster.pass_time(1, a)
+        assert a.said == ["fenced off from shard 1: another node writes its log"]
+
+    tried(work)
+
+
+def test_the_crawl_ends_when_nothing_is_left_in_any_shard() -> None:
+    async def work(cluster: Cluster) -> None:
+        a = cluster.node("a")
+        revision = await a.engine.create(STATE_KEY, RUNNING.pack())
+        assert revision
+        await cluster.pass_time(2, a)
+        for shard in range(SHARDS):
+            await a.engine.put(f"told.1.{shard}", as_bytes(ShardFacts(shard, is_idle=True)))
+        await cluster.pass_time(3, a)
+        assert a.state.state.doing == Doing.ENDED
+        assert a.state.state.reason == "nothing left to fetch"
+        assert not a.held.running
+
+    tried(work)
+
+
+def test_what_no_node_writes_is_told_and_changes_nothing() -> None:
+    async def work(cluster: Cluster) -> None:
+        a = cluster.node("a")
+        await cluster.pass_time(2, a)
+        await a.engine.put("lease.2", b"{}")
+        await a.engine.put("node.x", b"[")
+        await cluster.pass_time(1, a)
+        assert len(a.said) == 2
+        assert all("has no value of ours" in line for line in a.said)
+        assert sorted(a.held.running) == [0, 1, 2, 3]
+
+    tried(work)
+
+
+def test_leases_are_values_that_come_back_as_they_were() -> None:
+    one = LeaseRecord(node="a", session="s", generation=3)
+    assert LeaseRecord.unpack("lease.1", one.pack()) == one

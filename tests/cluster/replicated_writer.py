@@ -1,0 +1,39 @@
+"""Takes a shard over and commits documents 1, 2, 3 and so on, until it is killed.
+
+It says each number when its commit counts.
+"""
+
+import asyncio
+import sys
+from itertools import count
+from pathlib import Path
+
+from minicrawl.cluster.nats.connecting import connect, connected
+from minicrawl.cluster.nats.settings import NatsSettings
+from minicrawl.cluster.replica.restoring import Restored, take_over
+from minicrawl.cluster.replica.shipping import ReplicaLimits, ShardReplica
+from minicrawl.store.writer import StoreWriter
+from tests.cluster.documents import SHARD, document, documents
+
+OFTEN = ReplicaLimits(wal_bytes=500_000, log_bytes=50_000)
+
+
+async def taken(settings: NatsSettings, path: Path) -> Restored:
+    async with connected(settings) as engine:
+        return await take_over(engine, SHARD, path)
+
+
+def main(url: str, path: Path) -> None:
+    settings = NatsSettings(url=url)
+    replica = ShardReplica(
+        SHARD, path, asyncio.run(taken(settings, path)), lambda: connect(settings), OFTEN
+    )
+    store = StoreWriter.open(path, replica)
+    store.compact()
+    for number in count(len(documents(store.connection)) + 1):
+        store.commit(document(number))
+        print(number, flush=True)  # noqa: T201  # it is read by the test
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))

@@ -1,0 +1,28 @@
+"""The servers and the name of a crawl, in one URL."""
+
+import pytest
+
+from minicrawl.cluster.access import access_of
+from minicrawl.config import Cluster
+from minicrawl.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("url", "servers", "name"),
+    [
+        ("nats://a:4222", "nats://a:4222", "crawl"),
+        ("nats://a:4222/", "nats://a:4222", "crawl"),
+        ("nats://a:4222/news", "nats://a:4222", "news"),
+        ("nats://a:1,nats://b:2", "nats://a:1,nats://b:2", "crawl"),
+        ("nats://me:pw@a:1,tls://b:2/news_2", "nats://me:pw@a:1,tls://b:2", "news_2"),
+        ("nats://a", "nats://a", "crawl"),
+    ],
+)
+def test_a_path_behind_the_servers_names_the_crawl(url: str, servers: str, name: str) -> None:
+    found = access_of(Cluster(url=url))
+    assert (found.url, found.name) == (servers, name)
+
+
+def test_without_servers_there_is_no_cluster() -> None:
+    with pytest.raises(UsageError, match="--cluster nats://host:4222"):
+        access_of(Cluster())

@@ -1,0 +1,116 @@
+"""A crawl whose store has a replica: it waits for room, and ends when the shard is lost."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from minicrawl.cluster.engine import Fenced
+from minicrawl.cluster.replica.restoring import restore, take_over
+from minicrawl.cluster.replica.shipping import ReplicaLimits, ShardReplica
+from minicrawl.crawl.events import Event, Reason, Settled, Warned
+from minicrawl.crawl.settle.committer import TRY_AGAIN_S
+from minicrawl.report.audit import audit
+from minicrawl.store.writer import StoreWriter
+from tests.cluster.documents import SHARD
+from tests.cluster.fake_engine import FakeEngine, FakeServers
+from tests.crawl.fakes import FakeWeb, Scene, crawl, frontier_of, web_of
+from tests.crawl.large_web import AT_ONCE, LINKS, SEED
+
+FULL = (
+    "the log of shard 3 is full; everything committed before is safe; "
+    "the crawl waits for room and goes on by itself; Ctrl-C ends it"
+)
+GOING_ON = "there is room again: the crawl goes on"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "crawl.db"
+
+
+@pytest.fixture
+def servers() -> FakeServers:
+    return FakeServers()
+
+
+@pytest.fixture
+def replica(servers: FakeServers, path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Of the store that the next crawl opens."""
+
+    async def engine() -> FakeEngine:
+        return FakeEngine(servers)
+
+    taken = asyncio.run(take_over(FakeEngine(servers), SHARD, path))
+    replica = ShardReplica(SHARD, path, taken, engine, ReplicaLimits(log_bytes=1 << 40))
+    opened = StoreWriter.open
+    monkeypatch.setattr(StoreWriter, "open", lambda found: opened(found, replica))
+    yield
+    replica.close()
+
+
+def restored(servers: FakeServers, path: Path) -> Path:
+    again = path.with_name("restored.db")
+    asyncio.run(restore(FakeEngine(servers), SHARD, again))
+    return again
+
+
+def warnings(events: list[Event]) -> list[str]:
+    return [event.text for event in events if isinstance(event, Warned)]
+
+
+@pytest.mark.usefixtures("replica")
+def test_a_crawl_comes_back_from_the_engine_as_it_was(path: Path, servers: FakeServers) -> None:
+    crawl(FakeWeb(web_of(LINKS)), path, SEED)
+    again = restored(servers, path)
+    assert audit(again).wrong == []
+    assert frontier_of(again).ledger.totals == frontier_of(path).ledger.totals
+    assert frontier_of(again).last_seq == frontier_of(path).last_seq
+
+
+@pytest.mark.usefixtures("replica")
+def test_a_crawl_waits_while_the_log_is_full_and_says_so_once(
+    path: Path, servers: FakeServers
+) -> None:
+    asked: list[int] = []
+
+    def fill(_scene: Scene, event: Event) -> None:
+        if isinstance(event, Settled):
+            servers.log_bytes = 0 if not asked else None
+
+    async def make_room(scene: Scene) -> None:
+        while scene.recorder.committer.has_room:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(TRY_AGAIN_S / 2)  # what is under way ends
+        asked.append(len(scene.web.asked))
+        await asyncio.sleep(3 * TRY_AGAIN_S)
+        asked.append(len(scene.web.asked))
+        servers.log_bytes = None
+
+    web = FakeWeb(web_of(LINKS), takes_s=0.3)
+    run = crawl(web, path, SEED, during=make_room, hear=fill, concurrency=AT_ONCE)
+    before, after = asked
+    assert before == after < len(web.asked)
+    assert warnings(run.events) == [FULL, GOING_ON]
+    assert run.reason is Reason.EMPTY
+    assert audit(path).wrong == []
+    assert audit(restored(servers, path)).wrong == []
+
+
+@pytest.mark.usefixtures("replica")
+def test_a_crawl_ends_when_another_node_has_its_shard(path: Path, servers: FakeServers) -> None:
+    asked: list[int] = []
+
+    async def lose(scene: Scene) -> None:
+        while len(scene.web.asked) < 20:
+            await asyncio.sleep(0.01)
+        await take_over(FakeEngine(servers), SHARD, path.with_name("taken.db"))
+        asked.append(servers.logs[SHARD].last)
+
+    web = FakeWeb(web_of(LINKS), takes_s=0.3)
+    with pytest.raises(Fenced, match="was taken over by another node"):
+        crawl(web, path, SEED, during=lose)
+    assert servers.logs[SHARD].last == asked[0]
+    assert audit(path.with_name("taken.db")).wrong == []
+    assert len(web.asked) < len(LINKS)

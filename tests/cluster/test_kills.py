@@ -1,0 +1,76 @@
+"""Real kills, of a writer and of the only server, at any moment: what counted is there."""
+
+import asyncio
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from minicrawl.cluster.nats.connecting import connected
+from minicrawl.cluster.nats.settings import NatsSettings
+from minicrawl.cluster.replica.restoring import restore
+from minicrawl.cluster.servers import local_servers
+from tests.cluster.documents import SHARD, document, documents
+from tests.cluster.engines import needs_server
+
+pytestmark = needs_server
+
+KILLS = 4
+LONG_S = 200
+
+
+@contextmanager
+def writer(url: str, path: Path) -> Iterator["subprocess.Popen[str]"]:
+    command = [sys.executable, "-m", "tests.cluster.replicated_writer", url, str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def last_said(process: "subprocess.Popen[str]", number: int) -> int:
+    """The last number that counted when it was killed, some time after it said this one."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        if int(line) >= number:
+            break
+    process.kill()
+    rest = process.stdout.read().splitlines()
+    return int(rest[-1]) if rest else number
+
+
+async def restored(url: str, path: Path) -> int:
+    """How many documents come back, each as it was."""
+    async with connected(NatsSettings(url=url)) as engine:
+        await restore(engine, SHARD, path)
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        found = documents(connection)
+    expected = [document(number).documents[0] for number in range(1, len(found) + 1)]
+    assert found == [(row.page, row.title) for row in expected]
+    return len(found)
+
+
+async def kill_again_and_again(folder: Path, kills: int, seed: int) -> None:
+    chance, counted = random.Random(seed), 0
+    async with local_servers(folder / "servers", 1) as servers:
+        for kill in range(kills):
+            path = folder / str(kill) / "crawl.db"
+            with writer(servers.url, path) as process:
+                until = counted + chance.randrange(1, 40)
+                counted = await asyncio.to_thread(last_said, process, until)
+            if chance.random() < 0.5:
+                await servers.servers[0].end(signal.SIGKILL)
+                await servers.servers[0].start()
+            found = await restored(servers.url, folder / f"{kill}-restored" / "crawl.db")
+            assert counted <= found <= counted + 1
+            counted = found
+
+
+def test_what_counted_is_there_after_any_kill(tmp_path: Path) -> None:
+    asyncio.run(asyncio.wait_for(kill_again_and_again(tmp_path, KILLS, seed=1), LONG_S))

@@ -1,0 +1,292 @@
+"""What NATS alone has: credentials, TLS, full streams, and servers that are killed."""
+
+import asyncio
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Coroutine
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import nkeys
+import pytest
+import trustme
+
+from minicrawl.cluster.engine import (
+    ClusterEngine,
+    EngineError,
+    EngineFull,
+    EngineUnavailable,
+)
+from minicrawl.cluster.nats.connecting import connect, connected
+from minicrawl.cluster.nats.settings import NatsSettings
+from minicrawl.cluster.servers import LocalServers, local_servers
+from minicrawl.errors import UsageError
+from minicrawl.shards.batches import Transfer, TransferBatch, unpack
+from tests.cluster.engines import needs_server
+
+pytestmark = needs_server
+
+SHARD = 3
+LONG_S = 120
+ROUNDS = 3
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(work, LONG_S))
+
+
+def with_user(url: str, user: str) -> str:
+    return url.replace("nats://", f"nats://{user}@")
+
+
+# ------------------------------------------------------------ who is let in
+
+
+USERS = 'authorization { users: [{user: "crawler", password: "p@ss word"}] }'
+
+
+def test_a_password_lets_in_and_is_never_shown(tmp_path: Path) -> None:
+    def settings_for(url: str) -> NatsSettings:
+        return NatsSettings(url=with_user(url, "crawler:p%40ss%20word"))
+
+    async def work() -> None:
+        async with local_servers(tmp_path, 1, more=USERS, settings_for=settings_for) as servers:
+            async with connected(settings_for(servers.url)) as engine:
+                assert await engine.append(SHARD, 0, b"one") == 1
+            for user in ("", "crawler:secret@", "somebody@"):
+                url = servers.url.replace("nats://", f"nats://{user}")
+                with pytest.raises(EngineError, match="refuses these credentials") as refused:
+                    await connect(NatsSettings(url=url))
+                assert "secret" not in str(refused.value)
+                assert "somebody" not in str(refused.value)
+
+    run(work())
+
+
+def test_the_seed_of_an_nkey_lets_in(tmp_path: Path) -> None:
+    pair = nkeys.from_seed(nkeys.encode_seed(os.urandom(32), nkeys.PREFIX_BYTE_USER))
+    creds = tmp_path / "user.nk"
+    creds.write_bytes(bytes(pair.seed))
+    public = bytes(pair.public_key).decode()
+
+    def settings_for(url: str) -> NatsSettings:
+        return NatsSettings(url=url, creds=creds)
+
+    async def work() -> None:
+        more = f'authorization {{ users: [{{nkey: "{public}"}}] }}'
+        folder = tmp_path / "servers"
+        async with (
+            local_servers(folder, 1, more=more, settings_for=settings_for) as servers,
+            connected(settings_for(servers.url)) as engine,
+        ):
+            assert await engine.append(SHARD, 0, b"one") == 1
+
+    run(work())
+
+
+def test_credentials_that_cannot_be_read_are_one_line(tmp_path: Path) -> None:
+    settings = NatsSettings(url="nats://127.0.0.2:1", creds=tmp_path / "absent.creds")
+    with pytest.raises(UsageError, match=r"--cluster-creds .*absent\.creds cannot be read"):
+        run(discard(settings))
+
+
+async def discard(settings: NatsSettings) -> None:
+    await connect(settings)
+
+
+def test_tls_needs_certificates_that_are_trusted(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    certificate = authority.issue_cert("127.0.0.2")
+    ca, cert, key = tmp_path / "ca.pem", tmp_path / "cert.pem", tmp_path / "key.pem"
+    authority.cert_pem.write_to_path(ca)
+    certificate.cert_chain_pems[0].write_to_path(cert)
+    certificate.private_key_pem.write_to_path(key)
+
+    def settings_for(url: str) -> NatsSettings:
+        return NatsSettings(url=url.replace("nats:", "tls:"), ca=ca)
+
+    async def work() -> None:
+        more = f'tls {{ cert_file: "{cert}", key_file: "{key}" }}'
+        folder = tmp_path / "servers"
+        async with local_servers(folder, 1, more=more, settings_for=settings_for) as servers:
+            async with connected(settings_for(servers.url)) as engine:
+                assert await engine.append(SHARD, 0, b"one") == 1
+            with pytest.raises(EngineError, match="--cluster-ca FILE"):
+                await connect(NatsSettings(url=servers.url.replace("nats:", "tls:")))
+
+    run(work())
+
+
+def test_what_a_user_may_not_do_is_said(tmp_path: Path) -> None:
+    def settings_for(url: str) -> NatsSettings:
+        return NatsSettings(url=with_user(url, "reader:secret"), patience_s=1)
+
+    async def work() -> None:
+        allowed = '{publish: ["$JS.API.STREAM.NAMES"], subscribe: "_INBOX.>"}'
+        more = (
+            'authorization { users: [{user: "reader", password: "secret", '
+            f"permissions: {allowed}}}] }}"
+        )
+        async with local_servers(tmp_path, 1, more=more, settings_for=settings_for) as servers:
+            with pytest.raises(EngineError, match="let this user publish"):
+                await connect(settings_for(servers.url))
+
+    run(work())
+
+
+def test_no_server_is_one_line_that_says_what_to_do() -> None:
+    with pytest.raises(EngineUnavailable, match="start nats-server -js there"):
+        run(discard(NatsSettings(url="nats://127.0.0.2:9", patience_s=0.5)))
+
+
+def test_a_server_without_jetstream_is_one_line(tmp_path: Path) -> None:
+    async def work() -> None:
+        more = "accounts { one: { users: [{user: a, password: b}] } }"
+        url = ""
+
+        def settings_for(found: str) -> NatsSettings:
+            return NatsSettings(url=with_user(found, "a:b"), patience_s=1)
+
+        with pytest.raises(EngineError, match="JetStream is off for this account: enable it"):
+            async with local_servers(tmp_path, 1, more=more, settings_for=settings_for) as servers:
+                url = servers.url
+        assert not url
+
+    run(work())
+
+
+@pytest.mark.parametrize("url", ["http://host:4222", "nats://", "host:4222", "nats://a:b@:1"])
+def test_a_url_of_no_server_is_refused_without_its_password(url: str) -> None:
+    with pytest.raises(UsageError, match="write nats://HOST:4222") as refused:
+        NatsSettings(url=url)
+    assert "a:b" not in str(refused.value)
+
+
+def test_a_cluster_has_a_plain_name() -> None:
+    with pytest.raises(UsageError, match="letters, digits"):
+        NatsSettings(url="nats://host:4222", name="my crawl.>")
+
+
+# ------------------------------------------------------------ servers that end
+
+
+def test_servers_end_with_the_process_that_started_them(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.cluster.starts_servers", tmp_path],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as starter:
+        assert starter.stdout is not None
+        pid = int(starter.stdout.readline())
+        watch = os.pidfd_open(pid)
+        starter.kill()
+        starter.wait()
+    try:
+        ended, _, _ = select.select([watch], [], [], LONG_S)
+    finally:
+        os.close(watch)
+    assert ended
+
+
+def test_a_config_that_servers_refuse_is_one_line(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with local_servers(tmp_path, 1, more="nonsense {"):
+            pass
+
+    with pytest.raises(EngineError, match="nats-server ended at once"):
+        run(work())
+
+
+def test_a_server_that_was_killed_comes_back_with_all_it_confirmed(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with (
+            local_servers(tmp_path, 1) as servers,
+            connected(NatsSettings(url=servers.url)) as engine,
+        ):
+            await engine.append(SHARD, 0, b"one")
+            await engine.publish(TransferBatch(0, SHARD, 1, [Transfer("http://a/", 1)]))
+            revision = await engine.create("lease.3", b"me")
+            await servers.servers[0].end(signal.SIGKILL)
+            appending = asyncio.ensure_future(engine.append(SHARD, 1, b"two"))
+            await servers.servers[0].start()
+            assert await appending == 2
+            assert await engine.update("lease.3", b"me again", revision) > revision
+            async with aclosing(engine.inbox(SHARD)) as inbox:
+                assert unpack((await anext(inbox)).packed).number == 1
+
+    run(work())
+
+
+def test_of_three_servers_one_may_be_killed(tmp_path: Path) -> None:
+    """Somebody appends, publishes, receives, renews and watches all the time."""
+
+    async def work() -> None:
+        async with (
+            local_servers(tmp_path, 3) as servers,
+            connected(NatsSettings(url=servers.url, patience_s=60)) as engine,
+        ):
+            await outlive(servers, engine)
+
+    run(work())
+
+
+async def outlive(servers: LocalServers, engine: ClusterEngine) -> None:
+    sent = 0
+    revision = await engine.create("lease.3", b"0")
+    async with aclosing(engine.inbox(SHARD)) as inbox, aclosing(engine.watch("node.")) as nodes:
+        assert await anext(nodes) is None
+        while sent < 2 * ROUNDS:
+            if sent == ROUNDS:
+                await servers.servers[0].end(signal.SIGKILL)
+            sent += 1
+            await engine.publish(TransferBatch(0, SHARD, sent, [Transfer("http://a/", 1)]))
+            assert await engine.append(SHARD, sent - 1, b"%d" % sent) == sent
+            revision = await engine.update("lease.3", b"%d" % sent, revision)
+            await engine.put("node.a", b"%d" % sent)
+            came = 0
+            while came != sent:
+                delivery = await anext(inbox)
+                await delivery.done()
+                came = unpack(delivery.packed).number
+            changed = await anext(nodes)
+            while changed is None or changed.value != b"%d" % sent:
+                changed = await anext(nodes)
+    assert [entry.content async for entry in engine.entries(SHARD)] == [
+        b"%d" % number for number in range(1, sent + 1)
+    ]
+
+
+def test_a_log_that_is_full_says_what_to_do_and_takes_more_when_it_was_cut(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with (
+            local_servers(tmp_path, 1) as servers,
+            connected(NatsSettings(url=servers.url, log_bytes=100_000)) as engine,
+        ):
+            for last in range(9):
+                await engine.append(SHARD, last, bytes(10_000))
+            last = 9
+            with pytest.raises(EngineFull, match="wait for the next snapshot"):
+                await engine.append(SHARD, last, bytes(10_000))
+            await engine.remove_entries(SHARD, last - 1)
+            assert await engine.append(SHARD, last, b"more") == last + 1
+
+    run(work())
+
+
+def test_two_crawls_use_the_same_servers(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with (
+            local_servers(tmp_path, 1) as servers,
+            connected(NatsSettings(url=servers.url, name="one")) as one,
+            connected(NatsSettings(url=servers.url, name="two")) as two,
+        ):
+            await one.append(SHARD, 0, b"one")
+            assert await two.append(SHARD, 0, b"two") == 1
+            await one.put("terms", b"1")
+            assert await two.get("terms") is None
+
+    run(work())

@@ -1,0 +1,170 @@
+"""The law of the replica: what the engine confirmed is what is restored, whatever happens.
+
+A writer commits and checkpoints at random, the engine fails at any call, the writer is killed at
+any moment and goes on elsewhere; and one that lost the shard without knowing it goes on as well.
+"""
+
+import asyncio
+import sqlite3
+import tempfile
+import time
+from collections.abc import Callable, Coroutine
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule
+
+from minicrawl.cluster.engine import ClusterEngine, EngineUnavailable, Fenced
+from minicrawl.cluster.replica.restoring import restore, take_over
+from minicrawl.cluster.replica.shipping import ReplicaLimits, ShardReplica
+from minicrawl.errors import NoRoom
+from minicrawl.store.records import Batch
+from minicrawl.store.writer import StoreWriter
+from tests.cluster.documents import SHARD, document
+from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
+
+SMALL = ReplicaLimits(wal_bytes=60_000, log_bytes=10_000, store_part=1_000)
+MEMORY = Path("/dev/shm")
+"""A disk would take most of the time."""
+PAGES = st.integers(0, 40)
+SIZES = st.sampled_from([2, 500, 20_000, 60_000])
+FAULTS = st.lists(st.sampled_from([None, None, *Fault]), min_size=1, max_size=4)
+
+
+def content(path: Path) -> bytes:
+    """All pages of a store."""
+    with closing(sqlite3.connect(path)) as connection:
+        return bytes(connection.serialize())
+
+
+class Node:
+    """A node that has taken the shard over."""
+
+    def __init__(self, servers: FakeServers, folder: Path, limits: ReplicaLimits = SMALL) -> None:
+        self.path = folder / "crawl.db"
+        taken = asyncio.run(take_over(FakeEngine(servers), SHARD, self.path))
+        self.replica = ShardReplica(SHARD, self.path, taken, self._connect(servers), limits)
+        self.store = StoreWriter.open(self.path, self.replica)
+
+    @staticmethod
+    def _connect(servers: FakeServers) -> Callable[[], Coroutine[Any, Any, ClusterEngine]]:
+        async def connect() -> ClusterEngine:
+            return FakeEngine(servers)
+
+        return connect
+
+    @property
+    def content(self) -> bytes:
+        return bytes(self.store.connection.serialize())
+
+    def end(self) -> None:
+        """What it did to its own files does not matter any more."""
+        self.replica.closing()
+        self.store.close()
+        self.replica.close()
+
+
+class Replicated(RuleBasedStateMachine):
+    """`node` holds the shard, `lost` are nodes that do not know that they lost it.
+
+    `possible` is what may be restored: what was confirmed last, and what was committed since, if
+    nobody knows whether the engine has it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scratch = tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None)
+        self.folders = 0
+        self.servers = FakeServers(seed=1)
+        self.lost: list[Node] = []
+        self.node = self.new_node()
+        self.node.store.compact()  # the tables of a new store
+        self.possible = {self.node.content}
+        self.unconfirmed: Batch | None = None
+
+    def folder(self) -> Path:
+        self.folders += 1
+        folder = Path(self.scratch.name) / str(self.folders)
+        folder.mkdir()
+        return folder
+
+    def new_node(self) -> Node:
+        try:
+            return Node(self.servers, self.folder())
+        except EngineUnavailable:
+            self.servers.faults.clear()
+            return Node(self.servers, self.folder())
+
+    @rule(pages=st.lists(PAGES, min_size=1, max_size=8), size=SIZES)
+    def commit_some(self, pages: list[int], size: int) -> None:
+        for page in pages:
+            self.commit(page, size)
+
+    def commit(self, page: int, size: int) -> None:
+        """What was not confirmed comes first."""
+        self.unconfirmed = self.unconfirmed or document(page, size)
+        try:
+            self.node.store.commit(self.unconfirmed)
+        except NoRoom:
+            self.possible.add(self.node.content)
+        else:
+            self.possible = {self.node.content}
+            self.unconfirmed = None
+
+    @rule()
+    def compact(self) -> None:
+        if self.unconfirmed is None:
+            try:
+                self.node.store.compact()
+            except NoRoom:
+                self.possible.add(self.node.content)
+            else:
+                self.possible = {self.node.content}
+
+    @rule(faults=FAULTS)
+    def fail(self, faults: list[Fault | None]) -> None:
+        self.servers.faults = faults
+
+    @rule()
+    def take_over(self) -> None:
+        self.lost.append(self.node)
+        self.node = self.new_node()
+        self.possible &= {content(self.node.path)}
+        assert self.possible
+        self.unconfirmed = None
+
+    @rule(place=st.integers(0, 5), size=SIZES)
+    def write_without_the_shard(self, place: int, size: int) -> None:
+        if self.lost:
+            before = self.servers.logs[SHARD].last
+            with pytest.raises((Fenced, NoRoom)):
+                self.lost[place % len(self.lost)].store.commit(document(place, size))
+            assert self.servers.logs[SHARD].last == before
+
+    @rule()
+    def read(self) -> None:
+        """Others read while it is written."""
+        path = self.folder() / "crawl.db"
+        self.servers.faults.clear()
+        asyncio.run(restore(FakeEngine(self.servers), SHARD, path))
+        assert content(path) in self.possible
+
+    @rule()
+    def wait_for_a_snapshot(self) -> None:
+        while self.unconfirmed is None and not self.node.replica.may_checkpoint():
+            time.sleep(0.001)
+
+    def teardown(self) -> None:
+        self.servers.faults.clear()
+        self.take_over()
+        for node in [self.node, *self.lost]:
+            node.end()
+        self.scratch.cleanup()
+
+
+TestReplicated = Replicated.TestCase
+TestReplicated.settings = settings(max_examples=25, stateful_step_count=30, deadline=None)

@@ -1,0 +1,177 @@
+"""A crawl is begun once; whoever asks for something else is refused in one line."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from minicrawl.cluster import terms as cluster_terms
+from minicrawl.cluster import wishes
+from minicrawl.cluster.node import running
+from minicrawl.cluster.node.records import TERMS_KEY, Doing, TermsRecord
+from minicrawl.cluster.node.running import check_disk
+from minicrawl.cluster.terms import FORMAT, begin_or_join, seeds_of, state_of, terms_when_begun
+from minicrawl.config import Loaded, Settings, load
+from minicrawl.errors import UsageError
+from minicrawl.store.schema import VERSION
+from tests.cluster.fake_engine import FakeEngine
+
+SEEDS = ["http://a.example/", "http://b.example/"]
+
+
+def given(**settings: object) -> Loaded:
+    return load(settings, {}, None)
+
+
+def tried(work: Callable[[FakeEngine], Awaitable[None]]) -> None:
+    async def run() -> None:
+        async with asyncio.timeout(30):
+            await work(FakeEngine())
+
+    asyncio.run(run())
+
+
+def refused(match: str, loaded: Loaded, seeds: list[str], shards: int | None = None) -> None:
+    """Whoever comes second with these is refused, and nothing is changed."""
+
+    async def work(engine: FakeEngine) -> None:
+        first = await begin_or_join(engine, given(pages=10), SEEDS, 8)
+        before = dict(engine.servers.values)
+        with pytest.raises(UsageError, match=match) as error:
+            await begin_or_join(engine, loaded, seeds, shards)
+        assert error.value.exit_code == 2
+        assert "\n" not in str(error.value)
+        assert engine.servers.values == before
+        assert await terms_when_begun(engine) == first
+
+    tried(work)
+
+
+def test_who_comes_first_begins_and_all_others_join() -> None:
+    async def work(engine: FakeEngine) -> None:
+        first = await begin_or_join(engine, given(pages=10), SEEDS, 8)
+        assert (first.shards, first.settings) == (8, {"pages": 10})
+        assert await seeds_of(engine, first.seeds) == SEEDS
+        assert await begin_or_join(engine, given(), [], None) == first
+        assert await begin_or_join(engine, given(pages=10), SEEDS, 8) == first
+        assert (await state_of(engine))[0].run == 1
+
+    tried(work)
+
+
+def test_a_cluster_without_a_crawl_needs_seeds() -> None:
+    async def work(engine: FakeEngine) -> None:
+        with pytest.raises(UsageError, match="no crawl yet: give SEEDS"):
+            await begin_or_join(engine, given(), [])
+        assert engine.servers.values == {}
+
+    tried(work)
+
+
+def test_another_number_of_shards_is_refused() -> None:
+    refused("--shards 9: this cluster's crawl has 8 shards, which never", given(), SEEDS, 9)
+
+
+def test_two_crawls_of_one_name_are_refused() -> None:
+    refused("has other seeds, without http://c.example/", given(), ["http://c.example/"])
+
+
+def test_other_settings_are_refused_while_it_runs() -> None:
+    refused("--delay 7: the crawl of this cluster runs with 1; stop it first", given(delay=7), [])
+
+
+def test_the_budget_may_change_while_it_runs() -> None:
+    async def work(engine: FakeEngine) -> None:
+        await begin_or_join(engine, given(pages=10), SEEDS)
+        assert (await begin_or_join(engine, given(pages=20), [])).settings == {"pages": 20}
+
+    tried(work)
+
+
+def test_a_crawl_that_was_stopped_goes_on_with_other_settings_and_more_seeds() -> None:
+    async def work(engine: FakeEngine) -> None:
+        await begin_or_join(engine, given(), SEEDS)
+        await wishes.stop(engine)
+        again = await begin_or_join(engine, given(delay=7), ["http://c.example/"])
+        assert again.settings == {"delay": 7}
+        assert await seeds_of(engine, again.seeds) == [*SEEDS, "http://c.example/"]
+        state, _ = await state_of(engine)
+        assert (state.doing, state.run) == (Doing.RUNNING, 2)
+
+    tried(work)
+
+
+@pytest.mark.parametrize(("format_", "schema"), [(99, VERSION), (FORMAT, 99)])
+def test_a_node_of_another_version_is_refused_and_told_what_to_do(
+    format_: int, schema: int
+) -> None:
+    async def work(engine: FakeEngine) -> None:
+        terms = await begin_or_join(engine, given(), SEEDS)
+        other = replace(terms, version="9.9", format=format_, schema=schema)
+        await engine.put(TERMS_KEY, other.pack())
+        with pytest.raises(UsageError, match=r"one of minicrawl 9\.9 .* install the same version"):
+            await terms_when_begun(engine)
+        with pytest.raises(UsageError, match="install the same version"):
+            await begin_or_join(engine, given(), [])
+
+    tried(work)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"for_": "1h"}, {"new_pages": 5}, {"max_rate": "5/s"}, {"keep": "pages"}]
+)
+def test_what_only_one_machine_can_keep_is_refused(settings: dict[str, object]) -> None:
+    async def work(engine: FakeEngine) -> None:
+        with pytest.raises(UsageError, match="for a crawl on one machine"):
+            await begin_or_join(engine, given(**settings), SEEDS)
+        assert engine.servers.values == {}
+
+    tried(work)
+
+
+def test_secrets_and_what_belongs_to_a_machine_are_not_in_the_engine() -> None:
+    loaded = given(pages=3, auth=["a.example=me:secret"], proxy=["http://me:secret@p:1"], workers=3)
+    assert cluster_terms.settings_of_crawl(loaded) == {"pages": 3}
+    assert cluster_terms.settings_of_node(loaded)["proxy"] == ["http://me:secret@p:1"]
+
+
+def test_a_disk_without_room_for_a_shard_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_disk(tmp_path)
+    monkeypatch.setattr(running, "LEAST_DISK", 1 << 62)
+    with pytest.raises(UsageError, match="give a --folder on another disk"):
+        check_disk(tmp_path)
+
+
+def test_wishes_for_a_node_that_is_not_there_name_those_that_are() -> None:
+    async def work(engine: FakeEngine) -> None:
+        await engine.put("node.east", b"{}")
+        with pytest.raises(UsageError, match=r"no node named west .* there are: east"):
+            await wishes.drain(engine, "west")
+
+    tried(work)
+
+
+def test_a_crawl_that_is_over_cannot_be_paused() -> None:
+    async def work(engine: FakeEngine) -> None:
+        await begin_or_join(engine, given(), SEEDS)
+        await wishes.pause(engine)
+        assert (await state_of(engine))[0].doing == Doing.PAUSED
+        await wishes.resume(engine)
+        assert (await state_of(engine))[0].doing == Doing.RUNNING
+        await wishes.stop(engine)
+        with pytest.raises(UsageError, match="has stopped"):
+            await wishes.pause(engine)
+
+    tried(work)
+
+
+def test_terms_come_back_as_they_were() -> None:
+    terms = TermsRecord(
+        id="1", format=1, schema=1, version="1", shards=2, settings={"pages": 3}, seeds="s"
+    )
+    assert TermsRecord.unpack("crawl.terms", terms.pack()) == terms
+    assert Settings().cluster.url is None

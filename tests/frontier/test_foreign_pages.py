@@ -1,0 +1,182 @@
+"""Pages of other shards: a store has them back as they were, and reports leave them out."""
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minicrawl.crawl.refinement import refine
+from minicrawl.errors import UsageError
+from minicrawl.frontier.pages import Frontier
+from minicrawl.model import State
+from minicrawl.opic.journal import Spending, Step, StepKind
+from minicrawl.opic.ledger import FOREIGN
+from minicrawl.opic.money import UNIT
+from minicrawl.report.audit import audit
+from minicrawl.report.ranks import PageSelection, rows
+from minicrawl.report.snapshot import snapshot
+from minicrawl.report.status import status
+from minicrawl.shards.channels import ChannelEnd, Channels
+from minicrawl.shards.owners import ShardPlace
+from minicrawl.store.records import StoreTerms
+from minicrawl.web.sites import site
+from minicrawl.web.urls import host
+from tests.stores import HandCrawl
+
+PLACE = ShardPlace(1, 2)
+TERMS = StoreTerms(shard=PLACE.number, shards=PLACE.of)
+URLS = [f"http://{letter}.example/{page}" for letter in "abcdefgh" for page in range(3)]
+
+
+def is_own(url: str) -> bool:
+    return PLACE.owner(site(host(url))) == PLACE.number
+
+
+OWN, STRANGE = [list(filter(is_own, URLS)), [url for url in URLS if not is_own(url)]]
+
+
+def read(crawl: HandCrawl, url: str, links: list[str]) -> None:
+    """As a crawl of a shard does it: foreign pages are born first."""
+    strange = [link for link in links if not is_own(link)]
+    known = len(crawl.frontier)
+    _, born = crawl._meet(strange, 1)
+    if born:
+        crawl._do(Step(StepKind.BORN, born=born))
+        crawl._do(Step(StepKind.FOREIGN, spending=Spending(range(known, known + born))))
+    crawl.read(url, [link for link in links if link != url])
+
+
+def send(crawl: HandCrawl, of_pot: int = 0) -> None:
+    """All that foreign pages hold, and all foreign pages that were never sent."""
+    ledger, channels = crawl.frontier.ledger, crawl.frontier.channels or Channels()
+    pages = [page for page, flag in enumerate(ledger.flags) if flag == FOREIGN]
+    of_pot = min(of_pot, max(0, ledger.virtual_page.pot))
+    number = channels.next_number(0)
+    atoms = [ledger.key[page] for page in pages]
+    if pages or of_pot:
+        crawl._do(Step(StepKind.SEND, 0, 0, Spending(pages, atoms, (), of_pot), number))
+
+
+def receive(crawl: HandCrawl, urls: list[str], to_pot: int = 0) -> None:
+    channels = crawl.frontier.channels or Channels()
+    number = channels.received.get(0, ChannelEnd()).number + 1
+    pages, born = crawl._meet(urls, 2)
+    spending = Spending(sorted(pages), [UNIT // 3] * len(pages), (), to_pot)
+    if pages or to_pot:
+        crawl._do(Step(StepKind.RECEIVE, 0, born, spending, number))
+
+
+def a_shard(path: Path) -> HandCrawl:
+    crawl = HandCrawl(path, TERMS)
+    crawl.seeds(OWN[:2], endowment=5)
+    return crawl
+
+
+def assert_same(loaded: Frontier, live: Frontier) -> None:
+    assert loaded.state == live.state
+    assert loaded.ledger.key == live.ledger.key
+    assert loaded.ledger.flags == live.ledger.flags
+    assert loaded.ledger.totals == live.ledger.totals
+    assert loaded.ledger.missing() == 0
+    assert (loaded.channels is None) == (live.channels is None)
+    if loaded.channels and live.channels:
+        assert loaded.channels.as_rows() == live.channels.as_rows()
+    np.testing.assert_array_equal(loaded.importance(), live.importance())
+
+
+HAPPENINGS: dict[str, Callable[[HandCrawl, list[str]], object]] = {
+    "read": lambda crawl, urls: read(crawl, OWN[0], urls),
+    "read another": lambda crawl, urls: read(crawl, OWN[1], urls),
+    "moved": lambda crawl, urls: read(crawl, OWN[0], urls) or crawl.moved(OWN[1], OWN[0]),
+    "sent": lambda crawl, _urls: send(crawl),
+    "pot sent": lambda crawl, _urls: send(crawl, of_pot=UNIT // 7),
+    "came": lambda crawl, urls: receive(crawl, list(filter(is_own, urls))),
+    "pot came": lambda crawl, _urls: receive(crawl, [], to_pot=9),
+    "committed": lambda crawl, _urls: crawl.commit(),
+    "saved": lambda crawl, _urls: crawl.checkpoint(),
+}
+EVENTS = st.tuples(
+    st.sampled_from(sorted(HAPPENINGS)),
+    st.lists(st.sampled_from(URLS), min_size=1, max_size=6, unique=True),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(EVENTS, max_size=15))
+def test_what_is_loaded_is_what_was_there_whatever_happened(
+    tmp_path_factory: pytest.TempPathFactory, events: list[tuple[str, list[str]]]
+) -> None:
+    path = tmp_path_factory.mktemp("shard") / "crawl.db"
+    with closing(a_shard(path)) as crawl:
+        for event, urls in events:
+            HAPPENINGS[event](crawl, urls)
+            assert crawl.frontier.ledger.missing() == 0
+        crawl.commit()
+        assert_same(crawl.loaded(), crawl.frontier)
+        crawl.checkpoint()
+        assert_same(crawl.loaded(), crawl.frontier)
+    assert audit(path).wrong == []
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """Of a shard that has read a page, sent what its links got, and holds some again."""
+    with closing(a_shard(tmp_path / "crawl.db")) as crawl:
+        read(crawl, OWN[0], [OWN[1], OWN[2], STRANGE[0], STRANGE[1]])
+        send(crawl)
+        read(crawl, OWN[1], [STRANGE[1], STRANGE[2]])
+        receive(crawl, [OWN[3]])
+        crawl.checkpoint()
+        return crawl.path
+
+
+def test_a_check_looks_whose_pages_are_foreign(store: Path) -> None:
+    found = audit(store)
+    assert found.wrong == []
+    assert "shard" in found.checked
+    for old, new, page in ((6, 10, 2), (0, 6, 4)):
+        with closing(sqlite3.connect(store)) as connection, connection:
+            change = "UPDATE frontier SET state = ? WHERE id = ? AND state = ?"
+            assert connection.execute(change, (new, page, old)).rowcount == 1
+        assert any("page" in problem for problem in audit(store).wrong)
+        with closing(sqlite3.connect(store)) as connection, connection:
+            connection.execute(change, (old, page, new))
+
+
+@pytest.mark.parametrize(
+    ("change", "wrong"),
+    [
+        ("meta SET value = replace(value, '[[0, 1,', '[[0, 2,') WHERE name = 'channels'", "were"),
+        ("steps SET amount = 5 WHERE kind = 11", "the log has a gap"),
+        ("meta SET value = json_set(value, '$.shard', 0) WHERE name = 'terms'", "is of shard 1"),
+    ],
+)
+def test_what_is_wrong_with_a_shard_is_said(store: Path, change: str, wrong: str) -> None:
+    with closing(sqlite3.connect(store)) as connection, connection:
+        assert connection.execute(f"UPDATE {change}").rowcount == 1
+    assert any(wrong in problem for problem in audit(store).wrong), audit(store).wrong
+
+
+def test_reports_leave_foreign_pages_to_their_shards(store: Path) -> None:
+    with snapshot(store) as seen:
+        shown = [row.url for row in rows(seen, PageSelection())]
+        first = [row.url for row in rows(seen, PageSelection(count=1))]
+        assert seen.importance.sum() == pytest.approx(1)
+    assert sorted(shown) == sorted(OWN[:4])
+    assert first == shown[:1]
+    found = status(store)
+    assert (found.pages_known, found.pages_fetched, found.pages_unread) == (4, 2, 2)
+    with closing(sqlite3.connect(store)) as connection:
+        assert len(connection.execute("SELECT * FROM pages").fetchall()) == 4
+        targets = connection.execute("SELECT target, target_state FROM links").fetchall()
+    assert (STRANGE[2], State.FOREIGN.label) in targets
+
+
+def test_a_shard_alone_has_no_converged_ranks(store: Path) -> None:
+    with pytest.raises(UsageError, match="is shard 1 of 2"):
+        refine(store)

@@ -1,0 +1,149 @@
+"""What a writer promises to a replica of its store."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from minicrawl.errors import NoRoom
+from minicrawl.opic.ledger import Totals
+from minicrawl.store.reader import LOG, file_beside
+from minicrawl.store.records import Checkpoint, StoreTerms
+from minicrawl.store.writer import StoreWriter
+from tests.cluster.documents import document, documents
+
+
+class Replica:
+    """Has so much `room`, and remembers what it was told."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.told: list[str] = []
+        self.room = 1_000
+        self.wants = False
+        self.may = True
+
+    def committed(self) -> None:
+        if not self.room:
+            raise NoRoom("the engine is full")
+        self.room -= 1
+        with closing(sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)) as other:
+            self.told.append(f"{len(documents(other))} documents")
+
+    def wants_checkpoint(self) -> bool:
+        return self.wants and self.may
+
+    def may_checkpoint(self) -> bool:
+        return self.may
+
+    def checkpointed(self, *, is_complete: bool) -> None:
+        self.told.append("folded" if is_complete else "somebody reads")
+
+    def closing(self) -> None:
+        self.told.append("closing")
+
+
+@pytest.fixture
+def replica(tmp_path: Path) -> Replica:
+    return Replica(tmp_path / "crawl.db")
+
+
+@pytest.fixture
+def store(replica: Replica) -> Iterator[StoreWriter]:
+    with closing(StoreWriter.open(replica.path, replica)) as opened:
+        yield opened
+
+
+def wal_bytes(path: Path) -> int:
+    return file_beside(path, LOG).stat().st_size
+
+
+def test_a_replica_hears_of_each_commit_when_it_is_done(
+    store: StoreWriter, replica: Replica
+) -> None:
+    store.agree(StoreTerms())
+    store.commit(document(1))
+    store.commit(document(2))
+    store.compact()
+    assert replica.told == [
+        *(f"{count} documents" for count in (0, 1, 2, 2)),
+        "folded",
+    ]
+
+
+def test_all_of_a_new_store_is_in_the_write_ahead_log(store: StoreWriter, replica: Replica) -> None:
+    empty = replica.path.read_bytes()
+    store.commit(document(1, 2_000_000))
+    store.commit(document(2, 8_000_000))
+    assert replica.path.read_bytes() == empty
+    assert wal_bytes(replica.path) > 10_000_000
+
+
+def test_what_a_replica_had_no_room_for_is_written_once(
+    store: StoreWriter, replica: Replica
+) -> None:
+    replica.room, first, second = 0, document(1), document(2)
+    first.fetches = [(0, 0.0, "page", 200, 0, 0.0, "")]  # type: ignore[list-item]  # as a row
+    for _ in range(3):
+        with pytest.raises(NoRoom, match="the engine is full"):
+            store.commit(first)
+    replica.room = 1_000
+    store.commit(first)
+    store.commit(second)
+    assert [number for number, _ in documents(store.connection)] == [1, 2]
+    assert store.connection.execute("SELECT count(*) FROM fetches").fetchone() == (1,)
+    assert replica.told == ["1 documents", "2 documents"]
+
+
+def test_a_checkpoint_that_had_no_room_is_written_once(
+    store: StoreWriter, replica: Replica
+) -> None:
+    totals = Totals(**dict.fromkeys(Totals._fields, 0))
+    rows = Checkpoint(watermark=7, totals=totals, born=[], turned=[], paid=[(0, 1, 0)])
+    replica.room = 0
+    with pytest.raises(NoRoom):
+        store.checkpoint(rows)
+    replica.room = 1
+    store.checkpoint(rows)
+    assert store.connection.execute("SELECT sum(inlinks) FROM frontier").fetchone() == (1,)
+    (watermark,) = store.connection.execute("SELECT value FROM meta WHERE name = 'watermark'")
+    assert watermark == ("7",)
+
+
+def test_the_log_is_shortened_when_the_replica_wants_and_not_while_it_may_not(
+    store: StoreWriter, replica: Replica
+) -> None:
+    replica.may = False
+    store.commit(document(1))
+    store.compact()
+    assert "folded" not in replica.told
+    replica.may, replica.wants = True, True
+    store.commit(document(2))
+    assert replica.told[-1] == "folded"
+    assert wal_bytes(replica.path) == 0
+
+
+def test_a_replica_hears_that_a_reader_was_in_the_way(store: StoreWriter, replica: Replica) -> None:
+    store.connection.execute("PRAGMA busy_timeout = 1")
+    store.commit(document(1))
+    with closing(sqlite3.connect(replica.path, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        documents(reader)
+        replica.wants = True
+        store.commit(document(2))
+        assert replica.told[-1] == "somebody reads"
+    store.commit(document(3))
+    assert replica.told[-1] == "folded"
+
+
+def test_a_replica_hears_before_the_file_is_closed(tmp_path: Path) -> None:
+    replica = Replica(tmp_path / "crawl.db")
+    store = StoreWriter.open(replica.path, replica)
+    store.commit(document(1))
+    length = wal_bytes(replica.path)
+    seen: list[int] = []
+    replica.closing = lambda: seen.append(wal_bytes(replica.path))  # type: ignore[method-assign]
+    store.close()
+    assert seen == [length]
