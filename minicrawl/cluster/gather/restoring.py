@@ -1,8 +1,8 @@
 """All shards of a cluster, restored from its engine and gathered. No node is asked for anything.
 
-Laws: the shards are restored as of one moment, or nearly so. The name of a kept file says of which crawl it is and where the logs of all shards ended. So
-one that is there is as fresh as a new one would be, and is used again; older ones go, with what
-lies beside them.
+Laws: the shards are restored as of one moment, or nearly so. The name of a kept file says of which
+crawl it is and where the logs of all shards ended. So one that is there is as fresh as a new one
+would be, and is used again; older ones go, with what lies beside them.
 """
 
 from __future__ import annotations
