@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from minicrawl.cluster.engine import ClusterEngine
+from minicrawl.cluster.engine import ClusterEngine, EngineError
 from minicrawl.config import Cluster
 from minicrawl.errors import UsageError
 
@@ -43,8 +43,11 @@ def access_of(cluster: Cluster) -> ClusterAccess:
 
 @asynccontextmanager
 async def opened(access: ClusterAccess) -> AsyncIterator[ClusterEngine]:
-    """The engine, until this is left."""
-    engine = await connected_anew(access)
+    """The engine, until this is left. Servers that do not let us in are a wrong value."""
+    try:
+        engine = await connected_anew(access)
+    except EngineError as error:
+        raise UsageError(str(error)) from error
     try:
         yield engine
     finally:

@@ -1,11 +1,12 @@
 """A cluster on this machine, to see one: three servers, four nodes, and the demo web.
 
-Law: nothing of it is left when it ends, whatever ends it.
+Laws: nothing of it is left when it ends, whatever ends it, but the pages that it found.
 """
 
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,6 +14,8 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from minicrawl.cluster.access import ClusterAccess
+from minicrawl.cluster.engine import ClusterEngine
+from minicrawl.cluster.gather.restoring import gather_cluster
 from minicrawl.cluster.node.held import Tell
 from minicrawl.cluster.node.running import NodePlace, run_node
 from minicrawl.cluster.servers import local_servers
@@ -20,8 +23,11 @@ from minicrawl.config import Loaded
 from minicrawl.demo.server import DemoServer
 from minicrawl.demo.settings import demo_settings
 from minicrawl.demo.web import DemoWeb
+from minicrawl.store.beside.files import files_of
 
 SERVERS, NODES, SHARDS = 3, 4, 8
+STORE = Path("data/demo-cluster.db")
+"""What was found, in one store."""
 
 
 class DemoCluster(NamedTuple):
@@ -51,6 +57,16 @@ async def demo_cluster(loaded: Loaded, pages: int, tell: Tell) -> AsyncIterator[
             finally:
                 stopped.set()
                 await asyncio.gather(*nodes)
+
+
+async def keep_what_was_found(engine: ClusterEngine) -> None:
+    """Gather all shards into one store, in the place of that of an earlier demo."""
+    for file in files_of(STORE):
+        if file.is_dir():
+            shutil.rmtree(file)
+        else:
+            file.unlink()
+    await gather_cluster(engine, STORE)
 
 
 def _named(name: str, tell: Tell) -> Tell:

@@ -164,9 +164,10 @@ class StoreWriter:
         """Wait for the replica. What it has no room for is not written again if it comes again."""
         if self._replica is None:
             return
-        self._unconfirmed = written
+        self._unconfirmed = written or self._unconfirmed
         self._replica.committed()
-        self._unconfirmed = None
+        if written is not None:
+            self._unconfirmed = None
         if self._replica.wants_checkpoint():
             self._shorten_log()
 

@@ -7,6 +7,7 @@ any moment and goes on elsewhere; and one that lost the shard without knowing it
 import asyncio
 import sqlite3
 import tempfile
+import time
 from collections.abc import Callable, Coroutine
 from contextlib import closing
 from pathlib import Path
@@ -26,7 +27,11 @@ from minicrawl.store.writer import StoreWriter
 from tests.cluster.documents import SHARD, document
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
 
-SMALL = ReplicaLimits(wal_bytes=200_000, log_bytes=20_000)
+SMALL = ReplicaLimits(wal_bytes=60_000, log_bytes=10_000, store_part=1_000)
+MEMORY = Path("/dev/shm")
+"""A disk would take most of the time."""
+PAGES = st.integers(0, 40)
+SIZES = st.sampled_from([2, 500, 20_000, 60_000])
 FAULTS = st.lists(st.sampled_from([None, None, *Fault]), min_size=1, max_size=4)
 
 
@@ -72,7 +77,7 @@ class Replicated(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.scratch = tempfile.TemporaryDirectory()
+        self.scratch = tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None)
         self.folders = 0
         self.servers = FakeServers(seed=1)
         self.lost: list[Node] = []
@@ -88,13 +93,17 @@ class Replicated(RuleBasedStateMachine):
         return folder
 
     def new_node(self) -> Node:
-        while True:
-            try:
-                return Node(self.servers, self.folder())
-            except EngineUnavailable:
-                pass  # faults of the engine come to an end
+        try:
+            return Node(self.servers, self.folder())
+        except EngineUnavailable:
+            self.servers.faults.clear()
+            return Node(self.servers, self.folder())
 
-    @rule(page=st.integers(0, 40), size=st.integers(2, 60_000))
+    @rule(pages=st.lists(PAGES, min_size=1, max_size=8), size=SIZES)
+    def commit_some(self, pages: list[int], size: int) -> None:
+        for page in pages:
+            self.commit(page, size)
+
     def commit(self, page: int, size: int) -> None:
         """What was not confirmed comes first."""
         self.unconfirmed = self.unconfirmed or document(page, size)
@@ -128,7 +137,7 @@ class Replicated(RuleBasedStateMachine):
         assert self.possible
         self.unconfirmed = None
 
-    @rule(place=st.integers(0, 5), size=st.integers(2, 60_000))
+    @rule(place=st.integers(0, 5), size=SIZES)
     def write_without_the_shard(self, place: int, size: int) -> None:
         if self.lost:
             before = self.servers.logs[SHARD].last
@@ -140,11 +149,14 @@ class Replicated(RuleBasedStateMachine):
     def read(self) -> None:
         """Others read while it is written."""
         path = self.folder() / "crawl.db"
-        try:
-            asyncio.run(restore(FakeEngine(self.servers), SHARD, path))
-        except EngineUnavailable:
-            return
+        self.servers.faults.clear()
+        asyncio.run(restore(FakeEngine(self.servers), SHARD, path))
         assert content(path) in self.possible
+
+    @rule()
+    def wait_for_a_snapshot(self) -> None:
+        while self.unconfirmed is None and not self.node.replica.may_checkpoint():
+            time.sleep(0.001)
 
     def teardown(self) -> None:
         self.servers.faults.clear()
@@ -155,4 +167,4 @@ class Replicated(RuleBasedStateMachine):
 
 
 TestReplicated = Replicated.TestCase
-TestReplicated.settings = settings(max_examples=8, stateful_step_count=30, deadline=None)
+TestReplicated.settings = settings(max_examples=25, stateful_step_count=30, deadline=None)

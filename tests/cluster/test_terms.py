@@ -12,9 +12,10 @@ from minicrawl.cluster import wishes
 from minicrawl.cluster.node import running
 from minicrawl.cluster.node.records import TERMS_KEY, Doing, TermsRecord
 from minicrawl.cluster.node.running import check_disk
-from minicrawl.cluster.terms import begin_or_join, seeds_of, state_of, terms_when_begun
+from minicrawl.cluster.terms import FORMAT, begin_or_join, seeds_of, state_of, terms_when_begun
 from minicrawl.config import Loaded, Settings, load
 from minicrawl.errors import UsageError
+from minicrawl.store.schema import VERSION
 from tests.cluster.fake_engine import FakeEngine
 
 SEEDS = ["http://a.example/", "http://b.example/"]
@@ -102,11 +103,13 @@ def test_a_crawl_that_was_stopped_goes_on_with_other_settings_and_more_seeds() -
     tried(work)
 
 
-@pytest.mark.parametrize("what", ["format", "schema"])
-def test_a_node_of_another_version_is_refused_and_told_what_to_do(what: str) -> None:
+@pytest.mark.parametrize(("format_", "schema"), [(99, VERSION), (FORMAT, 99)])
+def test_a_node_of_another_version_is_refused_and_told_what_to_do(
+    format_: int, schema: int
+) -> None:
     async def work(engine: FakeEngine) -> None:
         terms = await begin_or_join(engine, given(), SEEDS)
-        other = replace(terms, version="9.9", **{what: 99})
+        other = replace(terms, version="9.9", format=format_, schema=schema)
         await engine.put(TERMS_KEY, other.pack())
         with pytest.raises(UsageError, match=r"one of minicrawl 9\.9 .* install the same version"):
             await terms_when_begun(engine)
@@ -146,9 +149,7 @@ def test_a_disk_without_room_for_a_shard_is_refused(
 def test_wishes_for_a_node_that_is_not_there_name_those_that_are() -> None:
     async def work(engine: FakeEngine) -> None:
         await engine.put("node.east", b"{}")
-        with pytest.raises(
-            UsageError, match="no node named west .* there are: east"
-        ):
+        with pytest.raises(UsageError, match=r"no node named west .* there are: east"):
             await wishes.drain(engine, "west")
 
     tried(work)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import signal
 import sys
 import time
@@ -18,12 +19,13 @@ from minicrawl.cli.cluster.status import facts_of
 from minicrawl.cli.common.tables import show_json
 from minicrawl.cli.crawl.session import NotFetched
 from minicrawl.cluster.access import ClusterAccess, access_of, opened
-from minicrawl.cluster.demo import SHARDS, demo_cluster
+from minicrawl.cluster.demo import SHARDS, STORE, demo_cluster, keep_what_was_found
 from minicrawl.cluster.node.running import NodePlace, run_node, usual_name
 from minicrawl.cluster.overview import ClusterStatus
 from minicrawl.cluster.terms import begin_or_join, settings_of_node, state_of
 from minicrawl.cluster.watching import ClusterWatch
 from minicrawl.config import Loaded
+from minicrawl.config.values.network_kinds import without_login
 from minicrawl.errors import Interrupted
 from minicrawl.export.cells import visible
 from minicrawl.wording import as_duration, counted
@@ -54,6 +56,7 @@ def crawl_in_cluster(run: ClusterRun) -> None:
     elif not run.is_quiet:
         for name, value in facts_of(found):
             click.echo(f"  {name:<12}{value}", err=True)
+        click.echo(_next_commands(run.loaded), err=True)
     if found.doing == "stopped":
         raise Interrupted(f"stopped; resume with: {run.resume}")
     if not found.fetched:
@@ -83,12 +86,21 @@ async def _crawled(run: ClusterRun, shown: ClusterDisplay) -> ClusterStatus:
                 watching.cancel()
         if waiting.done() and not watching.done():
             raise Interrupted(_how_to_go_on(run))
+        if where.is_demo:
+            await keep_what_was_found(engine)
         return watching.result()
+
+
+def _next_commands(loaded: Loaded) -> str:
+    url = loaded.settings.cluster.url or ""
+    where = f"--store {STORE}" if url == DEMO else f"--cluster {shlex.quote(without_login(url))}"
+    commands = (f"  {PROGRAM} {name} {where}" for name in ("top --n 20", "status", "check"))
+    return "\n".join(("", "next steps", *commands))
 
 
 def _how_to_go_on(run: ClusterRun) -> str:
     if run.loaded.settings.cluster.url == DEMO:
-        return "the demo cluster is gone, and keeps nothing"
+        return "the demo cluster is gone, and kept nothing"
     return f"other nodes go on; join them again with: {run.resume}"
 
 

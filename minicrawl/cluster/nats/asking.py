@@ -76,19 +76,17 @@ class Asking:
         answer = await self.patiently(lambda: self._asked(subject, content, written), subject)
         return int(answer["seq"])
 
-    async def raw(self, subject: str, content: bytes) -> Msg:
-        """An answer as it came; what it says in its headers is not looked at."""
-        return await self.patiently(
-            lambda: self.client.request(subject, content, timeout=_ANSWER_S), subject
-        )
-
     async def patiently(self, once: Callable[[], Awaitable[T]], subject: str) -> T:
         """Do it until it is answered, or patience is at its end."""
         loop = asyncio.get_running_loop()
         end, pause_s = loop.time() + self._patience_s, _FIRST_PAUSE_S
+        before = _cancellations()
         while True:
             try:
-                return await once()
+                answer = await once()
+                if _cancellations() > before:  # nats-py uses `wait_for`, which may swallow it
+                    raise asyncio.CancelledError
+                return answer
             except (TimeoutError, Error, _Later, OSError) as error:
                 if self.client.is_closed or loop.time() + pause_s > end:
                     raise self._unanswered(error, subject) from error
@@ -130,6 +128,12 @@ class Asking:
         else:
             why = "no answer: look at the servers and the network"
         return EngineUnavailable(f"{self._shown}: {why} ({str(error) or subject})")
+
+
+def _cancellations() -> int:
+    """How often this task was cancelled."""
+    task = asyncio.current_task()
+    return task.cancelling() if task else 0
 
 
 class _Later(Exception):

@@ -16,7 +16,6 @@ from secrets import token_hex
 
 import zstandard
 from nats.aio.msg import Msg
-from nats.aio.subscription import Subscription
 
 from minicrawl.cluster.engine import BatchDelivery, EngineError, Fenced
 from minicrawl.cluster.nats.asking import (
@@ -88,22 +87,26 @@ class NatsBatches(NatsPart):
         """All that comes for the shard, for ever. What is not done comes again."""
         consumer = await self._take_over(shard)
         client = self._asking.client
-        coming = await client.subscribe(client.new_inbox())
+        came = asyncio.Queue[Msg]()
+        coming = await client.subscribe(client.new_inbox(), cb=came.put)
         try:
             while True:
-                async for message in self._pull(consumer, coming):
+                async for message in self._pull(consumer, coming.subject, came):
                     yield NatsDelivery(message)
         finally:
             await coming.unsubscribe()
 
-    async def _pull(self, consumer: str, coming: Subscription) -> AsyncGenerator[Msg, None]:
+    async def _pull(
+        self, consumer: str, address: str, came: asyncio.Queue[Msg]
+    ) -> AsyncGenerator[Msg, None]:
         """Some that come soon; none says nothing but that time has passed."""
         request = json.dumps({"batch": _AT_ONCE, "expires": int(_WAITS_S * _NS)}).encode()
         subject = f"{API}CONSUMER.MSG.NEXT.{self._streams.batches}.{consumer}"
-        await self._asking.client.publish(subject, request, reply=coming.subject)
+        await self._asking.client.publish(subject, request, reply=address)
         for _ in range(_AT_ONCE):
             try:
-                message = await coming.next_msg(timeout=2 * _WAITS_S)
+                async with asyncio.timeout(2 * _WAITS_S):  # `wait_for` may swallow a cancellation
+                    message = await came.get()
             except TimeoutError:
                 break
             status = header(message, STATUS)

@@ -6,7 +6,6 @@ entries drops whole files, and the servers share the work of leading them.
 
 import asyncio
 import base64
-import json
 from collections.abc import AsyncGenerator
 
 from minicrawl.cluster.engine import (
@@ -17,12 +16,11 @@ from minicrawl.cluster.engine import (
     LogEntry,
     LogSpan,
 )
-from minicrawl.cluster.nats.asking import NOT_FOUND, STATUS, WRONG_SEQUENCE, Refusal, header
+from minicrawl.cluster.nats.asking import NOT_FOUND, WRONG_SEQUENCE, Refusal
 from minicrawl.cluster.nats.parts import NatsPart
 
 _AT_ONCE = 16
 """Entries that are asked for at the same time."""
-_TRIES = 5
 
 
 class NatsLogs(NatsPart):
@@ -58,7 +56,7 @@ class NatsLogs(NatsPart):
         first, last = await self.log_span(shard)
         for begin in range(max(first, after + 1), last + 1, _AT_ONCE):
             numbers = range(begin, min(begin + _AT_ONCE, last + 1))
-            found = await asyncio.gather(*(self._copy(shard, number) for number in numbers))
+            found = await asyncio.gather(*(self._present(shard, number) for number in numbers))
             for number, content in zip(numbers, found, strict=True):
                 yield LogEntry(number, content)
 
@@ -66,6 +64,12 @@ class NatsLogs(NatsPart):
         """Remove the first entries, up to and with this one. Numbers stay as they are."""
         name = await self._streams.log(shard)
         await self._asking.api(f"STREAM.PURGE.{name}", {"seq": up_to + 1})
+
+    async def _present(self, shard: int, number: int) -> bytes:
+        content = await self._entry(shard, number)
+        if content is None:
+            raise EngineUnavailable(f"entry {number} of shard {shard} was removed meanwhile")
+        return content
 
     async def _entry(self, shard: int, number: int) -> bytes | None:
         """As the leader has it; None if it is not there."""
@@ -77,16 +81,3 @@ class NatsLogs(NatsPart):
                 raise
             return None
         return base64.b64decode(answer["message"].get("data", ""))
-
-    async def _copy(self, shard: int, number: int) -> bytes:
-        """As any server has it; one that lags behind is not asked alone."""
-        name = await self._streams.log(shard)
-        request = json.dumps({"seq": number}).encode()
-        for _ in range(_TRIES):
-            message = await self._asking.raw(f"$JS.API.DIRECT.GET.{name}", request)
-            if not header(message, STATUS):
-                return bytes(message.data)
-        content = await self._entry(shard, number)
-        if content is None:
-            raise EngineUnavailable(f"entry {number} of shard {shard} was removed meanwhile")
-        return content

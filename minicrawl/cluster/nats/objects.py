@@ -18,12 +18,11 @@ from secrets import token_hex
 from typing import Any
 
 from minicrawl.cluster.engine import EngineError
-from minicrawl.cluster.nats.asking import NOT_FOUND, STATUS, Refusal, header
+from minicrawl.cluster.nats.asking import NOT_FOUND, Refusal
 from minicrawl.cluster.nats.parts import NatsPart
 
 _CHUNK_BYTES = 1 << 17
 _ROLLUP = "sub"
-_MISSING = "404"
 
 
 class NatsObjects(NatsPart):
@@ -85,18 +84,11 @@ class NatsObjects(NatsPart):
     async def _read(self, described: dict[str, Any]) -> AsyncIterator[bytes]:
         subject, number = self._chunks(described["nuid"]), 0
         for _ in range(described["chunks"]):
-            request = json.dumps({"seq": number + 1, "next_by_subj": subject}).encode()
-            name = f"$JS.API.DIRECT.GET.{self._streams.objects}"
-            message = await self._asking.raw(name, request)
-            if header(message, STATUS):
-                found = await self._next(number + 1, subject)  # the leader knows more than others
-                if found is None:
-                    return
-                number = int(found["seq"])
-                yield base64.b64decode(found["data"])
-            else:
-                number = int(header(message, "Nats-Sequence"))
-                yield bytes(message.data)
+            found = await self._next(number + 1, subject)
+            if found is None:
+                return
+            number = int(found["seq"])
+            yield base64.b64decode(found["data"])
 
     async def _description(self, name: str) -> dict[str, Any] | None:
         found = await self._next(1, self._subject(name))

@@ -98,7 +98,6 @@ class Streams:
                 "subjects": subjects,
                 "discard": "new",
                 "storage": "file",
-                "allow_direct": True,
                 **config,
             }
             await self._create(wanted)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import socket
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -17,7 +16,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import process_time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minicrawl.app import Crawl
 from minicrawl.cluster.access import connected_anew, opened
@@ -37,6 +36,9 @@ from minicrawl.crawl.shard.exchange import ShardSetup
 from minicrawl.crawl.workers.channel import PickleChannel, connection_at_stdin, receive_message
 from minicrawl.errors import MinicrawlError, NoCrawlError, NoRoom
 from minicrawl.shards.owners import ShardPlace
+
+if TYPE_CHECKING:
+    import socket
 
 STORE = "crawl.db"
 _AGAIN_S = 0.1
@@ -142,7 +144,7 @@ class ShardChild:
             if orders is None:
                 continue
             exchange.is_halted |= orders.paused
-            wanted = {
+            wanted: dict[str, object] = {
                 name: value
                 for name, value, former in (
                     ("pages", orders.pages, before.pages),

@@ -22,7 +22,7 @@ from minicrawl.shards.assignment import assignment
 BEAT_S = 1.0
 """How often a node says that it is there."""
 HOLD_S = 6.0
-LEASE_S = 9.0
+LEASE_S = 8.0
 YOUNG_S = 5.0
 """For so long no shard moves to a node, so that one that comes and goes moves none."""
 

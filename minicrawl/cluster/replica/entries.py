@@ -10,6 +10,7 @@ follow each other write the same pages again, which then cost next to nothing.
 import struct
 from enum import IntEnum
 from typing import NamedTuple
+from zlib import crc32
 
 import zstandard
 
@@ -19,7 +20,9 @@ PIECE_BYTES = 3 << 17
 """Of a write-ahead log, in one entry. What zstd adds to incompressible bytes still fits."""
 
 _VERSION = 1
-_HEAD = struct.Struct(">BBQI")
+_HEAD = struct.Struct(">IBBQI")
+"""A checksum of all behind it, version, kind, offset, size."""
+_CHECKSUM = struct.Struct(">I")
 _LEVEL = 3
 _MOST_WINDOW = 1 << 23
 _SLICE_BYTES = 1 << 10
@@ -50,13 +53,17 @@ class ReplicaEntry(NamedTuple):
 
 def pack_entry(entry: ReplicaEntry) -> bytes:
     """The entry as bytes."""
-    return _HEAD.pack(_VERSION, entry.kind, entry.offset, entry.size) + entry.content
+    head = _HEAD.pack(0, _VERSION, entry.kind, entry.offset, entry.size)
+    behind = head[_CHECKSUM.size :] + entry.content
+    return _CHECKSUM.pack(crc32(behind)) + behind
 
 
 def unpack_entry(packed: bytes) -> ReplicaEntry:
     """The entry; its content is still compressed."""
     try:
-        version, kind, offset, size = _HEAD.unpack_from(packed)
+        checksum, version, kind, offset, size = _HEAD.unpack_from(packed)
+        if checksum != crc32(memoryview(packed)[_CHECKSUM.size :]):
+            raise ValueError("its checksum is wrong")
         entry = ReplicaEntry(EntryKind(kind), offset, size, packed[_HEAD.size :])
     except (struct.error, ValueError) as error:
         raise EngineError(f"the log has an entry that no minicrawl made: {error}") from error

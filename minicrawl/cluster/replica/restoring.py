@@ -128,7 +128,9 @@ class _Folding:
         if entry.kind is EntryKind.FIRST:
             self._stream = WalDecompressor()
         if self._stream is None or entry.offset != self._size:
-            raise EngineError("the log is damaged: a part of it is missing")
+            raise EngineError(
+                f"the log is damaged: byte {self._size:,} is due, and byte {entry.offset:,} comes"
+            )
         with self._log.open("ab") as log:
             log.write(self._stream.decompress(entry))
         self._size += entry.size

@@ -34,8 +34,6 @@ from minicrawl.store.beside.wal import WalPiece, WalTail
 T = TypeVar("T")
 Connect = Callable[[], Coroutine[Any, Any, ClusterEngine]]
 
-_PART_OF_STORE = 2
-"""A snapshot is taken when the log behind the last one is as large as this part of the store."""
 _SAFE = "everything committed before is safe"
 
 
@@ -47,6 +45,8 @@ class ReplicaLimits:
     """Of the write-ahead log, until it is moved into the file and a new one begins."""
     log_bytes: int = 32 << 20
     """Of the log in the engine, until a snapshot is taken, unless the store is much larger."""
+    store_part: int = 2
+    """The log has at least this part of the store then: a half."""
 
 
 class EngineThread:
@@ -96,7 +96,7 @@ class ShardReplica:
         limits: ReplicaLimits | None = None,
     ) -> None:
         """`taken` is what `take_over` answered when it wrote the store to `path`."""
-        self._limits = limits or ReplicaLimits()
+        self._path, self._limits = path, limits or ReplicaLimits()
         self._thread = EngineThread(connect)
         self._log = _ReplicaLog(shard, taken, self._thread)
         self._tail = WalTail(path)
@@ -143,7 +143,8 @@ class ShardReplica:
         self._patience = 1
         self._tail.forget()
         self._snapshots.folded = Restored(self._log.last, self._log.bytes_so_far)
-        if self._snapshots.bytes_worth >= self._limits.log_bytes:
+        least = self._path.stat().st_size // self._limits.store_part
+        if self._snapshots.log_bytes >= max(self._limits.log_bytes, least):
             self._snapshots.begin()
 
     def closing(self) -> None:
@@ -215,10 +216,9 @@ class _Snapshots:
         return self._under_way is not None and not self._under_way.done()
 
     @property
-    def bytes_worth(self) -> int:
-        """Of the log, that a snapshot would make superfluous; none if the store is much larger."""
-        behind = self.folded.log_bytes - self._bytes_before
-        return behind if behind >= self._path.stat().st_size // _PART_OF_STORE else 0
+    def log_bytes(self) -> int:
+        """Of the log, that a snapshot would make superfluous."""
+        return self.folded.log_bytes - self._bytes_before
 
     def begin(self) -> None:
         """Take one of the file as it is, if there is none yet."""

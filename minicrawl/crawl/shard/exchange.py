@@ -16,7 +16,7 @@ from minicrawl.shards.outbox import Posting
 from minicrawl.shards.owners import ShardPlace
 
 if TYPE_CHECKING:
-    from minicrawl.store.writer import StoreReplica
+    from minicrawl.store.replica import StoreReplica
 
 TELL_S = 1.0
 """Shards tell what they know of themselves so often."""

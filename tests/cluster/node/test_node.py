@@ -123,7 +123,7 @@ class Cluster:
 
 
 def tried(work: Callable[[Cluster], Awaitable[None]]) -> None:
-    asyncio.run(asyncio.wait_for(work(Cluster()), 30))  # type: ignore[arg-type]
+    asyncio.run(asyncio.wait_for(work(Cluster()), 30))
 
 
 def test_a_node_that_is_alone_crawls_all_shards() -> None:
