@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from minicrawl.checking.asking import LinkAsker
+from minicrawl.checking.asking import Hops, LinkAsker
 from minicrawl.config import Settings
 from minicrawl.crawl.start.logins import SeedLogins
 from minicrawl.crawl.workers.pool import open_web_access
@@ -82,10 +82,10 @@ async def check(
     rows: list[CheckRow] = []
     asked = 0
 
-    def keep(row: CheckRow) -> None:
+    def keep(hops: Hops) -> None:
         nonlocal asked
         asked += 1
-        rows.append(row)
+        rows.append(asker.row_of(hops))
         if len(rows) >= _KEPT_AT_ONCE:
             _keep(store, rows)
 
@@ -112,7 +112,7 @@ def _keep(store: Path, rows: list[CheckRow]) -> None:
 def _keep_findings(store: Path, needed: Sources, anchors: list[FindingRow]) -> None:
     with snapshot(store) as seen:
         failed = {
-            row.url for row in all_checks(store, seen.connection) if State(row.state).is_failure
+            row.url for row in all_checks(store, seen.connection) if State(row.state).is_dead_end
         }
         broken = (
             FindingRow(page, url, kind, text)
