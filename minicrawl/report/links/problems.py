@@ -183,11 +183,11 @@ def duplicates(snapshot: Snapshot, host: str | None = None) -> list[Duplicate]:
 def _links_to(
     snapshot: Snapshot, is_wanted: NDArray[np.bool_], tell: Progress
 ) -> tuple[Pages, Pages]:
-    """The links of pages that were read to these pages, as givers and targets."""
+    """The links to these pages of pages that were read and are themselves: givers and targets."""
     givers, targets = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
     for block in links_as_written(snapshot, tell=tell):
         chosen = is_wanted[block.ends] & (block.givers != block.ends)
-        chosen &= snapshot.was_read[block.givers]
+        chosen &= snapshot.states[block.givers] == State.FETCHED  # a copy has no links of its own
         givers.append(block.givers[chosen])
         targets.append(block.ends[chosen])
     return np.concatenate(givers), np.concatenate(targets)

@@ -70,6 +70,19 @@ class TestBrokenLinks:
         with snapshot(tmp_path / "private.db") as found:
             assert broken_links(found) == [BrokenLink(1, None, "address", INTERN, HOME, "")]
 
+    def test_that_a_copy_stands_for_another_page_is_no_link(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "copies.db")) as crawl:
+            crawl.seeds([HOME], endowment=1)
+            crawl.read(HOME, [COPY, OLD])
+            crawl.moved(COPY, GONE, State.ALIAS)
+            crawl.moved(OLD, GONE, State.CANONICAL)
+            crawl.ended(GONE, State.NOT_FOUND)
+        with snapshot(tmp_path / "copies.db") as found:
+            assert {(row.source, row.through) for row in broken_links(found)} == {
+                (HOME, COPY),
+                (HOME, OLD),
+            }
+
     def test_the_target_with_most_links_comes_first(self, seen: Snapshot) -> None:
         rows = broken_links(seen)
         assert [row.links for row in rows] == [3, 3, 3, 2, 2, 1]
