@@ -220,6 +220,7 @@ class Crawl:
         async with opened_crawl(self._agree, store, seeds, self._tell, keep) as recorder:
             recorder.counters |= resume.how_to_resume(self._beginning.command, store)
             recorder.counters[tables.CONVERGES] = self.settings.storing.may_converge
+            recorder.counters[tables.BEGAN] = SystemClock.today()
             recorder.counters[tables.MAXIMUM] = self.settings.budget.pages
             return await self._crawl(recorder)
 

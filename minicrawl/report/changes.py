@@ -1,4 +1,4 @@
-"""Which pages are new, have changed, or are not there any more since a day.
+"""Which pages are new, have changed, or are not there any more since a time.
 
 new      read for the first time since then
 changed  read before, and it said something else when it was read again
@@ -19,7 +19,7 @@ import numpy as np
 from minicrawl.model import READ_STATES, State
 from minicrawl.report.ranks import hosts_named, places_of_largest
 from minicrawl.report.snapshot import Snapshot
-from minicrawl.store import fetches, questions
+from minicrawl.store import fetches, questions, tables
 from minicrawl.wording import iso
 
 NEW, CHANGED = "new", "changed"
@@ -37,8 +37,14 @@ class Change(NamedTuple):
     title: str
 
 
-def changes(snapshot: Snapshot, since: float, host: str | None = None) -> list[Change]:
-    """What has changed since a time, the most important pages first."""
+def changes(
+    snapshot: Snapshot, since: float | None = None, host: str | None = None
+) -> list[Change]:
+    """What has changed since a time, or since the last run of the crawl began; the most important
+    pages first.
+    """
+    if since is None:
+        since = tables.last_run(snapshot.connection)
     found = _found(snapshot, since)
     chosen = np.array(sorted(found), dtype=np.int64)
     if host is not None:

@@ -59,7 +59,9 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, float]:
     return path, since
 
 
-def what_happened(path: Path, since: float, host: str | None = None) -> dict[str, str]:
+def what_happened(
+    path: Path, since: float | None = None, host: str | None = None
+) -> dict[str, str]:
     with snapshot(path) as seen:
         return {change.url: change.what for change in changes(seen, since, host)}
 
@@ -181,3 +183,4 @@ def test_a_crawl_that_reads_pages_again_finds_what_has_changed(tmp_path: Path) -
     web.day, since = 2, time.time()
     Crawl([], settings, transport=httpx.MockTransport(web)).run()
     assert what_happened(path, since) == {EDITED: "changed", GONE: "gone"}
+    assert what_happened(path) == what_happened(path, since)

@@ -210,15 +210,13 @@ def pages(
     further=click.option(
         "--since",
         metavar="TIME",
-        default="1d",
-        show_default=True,
         type=Moment(),
         help="Since this day or time, such as 2026-11-22 or 2026-11-22T10:00 (UTC), or for so "
-        "long, such as 12h or 7d.",
+        "long, such as 12h or 7d.  [default: since the last crawl began]",
     ),
 )
-def changes(seen: Snapshot, host: str | None, since: float) -> Rows:
-    """Show the pages that are new, have changed, or are not there any more since a day.
+def changes(seen: Snapshot, host: str | None, since: float | None) -> Rows:
+    """Show the pages that are new, have changed, or are not there any more.
 
     The most important ones come first. `what` is new, changed, moved, gone, failed or refused, and
     `at` is when a crawl found that. A page counts as changed if its text has changed.
