@@ -119,3 +119,4 @@ class SettingArguments(TypedDict, total=False):
     warc: str | PathLike[str] | None
     check_external: bool
     check_assets: bool
+    requisites: bool
