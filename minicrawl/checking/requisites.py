@@ -20,7 +20,7 @@ from minicrawl.crawl.events import Listener
 from minicrawl.crawl.settle.keeping import ArchivingStore, open_keeping
 from minicrawl.errors import Damaged
 from minicrawl.model import KeptAnswer, Moved, Response, Want
-from minicrawl.report.requisites import is_style, needed_by_style
+from minicrawl.report.links.requisites import is_style, needed_by_style
 from minicrawl.store import tables
 from minicrawl.store.beside.checks import CheckRow
 from minicrawl.store.records import Batch
