@@ -48,7 +48,6 @@ from minicrawl.store.beside.files import set_aside
 from minicrawl.store.reader import archive_folder
 from minicrawl.store.writer import StoreWriter, copy_store
 from minicrawl.web.urls import ResolvedUrl
-from minicrawl.wording import counted
 
 if TYPE_CHECKING:
     import httpx
@@ -212,8 +211,7 @@ class Crawl:
         from minicrawl.checking.targets import check_links
 
         begin = partial(setattr, self, "_ending")  # so that `stop` halts it
-        asked = await check_links(self.settings, SystemClock(), self._transport, begin)
-        self._tell(Noted(text=f"{counted(asked, 'link')} asked for that are not crawled"))
+        await check_links(self.settings, SystemClock(), self._transport, begin, self._tell)
 
     async def _run_from(self, seeds: Iterator[ResolvedUrl]) -> Reason:
         await check_reach(self.settings.network, self._tell, is_given=bool(self._transport))
@@ -226,6 +224,7 @@ class Crawl:
         async with opened as recorder:
             recorder.counters |= resume.how_to_resume(self._beginning.command, store)
             recorder.counters[tables.CONVERGES] = self.settings.storing.may_converge
+            recorder.counters[tables.BEGAN] = SystemClock.today()
             recorder.counters[tables.MAXIMUM] = self.settings.budget.pages
             return await self._crawl(recorder)
 

@@ -165,6 +165,21 @@ class KeptAnswer(NamedTuple):
     hops: int = 0
 
 
+class CrawlerId(NamedTuple):
+    """The process that makes a request: a worker, or the crawl's own process."""
+
+    number: int = 0  # of a worker; 0 is the crawl's own process
+    pid: int | None = None  # None for the own process, which knows its own
+
+    @property
+    def name(self) -> str:
+        """As the dashboard names it."""
+        return f"worker {self.number}" if self.number else "coordinator"
+
+
+COORDINATOR = CrawlerId()
+
+
 class ScriptKind(IntEnum):
     """What the scripts of a page may do for it."""
 
@@ -268,6 +283,11 @@ class State(IntEnum):
     def is_failure(self) -> bool:
         """Whether it was requested in vain."""
         return self >= State.DNS
+
+    @property
+    def is_dead_end(self) -> bool:
+        """Whether a link to it leads nowhere, for a visitor from outside."""
+        return self.is_failure or self is State.ADDRESS
 
     @property
     def outcome(self) -> str:

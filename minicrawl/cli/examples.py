@@ -4,7 +4,7 @@ GROUPS = {
     "Crawl": "crawl refine move config control dashboard",
     "Cluster": "node cluster",
     "Look": "status top search page explain links backlinks errors frontier plot check",
-    "Mend": "report broken redirects orphans duplicates pages",
+    "Mend": "report broken redirects orphans duplicates pages changes",
     "Rank": "rank compare agree stability seed-set",
     "Lab": "lab",
     "Data": "export import archive index graph",
@@ -95,6 +95,11 @@ EXAMPLES = {
         "minicrawl pages --state not-found --sort -inlinks",
         "minicrawl pages --state moved --columns url,stands_for --csv",
         "minicrawl pages --host www.example.org --sort -depth -n 20",
+    ),
+    "changes": (
+        "minicrawl changes",
+        "minicrawl changes --since 2026-11-22 --host www.example.org",
+        "minicrawl changes --since 7d --csv > changes.csv",
     ),
     "broken": (
         "minicrawl broken",

@@ -24,6 +24,7 @@ from minicrawl.model import (
     State,
     Unchanged,
 )
+from minicrawl.store.records import CHANGED
 from minicrawl.web.headers import retry_after_s
 from minicrawl.web.urls import ResolvedUrl, resolve
 
@@ -112,6 +113,8 @@ class TurnEnd(NamedTuple):
     reason: str = ""
     redirected_to: int | None = None
     """The target of a redirect, if it has not been read."""
+    has_changed: bool = False
+    """Whether the page says something else than the last time."""
 
 
 def decide_outcome(
@@ -202,6 +205,8 @@ def describe_outcome(
         detail = _join(detail, parsed.cut)
     if end is not None and end.reason:
         name, detail = end.state.outcome, _join(detail, end.reason)
+    if end is not None and end.has_changed:
+        detail = _join(detail, CHANGED)
     return name, status, detail
 
 

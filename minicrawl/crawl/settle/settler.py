@@ -123,8 +123,12 @@ class Settler:
     # ------------------------------------------------------------ a page that was read
 
     def _read(self, page: PageId, url: str, read: WasRead, today: float) -> Ending:
+        has_changed = self.contents.describe(page, read.response, read.parsed, today)
+        ending = self._original_or_copy(page, url, read)
+        return ending._replace(end=ending.end._replace(has_changed=True)) if has_changed else ending
+
+    def _original_or_copy(self, page: PageId, url: str, read: WasRead) -> Ending:
         parsed = read.parsed
-        self.contents.describe(page, read.response, parsed, today)
         first = self.contents.find_or_add(page, parsed)
         is_barren = self._traps.read(page, url, parsed, first)
         if first is None:

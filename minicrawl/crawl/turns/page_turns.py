@@ -76,6 +76,7 @@ class PageTurns:
         self._context.tell(Asked(url=turn.lease.url, cash=self._cash(turn.page) / UNIT))
         try:
             visit = await self._requests.ask(turn)
+            turn.crawler = visit.crawler
             await self._rounds.turn()
             if visit.is_large:
                 async with self._large_pages.parsing(turn):
@@ -255,7 +256,8 @@ class TurnFinisher:
         turn.spelling = spelling or turn.spelling
         self._parts.suspended.suspend(turn)
         self._parts.leases.give_back(turn.lease)
-        self._tell(Delayed(url=turn.lease.url, detail=f"{row.outcome} {row.detail}".rstrip()))
+        why = f"{row.outcome} {row.detail}".rstrip()
+        self._tell(Delayed(url=turn.lease.url, detail=why, crawler=turn.crawler))
 
     def _end(self, turn: Turn, end: TurnEnd, row: FetchRow) -> None:
         self._parts.suspended.end(turn.page)
@@ -264,7 +266,13 @@ class TurnFinisher:
         self._parts.replays.fetched()
         self._parts.leases.end(turn.lease)
         self._tell(
-            Settled(url=turn.lease.url, state=end.state, detail=row.detail, elapsed_s=row.elapsed_s)
+            Settled(
+                url=turn.lease.url,
+                state=end.state,
+                detail=row.detail,
+                elapsed_s=row.elapsed_s,
+                crawler=turn.crawler,
+            )
         )
 
     def _record(

@@ -21,7 +21,7 @@ from minicrawl.crawl.hosts.request_slots import RequestSlot
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.traps.detector import Aside
 from minicrawl.frontier.url_index import NO_PAGES, PagesByUrl
-from minicrawl.model import PageId, ParsedPage
+from minicrawl.model import COORDINATOR, CrawlerId, PageId, ParsedPage
 
 # ---------------------------------------------------------------- the turn
 
@@ -45,6 +45,8 @@ class Turn:
     """What the page says, but while that waits on disk."""
     cost_s: float = 0.0
     """The processor time that it has taken so far."""
+    crawler: CrawlerId = COORDINATOR
+    """The process that made its last request."""
 
 
 class SuspendedTurns:
