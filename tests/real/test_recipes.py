@@ -156,7 +156,15 @@ def _nginx(found: Servers) -> Iterator[None]:
     folder, config = found.folder, found.folder / "nginx.conf"
     user = "user root;" if os.getuid() == 0 else ""  # who may read the folders of the tests
     config.write_text(_NGINX.format(folder=folder, user=user, mime_types=MIME_TYPES, **found.ports))
-    command = [str(program("nginx")), "-p", folder, "-c", config, "-e", folder / "errors"]
+    command: list[str | Path] = [
+        str(program("nginx")),
+        "-p",
+        folder,
+        "-c",
+        config,
+        "-e",
+        folder / "errors",
+    ]
     with running(command, list(found.ports.values()), folder / "nginx.log"):
         yield
 
@@ -166,7 +174,7 @@ def _tinyproxy(found: Servers, name: str) -> Iterator[None]:
     config, port = found.folder / f"{name}.conf", found.proxies[name]
     login = f"BasicAuth {LOGIN.replace(':', ' ')}\n" if name == "with-login" else ""
     config.write_text(f"Port {port}\nListen 127.0.0.1\nTimeout 60\nLogLevel Info\n{login}")
-    command = [str(program("tinyproxy")), "-d", "-c", config]
+    command: list[str | Path] = [str(program("tinyproxy")), "-d", "-c", config]
     with running(command, [port], found.folder / f"{name}.log"):
         yield
 

@@ -17,12 +17,11 @@ is larger: beyond that, the largest of them is cut where it is. Few lists are sp
 
 import asyncio
 from collections.abc import AsyncIterable, Callable, Iterator, Sequence
-from contextlib import suppress
 from enum import Enum, auto
-from tempfile import TemporaryFile
 from time import perf_counter
 from typing import IO, NamedTuple, Protocol
 
+from minicrawl.fetch.body.content import Content
 from minicrawl.fetch.body.decoding import Decoder
 from minicrawl.fetch.transport import EXPECTED, Fault, failure, kind_of
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
@@ -31,7 +30,6 @@ from minicrawl.web.sitemaps.sitemap import MAX_BYTES
 _TURN_S = 0.005  # of decoding in one turn of the loop
 _ENOUGH_TO_JUDGE = 1445  # bytes; the MIME Sniffing standard looks at no more
 _AT_ONCE = 0.0  # a time that has passed, by the clock of any loop
-_MOST_SLICES = 1000
 _SPOOLED_FROM = 1_000_000
 """Bytes of a list, or half of the cap of other bodies, if that is less."""
 _MOST_SPOOLED = 4
@@ -230,11 +228,8 @@ class _BodyReader:
         self._decoder = Decoder(codings, limit=limit + 1)
         self._verdict, self._budget = verdict, budget
         self._wire_bytes = 0
-        self._slices: list[bytes] = []
-        self._content = bytearray()  # of earlier slices: a million small ones take much memory
-        self._most = self.cap = cap
-        self.spooled: IO[bytes] | None = None
-        self.length = self.held = 0
+        self._content = Content()
+        self.cap = cap
         self.cost_s = 0.0
         self.cut: FailureKind | None = None
         self.stop: Callable[[], None] | None = None
@@ -244,20 +239,36 @@ class _BodyReader:
         """Whether no more of the body is of use."""
         return self._verdict is Verdict.UNWANTED or self.cut is not None
 
+    @property
+    def held(self) -> int:
+        """The bytes of it that are in memory."""
+        return self._content.held
+
+    @property
+    def length(self) -> int:
+        """How much has come."""
+        return self._content.length
+
+    @property
+    def _most(self) -> int:
+        """How long it may be."""
+        return self.cap if self._content.spooled is None else max(self.cap, MAX_BYTES)
+
     def feed(self, chunk: bytes) -> Iterator[int]:
         """Decode a chunk; yields by how many bytes of memory the body grows with each slice. Cut
         the body where no more is of use.
         """
-        room = self._most - self._wire_bytes
+        most = self.cap if self._verdict is Verdict.WANTED else max(self.cap, MAX_BYTES)
+        room = most - self._wire_bytes
         self._wire_bytes += len(chunk)
-        for content in self._decoder.slices(chunk[:room]):
-            before = self.held
-            self._keep(content)
+        for piece in self._decoder.slices(chunk[:room]):
+            before = self._content.held
+            self._content.add(piece)
             if self._verdict is not Verdict.WANTED:
                 self._judge_or_spool()
-            if self.length > self._most:
+            if self._content.length > self._most or self._content.is_disk_full:
                 self.cut = FailureKind.TOO_LARGE
-            yield self.held - before
+            yield self._content.held - before
         if self._wire_bytes > self._most or self._decoder.is_full:
             self.cut = FailureKind.TOO_LARGE
         elif self._decoder.is_over:
@@ -271,8 +282,7 @@ class _BodyReader:
 
     def drop(self) -> None:
         """Nobody will read it."""
-        if self.spooled is not None:
-            self.spooled.close()
+        self._content.drop()
 
     def result(self) -> Body | Failed | Refused:
         """What came of the body."""
@@ -285,62 +295,22 @@ class _BodyReader:
             return Refused(reason=Refusal.TYPE, cost_s=self.cost_s)
         cut = self.cut or (None if is_whole else FailureKind.ENCODING)
         wire_bytes = min(self._wire_bytes, self._most)
-        body = Body(self._take_content(), wire_bytes, cut, self._cut_detail(), self.cost_s)
-        if self.spooled is None:
-            return body
-        self.spooled.seek(0)
-        return body._replace(spooled=self.spooled)
-
-    def _keep(self, content: bytes) -> None:
-        self.length += len(content)
-        if self.spooled is not None:
-            self._write(content)
-            return
-        self.held += len(content)
-        self._slices.append(content)
-        if len(self._slices) > _MOST_SLICES:
-            self._content += b"".join(self._slices)
-            self._slices.clear()
+        content, spooled = self._content.take(self.cap), self._content.end(self._most)
+        return Body(content, wire_bytes, cut, self._cut_detail(), self.cost_s, spooled)
 
     def _judge_or_spool(self) -> None:
-        if self._verdict is not Verdict.LIST:
-            if self.length >= _ENOUGH_TO_JUDGE:
-                self._judge()
-        elif self.held > min(_SPOOLED_FROM, self.cap // 2) and self._budget.may_spool(self):
-            self._spool()
+        if self._content.length >= _ENOUGH_TO_JUDGE:
+            self._judge()
+        is_long = self.held > min(_SPOOLED_FROM, self.cap // 2)
+        if is_long and self._verdict is Verdict.LIST and self._budget.may_spool(self):
+            self._content.spool()  # else it is a body like others
 
     def _judge(self) -> None:
         if not isinstance(self._verdict, Verdict):
-            self._verdict = self._verdict(self._joined())
-
-    def _spool(self) -> None:
-        """From now on it is in a file, and may be as long as a list may be."""
-        with suppress(OSError):  # then it is a body like others
-            self.spooled = TemporaryFile()  # noqa: SIM115  # the reader closes it
-            self._most = max(self.cap, MAX_BYTES)
-            self._write(self._take_content())
-            self.held = 0
-
-    def _write(self, content: bytes) -> None:
-        """A full disk is no fault of the server."""
-        assert self.spooled is not None
-        try:
-            self.spooled.write(content[: self._most - self.spooled.tell()])
-        except OSError:
-            self.cut = FailureKind.TOO_LARGE
+            self._verdict = self._verdict(self._content.joined())
 
     def _cut_detail(self) -> str:
-        if self.spooled is not None and self.cut is FailureKind.TOO_LARGE:
-            return f"{self.spooled.tell():,} bytes of it are kept"
+        if self._content.spooled is not None and self.cut is FailureKind.TOO_LARGE:
+            why = "the disk is full" if self._content.is_disk_full else "the limit of sitemaps"
+            return f"{min(self.length, self._most):,} bytes of it came: {why}"
         return self._decoder.swelling if self.cut is FailureKind.ENCODING else ""
-
-    def _take_content(self) -> bytes:
-        """All of it, within the cap; afterwards nothing of it is held here."""
-        content = self._joined()
-        self._slices.clear()
-        self._content.clear()
-        return content[: self.cap]
-
-    def _joined(self) -> bytes:
-        content = b"".join(self._slices)
-        return bytes(self._content) + content if self._content else content

@@ -146,7 +146,7 @@ def test_a_page_whose_turn_has_ended_takes_no_room() -> None:
     for page in range(100):
         turn = turns.turn_of(LEASE._replace(page=page))
         turns.suspend(turn)
-        turns.redirected(page, 1)
+        turns.redirected(page, RedirectChain(1))
         turns.end(page)
     assert len(turns) == 0
 

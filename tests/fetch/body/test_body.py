@@ -271,7 +271,7 @@ def test_a_list_is_no_longer_than_its_protocol_lets_it_be() -> None:
         assert len(found.spooled.read()) == MAX_BYTES
     assert (found.cut, found.cut_detail) == (
         FailureKind.TOO_LARGE,
-        f"{MAX_BYTES:,} bytes of it are kept",
+        f"{MAX_BYTES:,} bytes of it came: the limit of sitemaps",
     )
 
 
@@ -314,6 +314,6 @@ def test_a_full_disk_cuts_a_list_and_nothing_else(monkeypatch: pytest.MonkeyPatc
         def write(self, _: object) -> int:
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("minicrawl.fetch.body.body.TemporaryFile", Full)
+    monkeypatch.setattr("minicrawl.fetch.body.content.TemporaryFile", Full)
     found = read_list(DecodeBudget(max_bytes=1_500_000), *[b"x" * 60_000] * 50)
     assert found.cut is FailureKind.TOO_LARGE
