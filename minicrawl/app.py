@@ -162,7 +162,9 @@ class Crawl:
     def progress(self) -> Progress | None:
         """How far it has come, or None before it has begun and when it is over."""
         meter, crawler = self._meter, self._crawler
-        return crawler.with_wait(meter.read()) if meter and crawler else None
+        if meter is None or crawler is None:
+            return None
+        return crawler.with_browsers(crawler.with_wait(meter.read()))
 
     def pages(self, count: int = 0) -> Iterator[ExportRow]:
         """The best `count` pages in the store, read or not; all pages if it is 0."""

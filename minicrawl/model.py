@@ -11,7 +11,7 @@ These values travel between processes, a few for each page. As tuples they do so
 
 from collections.abc import Mapping
 from enum import IntEnum, StrEnum
-from typing import NamedTuple, TypeAlias
+from typing import IO, NamedTuple, TypeAlias
 
 PageId: TypeAlias = int
 """The number of a page, in the order in which pages became known; the store never changes it.
@@ -103,6 +103,7 @@ class Response(NamedTuple):
     cookies: tuple[
         str, ...
     ] = ()  # Set-Cookie headers, if a jar takes them; no header has them then
+    spooled: IO[bytes] | None = None  # the body of a long list of URLs, where it was fetched
 
     @property
     def broke_off(self) -> bool:
