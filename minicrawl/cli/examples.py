@@ -143,7 +143,7 @@ EXAMPLES = {
     ),
     "import": (
         "minicrawl import site.warc.gz --store site.db",
-        "minicrawl import part-*.warc.gz --store site.db --keep pages",
+        "minicrawl import part-*.warc.gz --store site.db",
         "minicrawl import site.warc --store site.db --json",
     ),
     "check": (
