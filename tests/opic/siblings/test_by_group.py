@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from minicrawl.opic.siblings import by_group, families, group_queue, members, rounds
+from minicrawl.opic.siblings import by_group, families, members, rounds, waiting
 from minicrawl.opic.siblings.by_group import ByGroup
 from minicrawl.opic.siblings.shown import Siblings
 from tests.opic.siblings.sibling_worlds import SiblingWorld, SitesByHost
@@ -79,7 +79,7 @@ def test_the_page_that_is_taken_is_worth_most(few_members: int, seed: int) -> No
         patch.setattr(members, "_MOST_RANKED", 3)
         patch.setattr(members, "_MOST_LISTS", 3)
         patch.setattr(by_group, "PART_AT_ONCE", 4 if few_members else 1000)
-        patch.setattr(group_queue, "_LARGE", 64 if few_members else 2)
+        patch.setattr(waiting, "_LARGE", 64 if few_members else 2)
         check_the_order(Random(seed))
 
 
