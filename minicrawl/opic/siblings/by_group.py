@@ -1,10 +1,11 @@
 """The best page by its siblings among the hosts that may be asked now: exact order.
 
 Law: `take` answers with a page of the largest factor * worth among the pages of ready hosts that
-wait and are not on lease; see `values` for what these are. They are those of the last *count*: what
-was posted is counted after 8 plans that tell something, in the beginning after a sixteenth of those
-so far, and when no page may be taken while a page of a ready host has become known. A page that was
-closed without a request, or has no links when it is read again, tells nothing.
+wait and are not on lease; see `values` for what these are. They are those of the last *count*. What
+was posted is counted after 8 plans that tell something: in the beginning after a sixteenth of those
+so far, and in a large crawl after an 8,192nd of them, up to 64. It is counted at once when no page
+may be taken while a page of a ready host has become known. A page that was closed without a
+request, or has no links when it is read again, tells nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from minicrawl.opic.siblings.group_queue import GroupQueue
 from minicrawl.opic.siblings.groups import OrderChanges
 from minicrawl.opic.siblings.shown import Siblings
 
-MOST_AT_ONCE, PART_AT_ONCE = 8, 16
+AT_ONCE, PART_AT_FIRST = 8, 16
+MOST_AT_ONCE, PART_AT_ONCE = 64, 8192
 
 
 class ByGroup:
@@ -68,7 +70,8 @@ class ByGroup:
         """Count what was posted."""
         self._siblings.count()
         told = self._siblings.told
-        self._count_at = told + min(MOST_AT_ONCE, told // PART_AT_ONCE)
+        at_once = max(AT_ONCE, min(told // PART_AT_ONCE, MOST_AT_ONCE))
+        self._count_at = told + min(told // PART_AT_FIRST, at_once)
         changes, self._siblings.changes = self._siblings.changes, OrderChanges()
         assert changes is not None  # or nobody would tell this queue anything
         self._queue.bear()

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from minicrawl.model import PageId
 from minicrawl.opic.by_host import ByHost
-from minicrawl.opic.host_queue import EligiblePages
+from minicrawl.opic.host_queue import PAGE, EligiblePages
 from minicrawl.opic.ledger import UNREAD
 from minicrawl.opic.siblings import values
 from minicrawl.opic.siblings.groups import Numbers, Pages
@@ -68,6 +68,18 @@ class EligibleItems(EligiblePages):
             return False
         flag = self._flags[page] if page < LONE else self._siblings.ledger.flags[page - LONE]
         return flag == self.pool
+
+    def is_current(self, entry: int) -> bool:
+        """Whether the entry of a group is up to date, and that of a lone page not too good.
+
+        A lone page may have been given cash since it was offered last: it is offered anew when
+        that is counted, and must not be missing until then.
+        """
+        item = entry & PAGE
+        if not self.is_eligible(item):
+            return False
+        key, now = (item - entry) >> 32, self.keys[item]
+        return key == now if item < LONE else key <= now
 
     def keys_of(self, pages: Pages) -> Numbers:
         found = np.empty(len(pages), dtype=np.int64)
