@@ -196,7 +196,8 @@ def test_of_a_large_crawl_more_plans_are_counted_at_once(monkeypatch: pytest.Mon
     monkeypatch.setattr(by_group, "AT_ONCE", 1)
     monkeypatch.setattr(by_group, "PART_AT_ONCE", 20)
     monkeypatch.setattr(by_group, "PART_AT_FIRST", 1)
-    world, counted = SiblingWorld((0,)), []
+    world = SiblingWorld((0,))
+    counted: list[int] = []
     world.birth([0] * 300)
     monkeypatch.setattr(by_group.ByGroup, "count", _noted(by_group.ByGroup.count, counted))
     for page in range(199):
