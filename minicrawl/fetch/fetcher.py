@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from minicrawl.config import Access, Network, Politeness
 from minicrawl.config.parts import OFF
 from minicrawl.fetch.access.identity import RequestHeaders
-from minicrawl.fetch.body.body import Body, BodyLimits, DecodeBudget, Judge, Verdict, read_body
+from minicrawl.fetch.body.body import Body, BodyLimits, BodyVerdict, DecodeBudget, Judge, read_body
 from minicrawl.fetch.body.decoding import UnknownCoding, codings
 from minicrawl.fetch.connection.heads import (
     CONFLICT,
@@ -223,7 +223,7 @@ class WantedBody(NamedTuple):
     """A body is to be read: what it is packed in, and what judges it."""
 
     codings: list[str]
-    verdict: Judge | Verdict
+    verdict: Judge | BodyVerdict
 
 
 def _wanted(request: Request, stream: ResponseStream, max_codings: int) -> WantedBody | FetchResult:
@@ -237,7 +237,7 @@ def _wanted(request: Request, stream: ResponseStream, max_codings: int) -> Wante
         detail = f"a part from byte {first} on, though the whole was asked for"
         return Failed(kind=FailureKind.PROTOCOL, detail=detail, status=status)
     verdict = _verdict(request, headers.get("content-type"))
-    if verdict is Verdict.UNWANTED:
+    if verdict is BodyVerdict.UNWANTED:
         return _result(stream, Refused(reason=Refusal.TYPE))
     names = codings(headers.get("content-encoding", "")) + transfer_codings(headers)
     if len(names) > max_codings:
@@ -295,20 +295,20 @@ def _first_byte(headers: Mapping[str, str]) -> int:
     return int(found[1]) if found else 0
 
 
-def _verdict(request: Request, content_type: str | None) -> Judge | Verdict:
+def _verdict(request: Request, content_type: str | None) -> Judge | BodyVerdict:
     """What a body is to us; a function of its first bytes where its type does not tell."""
     if request.want is not Want.PAGE:
-        return Verdict.LIST if request.want is Want.SITEMAP else Verdict.WANTED
+        return BodyVerdict.LIST if request.want is Want.SITEMAP else BodyVerdict.WANTED
     url, types = request.url, request.types
     wanted = is_wanted(content_type, url, types)
     if wanted is not None:
-        return Verdict.WANTED if wanted else Verdict.UNWANTED
+        return BodyVerdict.WANTED if wanted else BodyVerdict.UNWANTED
     return lambda first_bytes: _OF_A_TYPE.get(
-        type_of(content_type, url, first_bytes, types), Verdict.WANTED
+        type_of(content_type, url, first_bytes, types), BodyVerdict.WANTED
     )
 
 
-_OF_A_TYPE: dict[DocumentType | None, Verdict] = {
-    None: Verdict.UNWANTED,
-    DocumentType.SITEMAP: Verdict.LIST,
+_OF_A_TYPE: dict[DocumentType | None, BodyVerdict] = {
+    None: BodyVerdict.UNWANTED,
+    DocumentType.SITEMAP: BodyVerdict.LIST,
 }

@@ -1,6 +1,9 @@
 """What the page shows, made from the store."""
 
 import asyncio
+import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -105,3 +108,17 @@ def test_hosts_are_listed_by_what_was_read_of_them(tmp_path: Path) -> None:
     assert (first["origin"], first["read"], first["known"]) == ("http://a.example", 1, 3)
     assert [host["failed"] for host in found["hosts"]] == [0, 1, 0]
     assert found["hosts"][0]["wait_s"] is None
+
+
+def test_of_a_tree_of_processes_all_count() -> None:
+    code = "held = bytearray(60_000_000); print(len(held), flush=True); input()"
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        alone = views._use_of(os.getpid(), is_tree=False)
+        whole = views._use_of(os.getpid(), is_tree=True)
+        child.communicate(b"\n")
+    assert whole["memory"] - alone["memory"] > 50_000_000
+    assert whole["cpu_s"] >= alone["cpu_s"]
+    assert views._use_of(None, is_tree=True) == {"cpu_s": None, "memory": None}

@@ -51,9 +51,7 @@ class PageRenderer:
     """Renders the pages of one crawl."""
 
     def __init__(self, context: CrawlContext, parts: CrawlParts, pool: RenderPool) -> None:
-        self._context, self._hosts = context, parts.hosts
-        self._side_requests, self._slots = parts.side_requests, parts.slots
-        self._traps = parts.traps
+        self._context, self._parts, self._hosts = context, parts, parts.hosts
         self._resources = PageResources(context, parts)
         self._pool, self._policy = pool, RenderPolicy()
         self._suspects = OrderedDict[str, None]()
@@ -90,7 +88,7 @@ class PageRenderer:
             request = Request(
                 url=turn.lease.url,
                 spelled=turn.spelling,
-                suspicious=self._traps.suspicious(turn.host),
+                suspicious=self._parts.traps.suspicious(turn.host),
                 dictionary=self._context.recorder.dictionary,
             )
             page = PageToRender(request, fetched._replace(record=b""))
@@ -138,7 +136,7 @@ class PageRenderer:
         self._waiting_bytes += size
         has_room = self._waiting_bytes <= MOST_WAITING
         try:
-            with self._side_requests.reading() if has_room else nullcontext():
+            with self._parts.side_requests.reading() if has_room else nullcontext():
                 yield
         finally:
             self._waiting -= 1
@@ -146,4 +144,4 @@ class PageRenderer:
             shared.to_render -= 1
             for one in shared.hosts:
                 self._hosts.resume_when_ready(one, self._context.clock.now())
-            self._slots.resume_one()
+            self._parts.slots.resume_one()

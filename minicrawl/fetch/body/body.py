@@ -35,7 +35,7 @@ _SPOOLED_FROM = 1_000_000
 _MOST_SPOOLED = 4
 
 
-class Verdict(Enum):
+class BodyVerdict(Enum):
     """What a body is to us."""
 
     UNWANTED = auto()
@@ -43,7 +43,7 @@ class Verdict(Enum):
     LIST = auto()
 
 
-Judge = Callable[[bytes], Verdict]
+Judge = Callable[[bytes], BodyVerdict]
 """What a body is that begins with these bytes."""
 
 
@@ -115,7 +115,7 @@ class DecodeBudget:
         if self.held_bytes > self._max_bytes:
             self._cut_largest()
 
-    def may_spool(self, body: GrowingBody) -> bool:
+    def begin_spooling(self, body: GrowingBody) -> bool:
         """Let a body grow in a file, if not too many do already."""
         if len(self._spooled) < _MOST_SPOOLED:
             self._spooled.add(body)
@@ -159,7 +159,7 @@ async def read_body(
     chunks: AsyncIterable[bytes],
     codings: Sequence[str],
     cap: int,
-    verdict: Judge | Verdict,
+    verdict: Judge | BodyVerdict,
     limits: BodyLimits,
 ) -> Body | Failed | Refused:
     """Refused: its first bytes show that it is not wanted, and no more of it was read.
@@ -221,10 +221,10 @@ class _BodyReader:
     """
 
     def __init__(
-        self, codings: Sequence[str], cap: int, verdict: Judge | Verdict, budget: DecodeBudget
+        self, codings: Sequence[str], cap: int, verdict: Judge | BodyVerdict, budget: DecodeBudget
     ) -> None:
         # One byte beyond the cap shows that there is more.
-        limit = cap if verdict is Verdict.WANTED else max(cap, MAX_BYTES)
+        limit = cap if verdict is BodyVerdict.WANTED else max(cap, MAX_BYTES)
         self._decoder = Decoder(codings, limit=limit + 1)
         self._verdict, self._budget = verdict, budget
         self._wire_bytes = 0
@@ -237,7 +237,7 @@ class _BodyReader:
     @property
     def is_done(self) -> bool:
         """Whether no more of the body is of use."""
-        return self._verdict is Verdict.UNWANTED or self.cut is not None
+        return self._verdict is BodyVerdict.UNWANTED or self.cut is not None
 
     @property
     def held(self) -> int:
@@ -258,13 +258,13 @@ class _BodyReader:
         """Decode a chunk; yields by how many bytes of memory the body grows with each slice. Cut
         the body where no more is of use.
         """
-        most = self.cap if self._verdict is Verdict.WANTED else max(self.cap, MAX_BYTES)
+        most = self.cap if self._verdict is BodyVerdict.WANTED else max(self.cap, MAX_BYTES)
         room = most - self._wire_bytes
         self._wire_bytes += len(chunk)
         for piece in self._decoder.slices(chunk[:room]):
             before = self._content.held
             self._content.add(piece)
-            if self._verdict is not Verdict.WANTED:
+            if self._verdict is not BodyVerdict.WANTED:
                 self._judge_or_spool()
             if self._content.length > self._most or self._content.is_disk_full:
                 self.cut = FailureKind.TOO_LARGE
@@ -291,7 +291,7 @@ class _BodyReader:
             detail = self._cut_detail() or "nothing of it could be decoded"
             return Failed(kind=FailureKind.ENCODING, detail=detail, cost_s=self.cost_s)
         self._judge()
-        if self._verdict is Verdict.UNWANTED:
+        if self._verdict is BodyVerdict.UNWANTED:
             return Refused(reason=Refusal.TYPE, cost_s=self.cost_s)
         cut = self.cut or (None if is_whole else FailureKind.ENCODING)
         wire_bytes = min(self._wire_bytes, self._most)
@@ -302,11 +302,11 @@ class _BodyReader:
         if self._content.length >= _ENOUGH_TO_JUDGE:
             self._judge()
         is_long = self.held > min(_SPOOLED_FROM, self.cap // 2)
-        if is_long and self._verdict is Verdict.LIST and self._budget.may_spool(self):
+        if is_long and self._verdict is BodyVerdict.LIST and self._budget.begin_spooling(self):
             self._content.spool()  # else it is a body like others
 
     def _judge(self) -> None:
-        if not isinstance(self._verdict, Verdict):
+        if not isinstance(self._verdict, BodyVerdict):
             self._verdict = self._verdict(self._content.joined())
 
     def _cut_detail(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from minicrawl.fetch.body.body import Body, BodyLimits, DecodeBudget, Verdict, read_body
+from minicrawl.fetch.body.body import Body, BodyLimits, BodyVerdict, DecodeBudget, read_body
 from minicrawl.fetch.body.decoding import FACTOR, FLOOR_BYTES, UnknownCoding, codings
 from minicrawl.fetch.transport import Fault
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
@@ -29,8 +29,8 @@ class Chunks:
             raise self.error
 
 
-def wanted(first_bytes: bytes) -> Verdict:
-    return Verdict.UNWANTED if first_bytes.startswith(b"%PDF") else Verdict.WANTED
+def wanted(first_bytes: bytes) -> BodyVerdict:
+    return BodyVerdict.UNWANTED if first_bytes.startswith(b"%PDF") else BodyVerdict.WANTED
 
 
 def read(chunks: Chunks, cap: int = 100, coding: str = "") -> Body | Failed | Refused:
@@ -217,9 +217,11 @@ def test_a_body_that_is_cut_for_others_gives_away_what_it_holds_though_nothing_m
 
     async def work() -> None:
         limits = BodyLimits(DecodeBudget(max_bytes=100))
-        largest = asyncio.create_task(read_body(Waits(b"a" * 80), [], 90, Verdict.WANTED, limits))
+        largest = asyncio.create_task(
+            read_body(Waits(b"a" * 80), [], 90, BodyVerdict.WANTED, limits)
+        )
         await asyncio.sleep(0)
-        other = await read_body(Chunks(b"b" * 60), [], 90, Verdict.WANTED, limits)
+        other = await read_body(Chunks(b"b" * 60), [], 90, BodyVerdict.WANTED, limits)
         async with asyncio.timeout(10):
             cut = await largest
         assert isinstance(cut, Body)
@@ -237,7 +239,9 @@ LIST_BYTES = 3_000_000
 
 def read_list(budget: DecodeBudget, *chunks: bytes, coding: str = "", cap: int = 2_000_000) -> Body:
     found = asyncio.run(
-        read_body(Chunks(*chunks), codings(coding), cap, lambda _: Verdict.LIST, BodyLimits(budget))
+        read_body(
+            Chunks(*chunks), codings(coding), cap, lambda _: BodyVerdict.LIST, BodyLimits(budget)
+        )
     )
     assert isinstance(found, Body)
     return found
@@ -292,7 +296,7 @@ def test_few_lists_at_once_are_longer_than_other_bodies() -> None:
 
         chunks = [bytes(60_000)] * 50
         lists = [
-            asyncio.create_task(read_body(Waits(*chunks), [], 2_000_000, Verdict.LIST, limits))
+            asyncio.create_task(read_body(Waits(*chunks), [], 2_000_000, BodyVerdict.LIST, limits))
             for _ in range(6)
         ]
         for _ in range(1000):  # until all of them wait, or were cut
