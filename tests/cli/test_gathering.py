@@ -1,7 +1,7 @@
 """`minicrawl cluster gather`, and reports on a whole cluster."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def served(hand: HandCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     servers = FakeServers()
 
     @asynccontextmanager
-    async def opened(_access: object) -> Iterator[FakeEngine]:  # type: ignore[misc]
+    async def opened(_access: object) -> AsyncIterator[FakeEngine]:
         engine = FakeEngine(servers)
         if await engine.get(TERMS_KEY) is None:
             await engine.create(TERMS_KEY, terms().pack())

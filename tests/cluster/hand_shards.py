@@ -1,6 +1,6 @@
 """A crawl in shards by hand: each has a store, and a test says what happens in which order."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -69,9 +69,10 @@ class HandShard(HandCrawl):
             state = State.BAD_REDIRECT if step.kind is StepKind.DEAD_END else State.UNREAD
             self._do(step, state)
 
-    def _meet(self, urls: Sequence[str], depth: int) -> tuple[list[int], int]:
-        pages, born = super()._meet(list(urls), depth)
-        self._urls.update(zip(pages, urls, strict=True))
+    def _meet(self, urls: Iterable[str], depth: int) -> tuple[list[int], int]:
+        named = list(urls)
+        pages, born = super()._meet(named, depth)
+        self._urls.update(zip(pages, named, strict=True))
         return pages, born
 
     def _do(self, step: Step, state: int = 0) -> None:

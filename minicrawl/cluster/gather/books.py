@@ -62,12 +62,13 @@ class GatheredBooks:
         now = self.recorded >> TICK_BITS
         pace = self.minted / max(shard.minted, 1)
         away = (shard.recorded >> TICK_BITS) - times
-        return np.maximum(now - np.rint(away * pace).astype(np.int64), 0)
+        found: Numbers = np.maximum(now - np.rint(away * pace).astype(np.int64), 0)
+        return found
 
-    def measure(self, pages: Sequence[int], shard: Holdings) -> None:
+    def measure(self, pages: Small, shard: Holdings) -> None:
         """Take over the measures of a shard; `pages` says which page each of its own is."""
         for page, packed in shard.own.measures.items():
-            self.measures[pages[page]] = self._remeasured(packed, shard.totals)
+            self.measures[int(pages[page])] = self._remeasured(packed, shard.totals)
 
     def _remeasured(self, packed: bytes, shard: Totals) -> bytes:
         """Times and widths in measures are by the clock of the shard."""

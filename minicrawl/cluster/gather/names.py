@@ -88,9 +88,8 @@ class Hosts:
         if number == len(self.rows):
             self.rows.append(row._replace(id=number))
         else:
-            known = self.rows[number]
-            told = (old if new is None else new for old, new in zip(known, row, strict=True))
-            self.rows[number] = HostRow(*told)._replace(id=number)
+            told = {name: value for name, value in row._asdict().items() if value is not None}
+            self.rows[number] = self.rows[number]._replace(**told)._replace(id=number)
         return number
 
 

@@ -96,9 +96,10 @@ def _urls(shard: NumberedStore, chosen: NDArray[np.bool_]) -> Iterator[tuple[Ids
         ids = first + np.flatnonzero(here)
         first += len(here)
         if len(ids):
-            paths, depths = (list(compress(one, here.tolist())) for one in block[1:])
+            is_here = here.tolist()
             of_all = hosts[np.array(block.hosts)[here]].tolist()
-            yield ids, UrlColumns(of_all, paths, depths)
+            paths, depths = compress(block.paths, is_here), compress(block.depths, is_here)
+            yield ids, UrlColumns(of_all, list(paths), list(depths))
 
 
 def _refuse_pages_of_others(shard: NumberedStore, held: Holdings, hosts: Hosts) -> None:
@@ -118,6 +119,9 @@ def _find_foreign(shard: NumberedStore, held: Holdings, index: PageIndex, new: U
         wanted = digests(urls.hosts, urls.paths)
         found = index.find(wanted)
         unknown = np.flatnonzero(found == UNKNOWN)
-        rows = [UrlRow(UNKNOWN, *(column[at] for column in urls)) for at in unknown.tolist()]
+        rows = [
+            UrlRow(UNKNOWN, urls.hosts[place], urls.paths[place], urls.depths[place])
+            for place in unknown.tolist()
+        ]
         found[unknown] = new.pages(wanted[unknown], rows)
         shard.pages[ids] = found

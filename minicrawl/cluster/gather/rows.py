@@ -66,7 +66,8 @@ def counters_of_all(shards: Sequence[NumberedStore]) -> dict[str, object]:
     found = {name: known[0][name] for name in _OF_ALL if name in known[0]}
     summed = ("fetched", "requests", "wire_bytes", "born")
     for name in (*summed, *_LARGEST):
-        numbers = [one[name] for one in known if isinstance(one.get(name), int | float)]
+        counts = (one.get(name) for one in known)
+        numbers = [count for count in counts if isinstance(count, int | float)]
         if numbers:
             found[name] = max(numbers) if name in _LARGEST else sum(numbers)
     return found
