@@ -44,7 +44,7 @@ _REFUSED = {
 _UNAVAILABLE = 503
 
 
-class Refusal(Exception):
+class JetStreamRefusal(Exception):
     """JetStream answered with an error that its caller may expect."""
 
     def __init__(self, code: int, error_code: int, text: str) -> None:
@@ -69,12 +69,12 @@ class Asking:
             wait.reschedule(0)
 
     async def api(self, subject: str, request: Any = None) -> dict[str, Any]:
-        """Ask JetStream; its answer. Raises Refusal."""
+        """Ask JetStream; its answer. Raises JetStreamRefusal."""
         content = b"" if request is None else json.dumps(request).encode()
         return await self.patiently(lambda: self._asked(API + subject, content, None), subject)
 
     async def store(self, subject: str, content: bytes, **headers: str | int) -> int:
-        """Publish into a stream, and wait until it is there; its sequence. Raises Refusal.
+        """Publish into a stream, and wait until it is there; its sequence. Raises JetStreamRefusal.
 
         Names of headers have _ for -.
         """
@@ -127,7 +127,7 @@ class Asking:
             return EngineError(f"{self._shown}: {text}; {advice}")
         if code == _UNAVAILABLE or error_code == NO_PEERS:
             return _Later(text)
-        return Refusal(code, error_code, f"{self._shown}: {text}")
+        return JetStreamRefusal(code, error_code, f"{self._shown}: {text}")
 
     def _unanswered(self, error: BaseException, subject: str) -> EngineError:
         if self.denied is not None:
