@@ -33,7 +33,7 @@ from minicrawl.control.client import ask
 from minicrawl.control.requests import ControlRequest, Reply, Verb
 from minicrawl.crawl.process_memory import keep_large_arrays_apart
 from minicrawl.crawl.shard.exchange import ShardSetup
-from minicrawl.crawl.workers.channel import PickleChannel, connection_at_stdin, receive_message
+from minicrawl.crawl.workers.channel import PickleChannel, connection_at_stdin
 from minicrawl.errors import MinicrawlError, NoCrawlError, NoRoom
 from minicrawl.shards.owners import ShardPlace
 
@@ -48,14 +48,12 @@ _NODE_IS_GONE = 1
 def main() -> None:
     """Stdin is the socket of the channel."""
     with connection_at_stdin() as connection:
-        job = receive_message(connection)
         keep_large_arrays_apart()
-        if job is not None:
-            asyncio.run(_serve(connection, job))
+        asyncio.run(_serve(connection))
 
 
-async def _serve(connection: socket.socket, job: ShardJob) -> None:
-    child = ShardChild(job)
+async def _serve(connection: socket.socket) -> None:
+    child = ShardChild()
     await child.channel.connect(connection)
     await child.channel.ended.wait()
     os._exit(_NODE_IS_GONE)  # whoever has the shard next does again what was not committed
@@ -64,9 +62,8 @@ async def _serve(connection: socket.socket, job: ShardJob) -> None:
 class ShardChild:
     """The crawl of one shard, and what its node tells it."""
 
-    def __init__(self, job: ShardJob) -> None:
+    def __init__(self) -> None:
         self.channel = PickleChannel(self._hear)
-        self._job = job
         self._crawl: Crawl | None = None
         self._exchange: EngineExchange | None = None
         self._is_stopped = False
@@ -81,7 +78,7 @@ class ShardChild:
         number, command, argument = message
         match command:
             case ShardCommand.RUN:
-                self._begin(self._reply(number, self._run))
+                self._begin(self._reply(number, partial(self._run, argument)))
             case ShardCommand.YIELD:
                 self._begin(self._reply(number, self._yield_pages))
             case ShardCommand.UNTIL:
@@ -106,15 +103,14 @@ class ShardChild:
 
     # ------------------------------------------------------------ the crawl
 
-    async def _run(self) -> ShardEnd:
+    async def _run(self, job: ShardJob) -> ShardEnd:
         try:
-            async with opened(self._job.access) as engine:
-                return await self._crawled(engine)
+            async with opened(job.access) as engine:
+                return await self._crawled(engine, job)
         except Exception as error:
             return _end_of(error)
 
-    async def _crawled(self, engine: ClusterEngine) -> ShardEnd:
-        job = self._job
+    async def _crawled(self, engine: ClusterEngine, job: ShardJob) -> ShardEnd:
         place = ShardPlace(job.shard, job.shards)
         store = _fresh_folder(job) / STORE
         self._exchange = exchange = EngineExchange(engine, place, job.run)

@@ -25,7 +25,7 @@ from minicrawl.cluster.node.leases import ClusterView
 from minicrawl.cluster.node.node import Node, NodeParts
 from minicrawl.cluster.node.presence import NodePresence
 from minicrawl.cluster.node.records import NodeRecord, TermsRecord
-from minicrawl.cluster.node.shard_process import ShardJob, ShardProcess
+from minicrawl.cluster.node.shard_process import ShardJob, ShardProcess, WarmChildren
 from minicrawl.cluster.terms import terms_when_begun
 from minicrawl.errors import UsageError
 from minicrawl.version import __version__
@@ -72,6 +72,7 @@ async def run_node(
                     await node.run()
                 finally:
                     leaving.cancel()
+                    await crawls.close()
 
 
 def node_of(
@@ -106,6 +107,7 @@ class ShardCrawls:
     ) -> None:
         self._access, self._place, self._state = access, place, state
         self._own_settings = dict(own_settings)
+        self._children = WarmChildren()
 
     def start(self, shard: int, generation: int) -> ShardProcess:
         """The crawl of a shard, in a process of its own."""
@@ -123,7 +125,11 @@ class ShardCrawls:
             own_settings=self._own_settings,
             seeds=terms.seeds,
         )
-        return ShardProcess(job)
+        return ShardProcess(job, self._children.take())
+
+    async def close(self) -> None:
+        """End the process that waits for a shard."""
+        await self._children.close()
 
 
 async def _terms_or_stop(

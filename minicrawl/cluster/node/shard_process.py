@@ -15,6 +15,8 @@ from minicrawl.cluster.access import ClusterAccess
 from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
 
 _CODE = "from minicrawl.cluster.node.child import main; main()"
+_REFILL_S = 5.0
+"""After a start, when those that start now have what they need of the cores."""
 _END_S = 1.0
 """For a child whose node has closed the channel."""
 
@@ -22,7 +24,7 @@ _END_S = 1.0
 class ShardCommand(IntEnum):
     """What a child is told: its argument."""
 
-    RUN = 1  # a ShardJob; the reply is a ShardEnd, when the crawl has ended
+    RUN = 1  # a ShardJob, once; the reply is a ShardEnd, when the crawl has ended
     UNTIL = 2  # the moment up to which requests may begin, by CLOCK_BOOTTIME
     STEER = 3  # a ShardOrders
     STOP = 4  # None: end after the requests under way
@@ -64,13 +66,42 @@ class ShardEnd:
     has_no_room: bool = False
 
 
-class ShardProcess:
-    """A child process with the crawl of a shard. It starts when this is made."""
+class WarmChildren:
+    """Child processes, one of which has imported all and waits for a shard: so shards that move, or
+    whose node was lost, wait for the others alone.
+    """
 
-    def __init__(self, job: ShardJob) -> None:
-        self.job = job
-        child = ChildJob(code=_CODE, config=job, end_s=_END_S)
-        self._process = ChildProcess(child)
+    def __init__(self) -> None:
+        self._spare: ChildProcess | None = None
+        self._refill: asyncio.TimerHandle | None = None
+
+    def take(self) -> ChildProcess:
+        """A child that runs nothing yet."""
+        spare, self._spare = self._spare, None
+        if self._refill is None:
+            self._refill = asyncio.get_running_loop().call_later(_REFILL_S, self._begin)
+        return _child() if spare is None or spare.is_over else spare
+
+    async def close(self) -> None:
+        """End the one that waits."""
+        if self._refill is not None:
+            self._refill.cancel()
+        if self._spare is not None:
+            await self._spare.close()
+
+    def _begin(self) -> None:
+        self._refill, self._spare = None, _child()
+
+
+def _child() -> ChildProcess:
+    return ChildProcess(ChildJob(code=_CODE, end_s=_END_S))
+
+
+class ShardProcess:
+    """The crawl of a shard in a child process. It begins when this is made."""
+
+    def __init__(self, job: ShardJob, process: ChildProcess) -> None:
+        self.job, self._process = job, process
         self._orders: ShardOrders | None = None
         self._end = asyncio.create_task(self._run())
 
@@ -123,7 +154,7 @@ class ShardProcess:
 
     async def _run(self) -> ShardEnd:
         try:
-            found = await self._process.call(ShardCommand.RUN, None)
+            found = await self._process.call(ShardCommand.RUN, self.job)
         except ChildLost:
             found = ShardEnd(reason="lost", error="its process ended")
         assert isinstance(found, ShardEnd)
