@@ -20,17 +20,28 @@ EXAMPLES = {
     "node": (
         "minicrawl node --cluster nats://nats1:4222",
         "minicrawl node --cluster nats://nats1:4222 --folder /srv/crawl --name east-2",
+        "minicrawl node --cluster tls://nats1:4222/news --cluster-creds crawler.creds",
     ),
     "cluster status": (
         "minicrawl cluster status --cluster nats://nats1:4222",
+        "minicrawl cluster status --cluster nats://nats1:4222,nats://nats2:4222/news",
         "minicrawl cluster status --cluster nats://nats1:4222 --json",
     ),
     "cluster drain": (
         "minicrawl cluster drain east-2 --cluster nats://nats1:4222",
         "minicrawl cluster drain east-2 --undo --cluster nats://nats1:4222",
+        "minicrawl cluster drain east-2 --cluster tls://nats1:4222/news",
     ),
-    "cluster rebalance": ("minicrawl cluster rebalance --cluster nats://nats1:4222",),
-    "cluster workers": ("minicrawl cluster workers east-2 2 --cluster nats://nats1:4222",),
+    "cluster rebalance": (
+        "minicrawl cluster rebalance --cluster nats://nats1:4222",
+        "minicrawl cluster rebalance --cluster nats://nats1:4222/news",
+        "minicrawl cluster rebalance --cluster tls://nats1:4222 --cluster-creds crawler.creds",
+    ),
+    "cluster workers": (
+        "minicrawl cluster workers east-2 2 --cluster nats://nats1:4222",
+        "minicrawl cluster workers east-2 0 --cluster nats://nats1:4222",
+        "minicrawl cluster workers west 1 --cluster nats://nats1:4222/news",
+    ),
     "refine": (
         "minicrawl refine",
         "minicrawl refine --until 1e-9",

@@ -84,7 +84,7 @@ ON_PURPOSE = {
 """What a command says on stderr when all is well."""
 OF_A_TERMINAL = {"page"}
 """Markup is shown as it is."""
-ELSEWHERE = {"crawl", "control", "dashboard", "lab"}
+ELSEWHERE = {"cluster", "control", "crawl", "dashboard", "lab", "node"}
 """Commands that run on, or that read no store; other tests look at what they say."""
 
 

@@ -12,14 +12,23 @@ from collections.abc import Callable, Coroutine
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
+import zstandard
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
-from minicrawl.cluster.engine import ClusterEngine, EngineUnavailable, Fenced
-from minicrawl.cluster.replica.restoring import restore, take_over
+from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailable, Fenced
+from minicrawl.cluster.replica.entries import (
+    EntryKind,
+    ReplicaEntry,
+    WalDecompressor,
+    pack_entry,
+    unpack_entry,
+)
+from minicrawl.cluster.replica.restoring import Restored, restore, take_over
 from minicrawl.cluster.replica.shipping import ReplicaLimits, ShardReplica
 from minicrawl.errors import NoRoom
 from minicrawl.store.records import Batch
@@ -168,3 +177,63 @@ class Replicated(RuleBasedStateMachine):
 
 TestReplicated = Replicated.TestCase
 TestReplicated.settings = settings(max_examples=25, stateful_step_count=30, deadline=None)
+
+
+def commit_in_time(store: StoreWriter, rows: Batch) -> int:
+    """Commit as the crawl does, again while there is no room; how often there was none."""
+    for tries in range(1_000):
+        try:
+            store.commit(rows)
+        except NoRoom:
+            time.sleep(0.005)
+        else:
+            return tries
+    raise AssertionError("there is never room")
+
+
+def test_a_log_that_is_full_makes_room_by_a_snapshot(tmp_path: Path) -> None:
+    servers = FakeServers(log_bytes=200_000)
+    node = Node(servers, tmp_path, ReplicaLimits(wal_bytes=60_000, log_bytes=1 << 40))
+    waits = [commit_in_time(node.store, document(number, 30_000)) for number in range(1, 41)]
+    assert any(waits)
+    assert servers.logs[SHARD].first > 1
+    assert len(servers.files) == 1
+    before = node.content
+    node.end()
+    again = tmp_path / "again.db"
+    asyncio.run(restore(FakeEngine(servers), SHARD, again))
+    assert content(again) == before
+
+
+def test_an_entry_that_was_changed_is_refused(tmp_path: Path) -> None:
+    servers = FakeServers()
+    node = Node(servers, tmp_path)
+    node.store.commit(document(1))
+    node.end()
+    contents = servers.logs[SHARD].contents
+    contents[-1] = contents[-1][:-1] + bytes([contents[-1][-1] ^ 1])
+    with pytest.raises(EngineError, match="its checksum is wrong"):
+        asyncio.run(restore(FakeEngine(servers), SHARD, tmp_path / "again.db"))
+
+
+def test_an_entry_of_a_later_version_says_what_to_do() -> None:
+    packed = bytearray(pack_entry(ReplicaEntry(EntryKind.FIRST, 0, 3, b"abc")))
+    packed[4] = 9
+    packed[:4] = crc32(packed[4:]).to_bytes(4, "big")
+    with pytest.raises(EngineError, match=r"version 9.*upgrade it"):
+        unpack_entry(bytes(packed))
+
+
+def test_a_few_bytes_do_not_become_a_gigabyte() -> None:
+    bomb = zstandard.ZstdCompressor().compress(bytes(1 << 30))
+    entry = ReplicaEntry(EntryKind.FIRST, 0, 1_000, bomb)
+    with pytest.raises(EngineError, match="not as many bytes as it says"):
+        WalDecompressor().decompress(entry)
+
+
+def test_a_shard_without_a_log_is_a_file_without_tables(tmp_path: Path) -> None:
+    path = tmp_path / "crawl.db"
+    taken = asyncio.run(restore(FakeEngine(), SHARD, path))
+    assert taken == Restored(0, 0)
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)

@@ -98,7 +98,7 @@ def assert_same(loaded: Frontier, live: Frontier) -> None:
 HAPPENINGS: dict[str, Callable[[HandCrawl, list[str]], object]] = {
     "read": lambda crawl, urls: read(crawl, OWN[0], urls),
     "read another": lambda crawl, urls: read(crawl, OWN[1], urls),
-    "moved": move,
+    "moved": lambda crawl, _urls: crawl.moved(OWN[1], OWN[0]),
     "sent": lambda crawl, _urls: send(crawl),
     "pot sent": lambda crawl, _urls: send(crawl, of_pot=UNIT // 7),
     "came": lambda crawl, urls: receive(crawl, list(filter(is_own, urls))),

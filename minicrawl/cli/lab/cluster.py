@@ -28,7 +28,7 @@ from minicrawl.shards.batches import MOST_TRANSFERS
 
 PAGES, QUICK_PAGES = 50_000, 10_000
 DRAWS, QUICK_DRAWS = 2, 1
-FRACTIONS = (0.05, 0.1, 0.2, 0.3, 0.5)
+READ = "5,10,20,30,50"
 
 
 @click.command()
@@ -93,6 +93,15 @@ FRACTIONS = (0.05, 0.1, 0.2, 0.3, 0.5)
     help="Where the graph has no hosts, count N pages in a row as a site.",
 )
 @click.option(
+    "--read",
+    "shares",
+    metavar="PERCENT,...",
+    type=Sizes(),
+    default=READ,
+    show_default=True,
+    help="Compare the pages when so much of the web is read.",
+)
+@click.option(
     "--draws",
     metavar="N",
     type=click.IntRange(min=1),
@@ -111,6 +120,7 @@ def cluster(
     crawl_pages: int,
     headroom: int,
     site_pages: int,
+    shares: Sequence[int],
     draws: int | None,
     endowment: int | None,
     small_edge: float,
@@ -130,7 +140,7 @@ def cluster(
         seed=choice.seed,
         endowment=choice.endowment(endowment),
         small_edge=small_edge,
-        fractions=FRACTIONS,
+        fractions=[min(share, 100) / 100 for share in shares],
     )
     web, rules = choice.web(), lab.Sharding(site_pages=site_pages, headroom=headroom)
     with progress("cluster") as tell:

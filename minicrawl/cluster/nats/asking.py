@@ -44,7 +44,7 @@ _REFUSED = {
 _UNAVAILABLE = 503
 
 
-class Refusal(Exception):
+class JetStreamRefusal(Exception):
     """JetStream answered with an error that its caller may expect."""
 
     def __init__(self, code: int, error_code: int, text: str) -> None:
@@ -61,14 +61,20 @@ class Asking:
         self.denied: str | None = None
         """What the servers said that we may not do."""
         self._shown, self._patience_s = shown, patience_s
+        self._waits = set[asyncio.Timeout]()
+
+    def disconnected(self) -> None:
+        """Nobody will answer what was asked: ask again."""
+        for wait in self._waits:
+            wait.reschedule(0)
 
     async def api(self, subject: str, request: Any = None) -> dict[str, Any]:
-        """Ask JetStream; its answer. Raises Refusal."""
+        """Ask JetStream; its answer. Raises JetStreamRefusal."""
         content = b"" if request is None else json.dumps(request).encode()
         return await self.patiently(lambda: self._asked(API + subject, content, None), subject)
 
     async def store(self, subject: str, content: bytes, **headers: str | int) -> int:
-        """Publish into a stream, and wait until it is there; its sequence. Raises Refusal.
+        """Publish into a stream, and wait until it is there; its sequence. Raises JetStreamRefusal.
 
         Names of headers have _ for -.
         """
@@ -83,7 +89,7 @@ class Asking:
         before = _cancellations()
         while True:
             try:
-                answer = await once()
+                answer = await self._soon(once)
                 if _cancellations() > before:  # nats-py uses `wait_for`, which may swallow it
                     raise asyncio.CancelledError
                 return answer
@@ -93,11 +99,19 @@ class Asking:
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
+    async def _soon(self, once: Callable[[], Awaitable[T]]) -> T:
+        async with asyncio.timeout(_ANSWER_S) as wait:
+            self._waits.add(wait)
+            try:
+                return await once()
+            finally:
+                self._waits.remove(wait)
+
     async def _asked(
         self, subject: str, content: bytes, headers: dict[str, str] | None
     ) -> dict[str, Any]:
         message = await self.client.request(
-            subject, content, timeout=_ANSWER_S, headers=headers or None
+            subject, content, timeout=2 * _ANSWER_S, headers=headers or None
         )
         answer: dict[str, Any] = json.loads(message.data)
         if "error" in answer:
@@ -113,7 +127,7 @@ class Asking:
             return EngineError(f"{self._shown}: {text}; {advice}")
         if code == _UNAVAILABLE or error_code == NO_PEERS:
             return _Later(text)
-        return Refusal(code, error_code, f"{self._shown}: {text}")
+        return JetStreamRefusal(code, error_code, f"{self._shown}: {text}")
 
     def _unanswered(self, error: BaseException, subject: str) -> EngineError:
         if self.denied is not None:

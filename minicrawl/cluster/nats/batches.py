@@ -24,7 +24,7 @@ from minicrawl.cluster.nats.asking import (
     NOT_UNIQUE,
     STATUS,
     Asking,
-    Refusal,
+    JetStreamRefusal,
     header,
 )
 from minicrawl.cluster.nats.parts import NatsPart
@@ -123,7 +123,7 @@ class NatsBatches(NatsPart):
         """Raises Fenced if the consumer was removed, and waits a little if it is there."""
         try:
             await self._asking.api(f"CONSUMER.INFO.{self._streams.batches}.{consumer}")
-        except Refusal as refusal:
+        except JetStreamRefusal as refusal:
             if refusal.code != NOT_FOUND:
                 raise EngineError(str(refusal)) from None
             raise Fenced(f"{consumer.rpartition('-')[0]} was opened by another node") from None
@@ -140,7 +140,7 @@ class NatsBatches(NatsPart):
                     f"CONSUMER.DURABLE.CREATE.{stream}.{mine}",
                     {"stream_name": stream, "config": self._config(mine, shard)},
                 )
-            except Refusal as refusal:
+            except JetStreamRefusal as refusal:
                 if refusal.error_code != NOT_UNIQUE:
                     raise EngineError(str(refusal)) from None
             else:
@@ -171,6 +171,6 @@ class NatsBatches(NatsPart):
     async def _remove(self, consumer: str) -> None:
         try:
             await self._asking.api(f"CONSUMER.DELETE.{self._streams.batches}.{consumer}")
-        except Refusal as refusal:
+        except JetStreamRefusal as refusal:
             if refusal.code != NOT_FOUND:
                 raise EngineError(str(refusal)) from None

@@ -6,7 +6,7 @@ such as a wrong password, is one line that says what to do.
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -103,35 +103,40 @@ async def _let_in(client: Client, asking: Asking, settings: NatsSettings) -> Non
         if _is_hopeless(error):
             is_refused.set()
 
-    options = {**_authentication(settings), **_encryption(settings)}
-    connecting = asyncio.create_task(_reach(client, settings, note, options))
-    refused = asyncio.create_task(is_refused.wait())
-    await asyncio.wait(
-        {connecting, refused},
-        timeout=min(_CONNECT_S, settings.patience_s),
-        return_when=asyncio.FIRST_COMPLETED,
-    )
-    is_in = connecting.done() and connecting.exception() is None
-    for task in (connecting, refused):
-        task.cancel()
-    for result in await asyncio.gather(connecting, refused, return_exceptions=True):
-        if isinstance(result, Exception):
-            errors.append(result)
-    if not is_in:
+    async def ask_again() -> None:
+        asking.disconnected()
+
+    options = {
+        "error_cb": note,
+        "disconnected_cb": ask_again,
+        **_authentication(settings),
+        **_encryption(settings),
+    }
+    errors += await _first_of(_reach(client, settings, options), is_refused.wait(), settings)
+    if not client.is_connected:
         with suppress(Error):
             await client.close()
         raise _kept_out(errors, settings)
 
 
-async def _reach(
-    client: Client,
+async def _first_of(
+    reaching: Coroutine[Any, Any, None],
+    being_refused: Coroutine[Any, Any, object],
     settings: NatsSettings,
-    note: Callable[[Exception], Awaitable[None]],
-    options: dict[str, Any],
-) -> None:
+) -> list[Exception]:
+    """Wait for one of them, but not for ever; what went wrong."""
+    tasks = [asyncio.create_task(reaching), asyncio.create_task(being_refused)]
+    seconds = min(_CONNECT_S, settings.patience_s)
+    await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks:
+        task.cancel()
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    return [result for result in results if isinstance(result, Exception)]
+
+
+async def _reach(client: Client, settings: NatsSettings, options: dict[str, Any]) -> None:
     await client.connect(
         servers=[without_password(url) for url in settings.urls],
-        error_cb=note,
         name="minicrawl",
         connect_timeout=_CONNECT_S,
         reconnect_time_wait=_AGAIN_S,  # type: ignore[arg-type]  # any number of seconds will do

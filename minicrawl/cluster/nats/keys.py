@@ -16,7 +16,7 @@ from typing import Any
 from nats.aio.msg import Msg
 
 from minicrawl.cluster.engine import MOST_VALUE_BYTES, EngineError, KeyEntry, KeyTaken
-from minicrawl.cluster.nats.asking import NOT_FOUND, WRONG_SEQUENCE, Refusal
+from minicrawl.cluster.nats.asking import NOT_FOUND, WRONG_SEQUENCE, JetStreamRefusal
 from minicrawl.cluster.nats.parts import NatsPart
 
 _LOOKS_EVERY_S = 2.0
@@ -114,7 +114,7 @@ class NatsKeys(NatsPart):
     async def _find(self, request: dict[str, Any]) -> KeyEntry | None:
         try:
             answer = await self._asking.api(f"STREAM.MSG.GET.{self._streams.keys}", request)
-        except Refusal as refusal:
+        except JetStreamRefusal as refusal:
             if refusal.code != NOT_FOUND:
                 raise EngineError(str(refusal)) from None
             return None
@@ -129,7 +129,7 @@ class NatsKeys(NatsPart):
             raise ValueError(f"{key}: {len(value):,} bytes are more than a value may have")
         try:
             return await self._asking.store(self._streams.key_subject(key), value, **headers)
-        except Refusal as refusal:
+        except JetStreamRefusal as refusal:
             if refusal.error_code != WRONG_SEQUENCE:
                 raise EngineError(str(refusal)) from None
             raise KeyTaken(f"{key} was changed by another node") from None

@@ -16,7 +16,7 @@ from minicrawl.cluster.engine import (
     LogEntry,
     LogSpan,
 )
-from minicrawl.cluster.nats.asking import NOT_FOUND, WRONG_SEQUENCE, Refusal
+from minicrawl.cluster.nats.asking import NOT_FOUND, WRONG_SEQUENCE, JetStreamRefusal
 from minicrawl.cluster.nats.parts import NatsPart
 
 _AT_ONCE = 16
@@ -42,7 +42,7 @@ class NatsLogs(NatsPart):
             return await self._asking.store(
                 self._streams.log_subject(shard), content, Nats_Expected_Last_Sequence=after
             )
-        except Refusal as refusal:
+        except JetStreamRefusal as refusal:
             if refusal.error_code != WRONG_SEQUENCE:
                 raise EngineError(
                     f"{refusal}: the log of shard {shard} cannot be written"
@@ -76,7 +76,7 @@ class NatsLogs(NatsPart):
         name = await self._streams.log(shard)
         try:
             answer = await self._asking.api(f"STREAM.MSG.GET.{name}", {"seq": number})
-        except Refusal as refusal:
+        except JetStreamRefusal as refusal:
             if refusal.code != NOT_FOUND:
                 raise
             return None

@@ -18,7 +18,7 @@ from secrets import token_hex
 from typing import Any
 
 from minicrawl.cluster.engine import EngineError
-from minicrawl.cluster.nats.asking import NOT_FOUND, Refusal
+from minicrawl.cluster.nats.asking import NOT_FOUND, JetStreamRefusal
 from minicrawl.cluster.nats.parts import NatsPart
 
 _CHUNK_BYTES = 1 << 17
@@ -106,7 +106,7 @@ class NatsObjects(NatsPart):
         request = {"seq": number, "next_by_subj": subject}
         try:
             answer = await self._asking.api(f"STREAM.MSG.GET.{self._streams.objects}", request)
-        except Refusal as refusal:
+        except JetStreamRefusal as refusal:
             if refusal.code != NOT_FOUND:
                 raise EngineError(str(refusal)) from None
             return None

@@ -14,7 +14,7 @@ from minicrawl.cluster.nats.asking import (
     NOT_FOUND,
     SEVERAL_NEED_CLUSTER,
     Asking,
-    Refusal,
+    JetStreamRefusal,
 )
 from minicrawl.cluster.nats.settings import NatsSettings
 
@@ -106,7 +106,7 @@ class Streams:
     async def _is_there(self, name: str) -> bool:
         try:
             await self.asking.api(f"STREAM.INFO.{name}")
-        except Refusal as refusal:
+        except JetStreamRefusal as refusal:
             if refusal.code != NOT_FOUND:
                 raise
             return False
@@ -117,7 +117,7 @@ class Streams:
         copies = self._settings.replicas or _COPIES
         try:
             await self._create_copies(config, copies)
-        except Refusal as refusal:
+        except JetStreamRefusal as refusal:
             if refusal.error_code != SEVERAL_NEED_CLUSTER or self._settings.replicas:
                 raise
             await self._create_copies(config, _ONE_COPY)

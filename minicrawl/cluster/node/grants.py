@@ -37,15 +37,16 @@ def granted_anew(
     """What the shards with these needs may fetch from now on, where that changes.
 
     Shards without need give back what they have not spent; if pages are wanted elsewhere and none
-    is left, so do those that read nothing now. `shards` are those of the whole crawl: the last
-    pages are shared out in small parts, so that others come in for them as well.
+    is left, so do those that have more than they read soon. `shards` are those of the whole crawl:
+    the last pages are shared out in small parts, so that others come in for them as well.
     """
     left = budget - sum(granted.values())
     is_short = is_wanted and left <= 0
     back = {
         shard: need.spent
         for shard, need in needs.items()
-        if granted.get(shard, 0) > need.spent and (not need.waiting or (is_short and not need.pace))
+        if (unspent := granted.get(shard, 0) - need.spent) > 0
+        and (not need.waiting or (is_short and unspent > need.pace * AHEAD_S))
     }
     hungry = {
         shard: wanted

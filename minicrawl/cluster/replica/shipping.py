@@ -27,7 +27,7 @@ from minicrawl.cluster.replica.entries import (
     pack_entry,
 )
 from minicrawl.cluster.replica.restoring import Restored
-from minicrawl.cluster.replica.snapshots import Snapshot, last_snapshot, store_snapshot
+from minicrawl.cluster.replica.snapshots import StoreSnapshot, last_snapshot, store_snapshot
 from minicrawl.errors import NoRoom
 from minicrawl.store.beside.wal import WalPiece, WalTail
 
@@ -208,7 +208,7 @@ class _Snapshots:
         kept = thread.run(last_snapshot(thread.engine, shard))
         self._entry = kept.entry if kept else 0
         self._bytes_before = 0
-        self._under_way: Future[Snapshot] | None = None
+        self._under_way: Future[StoreSnapshot] | None = None
 
     @property
     def is_under_way(self) -> bool:

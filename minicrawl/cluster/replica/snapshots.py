@@ -21,7 +21,7 @@ _COPIED_BYTES = 1 << 20
 _MOST_WINDOW = 1 << 23
 
 
-class Snapshot(NamedTuple):
+class StoreSnapshot(NamedTuple):
     """What the key says."""
 
     object: str
@@ -36,18 +36,20 @@ def snapshot_key(shard: int) -> str:
     return f"snapshot.{shard}"
 
 
-async def last_snapshot(engine: ClusterEngine, shard: int) -> Snapshot | None:
+async def last_snapshot(engine: ClusterEngine, shard: int) -> StoreSnapshot | None:
     """The snapshot of a shard, if there is one."""
     return _read(await engine.get(snapshot_key(shard)))
 
 
-async def store_snapshot(engine: ClusterEngine, shard: int, file: Path, entry: int) -> Snapshot:
+async def store_snapshot(
+    engine: ClusterEngine, shard: int, file: Path, entry: int
+) -> StoreSnapshot:
     """Keep the file as of this entry, and remove what is older; the snapshot that counts then."""
     name = f"shard-{shard}-{entry}-{token_hex(8)}"
     compressed = file.with_name(f"{file.name}-snapshot")
     try:
         await to_thread(_compress, file, compressed)
-        snapshot = Snapshot(name, entry, file.stat().st_size)
+        snapshot = StoreSnapshot(name, entry, file.stat().st_size)
         await engine.put_object(name, compressed)
     finally:
         compressed.unlink(missing_ok=True)
@@ -57,7 +59,7 @@ async def store_snapshot(engine: ClusterEngine, shard: int, file: Path, entry: i
     return counts
 
 
-async def load_snapshot(engine: ClusterEngine, snapshot: Snapshot, file: Path) -> None:
+async def load_snapshot(engine: ClusterEngine, snapshot: StoreSnapshot, file: Path) -> None:
     """Write the file of the store."""
     compressed = file.with_name(f"{file.name}-snapshot")
     try:
@@ -67,7 +69,7 @@ async def load_snapshot(engine: ClusterEngine, snapshot: Snapshot, file: Path) -
         compressed.unlink(missing_ok=True)
 
 
-async def _name(engine: ClusterEngine, shard: int, snapshot: Snapshot) -> Snapshot:
+async def _name(engine: ClusterEngine, shard: int, snapshot: StoreSnapshot) -> StoreSnapshot:
     """Let the key name the snapshot, unless it names a later one."""
     value = json.dumps(snapshot).encode()
     while True:
@@ -83,7 +85,7 @@ async def _name(engine: ClusterEngine, shard: int, snapshot: Snapshot) -> Snapsh
             return snapshot
 
 
-async def _remove_older(engine: ClusterEngine, shard: int, counts: Snapshot) -> None:
+async def _remove_older(engine: ClusterEngine, shard: int, counts: StoreSnapshot) -> None:
     """Those of earlier entries. One of a later entry may be on its way into the key."""
     for name in await engine.objects():
         kind, _, rest = name.partition("-")
@@ -94,12 +96,12 @@ async def _remove_older(engine: ClusterEngine, shard: int, counts: Snapshot) -> 
             await engine.delete_object(name)
 
 
-def _read(found: KeyEntry | None) -> Snapshot | None:
+def _read(found: KeyEntry | None) -> StoreSnapshot | None:
     if found is None or found.value is None:
         return None
     try:
         name, entry, size = json.loads(found.value)
-        return Snapshot(str(name), int(entry), int(size))
+        return StoreSnapshot(str(name), int(entry), int(size))
     except (TypeError, ValueError) as error:
         raise EngineError(f"the key {found.key} is damaged: {error}") from error
 

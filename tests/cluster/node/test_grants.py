@@ -37,10 +37,14 @@ def test_nothing_is_given_out_when_the_budget_is_granted() -> None:
     assert granted_anew(17, {0: 9, 1: 8}, {0: ShardNeed(9, 50, 9)}, 2) == {}
 
 
-def test_a_shard_that_reads_nothing_gives_back_what_others_want() -> None:
-    needs = {0: ShardNeed(4, 50, 0), 1: ShardNeed(8, 70, 9)}
-    assert granted_anew(17, {0: 9, 1: 8}, needs, 2, is_wanted=True) == {0: 4}
-    assert granted_anew(17, {0: 9, 1: 8}, needs, 2) == {}
+def test_a_shard_gives_back_what_others_want_and_it_does_not_read_soon() -> None:
+    reads_nothing, reads_slowly = ShardNeed(4, 50, 0), ShardNeed(4, 50, 1)
+    wants = ShardNeed(8, 70, 9)
+    for slow in (reads_nothing, reads_slowly):
+        granted = {0: 9, 1: 8}
+        assert granted_anew(17, granted, {0: slow, 1: wants}, 2, is_wanted=True) == {0: 4}
+        assert granted_anew(17, granted, {0: slow, 1: wants}, 2) == {}
+    assert granted_anew(15, {0: 7, 1: 8}, {0: reads_slowly, 1: wants}, 2, is_wanted=True) == {}
 
 
 @given(st.integers(0, 200), GRANTED, NEEDS, st.booleans())

@@ -1,0 +1,126 @@
+"""The commands of a cluster: what they refuse, what they show, and what they do not import."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from minicrawl.cli import main
+from minicrawl.cli.cluster.crawling import as_line
+from minicrawl.cli.cluster.status import as_ranges, facts_of
+from minicrawl.cluster.overview import ClusterStatus, NodeRow
+from tests.cluster.engines import needs_server
+
+NOBODY = "nats://127.0.0.1:1"
+ROW = NodeRow(
+    name="east",
+    state="live",
+    machine="m",
+    version="1",
+    shards=(0, 1, 2),
+    fetched=40,
+    pace=7,
+    workers=0,
+    disk_free=1,
+)
+STATUS = ClusterStatus(
+    doing="running",
+    reason="",
+    shards=4,
+    unheld=(3,),
+    nodes=(ROW,),
+    budget=1000,
+    fetched=40,
+    pace=7,
+    waiting=1200,
+    batches=2,
+    level=1.5,
+)
+
+REFUSED = {
+    "cluster status": "which cluster? --cluster nats://host:4222 names its servers",
+    "cluster status --cluster foo": "must be the address of NATS servers",
+    "crawl a.example --shards 4": "--shards needs --cluster",
+    "crawl a.example --cluster demo": "--cluster demo has its own seeds: leave out SEEDS",
+    f"crawl a.example --cluster {NOBODY} --dry-run": "--dry-run is for a crawl on one machine",
+    f"crawl a.example --cluster {NOBODY} --fresh": "--fresh is for a crawl on one machine",
+    f"node --cluster {NOBODY} --name a.b": "use up to 32 letters, digits, - and _",
+    f"node --cluster {NOBODY} --folder /dev/null/x": "--folder /dev/null/x: Not a directory",
+    f"control delay --cluster {NOBODY}": "control delay needs one value",
+}
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_a_bad_value_is_refused_in_one_line(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(line.split()) == 2
+    said = capsys.readouterr().err
+    assert REFUSED[line] in said
+    assert said.count("\n") == 1
+
+
+@needs_server
+def test_servers_that_are_not_there_are_refused_in_one_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["cluster", "status", "--cluster", NOBODY]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"minicrawl: {NOBODY} cannot be reached")
+    assert said.count("\n") == 1
+
+
+def test_nothing_of_a_cluster_is_imported_without_it() -> None:
+    code = (
+        "import sys, minicrawl.app, minicrawl.cli.crawl.session, minicrawl.cli.crawl.command;"
+        "print([name for name in sys.modules if name.startswith(('minicrawl.cluster', 'nats'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+# ---------------------------------------------------------------- what is shown
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"), [((), ""), ((3,), "3"), ((0, 1, 2, 7), "0-2, 7"), ((4, 2, 3), "2-4")]
+)
+def test_numbers_that_follow_each_other_are_a_range(numbers: tuple[int, ...], text: str) -> None:
+    assert as_ranges(numbers) == text
+
+
+def test_the_whole_cluster_is_one_line() -> None:
+    assert as_line(STATUS) == (
+        "40 of 1,000 pages, 7/s, 1,200 waiting, 1 node, 1 shard of 4 held by nobody, "
+        "2 batches under way"
+    )
+
+
+def test_the_status_names_shards_that_nobody_holds() -> None:
+    facts = dict(facts_of(STATUS))
+    assert facts["shards"] == "4; nobody holds 3"
+    assert facts["fetched"] == "40 of 1,000 pages, 7/s"
+    assert facts["water level"] == "1.50 units"
+
+
+def test_the_status_is_json_for_programs() -> None:
+    found = json.loads(json.dumps(STATUS.as_json()))
+    assert (found["fetched"], found["nodes"][0]["shards"]) == (40, [0, 1, 2])
+
+
+@needs_server
+def test_a_demo_cluster_crawls_its_web_and_keeps_what_it_found(tmp_path: Path) -> None:
+    command = ["crawl", "--cluster", "demo", "--demo-pages", "100", "--json"]
+    done = subprocess.run(
+        [sys.executable, "-m", "minicrawl", *command],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["doing"], found["reason"], found["fetched"]) == ("ended", "budget spent", 100)
+    checked = ["check", "--store", "data/demo-cluster.db"]
+    subprocess.run([sys.executable, "-m", "minicrawl", *checked], cwd=tmp_path, check=True)
