@@ -51,12 +51,6 @@ def read(crawl: HandCrawl, url: str, links: list[str]) -> None:
     crawl.read(url, [link for link in links if link != url])
 
 
-def move(crawl: HandCrawl, urls: list[str]) -> None:
-    """A page is read, and another one turns out to be a redirect to it."""
-    read(crawl, OWN[0], urls)
-    crawl.moved(OWN[1], OWN[0])
-
-
 def send(crawl: HandCrawl, of_pot: int = 0) -> None:
     """All that foreign pages hold, and all foreign pages that were never sent."""
     ledger, channels = crawl.frontier.ledger, crawl.frontier.channels or Channels()
