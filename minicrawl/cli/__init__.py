@@ -217,7 +217,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return USAGE
     except click.ClickException as error:
         message = error.format_message()
-        return _complain(f"{message}{_hint(message)}", error.exit_code)
+        return _complain(f"{message}{_hint(error)}", error.exit_code)
     except MinicrawlError as error:
         return _complain(str(error), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
@@ -226,15 +226,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _handle_os_error(error)
 
 
-def _hint(message: str) -> str:
-    """What to do about an argument too many that is a store."""
-    extra = _EXTRA.search(message)
+def _hint(error: click.ClickException) -> str:
+    """What to do about an argument too many that is a store or a graph file."""
+    extra = _EXTRA.search(error.format_message())
     if extra is None:
         return ""
     from minicrawl.store.beside.files import is_database
 
-    names = (name for name in extra[1].split() if is_database(Path(name)))
-    return "".join(f": --store {name} names a store" for name in names)
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    reads_graphs = context is not None and any(
+        "--graph" in option.opts and not getattr(option, "is_flag", False)
+        for option in context.command.params
+    )
+    hints = []
+    for name in extra[1].split():
+        if is_database(Path(name)):
+            hints.append(f": --store {name} names a store")
+        elif reads_graphs and Path(name).is_file():
+            hints.append(f": --graph {name} names a graph file")
+    return "".join(hints)
 
 
 def _spare_the_last_search_for_cycles() -> None:

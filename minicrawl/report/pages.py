@@ -32,7 +32,7 @@ from minicrawl.web.documents.writing import read_markdown
 from minicrawl.web.headers import parse_content_type
 from minicrawl.web.html.encoding import decode
 from minicrawl.web.html.text import headings, language
-from minicrawl.web.urls import resolve_links
+from minicrawl.web.urls import canonical, resolve_links
 from minicrawl.wording import counted, iso
 
 _CONTENTS_AT_ONCE = 200
@@ -103,8 +103,8 @@ def version(
     snapshot: Snapshot, text: str, number: int | None = None, at: float | None = None
 ) -> PageVersion:
     """A version of a page: this one, or the last one at a time, or the last one."""
-    url = snapshot.url(page_of(snapshot, text))
     with kept_pages(snapshot) as archive:
+        url = _kept_url(snapshot, archive, text)
         rows = _kept_rows(snapshot, archive, url)
         chosen = number or _last_at(url, [row.at for row in rows], at)
         if chosen > len(rows):
@@ -128,10 +128,10 @@ class VersionRow(NamedTuple):
 
 def versions(snapshot: Snapshot, text: str) -> list[VersionRow]:
     """All versions of a page, the oldest first; of one that is damaged only its time is known."""
-    url = snapshot.url(page_of(snapshot, text))
     first_with: dict[bytes, int] = {}
     found: list[VersionRow] = []
     with kept_pages(snapshot) as archive:
+        url = _kept_url(snapshot, archive, text)
         for number, row in enumerate(_kept_rows(snapshot, archive, url), 1):
             try:
                 answer = archive.answer(row.place)
@@ -143,6 +143,14 @@ def versions(snapshot: Snapshot, text: str) -> list[VersionRow]:
             size = len(answer.body)
             found.append(VersionRow(number, iso(answer.at), answer.status, size, same_as))
     return found
+
+
+def _kept_url(snapshot: Snapshot, archive: ArchiveReader, text: str) -> str:
+    """The URL of a page, or of a file that pages need, which is no page of the store."""
+    url = canonical(text)
+    if url is not None and archive.versions(url):
+        return url
+    return snapshot.url(page_of(snapshot, text))
 
 
 def _kept_rows(snapshot: Snapshot, archive: ArchiveReader, url: str) -> list[IndexRow]:

@@ -128,6 +128,17 @@ class TestKeeping:
             *PAGES,
         }
 
+    def test_a_file_is_shown_as_pages_are(self, path: Path, capsys: Captured) -> None:
+        store = ["--store", str(path)]
+        assert main(["page", f"{CDN}/s.css", *store]) == 0
+        assert capsys.readouterr().out.splitlines() == [STYLES[f"{CDN}/s.css"]]
+        assert main(["page", f"{HOST}/old.js", "--headers", *store]) == 0
+        assert "location: /new.js" in capsys.readouterr().out
+        assert main(["page", f"{CDN}/duck.woff2", "--versions", "--json", *store]) == 0
+        assert json.loads(capsys.readouterr().out)[0]["bytes"] == 4
+        assert main(["page", f"{HOST}/nothing.png", *store]) == 2
+        assert "nothing.png" in capsys.readouterr().err
+
     def test_of_some_pages_only_what_these_need(self, path: Path, tmp_path: Path) -> None:
         file = tmp_path / "page.wacz"
         assert main(["export", str(file), "--n", "1", "--store", str(path)]) == 0

@@ -403,6 +403,15 @@ class TestStores:
         assert main(["top", "nothing.db"]) == 2
         assert capsys.readouterr().err.endswith("(nothing.db)\n")
 
+    def test_so_is_a_graph_file_where_graph_files_are_read(self, capsys: Captured) -> None:
+        Path("links.txt").write_text("a b\n", encoding="utf-8")
+        for command in (["graph", "info"], ["rank", "pagerank"]):
+            assert main([*command, "links.txt"]) == 2
+            said = capsys.readouterr().err
+            assert said.endswith("(links.txt): --graph links.txt names a graph file\n")
+        assert main(["top", "links.txt"]) == 2
+        assert capsys.readouterr().err.endswith("(links.txt)\n")
+
     @pytest.mark.parametrize("name", ["new/deep", "new/deep/"])
     def test_a_folder_that_is_made_is_told_of(self, capsys: Captured, name: str) -> None:
         assert main(["move", name]) == 0

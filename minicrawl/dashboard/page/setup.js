@@ -59,7 +59,7 @@ export const makeSetup = (place, app) => {
   workers.addEventListener("input", showWorkers);
   workersAuto.addEventListener("change", showWorkers);
   const scope = h("select", {}, [["any", "any page"], ["domain", "domains of the seeds"], ["host", "hosts of the seeds"], ["prefix", "paths of the seeds"]].map(([value, label]) => h("option", { value }, label)));
-  const keep = h("select", {}, [["none", "nothing"], ["text", "the text"], ["pages", "the whole response"]].map(([value, label]) => h("option", { value }, label)));
+  const keep = h("select", {}, [["none", "nothing"], ["links", "how links are written"], ["text", "the text"], ["pages", "the whole response"]].map(([value, label]) => h("option", { value }, label)));
   const pages = text({ inputmode: "numeric", placeholder: "no limit" });
   const pagesField = field("pages", "Pages", pages, "Type a number, or move the slider.");
   pages.after(pagesBySlider(pages));
