@@ -48,7 +48,6 @@ from minicrawl.store.beside.files import set_aside
 from minicrawl.store.reader import archive_folder
 from minicrawl.store.writer import StoreWriter, copy_store
 from minicrawl.web.urls import ResolvedUrl
-from minicrawl.wording import counted
 
 if TYPE_CHECKING:
     import httpx
@@ -163,7 +162,9 @@ class Crawl:
     def progress(self) -> Progress | None:
         """How far it has come, or None before it has begun and when it is over."""
         meter, crawler = self._meter, self._crawler
-        return crawler.with_wait(meter.read()) if meter and crawler else None
+        if meter is None or crawler is None:
+            return None
+        return crawler.with_browsers(crawler.with_wait(meter.read()))
 
     def pages(self, count: int = 0) -> Iterator[ExportRow]:
         """The best `count` pages in the store, read or not; all pages if it is 0."""
@@ -212,8 +213,7 @@ class Crawl:
         from minicrawl.checking.targets import check_links
 
         begin = partial(setattr, self, "_ending")  # so that `stop` halts it
-        asked = await check_links(self.settings, SystemClock(), self._transport, begin)
-        self._tell(Noted(text=f"{counted(asked, 'link')} asked for that are not crawled"))
+        await check_links(self.settings, SystemClock(), self._transport, begin, self._tell)
 
     async def _run_from(self, seeds: Iterator[ResolvedUrl]) -> Reason:
         await check_reach(self.settings.network, self._tell, is_given=bool(self._transport))
@@ -226,6 +226,7 @@ class Crawl:
         async with opened as recorder:
             recorder.counters |= resume.how_to_resume(self._beginning.command, store)
             recorder.counters[tables.CONVERGES] = self.settings.storing.may_converge
+            recorder.counters[tables.BEGAN] = SystemClock.today()
             recorder.counters[tables.MAXIMUM] = self.settings.budget.pages
             return await self._crawl(recorder)
 

@@ -11,7 +11,7 @@ These values travel between processes, a few for each page. As tuples they do so
 
 from collections.abc import Mapping
 from enum import IntEnum, StrEnum
-from typing import NamedTuple, TypeAlias
+from typing import IO, NamedTuple, TypeAlias
 
 PageId: TypeAlias = int
 """The number of a page, in the order in which pages became known; the store never changes it.
@@ -103,6 +103,7 @@ class Response(NamedTuple):
     cookies: tuple[
         str, ...
     ] = ()  # Set-Cookie headers, if a jar takes them; no header has them then
+    spooled: IO[bytes] | None = None  # the body of a long list of URLs, where it was fetched
 
     @property
     def broke_off(self) -> bool:
@@ -163,6 +164,21 @@ class KeptAnswer(NamedTuple):
     url: str = ""
     importance: float = 0.0
     hops: int = 0
+
+
+class CrawlerId(NamedTuple):
+    """The process that makes a request: a worker, or the crawl's own process."""
+
+    number: int = 0  # of a worker; 0 is the crawl's own process
+    pid: int | None = None  # None for the own process, which knows its own
+
+    @property
+    def name(self) -> str:
+        """As the dashboard names it."""
+        return f"worker {self.number}" if self.number else "coordinator"
+
+
+COORDINATOR = CrawlerId()
 
 
 class ScriptKind(IntEnum):
@@ -268,6 +284,11 @@ class State(IntEnum):
     def is_failure(self) -> bool:
         """Whether it was requested in vain."""
         return self >= State.DNS
+
+    @property
+    def is_dead_end(self) -> bool:
+        """Whether a link to it leads nowhere, for a visitor from outside."""
+        return self.is_failure or self is State.ADDRESS
 
     @property
     def outcome(self) -> str:

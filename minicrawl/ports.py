@@ -4,7 +4,16 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from minicrawl.model import Failed, FetchResult, ParsedPage, Refused, Request, Response
+from minicrawl.model import (
+    COORDINATOR,
+    CrawlerId,
+    Failed,
+    FetchResult,
+    ParsedPage,
+    Refused,
+    Request,
+    Response,
+)
 from minicrawl.web.robots.rules import Rules
 from minicrawl.web.sitemaps.sitemap import Sitemap
 
@@ -37,6 +46,8 @@ class Visit:
     """Parses the page, once; gives a failure if it takes too long. None if there is no page."""
     is_large: bool = False
     """Whether parsing takes so long that the next request to its host should not wait for it."""
+    crawler: CrawlerId = COORDINATOR
+    """The process that asked for it."""
 
 
 class WebAccess(PageFetcher, Protocol):

@@ -6,7 +6,9 @@ whose first line is `$ minicrawl ...` and whose other lines are what that prints
 
 The examples of one document run one after the other in one folder. An example below the comment
 `<!-- numbers vary -->` shows stderr as well, and only its words are compared, not its numbers or
-the width of its columns. A shown line `...` stands for any number of lines.
+the width of its columns. A shown line `...` stands for any number of lines. A document with the
+comment `<!-- the web is example.org -->` runs on the web of `tests.example_org`, and its examples
+may end with an exit code, which is shown as `# exit code 1` in the line of the command.
 """
 
 import os
@@ -15,14 +17,17 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
+from types import MappingProxyType
 
 import click
 
 from minicrawl.cli import PROGRAM, root
+from tests.example_org import SEEDS, serving_example_org
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -42,6 +47,8 @@ _LINK = re.compile(r"\]\(([^()\s]+)\)")
 _PROMPT = "$ "
 _NUMBERS_VARY = "<!-- numbers vary -->"
 _ANY_LINES = "..."
+_ON_EXAMPLE_ORG = "<!-- the web is example.org -->"
+_EXIT_CODE = re.compile(r"  # exit code (\d+)$")
 _ABOVE = f"{_NUMBERS_VARY}\n"
 _SHELL_LANGUAGES = {"", "sh", "console"}
 # What ends one command and starts the next, once shlex has set it apart.
@@ -66,10 +73,18 @@ class Example:
     end: int
     numbers_vary: bool = False
 
-    def printed(self, folder: Path) -> str:
-        """What the command prints when run in `folder`, with a plain environment."""
-        words = shlex.split(self.command)[1:]
-        return _tidy(_run(words, folder, with_stderr=self.numbers_vary))
+    def printed(self, folder: Path, variables: Mapping[str, str] | None = None) -> str:
+        """What the command prints when run in `folder`, with a plain environment and these."""
+        code = _EXIT_CODE.search(self.command)
+        words = shlex.split(_EXIT_CODE.sub("", self.command))[1:]
+        printed = _run(
+            words,
+            folder,
+            with_stderr=self.numbers_vary,
+            variables=variables or {},
+            exit_code=int(code[1]) if code else 0,
+        )
+        return _tidy(printed)
 
     def is_shown_by(self, printed: str) -> bool:
         """Whether the document shows what was printed."""
@@ -126,10 +141,21 @@ def examples(text: str) -> list[Example]:
     ]
 
 
+def web_of(text: str, folder: Path) -> AbstractContextManager[Mapping[str, str]]:
+    """The web that a document needs, while its examples run in this folder; with the variables
+    that lead there.
+    """
+    if _ON_EXAMPLE_ORG not in text:
+        return nullcontext({})
+    (folder / "seeds.txt").write_text(SEEDS, encoding="utf-8")
+    return serving_example_org()
+
+
 def with_fresh_output(text: str, folder: Path) -> str:
     """The text with each example showing what its command prints now."""
     found = examples(text)
-    outputs = [example.printed(folder) for example in found]
+    with web_of(text, folder) as variables:
+        outputs = [example.printed(folder, variables) for example in found]
     # From the last to the first, so that the places of those before stay true.
     for example, printed in zip(reversed(found), reversed(outputs), strict=True):
         if not example.is_shown_by(printed):
@@ -266,18 +292,26 @@ def _without_numbers(output: str) -> str:
     return re.sub(r"[ \t]+", " ", re.sub(r"# (s|min|h) old", "# s old", counted))
 
 
-def _run(arguments: list[str], folder: Path, *, with_stderr: bool) -> str:
+def _run(
+    arguments: list[str],
+    folder: Path,
+    *,
+    with_stderr: bool,
+    variables: Mapping[str, str] = MappingProxyType({}),
+    exit_code: int = 0,
+) -> str:
     ours = {name for name in os.environ if name.startswith(("MINICRAWL_", "FORCE_COLOR"))}
     environment = {name: value for name, value in os.environ.items() if name not in ours}
     done = subprocess.run(
         [sys.executable, "-m", PROGRAM, *arguments],
         cwd=folder,
-        env=environment | {"NO_COLOR": "1", "COLUMNS": "80", "PYTHONUTF8": "1"},
+        env=environment | {"NO_COLOR": "1", "COLUMNS": "80", "PYTHONUTF8": "1", **variables},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT if with_stderr else None,
         text=True,
         encoding="utf-8",
-        check=True,
+        check=not exit_code,
     )
+    assert done.returncode == exit_code, arguments
     return done.stdout

@@ -12,7 +12,15 @@ from minicrawl.frontier.pages import Frontier
 from minicrawl.model import State
 from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.store import tables
-from minicrawl.store.records import Batch, DocumentRow, FetchRow, StepRow, StoreTerms, UrlRow
+from minicrawl.store.records import (
+    CHANGED,
+    Batch,
+    DocumentRow,
+    FetchRow,
+    StepRow,
+    StoreTerms,
+    UrlRow,
+)
 from minicrawl.store.writer import StoreWriter
 
 NOON = 1_800_000_000.0
@@ -74,6 +82,13 @@ class HandCrawl:
         self.batch.documents.append(
             DocumentRow(page, title, 200, None, None, page, noindex, self.now, self.now, 1, 0)
         )
+        return page
+
+    def read_again(self, url: str, *, has_changed: bool) -> int:
+        """The page was asked for once more, and came."""
+        page = self.page(url)
+        self.replay([page])
+        self._fetched(page, "page", 200, CHANGED if has_changed else "")
         return page
 
     def moved(self, url: str, target: str, state: State = State.MOVED, amount: int = 0) -> int:

@@ -126,10 +126,11 @@ class TestShownOutput:
         text = document.read_text(encoding="utf-8")
         if readme.needs_the_demo(text):
             readme.copy_demo(demo, tmp_path)
-        for example in readme.examples(text):
-            printed = example.printed(tmp_path)
-            if not example.is_shown_by(printed):  # pytest shows how they differ
-                assert printed == example.shown, "python -m tests.readme_output renews it"
+        with readme.web_of(text, tmp_path) as variables:
+            for example in readme.examples(text):
+                printed = example.printed(tmp_path, variables)
+                if not example.is_shown_by(printed):  # pytest shows how they differ
+                    assert printed == example.shown, "python -m tests.readme_output renews it"
 
 
 class TestReadingOfReadme:

@@ -10,6 +10,7 @@ import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ NAME = "index.db"
 _PATIENCE_S = 10.0
 _CACHE_KIB = 4096
 _ASKED_AT_ONCE = 500
+_ADDED_AT_ONCE = 100
 _PRIMARY = 0xFF
 """The bits of an error code with its primary result code."""
 _LITTLE_ROOM = 1 << 16
@@ -107,10 +109,12 @@ class ArchiveIndex:
         self._added.append((*row, short(header.digest), header.record_bytes))
 
     def flush(self) -> None:
-        """All at once: each statement lets the event loop of a crawl wait for its lock."""
-        self._connection.executemany(
-            "INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?, ?, ?)", self._added
-        )
+        """Many rows a statement: after each of them this thread waits for the GIL of a crawl."""
+        for start in range(0, len(self._added), _ADDED_AT_ONCE):
+            rows = self._added[start : start + _ADDED_AT_ONCE]
+            marks = ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * len(rows))
+            values = tuple(chain.from_iterable(rows))
+            self._connection.execute(f"INSERT OR REPLACE INTO records VALUES {marks}", values)
         self._added.clear()
 
     def commit(self, end: int) -> None:

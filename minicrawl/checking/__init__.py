@@ -1,7 +1,8 @@
-"""What is checked on the web, and not crawled.
+"""What is checked on the web, or kept of it, and not crawled.
 
-asking    asks for URLs, politely
-targets   which URLs are asked for, and what pages refer to that is not there
-cloaking  whether a page is another one for a browser
-polite    hosts, and when each may be asked
+asking      asks for URLs, politely
+targets     which URLs are asked for, and what pages refer to that is not there
+requisites  what pages need to be shown, for the archive
+cloaking    whether a page is another one for a browser
+polite      hosts, and when each may be asked
 """

@@ -1,7 +1,10 @@
-"""Asks for URLs to know whether they are there, and reads no body.
+"""Asks for URLs to know whether they are there, or to keep what comes.
 
-Laws: each URL is asked for once, by HEAD, and by GET if HEAD is refused, as politely as `polite`
-says. Redirects pass the same gates. A host that fails again and again is asked for nothing more.
+Laws: each URL is asked for once, as politely as `polite` says. To know whether it is there, that is
+by HEAD, and by GET if HEAD is refused. Redirects pass the same gates. A host that fails again and
+again is asked for nothing more.
+
+hops   a URL with what came of it, and each URL that a redirect led to with what came of that
 """
 
 import asyncio
@@ -27,6 +30,7 @@ from minicrawl.ports import Clock, WebAccess
 from minicrawl.store.beside.checks import CheckRow
 from minicrawl.web.urls import canonical, origin
 
+IS_IT_THERE = (Want.HEAD, Want.STATUS)
 _MOST_STRIKES = 3
 _HEAD_IS_REFUSED = (
     HTTPStatus.FORBIDDEN,
@@ -44,16 +48,18 @@ _OF_THE_HOST = (
     FailureKind.THROTTLED,
 )
 
-Keep = Callable[[CheckRow], None]
+Hops = list[tuple[str, FetchResult]]
+Keep = Callable[[Hops], None]
 
 
 class LinkAsker:
-    """Asks for URLs; `keep` gets what came of each. `halt` ends it after the requests under way."""
+    """Asks for URLs; `keep` gets the hops of each. `halt` ends it after the requests under way."""
 
     def __init__(
         self, settings: Settings, web: WebAccess, clock: Clock, sleep: Sleep = asyncio.sleep
     ) -> None:
         self._settings, self._clock = settings, clock
+        self._max_bytes = settings.network.max_body_bytes
         self._hosts = PoliteHosts(settings, web, clock, sleep)
         self._strikes: dict[str, int] = {}
         self._is_halted = False
@@ -62,25 +68,40 @@ class LinkAsker:
         """Begin no more requests."""
         self._is_halted = True
 
-    async def ask(self, urls: Iterable[str], keep: Keep) -> None:
-        """Ask for all of them, many hosts at a time."""
+    @property
+    def is_halted(self) -> bool:
+        """Whether no more requests begin."""
+        return self._is_halted
+
+    async def ask(
+        self, urls: Iterable[str], keep: Keep, wants: Sequence[Want] = IS_IT_THERE
+    ) -> None:
+        """Ask for all of them, many hosts at a time; for the first want, or else for the next."""
         free = asyncio.Semaphore(self._settings.politeness.concurrency)
         async with asyncio.TaskGroup() as group:
             for host, some in groupby(sorted(urls, key=origin), key=origin):
-                group.create_task(self._ask_host(host, list(some), keep, free))
+                asking = self._ask_host(host, list(some), keep, wants, free)
+                group.create_task(asking)
 
     async def _ask_host(
-        self, host: str, urls: Sequence[str], keep: Keep, free: asyncio.Semaphore
+        self,
+        host: str,
+        urls: Sequence[str],
+        keep: Keep,
+        wants: Sequence[Want],
+        free: asyncio.Semaphore,
     ) -> None:
         for url in urls:
             if self._is_halted or self._strikes.get(host, 0) >= _MOST_STRIKES:
                 return
             async with free:
-                found = await self._follow(url)
-            keep(self._row(url, found))
+                hops = await self._follow(url, wants)
+            keep(hops)
 
-    def _row(self, url: str, found: FetchResult) -> CheckRow:
+    def row_of(self, hops: Hops) -> CheckRow:
+        """What came of the first URL, in the end."""
         at = self._clock.today()
+        (url, _), (_, found) = hops[0], hops[-1]
         match found:
             case Response(status=status):
                 return CheckRow(url, State.FETCHED, status, "", at)
@@ -94,24 +115,30 @@ class LinkAsker:
             case Unchanged():
                 return CheckRow(url, State.FETCHED, HTTPStatus.NOT_MODIFIED, "", at)
 
-    async def _follow(self, url: str) -> FetchResult:
-        """What is at the end of its redirects."""
-        found = await self._polite(url)
+    async def _follow(self, url: str, wants: Sequence[Want]) -> Hops:
+        """All hops to the end of its redirects."""
+        hops = [(url, await self._polite(url, wants))]
         for _ in range(MOST_REDIRECTS):
+            url, found = hops[-1]
             target = canonical(found.target, url) if isinstance(found, Moved) else None
             if target is None:
                 break
-            url = target
-            found = await self._polite(url)
-        return found
+            hops.append((target, await self._polite(target, wants)))
+        return hops
 
-    async def _polite(self, url: str) -> FetchResult:
+    async def _polite(self, url: str, wants: Sequence[Want]) -> FetchResult:
         """The answer to a request that the host allows, when it is its turn."""
         async with self._hosts.turn(url) as refused:
-            found = refused or await self._hosts.send(Request(url=url, want=Want.HEAD))
-            if isinstance(found, Failed) and found.status in _HEAD_IS_REFUSED:
-                found = await self._hosts.send(Request(url=url, want=Want.STATUS))
+            found = refused or await self._send(url, wants)
         self._strike(origin(url), found)
+        return found
+
+    async def _send(self, url: str, wants: Sequence[Want]) -> FetchResult:
+        for want in wants:
+            request = Request(url=url, want=want, max_bytes=self._max_bytes)
+            found = await self._hosts.send(request)
+            if not (isinstance(found, Failed) and found.status in _HEAD_IS_REFUSED):
+                break
         return found
 
     def _strike(self, host: str, found: FetchResult) -> None:

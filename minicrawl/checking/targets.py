@@ -12,8 +12,9 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from minicrawl.checking.asking import LinkAsker
-from minicrawl.config import Settings
+from minicrawl.checking.asking import Hops, LinkAsker
+from minicrawl.config import Settings, Storing
+from minicrawl.crawl.events import Listener, Noted
 from minicrawl.crawl.start.logins import SeedLogins
 from minicrawl.crawl.workers.pool import open_web_access
 from minicrawl.crawl.workers.worker_config import WorkerConfig
@@ -32,6 +33,7 @@ from minicrawl.store.beside.checks import (
     keep_checks,
     keep_findings,
 )
+from minicrawl.wording import counted
 
 if TYPE_CHECKING:
     import httpx
@@ -53,7 +55,8 @@ async def check_links(
     clock: Clock,
     transport: "httpx.AsyncBaseTransport | None",
     begin: Callable[[LinkAsker], None],
-) -> int:
+    tell: Listener,
+) -> None:
     """Ask for what the crawl of these settings does not crawl; `begin` gets what can be halted."""
     storing = settings.storing
     logins = SeedLogins().by_origin(settings.access, _seeds_of(storing.store))
@@ -61,13 +64,30 @@ async def check_links(
     async with open_web_access(config, 0, transport) as web:
         asker = LinkAsker(settings, web, clock)
         begin(asker)
-        return await check(
-            storing.store,
-            asker,
-            clock.today(),
-            external=storing.check_external,
-            assets=storing.check_assets,
-        )
+        if storing.requisites:
+            kept = await _keep_requisites(storing, asker, clock, tell)
+            tell(Noted(text=f"{counted(kept, 'file')} kept that pages need to be shown"))
+        if storing.check_external or storing.check_assets:
+            external, assets = storing.check_external, storing.check_assets
+            asked = await check(
+                storing.store, asker, clock.today(), external=external, assets=assets
+            )
+            tell(Noted(text=f"{counted(asked, 'link')} asked for that are not crawled"))
+
+
+async def _keep_requisites(storing: Storing, asker: LinkAsker, clock: Clock, tell: Listener) -> int:
+    """Keep what pages need; what is not there is broken."""
+    from minicrawl.checking.requisites import keep_requisites
+
+    with snapshot(storing.store) as seen:
+        needed = assets_of(seen)
+    styles = {url: any(kind == "style" for kind, _ in of.values()) for url, of in needed.items()}
+    lately = _checked_lately(storing.store, clock.today())
+    vain = {row.url for row in lately if row.state != State.FETCHED}
+    kept, rows = await keep_requisites(storing, asker, clock.today, tell, styles, vain)
+    _keep(storing.store, rows)
+    _keep_findings(storing.store, needed, [])
+    return kept
 
 
 async def check(
@@ -78,14 +98,14 @@ async def check(
         wanted = set(_external(seen)) if external else set[str]()
         needed = assets_of(seen) if assets else {}
         anchors = list(missing_anchors(seen)) if assets else []
-    fresh = {row.url for row in _checks(store) if abs(today - row.at) < VALID_S}
+    fresh = {row.url for row in _checked_lately(store, today)}
     rows: list[CheckRow] = []
     asked = 0
 
-    def keep(row: CheckRow) -> None:
+    def keep(hops: Hops) -> None:
         nonlocal asked
         asked += 1
-        rows.append(row)
+        rows.append(asker.row_of(hops))
         if len(rows) >= _KEPT_AT_ONCE:
             _keep(store, rows)
 
@@ -98,9 +118,9 @@ async def check(
     return asked
 
 
-def _checks(store: Path) -> list[CheckRow]:
+def _checked_lately(store: Path, today: float) -> list[CheckRow]:
     with snapshot(store) as seen:
-        return all_checks(store, seen.connection)
+        return [row for row in all_checks(store, seen.connection) if abs(today - row.at) < VALID_S]
 
 
 def _keep(store: Path, rows: list[CheckRow]) -> None:
@@ -112,7 +132,7 @@ def _keep(store: Path, rows: list[CheckRow]) -> None:
 def _keep_findings(store: Path, needed: Sources, anchors: list[FindingRow]) -> None:
     with snapshot(store) as seen:
         failed = {
-            row.url for row in all_checks(store, seen.connection) if State(row.state).is_failure
+            row.url for row in all_checks(store, seen.connection) if State(row.state).is_dead_end
         }
         broken = (
             FindingRow(page, url, kind, text)

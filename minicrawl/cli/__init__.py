@@ -93,6 +93,10 @@ COMMANDS = {
         "minicrawl.cli.reports.lists:pages",
         "List pages with the columns that you choose.",
     ),
+    "changes": (
+        "minicrawl.cli.reports.lists:changes",
+        "Show the pages that are new, changed or gone.",
+    ),
     "broken": ("minicrawl.cli.reports.lists:broken", "Show the links that lead nowhere."),
     "redirects": (
         "minicrawl.cli.reports.lists:redirects",

@@ -4,7 +4,7 @@ GROUPS = {
     "Crawl": "crawl refine move config control dashboard",
     "Cluster": "node cluster",
     "Look": "status top search page explain links backlinks errors frontier plot check",
-    "Mend": "report broken redirects orphans duplicates pages",
+    "Mend": "report broken redirects orphans duplicates pages changes",
     "Rank": "rank compare agree stability seed-set",
     "Lab": "lab",
     "Data": "export import archive index graph",
@@ -107,6 +107,11 @@ EXAMPLES = {
         "minicrawl pages --state moved --columns url,stands_for --csv",
         "minicrawl pages --host www.example.org --sort -depth -n 20",
     ),
+    "changes": (
+        "minicrawl changes",
+        "minicrawl changes --since 2026-11-22 --host www.example.org",
+        "minicrawl changes --since 7d --csv > changes.csv",
+    ),
     "broken": (
         "minicrawl broken",
         "minicrawl broken --host www.example.org -n 0",
@@ -149,7 +154,7 @@ EXAMPLES = {
     ),
     "import": (
         "minicrawl import site.warc.gz --store site.db",
-        "minicrawl import part-*.warc.gz --store site.db --keep pages",
+        "minicrawl import part-*.warc.gz --store site.db",
         "minicrawl import site.warc --store site.db --json",
     ),
     "check": (

@@ -119,6 +119,7 @@ class SettingArguments(TypedDict, total=False):
     warc: str | PathLike[str] | None
     check_external: bool
     check_assets: bool
+    requisites: bool
     cluster: str | None
     cluster_creds: str | PathLike[str] | None
     cluster_ca: str | PathLike[str] | None

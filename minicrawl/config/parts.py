@@ -226,6 +226,7 @@ class Storing:
     warc: Path | None = None
     check_external: bool = False
     check_assets: bool = False
+    requisites: bool = False
 
     @property
     def keeps_answers(self) -> bool:
@@ -234,8 +235,8 @@ class Storing:
 
     @property
     def checks_links(self) -> bool:
-        """Whether links that are not crawled are asked for."""
-        return self.check_external or self.check_assets
+        """Whether something is asked for that is not crawled."""
+        return self.check_external or self.check_assets or self.requisites
 
     @property
     def may_converge(self) -> bool:

@@ -32,7 +32,7 @@ _KEPT = """
     focus-similar weight-internal weight-dynamic weight-emphasis
     robots delay delay-factor min-delay max-delay address-delay agent contact user-agent languages
     cookies render
-    links strip-marks keep keep-versions warc strategy
+    links strip-marks keep keep-versions warc requisites strategy
 """
 KEPT = tuple(
     setting

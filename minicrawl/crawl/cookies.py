@@ -12,6 +12,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from minicrawl.config import Access
@@ -36,13 +37,15 @@ class WithCookies:
 
     async def fetch(self, request: Request) -> FetchResult:
         """Fetch one URL, body included."""
-        return self._taken(request, await self._web_access.fetch(self._dressed(request)))
+        dressed = self._dressed(request)
+        return self._taken(dressed, await self._web_access.fetch(dressed))
 
     async def visit(self, request: Request) -> Visit:
         """Fetch a page or a sitemap."""
-        visit = await self._web_access.visit(self._dressed(request))
-        self._taken(request, visit.fetched)
-        return visit
+        dressed = self._dressed(request)
+        visit = await self._web_access.visit(dressed)
+        fetched = self._taken(dressed, visit.fetched)
+        return visit if fetched is visit.fetched else replace(visit, fetched=fetched)
 
     async def locate(self, url: str) -> str | Refused | Failed:
         """The address that a fetch of this URL would connect to."""
@@ -60,10 +63,15 @@ class WithCookies:
         cookies = self._jar.header(request.url, self._clock.today())
         return request._replace(cookies=cookies) if cookies else request
 
-    def _taken(self, request: Request, fetched: FetchResult) -> FetchResult:
-        if fetched.cookies:
-            self._jar.take(request.url, fetched.cookies, self._clock.today())
-        return fetched
+    def _taken(self, dressed: Request, fetched: FetchResult) -> FetchResult:
+        """What came; with its cookies only if another request would send others than this one."""
+        if not fetched.cookies:
+            return fetched
+        jar, today = self._jar, self._clock.today()
+        before = jar.changes
+        jar.take(dressed.url, fetched.cookies, today)
+        is_new = jar.changes > before or jar.header(dressed.url, today) != dressed.cookies
+        return fetched if is_new else fetched._replace(cookies=())
 
 
 def given_cookies(access: Access, now: float) -> CookieJar:

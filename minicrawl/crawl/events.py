@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import get_args
 
-from minicrawl.model import State
+from minicrawl.model import COORDINATOR, CrawlerId, State
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +24,7 @@ class Settled:
     state: State
     detail: str = ""
     elapsed_s: float = 0.0
+    crawler: CrawlerId | None = None  # that asked for it; None if nobody did
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,7 @@ class Delayed:
 
     url: str
     detail: str
+    crawler: CrawlerId = COORDINATOR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

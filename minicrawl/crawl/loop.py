@@ -114,6 +114,11 @@ class Crawler:
         origin = self._context.recorder.frontier.urls.origins[due[1]]
         return replace(progress, waits_for=origin, wait_s=due[0] - now)
 
+    def with_browsers(self, progress: Progress) -> Progress:
+        """The progress with what the browsers do, if there are any."""
+        renderer = self._context.renderer
+        return progress if renderer is None else replace(progress, rendering=renderer.progress())
+
     def pause(self) -> None:
         """Begin no more requests until `resume`."""
         self._is_paused = True

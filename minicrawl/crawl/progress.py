@@ -19,6 +19,16 @@ _COST_SHARE = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RenderingProgress:
+    """What the browsers of a crawl do at one moment."""
+
+    browsers: int
+    rendered: int  # pages that a browser has had, over all runs
+    waiting: int  # pages that wait for one
+    pages: tuple[tuple[str, float], ...]  # those that are rendered, and for how many seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
     """The state of a crawl at one moment. Totals are over all its runs."""
 
@@ -34,6 +44,7 @@ class Progress:
     importance_gathered: float  # the share that lies on pages that were read
     waits_for: str = ""  # the host that is asked next, where no request is under way
     wait_s: float = 0.0
+    rendering: RenderingProgress | None = None  # if pages are rendered
 
     @property
     def long_wait(self) -> str:

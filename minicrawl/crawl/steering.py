@@ -250,7 +250,7 @@ class CrawlSteering:
         for number, slot in enumerate(renderer.pool.slots if renderer else (), 1):
             phase = "starting" if slot.pid is None and slot.activity.under_way else "ready"
             if slot.pid is not None or slot.activity.begun:
-                yield _described(f"browser {number}", slot.pid, phase, slot.activity)
+                yield _described(f"browser {number}", slot.pid, phase, slot.activity, is_tree=True)
 
     def _hosts(self, hosts: Sequence[int]) -> list[tuple[int, int, float]]:
         """Each of these hosts that was asked, its requests under way, and when it may be asked."""
@@ -259,11 +259,15 @@ class CrawlSteering:
         return [(host, one.in_use, max(one.ready_at - now, 0.0)) for host, one in states]
 
 
-def _described(name: str, pid: int | None, phase: str, activity: Activity) -> Reply:
+def _described(
+    name: str, pid: int | None, phase: str, activity: Activity, *, is_tree: bool = False
+) -> Reply:
+    """`is_tree`: what it takes of the machine, the processes take that it has started."""
     doing, since = activity.last
     return {
         "name": name,
         "pid": pid,
+        "is_tree": is_tree,
         "phase": phase,
         "begun": activity.begun,
         "under_way": len(activity.under_way),

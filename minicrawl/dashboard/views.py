@@ -105,7 +105,7 @@ class Views:
         except MinicrawlError as error:
             return {"state": "unreachable", "why": str(error)}
         for crawler in found["crawlers"]:
-            crawler.update(_use_of(crawler["pid"]))
+            crawler.update(_use_of(crawler["pid"], is_tree=crawler.get("is_tree", False)))
         return found
 
     def _status(self) -> Json:
@@ -223,17 +223,23 @@ def _rows(blocks: Sequence[Block], count: int) -> list[Json]:
     return found[:count]
 
 
-def _use_of(pid: int | None) -> Json:
-    """The processor time and the memory of a process, as Linux tells; empty elsewhere."""
+def _use_of(pid: int | None, *, is_tree: bool) -> Json:
+    """The processor time and the memory of a process, as Linux tells; empty elsewhere.
+
+    Of a tree, those that it has started count as well.
+    """
     try:
         fields = Path(_STAT.format(pid)).read_text().rpartition(")")[2].split()
         pages = Path(_STATM.format(pid)).read_text().split()[1]
     except (OSError, IndexError):
         return {"cpu_s": None, "memory": None}
-    return {
-        "cpu_s": (int(fields[11]) + int(fields[12])) / _TICKS,
-        "memory": int(pages) * _PAGE_BYTES,
-    }
+    cpu_s, memory = (int(fields[11]) + int(fields[12])) / _TICKS, int(pages) * _PAGE_BYTES
+    if is_tree and pid is not None:
+        from minicrawl.crawl.rendering.process_tree import use
+
+        tree = use(pid)
+        cpu_s, memory = tree.cpu_s, memory + tree.memory
+    return {"cpu_s": cpu_s, "memory": memory}
 
 
 # ---------------------------------------------------------------- views that are shared

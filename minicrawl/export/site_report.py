@@ -23,7 +23,7 @@ _LONGEST_NAME = 30
 _SHARES = frozenset(("importance",))
 _CODES = frozenset(("status",))
 _URLS = frozenset(("url", "target", "source", "end", "original"))
-_NUMBER = ' class="number"'
+_NUMBER, _URL = ' class="number"', ' class="url"'
 
 _STYLE = """
 :root {
@@ -66,7 +66,8 @@ th, td {
   text-align: left; vertical-align: top;
 }
 th { color: var(--soft); font-weight: 600; white-space: nowrap }
-td { overflow-wrap: anywhere; min-width: 3rem }
+td { overflow-wrap: break-word }
+td.url { overflow-wrap: anywhere; min-width: 14rem }
 th.number { width: 1% }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }
 .number + :not(.number) { padding-left: 1rem }
@@ -79,8 +80,14 @@ svg .name { fill: var(--ink) }
 .axis { stroke: var(--line) }
 .point, .node { fill: var(--accent) }
 .link { stroke: var(--accent); opacity: .3; fill: none }
+@media (max-width: 40rem) {
+  body { padding: 1.25rem 1rem 3rem }
+  h1 { font-size: 1.4rem }
+}
 @media print {
   body { max-width: none; padding: 0 }
+  td { overflow-wrap: anywhere }
+  td.url { min-width: 0 }
   nav { display: none }
   h2 { break-after: avoid }
   tr { break-inside: avoid }
@@ -193,7 +200,8 @@ def _head(column: str, is_number: bool) -> str:
 
 
 def _cell(column: str, value: object, is_number: bool) -> str:
-    return f"<td{_NUMBER if is_number else ''}>{_shown(column, value)}</td>"
+    kind = _NUMBER if is_number else _URL if column in (*_URLS, "through") else ""
+    return f"<td{kind}>{_shown(column, value)}</td>"
 
 
 def _shown(column: str, value: object) -> str:
@@ -276,12 +284,10 @@ def _host_graph(report: SiteReport) -> str:
 
 
 def _name_outside(turn: float, name: str) -> str:
-    """A name beside the circle, along its radius, and never upside down."""
-    is_left = math.cos(turn) < 0
+    """A name beside the circle at so many degrees, along its radius, and never upside down."""
+    is_left = math.cos(math.radians(turn)) < 0
     x = _CENTRE - _RADIUS - _NAME_GAP if is_left else _CENTRE + _RADIUS + _NAME_GAP
-    degrees, anchor = math.degrees(turn), "start"
-    if is_left:
-        degrees, anchor = degrees - 180, "end"
+    degrees, anchor = (turn - 180, "end") if is_left else (turn, "start")
     shown = name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
     return (
         f'<text class="name" x="{x}" y="{_CENTRE + 4}" text-anchor="{anchor}" '

@@ -61,7 +61,7 @@ def _manifest(resources: list[dict[str, object]], created: str) -> str:
 def _pages(lines: Iterable[CdxLine]) -> Iterator[str]:
     """A line for each page, as it was last."""
     yield json.dumps({"format": "json-pages-1.0", "id": "pages", "title": "All pages"})
-    last = {line.capture.url: line.capture for line in lines}
+    last = {line.capture.url: line.capture for line in lines if line.capture.rank}
     for capture in sorted(last.values(), key=lambda one: one.rank):
         fields: dict[str, object] = {"id": str(capture.rank), "url": capture.url}
         fields |= {"ts": iso(capture.at), "title": capture.title}

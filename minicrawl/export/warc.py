@@ -42,7 +42,7 @@ class Capture(NamedTuple):
     is_confirmed: bool  # the server said that the page has not changed
     cut: str
     title: str
-    rank: int  # 0 while it is not known
+    rank: int  # 0 while it is not known, and of what is no page
     importance: float
     hops: int
 

@@ -16,12 +16,12 @@ from collections.abc import Collection, Mapping
 from http import HTTPStatus
 from time import perf_counter
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from minicrawl.config import Access, Network, Politeness
 from minicrawl.config.parts import OFF
 from minicrawl.fetch.access.identity import RequestHeaders
-from minicrawl.fetch.body.body import Body, BodyLimits, DecodeBudget, Judge, read_body
+from minicrawl.fetch.body.body import Body, BodyLimits, DecodeBudget, Judge, Verdict, read_body
 from minicrawl.fetch.body.decoding import UnknownCoding, codings
 from minicrawl.fetch.connection.heads import (
     CONFLICT,
@@ -53,7 +53,7 @@ from minicrawl.model import (
     Unchanged,
     Want,
 )
-from minicrawl.web.documents.kinds import NO_TYPE, is_wanted, type_of
+from minicrawl.web.documents.kinds import NO_TYPE, DocumentType, is_wanted, type_of
 from minicrawl.web.headers import parse_content_type
 
 if TYPE_CHECKING:
@@ -210,8 +210,8 @@ async def read_response(
         if not isinstance(wanted, WantedBody):
             return wanted
         try:
-            names, judge = wanted
-            body = await read_body(stream.body, names, request.max_bytes, judge, limits)
+            names, verdict = wanted
+            body = await read_body(stream.body, names, request.max_bytes, verdict, limits)
         except UnknownCoding as error:
             body = Failed(kind=FailureKind.ENCODING, detail=str(error))
         return _result(stream, body)
@@ -223,7 +223,7 @@ class WantedBody(NamedTuple):
     """A body is to be read: what it is packed in, and what judges it."""
 
     codings: list[str]
-    judge: Judge | Literal[True]
+    verdict: Judge | Verdict
 
 
 def _wanted(request: Request, stream: ResponseStream, max_codings: int) -> WantedBody | FetchResult:
@@ -236,14 +236,14 @@ def _wanted(request: Request, stream: ResponseStream, max_codings: int) -> Wante
     if status == HTTPStatus.PARTIAL_CONTENT and (first := _first_byte(headers)):
         detail = f"a part from byte {first} on, though the whole was asked for"
         return Failed(kind=FailureKind.PROTOCOL, detail=detail, status=status)
-    judge = _judge(request, headers.get("content-type"))
-    if judge is False:
+    verdict = _verdict(request, headers.get("content-type"))
+    if verdict is Verdict.UNWANTED:
         return _result(stream, Refused(reason=Refusal.TYPE))
     names = codings(headers.get("content-encoding", "")) + transfer_codings(headers)
     if len(names) > max_codings:
         detail = f"{len(names)} codings, one over another (--max-codings)"
         return Failed(kind=FailureKind.ENCODING, detail=detail, status=status)
-    return WantedBody(names, judge)
+    return WantedBody(names, verdict)
 
 
 def _other_result(request: Request, status: int, headers: Mapping[str, str]) -> FetchResult:
@@ -285,6 +285,7 @@ def _result(stream: ResponseStream, body: Body | Failed | Refused) -> FetchResul
         cut=cut,
         cut_detail=cut_detail,
         cost_s=body.cost_s,
+        spooled=body.spooled,
     )
 
 
@@ -294,12 +295,20 @@ def _first_byte(headers: Mapping[str, str]) -> int:
     return int(found[1]) if found else 0
 
 
-def _judge(request: Request, content_type: str | None) -> Judge | bool:
-    """Whether a body is wanted; a function of its first bytes where its type does not tell."""
+def _verdict(request: Request, content_type: str | None) -> Judge | Verdict:
+    """What a body is to us; a function of its first bytes where its type does not tell."""
     if request.want is not Want.PAGE:
-        return True
+        return Verdict.LIST if request.want is Want.SITEMAP else Verdict.WANTED
     url, types = request.url, request.types
     wanted = is_wanted(content_type, url, types)
     if wanted is not None:
-        return wanted
-    return lambda first_bytes: type_of(content_type, url, first_bytes, types) is not None
+        return Verdict.WANTED if wanted else Verdict.UNWANTED
+    return lambda first_bytes: _OF_A_TYPE.get(
+        type_of(content_type, url, first_bytes, types), Verdict.WANTED
+    )
+
+
+_OF_A_TYPE: dict[DocumentType | None, Verdict] = {
+    None: Verdict.UNWANTED,
+    DocumentType.SITEMAP: Verdict.LIST,
+}

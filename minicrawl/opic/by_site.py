@@ -7,14 +7,14 @@ in the end after every `_MOST` pages, or an eighth as many as there are hosts: i
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.opic.by_host import LARGE, PAGE, ByHost
+from minicrawl.opic.by_host import ByHost
+from minicrawl.opic.host_queue import PAGE, EligiblePages
 
 ImportanceOfHosts = Callable[[], NDArray[np.float64]]
 """Answers, for each host, with the importance of its site. It grows with the hosts."""
@@ -25,15 +25,8 @@ _MOST = 64
 class BySite(ByHost):
     """Picks the richest eligible page of a ready host whose site matters most."""
 
-    def __init__(
-        self,
-        keys: array[int],
-        flags: bytearray,
-        host_of: array[int],
-        importance: ImportanceOfHosts,
-        large: int = LARGE,
-    ) -> None:
-        super().__init__(keys, flags, host_of, large=large)
+    def __init__(self, eligible: EligiblePages, importance: ImportanceOfHosts) -> None:
+        super().__init__(eligible)
         self._ask_importance = importance
         self._importance = np.zeros(0)
         self._sites: list[tuple[float, int]] = []
@@ -67,7 +60,7 @@ class BySite(ByHost):
         heapify(self._sites)
 
     def _ranked(self, entry: int) -> tuple[float, int]:
-        host = self._host_of[entry & PAGE]
+        host = self._eligible.host_of[entry & PAGE]
         importance = self._importance
         return -float(importance[host]) if host < len(importance) else 0.0, entry
 

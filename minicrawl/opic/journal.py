@@ -167,16 +167,17 @@ class Books:
     def _ends(self, links: Iterable[int]) -> list[int]:
         """What each page stands for. Each page of a chain is looked at once."""
         known: dict[int, int] = {}
-        ends = []
-        for link in links:
-            end, way = link, []
-            while end not in known and end in self.forwards:
-                way.append(end)
-                end = self.forwards[end]
-            end = known.get(end, end)
-            known.update(dict.fromkeys(way, end))
-            ends.append(end)
-        return ends
+        return [self._end(link, known) if link in self.forwards else link for link in links]
+
+    def _end(self, page: int, known: dict[int, int]) -> int:
+        """What the page stands for, which is then known of all pages of the chain."""
+        chain = []
+        while page not in known and page in self.forwards:
+            chain.append(page)
+            page = self.forwards[page]
+        end = known.get(page, page)
+        known.update(dict.fromkeys(chain, end))
+        return end
 
     def _let_stand(self, page: PageId, target: int) -> int:
         """The page stands for the target from now on. The result is what that stands for."""

@@ -20,6 +20,7 @@ from minicrawl.export.cells import Block, ExportRow, rows_of
 from minicrawl.export.warc import Capture
 from minicrawl.model import State
 from minicrawl.progress import Progress
+from minicrawl.report.links.requisites import KeptRequisites
 from minicrawl.report.pdf_apart import read_pdf
 from minicrawl.report.ranks import PageSelection, blocks
 from minicrawl.report.snapshot import Snapshot, page_of
@@ -163,9 +164,12 @@ def captures(
 ) -> Iterator[Capture]:
     """All versions of the selected pages, the most important page first.
 
-    What is damaged is left out, and `warn` hears of it.
+    What is damaged is left out, and `warn` hears of it. What the pages need to be shown comes
+    last, if the crawl kept that.
     """
+    has_requisites = bool(tables.settings(snapshot.connection).get("requisites"))
     with kept_pages(snapshot) as archive:
+        requisites = KeptRequisites(archive)
         for block in blocks(snapshot, selection, tell=tell):
             for row in rows_of(block):
                 for found in archive.versions(row.url):
@@ -177,6 +181,9 @@ def captures(
                     if answer.kind is RecordKind.TEXT:
                         raise UsageError(_ONLY_TEXT.format(snapshot.path))
                     yield _capture(row, answer)
+                    if has_requisites:
+                        requisites.add_page(answer)
+        yield from map(_requisite, requisites.answers())
 
 
 def with_contents(
@@ -251,6 +258,12 @@ CONTENTS: dict[str, Callable[[PageVersion], str]] = {
 
 
 def _capture(row: ExportRow, answer: Answer) -> Capture:
+    return _requisite(answer)._replace(
+        title=row.title, rank=row.rank, importance=row.importance, hops=row.depth
+    )
+
+
+def _requisite(answer: Answer) -> Capture:
     return Capture(
         url=answer.spelled or answer.url,
         status=answer.status,
@@ -259,10 +272,10 @@ def _capture(row: ExportRow, answer: Answer) -> Capture:
         at=answer.at,
         is_confirmed=answer.status == HTTPStatus.NOT_MODIFIED,
         cut=answer.cut,
-        title=row.title,
-        rank=row.rank,
-        importance=row.importance,
-        hops=row.depth,
+        title="",
+        rank=0,
+        importance=0.0,
+        hops=0,
     )
 
 

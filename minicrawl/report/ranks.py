@@ -245,8 +245,7 @@ def _best_of_all(
 
 
 def _matches(snapshot: Snapshot, selection: PageSelection) -> NDArray[np.bool_]:
-    matches = np.ones(len(snapshot), dtype=np.bool_)
-    matches &= snapshot.states != State.FOREIGN
+    matches: NDArray[np.bool_] = snapshot.states != State.FOREIGN
     if selection.unread:
         matches &= snapshot.states == State.UNREAD
     if selection.fetched:

@@ -76,7 +76,7 @@ def _section(name: str, means: str, kind: type[NamedTuple], rows: Sequence[Any])
 def _problems(snapshot: Snapshot) -> Iterator[ReportSection]:
     yield _section(
         "Broken links",
-        "Links whose target failed, at once or behind redirects.",
+        "Links whose target failed, at once or behind redirects, or is at a private address.",
         problems.BrokenLink,
         _said(snapshot, problems.broken_links(snapshot)),
     )

@@ -96,10 +96,11 @@ class SearchIndex:
         with index_errors(self._folder):
             self._writer = self._index.writer(_HEAP_BYTES, 1)
 
-    def replace(self, entry: Entry) -> None:
-        """The page is this from now on."""
+    def replace(self, entry: Entry, words: str | None = None) -> None:
+        """The page is this from now on; `words` are those of its body, if they are known."""
         self.remove(entry.page)
-        self._writing.add_document(_document(entry))
+        words = indexed(entry.body) if words is None else words
+        self._writing.add_document(_document(entry, words))
 
     def remove(self, page: int) -> None:
         """The page is not in the index from now on."""
@@ -273,7 +274,7 @@ def _schema() -> tantivy.Schema:
     return builder.build()
 
 
-def _document(entry: Entry) -> tantivy.Document:
+def _document(entry: Entry, words: str) -> tantivy.Document:
     import tantivy
 
     document = tantivy.Document()
@@ -286,7 +287,7 @@ def _document(entry: Entry) -> tantivy.Document:
     document.add_text("anchor", " ".join(entry.anchors))
     document.add_text("url", " ".join(_words_of_url(entry.url)))
     document.add_text("headings", indexed("\n".join(entry.headings)))
-    document.add_text("body", indexed(entry.body))
+    document.add_text("body", words)
     document.add_text("repeated", indexed(entry.repeated))
     document.add_bytes("shown", packed(entry))
     return document

@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, groupby
 from typing import NamedTuple
 
 LONGEST = 64
@@ -71,6 +71,14 @@ def words_of(text: str) -> list[str]:
         text = _PUNCTUATION.sub(" ", text)
     if text.isascii():
         return _ASCII_WORD.findall(text.lower())
+    found: list[str] = []
+    for is_ascii, lines in groupby(text.split("\n"), str.isascii):  # most lines of most texts are
+        some = "\n".join(lines)
+        found += _ASCII_WORD.findall(some.lower()) if is_ascii else _words_of_any(some)
+    return found
+
+
+def _words_of_any(text: str) -> list[str]:
     met: list[str] = _WORD.findall(text.replace("_", " "))
     found: list[str] = []
     for word in met:

@@ -45,8 +45,8 @@ def water_level(sketches: Iterable[Mapping[int, int]], pages: int) -> int:
 def _bins(keys: NDArray[np.int64]) -> NDArray[np.int64]:
     """Bin 0 begins at a 256th of a unit, and has all that is below as well."""
     least = np.maximum(keys, 1)
-    eighths = np.log2(least / UNIT * (1 << _STEPS)) * _STEPS
-    found: NDArray[np.int64] = np.maximum(eighths, 0).astype(np.int64)
+    places = np.maximum(np.log2(least / UNIT * (1 << _STEPS)) * _STEPS, 0)
+    found: NDArray[np.int64] = places.astype(np.int64)
     begins = np.array([_least_key(place) for place in range(int(found.max(initial=0)) + 1)])
     found -= begins[found] > least  # logarithms are rounded
     return found

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from minicrawl.model import PageId
 from minicrawl.store.questions import as_json_list, number
-from minicrawl.store.records import NOT_ASKED, FetchRow
+from minicrawl.store.records import CHANGED, NOT_ASKED, FetchRow
 from minicrawl.store.tables import Connection
 
 
@@ -79,6 +79,27 @@ def costly_fetches(connection: Connection, column: str, least: float) -> list[tu
         (least,),
     )
     return cursor.fetchall()
+
+
+def changes(connection: Connection, since: float) -> list[tuple[PageId, float]]:
+    """The pages that were found changed since then, and when that was the last time."""
+    cursor = connection.execute(
+        "SELECT page, max(at) FROM fetches WHERE at >= ? AND outcome = 'page' "
+        "AND (detail = ? OR detail LIKE '%; ' || ?) GROUP BY page",
+        (since, CHANGED, CHANGED),
+    )
+    return cursor.fetchall()
+
+
+def ends(connection: Connection, ids: Sequence[int]) -> list[float | None]:
+    """When each of these pages was asked for in vain for the first time since it was read last."""
+    cursor = connection.execute(
+        "SELECT (SELECT min(at) FROM fetches WHERE page = value AND id > "
+        "coalesce((SELECT max(id) FROM fetches WHERE page = value "
+        "AND outcome IN ('page', 'unchanged')), 0)) FROM json_each(?)",
+        (as_json_list(ids),),
+    )
+    return list(chain.from_iterable(cursor))
 
 
 def outcomes(connection: Connection, hosts: Sequence[int] | None = None) -> dict[str, int]:

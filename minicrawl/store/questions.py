@@ -111,6 +111,19 @@ def noindex_pages(connection: Connection) -> list[int]:
     return list(chain.from_iterable(connection.execute("SELECT page FROM documents WHERE noindex")))
 
 
+def pages_read_since(connection: Connection, since: float) -> list[tuple[PageId, float]]:
+    """The pages that were read for the first time since then, and when that was."""
+    cursor = connection.execute(
+        "SELECT page, first_at FROM documents WHERE first_at >= ?", (since,)
+    )
+    return cursor.fetchall()
+
+
+def pages_read_ever(connection: Connection) -> list[PageId]:
+    """The pages that were read at least once, whatever they are now."""
+    return list(chain.from_iterable(connection.execute("SELECT page FROM documents")))
+
+
 def untitled(connection: Connection) -> list[tuple[PageId, str]]:
     """The pages that were read and have no title."""
     return connection.execute("SELECT page, title FROM documents WHERE title = ''").fetchall()

@@ -32,6 +32,8 @@ class StepRow(NamedTuple):
 
 
 NOT_ASKED = "not-asked"
+CHANGED = "changed"
+"""Noted of a request for a page that said something else than the time before."""
 
 
 class FetchRow(NamedTuple):

@@ -31,6 +31,8 @@ CONVERGES = "converges"
 """Whether the crawl has its importance converge."""
 MAXIMUM = "maximum"
 """The pages that the last run may read, where they are limited."""
+BEGAN = "began"
+"""When the last run began."""
 STATES = "states"
 """The number of pages in each state, by the state as text."""
 RECORDED = "recorded"
@@ -91,6 +93,12 @@ def archive_end(connection: Connection) -> int | None:
     """The place behind the last record of the archive; None if no pages were kept."""
     end = counters(connection).get(ARCHIVE_END)
     return end if isinstance(end, int) else None
+
+
+def last_run(connection: Connection) -> float:
+    """When the last run of the crawl began; the beginning of time, if the store does not say."""
+    began = counters(connection).get(BEGAN)
+    return float(began) if isinstance(began, int | float) else 0.0
 
 
 def settings(connection: Connection) -> dict[str, object]:

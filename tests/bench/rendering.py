@@ -11,6 +11,7 @@ ideal     renderings of those pages alone whose scripts add a link, or lead else
 
 import csv
 import json
+import random
 import subprocess
 import sys
 import tempfile
@@ -32,13 +33,26 @@ from tests.bench.notes import circumstances, head, into_document, row, tell
 MODES = ("never", "auto", "always")
 LEAST_FOUND, MOST_RENDERED = 0.98, 1.3
 _LOOK_EVERY_S = 0.1
-_WORDS = "So many words that nobody takes this page for an empty one, whatever it links to. " * 4
+_WORDS_A_PAGE = 60
 _TRACKER = '<script src="https://www.googletagmanager.com/gtag/js?id=G-1"></script>'
 _THEME = '<script src="/theme.js"></script>'
 _FILL = (
-    "document.getElementById('root').innerHTML = location.href + "
-    "links.map((one) => `<a href=${one}>x</a>`).join(' ')"
+    "document.getElementById('root').innerHTML = all.words + "
+    "all.links.map((one) => `<a href=${one}>x</a>`).join(' ')"
 )
+
+
+def _words(name: str) -> str:
+    """Of its own for each page: pages that are alike would be taken for a trap."""
+    draw = random.Random(name)
+    return " ".join(
+        "".join(draw.choices("abcdefghiklmnoprstuvw", k=draw.randint(3, 9)))
+        for _ in range(_WORDS_A_PAGE)
+    )
+
+
+def _data(name: str, links: Sequence[str]) -> str:
+    return json.dumps({"links": links, "words": _words(name)})
 
 
 def _html(body: str) -> DemoResponse:
@@ -53,7 +67,7 @@ Make = Callable[[str, Sequence[str]], str]
 
 
 def _static(name: str, links: Sequence[str]) -> str:
-    return f"<title>{name}</title>{_THEME}{_TRACKER}<p>{name} {_WORDS}{_anchors(links)}"
+    return f"<title>{name}</title>{_THEME}{_TRACKER}<p>{_words(name)} {_anchors(links)}"
 
 
 def _widget(name: str, links: Sequence[str]) -> str:
@@ -67,9 +81,9 @@ def _application(_name: str, _links: Sequence[str]) -> str:
 
 
 def _late(name: str, links: Sequence[str]) -> str:
-    code = f"const links = {json.dumps(links)}; setTimeout(() => {{ {_FILL} }}, 1500)"
-    home = _anchors(["/about", "/imprint"])
-    return f"<title>{name}</title><p>{name} {_WORDS}{home}<ul id=root></ul><script>{code}</script>"
+    code = f"const all = {_data(name, links)}; setTimeout(() => {{ {_FILL} }}, 1500)"
+    said = f"{_words(f'at first {name}')} {_anchors(['/about', '/imprint'])}"
+    return f"<title>{name}</title><p>{said}<ul id=root></ul><script>{code}</script>"
 
 
 def _shadow(name: str, links: Sequence[str]) -> str:
@@ -78,13 +92,13 @@ def _shadow(name: str, links: Sequence[str]) -> str:
         "this.attachShadow({ mode: 'closed' }).innerHTML = this.dataset.all.split(' ')"
         ".map((one) => `<a href=${one}>x</a>`).join('') } })"
     )
-    words = f"<title>{name}</title><p>{name} {_WORDS}"
+    words = f"<title>{name}</title><p>{_words(name)}"
     return f'{words}<my-list data-all="{" ".join(links)}"></my-list><script>{code}</script>'
 
 
 def _wall(name: str, links: Sequence[str]) -> str:
     """The list is there from the start; its links are made when the wall stands."""
-    code = f"const links = {json.dumps(links)}; {_FILL}; document.body.style.overflow = 'hidden';"
+    code = f"const all = {_data(name, links)}; {_FILL}; document.body.style.overflow = 'hidden';"
     wall = '<div style="position:fixed;inset:0">We value your privacy <button>OK</button></div>'
     return f"<title>{name}</title><div id=root></div>{wall}<script>{code}</script>"
 
@@ -106,7 +120,7 @@ KINDS: Mapping[str, tuple[Make, int]] = {
 """What makes the pages of a host, and so many hosts of the kind there are."""
 _GAIN = frozenset(("application", "late", "shadow", "wall", "mover"))
 _APP = (
-    "fetch('/api' + location.pathname).then((one) => one.json()).then((links) => { " + _FILL + " })"
+    "fetch('/api' + location.pathname).then((one) => one.json()).then((all) => { " + _FILL + " })"
 )
 
 
@@ -127,16 +141,18 @@ class MixedWeb:
         if target == "/robots.txt":
             return DemoResponse(404, {"Content-Type": "text/plain"}, b"")
         if host == "front.example":
-            return _html(f"<p>{_WORDS}{_anchors([f'http://{one}/p/0' for one in self.hosts])}")
+            return _html(
+                f"<p>{_words(host)} {_anchors([f'http://{one}/p/0' for one in self.hosts])}"
+            )
         if target.endswith(".js"):
             code = _APP if target == "/app.js" else "window.theme = 1"
             return DemoResponse(200, {"Content-Type": "text/javascript"}, code.encode())
         number = int(target.rpartition("/")[2]) if target[-1].isdigit() else None
         if number is None or number >= self._of_each:
-            return _html(f"<title>{target}</title><p>{host}{target} {_WORDS}{_anchors(['/p/0'])}")
+            return _html(f"<title>{target}</title><p>{_words(host + target)} {_anchors(['/p/0'])}")
         links = self._links(number)
         if target.startswith("/api"):
-            body = json.dumps(links).encode()
+            body = _data(f"{host} {number}", links).encode()
             return DemoResponse(200, {"Content-Type": "application/json"}, body)
         kind = host.partition(".")[0].rstrip("0123456789")
         make = _static if target.startswith("/at/") else KINDS[kind][0]

@@ -50,8 +50,8 @@ QUESTIONS = (
     Question(("frontier",)),
     Question(("explain", "http://host7.example/section/0/page-7.html")),
     Question(("errors",), 2),
-    Question(("export", "ranks.csv"), 10),
-    Question(("export", "ranks.jsonl")),
+    Question(("export", "ranks.csv", "--force"), 10),
+    Question(("export", "ranks.jsonl", "--force")),
     Question(("check",)),
 )
 

@@ -1,17 +1,32 @@
-"""Engines that a user might take instead, on the same pages: SQLite's FTS5, and tantivy alone."""
+"""Engines that a user might take instead, on the same pages: SQLite's FTS5, tantivy alone, Omega.
 
+Omega is the search of Xapian: Debian's package xapian-omega. It reads the pages themselves, in
+programs of its own, and is left out where it is not installed.
+"""
+
+import os
 import re
 import sqlite3
+import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from shutil import which
+from urllib.parse import unquote, urlsplit
 
 import tantivy
 
+from minicrawl.report.pages import kept_pages
+from minicrawl.report.snapshot import snapshot
 from minicrawl.search.entries import Entry
 
 _WORD = re.compile(r"\w+")
 _TOP = 10
 _HEAP_BYTES = 64_000_000
+_OMEGA = Path("/usr/lib/cgi-bin/omega/omega")
+# As in the templates of Omega itself: stems, titles, and names of files.
+_OMEGA_TEMPLATE = (
+    "$set{stemmer,english}$setmap{prefix,,$split{ S B F},title,S}$hitlist{$field{url}\n}"
+)
 
 Answer = Callable[[str], Sequence[str]]
 
@@ -60,3 +75,46 @@ def tantivy_alone(entries: Iterable[Entry], folder: Path) -> Answer:
         return [searcher.doc(at)["url"][0] for _, at in searcher.search(query, _TOP).hits]
 
     return answer
+
+
+def omega(entries: Iterable[Entry], store: Path, folder: Path) -> Answer | None:
+    """Omega over the files of these pages, indexed and asked as its manual says; all words, else
+    any. None if it is not installed.
+    """
+    if which("omindex") is None or not _OMEGA.exists():
+        return None
+    urls = _as_files([entry.url for entry in entries], store, folder / "pages")
+    make = ("omindex", "--db", folder / "data" / "default", "--url", "/", folder / "pages")
+    (folder / "data").mkdir()
+    subprocess.run(make, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    (folder / "urls").write_text(_OMEGA_TEMPLATE)
+    (folder / "omega.conf").write_text(f"database_dir {folder}/data\ntemplate_dir {folder}\n")
+    environment = {**os.environ, "OMEGA_CONFIG_FILE": str(folder / "omega.conf")}
+
+    def asked(words: str, joined: str) -> list[str]:
+        query = (f"P={words}", f"DEFAULTOP={joined}", f"HITSPERPAGE={_TOP}", "FMT=urls")
+        found = subprocess.run([_OMEGA, *query], env=environment, check=True, capture_output=True)
+        return [urls[path] for path in map(unquote, found.stdout.decode().split()) if path in urls]
+
+    def answer(words: str) -> Sequence[str]:
+        plain = " ".join(_WORD.findall(words))
+        return asked(plain, "and") or asked(plain, "or")
+
+    return answer
+
+
+def _as_files(urls: Iterable[str], store: Path, folder: Path) -> dict[str, str]:
+    """The pages as files that are called as their paths; the URL of each by its file."""
+    found = {}
+    with snapshot(store) as seen, kept_pages(seen) as archive:
+        for url in urls:
+            parts = urlsplit(url)
+            path = f"/{parts.netloc}{unquote(parts.path)}"
+            path += "index.html" if path.endswith("/") else ""
+            if path in found or not (rows := archive.versions(url)):
+                continue
+            file = folder / path.lstrip("/")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(archive.answer(rows[-1].place).body)
+            found[path] = url
+    return found

@@ -103,6 +103,7 @@ class TestExternal:
         assert broken(path) == {
             (f"{OTHER}/gone", "not-found", "gone"),
             (f"{HOST}/file.pdf", "not-found", "a file"),
+            ("http://10.0.0.1/", "address", "inside"),
         }
 
     def test_they_are_not_crawled_and_not_asked_for_again_the_same_day(

@@ -41,6 +41,7 @@ REPORTS = (
     "orphans",
     "duplicates",
     "pages",
+    "changes --since 2d",
     "pages --columns url,depth,status,stands_for,title,last_fetched --sort -depth",
     "pages --columns depth,status",
     "search harbour -n 3",

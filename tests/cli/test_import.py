@@ -62,7 +62,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def imported(capsys: Captured, records: Sequence[bytes], how: str = "gzip by record") -> Any:
     Path("a.warc").write_bytes(PACKED[how](records))
-    assert main(["import", "a.warc", "--keep", "pages", "--json"]) == 0, capsys.readouterr()
+    assert main(["import", "a.warc", "--json"]) == 0, capsys.readouterr()
     out, err = capsys.readouterr()
     assert err == ""
     return json.loads(out)
@@ -131,7 +131,7 @@ def test_what_was_exported_is_imported_as_it_was(capsys: Captured) -> None:
     imported(capsys, RECORDS)
     before = states()
     assert main(["export", "b.warc.gz"]) == 0
-    assert main(["import", "b.warc.gz", "--keep", "pages", "--store", "again.db"]) == 0
+    assert main(["import", "b.warc.gz", "--store", "again.db"]) == 0
     assert list(audit(Path("again.db")).wrong) == []
     with snapshot(Path("again.db")) as seen:
         after = {seen.url(page)[len(SITE) :]: _state(seen, page) for page in range(len(seen))}
@@ -203,7 +203,7 @@ def test_what_is_damaged_is_told_in_a_line_and_costs_nothing_else(capsys: Captur
     members = [PACKED["gzip by record"]([one]) for one in RECORDS]
     members[6] = members[6][:-20] + bytes(20)
     Path("a.warc.gz").write_bytes(b"".join(members))
-    assert main(["import", "a.warc.gz", "--keep", "pages"]) == 0
+    assert main(["import", "a.warc.gz"]) == 0
     (line,) = capsys.readouterr().err.splitlines()
     assert "bytes are lost" in line
     assert states()["three"] == "fetched"
@@ -228,7 +228,7 @@ def test_a_record_of_ten_gigabytes_is_a_line_and_costs_no_other_page(
             file.seek(TEN_GB - len(large) + begin, 1)  # a hole: nothing of it is on the disk
         file.write(b"\r\n\r\n" + b"".join(RECORDS[6:]))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    assert main(["import", "a.warc", "--keep", "pages"]) == 0
+    assert main(["import", "a.warc"]) == 0
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     (line,) = capsys.readouterr().err.splitlines()
     how = "has 10,737,418,240 bytes, and is cut" if is_there else "has a wrong length"
@@ -242,7 +242,7 @@ def test_control_characters_of_a_file_reach_no_terminal(capsys: Captured) -> Non
     Path("a.warc").write_bytes(
         record("response", b"x", length=7000, WARC_Target_URI="http://a/\x1b[31m") + RECORDS[3]
     )
-    assert main(["import", "a.warc", "--keep", "pages"]) == 0
+    assert main(["import", "a.warc"]) == 0
     assert "\x1b" not in capsys.readouterr().err
 
 
@@ -257,7 +257,7 @@ def commit_and_die(self, batch):
         os.kill(os.getpid(), signal.SIGKILL)
 ArchivingStore.commit = commit_and_die
 from minicrawl.cli import main
-main(["import", "a.warc", "--keep", "pages"])
+main(["import", "a.warc"])
 """
 
 

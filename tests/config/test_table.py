@@ -90,11 +90,11 @@ def test_what_defines_a_crawl_is_kept_and_what_is_said_for_a_run_is_not() -> Non
     of_a_run = {"pages", "for", "bytes", "continuous", "order-by", "discovery", "refresh"}
     of_a_run |= {"concurrency", "per-host", "resolve", "allow-private", "workers", "store"}
     assert not kept & of_a_run
-    assert kept > {"keep", "keep-versions", "warc"}
+    assert kept > {"keep", "keep-versions", "warc", "requisites"}
     assert kept > {"user-agent", "languages", "cookies", "delay-factor", "min-delay", "render"}
     assert not kept & {"header", "auth", "bearer", "netrc"}
     assert not kept & {"render-workers", "browser", "max-rendering", "max-render-memory"}
-    assert len(kept) == 46
+    assert len(kept) == 47
 
 
 def test_the_windows_are_those_of_the_algorithm() -> None:

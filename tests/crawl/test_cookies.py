@@ -77,6 +77,66 @@ def test_a_site_that_redirects_to_itself_with_a_cookie_is_read(
     assert not [one for one in files if b"session=n" in one.read_bytes()]
 
 
+class LoginWeb:
+    """A page without a session leads to a login that sets one, and back."""
+
+    def __init__(self, *, believes: bool = True) -> None:
+        self.asked: list[str] = []
+        self.believes = believes
+
+    def answer(
+        self, host: str, target: str, headers: Mapping[str, str], _visits: int
+    ) -> DemoResponse:
+        if target == "/robots.txt":
+            return DemoResponse(404, {})
+        self.asked.append(target)
+        path, _, back = target.partition("?back=")
+        if path == "/login":
+            return DemoResponse(302, {"Location": back, "Set-Cookie": "session=1; Path=/"})
+        if path == "/old":
+            return DemoResponse(301, {"Location": "/1"})
+        if not (self.believes and "session=1" in headers.get("cookie", "")):
+            return DemoResponse(302, {"Location": f"/login?back={target}"})
+        links = "".join(f'<a href="/{n}">{host}{target}</a>' for n in range(PAGES))
+        return DemoResponse(200, HTML, f"<title>{host}{target}</title>{links}".encode())
+
+
+def logged_in(store: Path, web: LoginWeb, **more: object) -> dict[str, str]:
+    """How each page is after a crawl, by its path."""
+    with DemoServer(web) as server:
+        said = {"delay": 0, "allow_private": True, "resolve": f"*={server.address}", "workers": 0}
+        settings = load({**said, "store": store, **more}, {}, None)
+        crawl = Crawl(["http://a.example/", "http://a.example/old"], settings)
+        crawl.run()
+        return {row.url.removeprefix("http://a.example"): row.state for row in crawl.pages()}
+
+
+def test_a_page_that_leads_to_a_login_and_back_is_read(tmp_path: Path) -> None:
+    web = LoginWeb()
+    found = logged_in(tmp_path / "crawl.db", web, cookies="on")
+    assert {path: state for path, state in found.items() if "back" not in path} == {
+        "/old": "moved",
+        **{f"/{number}": "fetched" for number in ["", *range(PAGES)]},
+    }
+    logins = [path for path in web.asked if path.startswith("/login")]
+    assert len(web.asked) == PAGES + 2 + 2 * len(logins)  # each of them once, and its page again
+    assert len(logins) <= 2
+
+
+def test_a_login_that_believes_nobody_ends(tmp_path: Path) -> None:
+    web = LoginWeb(believes=False)
+    found = logged_in(tmp_path / "crawl.db", web, cookies="on")
+    assert found["/"] == "bad-redirect"
+    assert web.asked.count("/") == 2
+
+
+def test_without_a_jar_a_login_is_a_circle(tmp_path: Path) -> None:
+    web = LoginWeb()
+    found = logged_in(tmp_path / "crawl.db", web)
+    assert found["/login?back=/"] == "bad-redirect"
+    assert web.asked.count("/") == 1
+
+
 def test_without_a_jar_nothing_is_sent_back(
     web: SessionWeb, server: DemoServer, tmp_path: Path
 ) -> None:

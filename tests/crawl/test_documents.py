@@ -251,3 +251,15 @@ def test_the_text_of_documents_is_kept_shown_and_found(
     for wanted, url in (("zymurgy yeasts", "/paper.pdf"), ("quinoa", "/notes.txt")):
         found = [hit.entry.url for hit in finder.find(parse(wanted), SearchRequest())]
         assert found[:1] == [f"{A}{url}"]
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_sitemap_as_a_seed_may_be_longer_than_other_bodies(
+    server: DemoServer, store: Path, workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries = "".join(f"<url><loc>/{number}</loc>{'<!---->' * 99}</url>" for number in range(500))
+    monkeypatch.setitem(FILES, "/long.xml", ("text/xml", f"<urlset>{entries}</urlset>".encode()))
+    found = crawled(server, store, f"{A}/long.xml", max_body="50kB", workers=workers, pages=3)
+    assert len(FILES["/long.xml"][1]) > 300_000
+    assert {f"/{number}" for number in range(500)} < set(found)
+    assert found["/long.xml"] == "fetched"

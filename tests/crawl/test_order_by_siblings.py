@@ -47,7 +47,7 @@ def test_what_a_crawl_that_went_on_knows_is_what_its_log_says(path: Path) -> Non
         crawl(FakeWeb(web_of(links)), path, seed, strategy="siblings", pages=pages)
         loaded, folded = both(path)
         assert loaded.state() == folded.state()
-    assert sum(loaded.groups.turns) == len(reach(links))
+    assert loaded.means.turns == len(reach(links))
 
 
 def test_pages_of_a_page_with_very_many_links_are_judged_like_others(path: Path) -> None:
@@ -57,4 +57,4 @@ def test_pages_of_a_page_with_very_many_links_are_judged_like_others(path: Path)
     loaded, folded = both(path)
     assert loaded.state() == folded.state()
     assert sum(loaded.groups.linked) == 0
-    assert max(loaded.groups.revealed) == pytest.approx(7.31, abs=0.01)
+    assert loaded.means.revealed == pytest.approx(7.31, abs=0.01)

@@ -38,21 +38,22 @@ _WORDS = "museum harbour"
 
 
 def _status(page: "Page") -> None:
-    playwright.expect(page.get_by_text("strong components").first).to_be_visible()
+    figures = page.get_by_text("strong components").first
+    playwright.expect(figures).to_be_visible(timeout=PATIENCE_MS)
 
 
 def _pages(page: "Page") -> None:
     page.locator("section[aria-label='Best pages'] button.link").first.click()
-    playwright.expect(page.locator("svg.flow")).to_be_visible()
+    playwright.expect(page.locator("svg.flow")).to_be_visible(timeout=PATIENCE_MS)
 
 
 def _graph(page: "Page") -> None:
-    playwright.expect(page.locator("circle.node").first).to_be_visible()
+    playwright.expect(page.locator("circle.node").first).to_be_visible(timeout=PATIENCE_MS)
 
 
 def _search(page: "Page") -> None:
     page.get_by_role("searchbox").locator("visible=true").fill(_WORDS)
-    playwright.expect(page.locator("mark").first).to_be_visible()
+    playwright.expect(page.locator("mark").first).to_be_visible(timeout=PATIENCE_MS)
 
 
 VIEWS: dict[str, tuple[str, Callable[["Page"], None]]] = {

@@ -13,7 +13,7 @@ import brotli  # type: ignore[import-untyped]  # it comes without types
 import pytest
 import zstandard
 
-from minicrawl.fetch.body.body import BodyLimits, DecodeBudget, read_body
+from minicrawl.fetch.body.body import BodyLimits, DecodeBudget, Verdict, read_body
 from minicrawl.fetch.body.decoding import FACTOR, FLOOR_BYTES, Decoder
 from minicrawl.fetch.connection.connection import READ_BUFFER_BYTES, Connection
 from minicrawl.fetch.connection.http1 import ByChunks, ResponseParser
@@ -107,7 +107,7 @@ def body(pieces: Iterable[bytes], *codings: str) -> Read:
             yield piece
 
     async def take() -> None:
-        await read_body(come(), codings, 1 << 30, True, BodyLimits(DecodeBudget(1 << 30)))
+        await read_body(come(), codings, 1 << 30, Verdict.WANTED, BodyLimits(DecodeBudget(1 << 30)))
 
     return lambda: asyncio.run(take())
 
@@ -266,7 +266,9 @@ def test_the_318_bytes_cost_no_more_than_a_page() -> None:
     costs_s = []
     for _ in range(_TRIES):
         limits = BodyLimits(DecodeBudget(10_000_000))
-        found = asyncio.run(read_body(_come(coded), ["gzip"] * 3, 10_000_000, True, limits))
+        found = asyncio.run(
+            read_body(_come(coded), ["gzip"] * 3, 10_000_000, Verdict.WANTED, limits)
+        )
         assert isinstance(found, Failed)
         assert found.kind is FailureKind.ENCODING
         assert found.detail.startswith("a bomb: ")

@@ -51,6 +51,12 @@ def read(crawl: HandCrawl, url: str, links: list[str]) -> None:
     crawl.read(url, [link for link in links if link != url])
 
 
+def move(crawl: HandCrawl, urls: list[str]) -> None:
+    """A page is read, and another one turns out to be a redirect to it."""
+    read(crawl, OWN[0], urls)
+    crawl.moved(OWN[1], OWN[0])
+
+
 def send(crawl: HandCrawl, of_pot: int = 0) -> None:
     """All that foreign pages hold, and all foreign pages that were never sent."""
     ledger, channels = crawl.frontier.ledger, crawl.frontier.channels or Channels()
@@ -92,7 +98,7 @@ def assert_same(loaded: Frontier, live: Frontier) -> None:
 HAPPENINGS: dict[str, Callable[[HandCrawl, list[str]], object]] = {
     "read": lambda crawl, urls: read(crawl, OWN[0], urls),
     "read another": lambda crawl, urls: read(crawl, OWN[1], urls),
-    "moved": lambda crawl, _urls: crawl.moved(OWN[1], OWN[0]),
+    "moved": move,
     "sent": lambda crawl, _urls: send(crawl),
     "pot sent": lambda crawl, _urls: send(crawl, of_pot=UNIT // 7),
     "came": lambda crawl, urls: receive(crawl, list(filter(is_own, urls))),

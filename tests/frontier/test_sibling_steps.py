@@ -84,13 +84,11 @@ def test_turns_count_and_pages_closed_without_a_request_do_not(path: Path) -> No
     with closing(judged(path)) as crawl:
         begin(crawl)
         go_on(crawl)
-        groups, host_of = shown(crawl.frontier).groups, crawl.frontier.urls.host_of
-        own = {url: groups.of_one(crawl.page(url), host_of[crawl.page(url)]) for url in (A, ONE)}
-        assert groups.turns[own[A]] == 1
-        assert groups.turns[own[ONE]] == 2  # ONE and TWO
-        assert groups.revealed[own[ONE]] == pytest.approx(log(2))
-        three = groups.of_one(crawl.page(THREE), host_of[crawl.page(THREE)])
-        assert groups.turns[three] == 0
+        found = shown(crawl.frontier)
+        own = found.group_of(crawl.page(ONE))
+        assert found.groups.turns[own] == 2  # ONE and TWO
+        assert found.groups.revealed[own] == pytest.approx(log(2))
+        assert found.means.turns == 5  # and A, and FAR twice, but not THREE
 
 
 def test_hosts_of_one_site_have_one_income(path: Path) -> None:
@@ -130,10 +128,10 @@ def test_pages_that_a_long_page_makes_known_before_its_turn_ends_are_its_own(pat
         crawl.commit()
         assert loaded(crawl).state() == shown(crawl.frontier).state()
         crawl.read(A, [ONE, TWO])
-        groups = shown(crawl.frontier).groups
-        assert groups.revealed[0] == pytest.approx(log(3))
-        assert list(groups.novelty) == [127, 127]
-        assert list(groups.linked) == [0, 0]
+        found = shown(crawl.frontier)
+        assert found.means.revealed == pytest.approx(log(3))
+        assert list(found.groups.novelty) == [127]
+        assert list(found.groups.linked) == [0]
 
 
 def test_a_store_begun_in_another_order_begins_to_learn(path: Path) -> None:
@@ -145,4 +143,4 @@ def test_a_store_begun_in_another_order_begins_to_learn(path: Path) -> None:
         assert set(found.groups.turns) == {0}
         go_on(crawl)
         crawl.commit()
-        assert sum(loaded(crawl).groups.turns) == 2
+        assert loaded(crawl).means.turns == 2

@@ -10,7 +10,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from minicrawl.opic.by_host import FEWEST, LARGE, ByHost
+from minicrawl.opic.by_host import ByHost
+from minicrawl.opic.host_queue import FEWEST, LARGE, EligiblePages
 
 
 class World:
@@ -18,7 +19,7 @@ class World:
 
     def __init__(self, pool: int = 0, large: int = LARGE) -> None:
         self.keys, self.flags, self.host_of = array("q"), bytearray(), array("I")
-        self.schedule = ByHost(self.keys, self.flags, self.host_of, pool, large)
+        self.schedule = ByHost(EligiblePages(self.keys, self.flags, self.host_of, pool, large))
         self.pool = pool
         self.leased: set[int] = set()
         self.busy: set[int] = set()
@@ -127,7 +128,7 @@ def test_a_page_born_to_a_ready_host_without_pages_is_found() -> None:
 
 def test_pages_that_were_there_before_may_be_given_cash() -> None:
     keys, flags, host_of = array("q", [5, 7]), bytearray([1, 0]), array("I", [1, 0])
-    schedule = ByHost(keys, flags, host_of)
+    schedule = ByHost(EligiblePages(keys, flags, host_of))
     schedule.born([1])
     keys[0] += 1
     schedule.offer([0, 1])
@@ -272,7 +273,7 @@ TestAnyHistory.settings = settings(max_examples=60, stateful_step_count=40)
 
 def test_a_candidate_whose_key_fell_below_the_floor_is_none_any_more() -> None:
     keys, flags = array("q", range(1000, 1200)), bytearray(200)
-    queue = ByHost(keys, flags, array("I", [0] * 200), large=64)
+    queue = ByHost(EligiblePages(keys, flags, array("I", [0] * 200), large=64))
     queue.born(range(200))
     assert queue.take() == 199
     queue.resume(0)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from minicrawl.opic.by_site import BySite
+from minicrawl.opic.host_queue import EligiblePages
 
 
 class Sites:
@@ -17,7 +18,9 @@ class Sites:
         self.importance = np.array(importance)
         self.asked = 0
         self.keys, self.flags, self.host_of = array("q"), bytearray(), array("I")
-        self.schedule = BySite(self.keys, self.flags, self.host_of, self.importance_now)
+        self.schedule = BySite(
+            EligiblePages(self.keys, self.flags, self.host_of), self.importance_now
+        )
         self.busy: set[int] = set()
         self.taken: set[int] = set()
 

@@ -1,7 +1,11 @@
 """A site report has all that its owner mends, and nothing that acts in a browser."""
 
+import cmath
+import math
+import re
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from html.parser import HTMLParser
 from io import BytesIO
 from itertools import pairwise
@@ -10,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.export.site_report import SiteReport, write_site_report
+from minicrawl.export.site_report import HostNode, SiteReport, write_site_report
 from minicrawl.model import State
 from minicrawl.progress import unreported
 from minicrawl.report.site_report import site_report
@@ -120,6 +124,23 @@ class TestTheFile:
             text = written(site_report(seen, NOON, unreported))
         assert "<h2>Hosts" not in text
         assert "No page has a link." in text
+
+    def test_each_name_stands_outside_at_the_circle_of_its_host(self, found: SiteReport) -> None:
+        names = [f"{number}.example" for number in range(7)]
+        hosts = [HostNode(name, 0.1, 1) for name in names]
+        tags = Tags(written(replace(found, hosts=hosts, host_links=[]))).seen
+        nodes = [tag for name, tag in tags if name == "circle" and tag["class"] == "node"]
+        labels = [tag for name, tag in tags if name == "text" and tag.get("class") == "name"]
+        assert len(nodes) == len(labels) == len(names)
+        for node, label in zip(nodes, labels, strict=True):
+            degrees, x, y = map(float, re.findall(r"[-.0-9]+", str(label["transform"])))
+            is_left = label["text-anchor"] == "end"
+            at = math.radians(degrees + 180 * is_left)
+            assert math.cos(at) * (-1 if is_left else 1) >= -1e-9  # never upside down
+            reach = abs(float(str(label["x"])) - x)
+            place = complex(float(str(node["cx"])) - x, float(str(node["cy"])) - y)
+            assert reach > abs(place)
+            assert abs(place - cmath.rect(abs(place), at)) < 2
 
     def test_long_lists_say_what_they_leave_out(self, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:

@@ -23,6 +23,7 @@ from minicrawl.search.near_duplicates import (
     keep,
     kept,
 )
+from minicrawl.search.words import indexed
 
 WORDS = [f"word{number}" for number in range(3_000)]
 
@@ -79,6 +80,13 @@ def test_words_are_compared_as_the_search_does() -> None:
 def test_a_text_is_signed_up_to_its_limit() -> None:
     long = "some words here " * (LONGEST_SIGNED // 16 + 1)
     assert signature(long) == signature(long + " and others that nobody looks at")
+
+
+def test_words_that_are_known_make_no_other_signature() -> None:
+    for text in ("Plain words, and then some more", "Größe, größer, am größten", "字符测试 一二三"):
+        assert signature(text, indexed(text)) == signature(text)
+    long = "é, " * LONGEST_SIGNED
+    assert signature(long, indexed(long)) == signature(long)
 
 
 @pytest.mark.parametrize("changes", [0, 3, 10, 20, 40])

@@ -66,6 +66,11 @@ def test_any_text_has_words_that_can_be_stored(text: str) -> None:
     comparable(text)
 
 
+@given(st.lists(st.text(st.sampled_from("ab_ -\n\rAZé\u0301字ß…\ud800"))))
+def test_a_line_has_the_words_that_it_has_alone(lines: list[str]) -> None:
+    assert words_of("\n".join(lines)) == [word for line in lines for word in words_of(line)]
+
+
 @given(st.text())
 def test_the_places_of_words_are_in_order_and_have_these_words(text: str) -> None:
     found = list(spans(text))

@@ -11,6 +11,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import click
@@ -92,13 +93,21 @@ def settings_options(*sections: str) -> Callable[[Command], Command]:
     return _options(sections, lambda loaded: {"settings": loaded.settings})
 
 
-def loaded_options(*sections: str) -> Callable[[Command], Command]:
-    """The same for a command that needs the origin of each setting: pass `loaded` to it."""
-    return _options(sections, lambda loaded: {"loaded": loaded})
+def loaded_options(*sections: str, **defaults: str) -> Callable[[Command], Command]:
+    """The same for a command that needs the origin of each setting: pass `loaded` to it. The
+    command may have `defaults` of its own.
+    """
+
+    def arguments(loaded: Loaded) -> Mapping[str, object]:
+        return {"loaded": loaded.with_defaults(defaults)}
+
+    return _options(sections, arguments, defaults)
 
 
 def _options(
-    sections: tuple[str, ...], arguments: Callable[[Loaded], Mapping[str, object]]
+    sections: tuple[str, ...],
+    arguments: Callable[[Loaded], Mapping[str, object]],
+    defaults: Mapping[str, str] = MappingProxyType({}),
 ) -> Callable[[Command], Command]:
     by_parameter = dict(_by_parameter(sections or tuple(SECTIONS)))
 
@@ -114,7 +123,7 @@ def _options(
 
         decorated: Command = with_settings
         for name, rows in reversed(by_parameter.items()):
-            decorated = _option(name, rows)(decorated)
+            decorated = _option(name, rows, defaults.get(name, rows[0].default))(decorated)
         return _config_option(decorated)
 
     return decorate
@@ -170,7 +179,7 @@ def _facet(rows: Rows, text: str) -> tuple[str, str]:
     raise UsageError(f"{rows[0].flag} {text}: must be {wanted}")
 
 
-def _option(name: str, rows: Rows) -> Callable[[Command], Command]:
+def _option(name: str, rows: Rows, default: object) -> Callable[[Command], Command]:
     row = rows[0]
     kind = row.kind
     return click.option(
@@ -182,7 +191,7 @@ def _option(name: str, rows: Rows) -> Callable[[Command], Command]:
         metavar=None if row.off else f"{row.facet and 'NAME='}{kind.metavar}",
         multiple=kind.many or bool(row.facet),
         type=_type(row),
-        help=_help(rows),
+        help=_help(rows, default),
         shell_complete=_completion(kind.names),
     )
 
@@ -201,17 +210,17 @@ def _completion(names: tuple[str, ...]) -> Completion | None:
     return complete if names else None
 
 
-def _help(rows: Rows) -> str:
+def _help(rows: Rows, default: object) -> str:
     row = rows[0]
     if row.facet:
         return "; ".join(
             f"{one.facet}: {one.help} [default: {one.kind.show(one.default)}]" for one in rows
         )
-    return f"{row.help}{_default(row)}"
+    return f"{row.help}{_default(row, default)}"
 
 
-def _default(row: Setting) -> str:
-    match row.default:
+def _default(row: Setting, default: object) -> str:
+    match default:
         case ():
             return ""
         case None:

@@ -124,7 +124,8 @@ class CrawlCommand(CommandWithSettings):
     "--log-file",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Append a line for each page to this file.",
+    help="Append a line for each page to this file. It names the process that asked for the page; "
+    "{crawler} in the name of the file gives each process a file of its own.",
 )
 @click.option(
     "--log-keep",

@@ -19,7 +19,7 @@ from rich.filesize import decimal
 
 from minicrawl.config import Budget
 from minicrawl.crawl.events import Asked, Delayed, Event, Settled, Steered
-from minicrawl.crawl.progress import Progress, most_pages
+from minicrawl.crawl.progress import Progress, RenderingProgress, most_pages
 from minicrawl.export.cells import visible
 from minicrawl.wording import as_duration, counted
 
@@ -238,7 +238,17 @@ def as_line(state: DisplayState, progress: Progress) -> str:
         f"{progress.known:,} known on {counted(progress.hosts, 'host')}, "
         f"{progress.unread:,} unread, {progress.failed:,} failed; "
         f"{as_traffic(progress)}; {state.elapsed(progress)}{progress.long_wait}"
+        f"{_rendering(progress.rendering)}"
         + "".join(f"; {label} {left}, {right}".rstrip(", ") for label, left, right in state.graph())
+    )
+
+
+def _rendering(found: RenderingProgress | None) -> str:
+    if found is None:
+        return ""
+    return (
+        f"; {len(found.pages)} of {counted(found.browsers, 'browser')} busy, "
+        f"{found.rendered:,} rendered, {found.waiting:,} waiting"
     )
 
 

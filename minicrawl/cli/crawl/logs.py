@@ -1,11 +1,12 @@
-"""Events as lines of a log, as text or as JSON.
+"""Events as lines of a log, as text or as JSON, in one file or in one for each process.
 
 Law: an event is exactly one line without control characters, whatever a server or a page sent.
 """
 
+import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from errno import EDQUOT, ENOSPC
 from io import FileIO
@@ -29,12 +30,19 @@ from minicrawl.crawl.events import (
 from minicrawl.crawl.progress import Progress
 from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.export.cells import visible
+from minicrawl.model import COORDINATOR, CrawlerId
 from minicrawl.wording import iso
 
 ROTATED_AT = 10_000_000
 """The bytes of a log that is rotated."""
 MOST_WAITING = 1 << 20
 """Bytes that are kept while the disk is full. The crawl itself may be waiting for room, too."""
+CRAWLER = "{crawler}"
+"""In the name of a log: there is a file for each process, which is named here."""
+_MOST_OPEN = 32
+"""Files of a log. Pages that end their workers bring ever more of them."""
+_NAME = 13
+"""Characters of a column with the name of a process."""
 
 _LABELS = {Noted: "note", Warned: "warning", Steered: "control"}
 
@@ -43,14 +51,17 @@ Form = Callable[[Event, float], str | None]
 
 
 def as_text(event: Event, at: float) -> str | None:
-    """One line of text with the time, the state, the duration and the page; None for no line."""
+    """One line of text with the time, the state, the duration, the process that asked, and the
+    page; None for no line.
+    """
     match event:
         case Asked() | Converging():
             return None
-        case Settled(url=url, state=state, detail=detail, elapsed_s=elapsed_s):
-            line = f"{state.label:<12} {elapsed_s:7.3f} s  {url}  {detail}"
-        case Delayed(url=url, detail=detail):
-            line = f"{'delayed':<24}{url}  {detail}"
+        case Settled(url=url, state=state, detail=detail, elapsed_s=elapsed_s, crawler=crawler):
+            who = "-" if crawler is None else crawler.name
+            line = f"{state.label:<12} {elapsed_s:7.3f} s  {who:<{_NAME}}{url}  {detail}"
+        case Delayed(url=url, detail=detail, crawler=crawler):
+            line = f"{'delayed':<24}{crawler.name:<{_NAME}}{url}  {detail}"
         case Noted(text=text) | Warned(text=text) | Steered(text=text):
             line = f"{_LABELS[type(event)]:<24}{text}"
         case Ended(reason=reason):
@@ -70,11 +81,12 @@ def as_json(event: Event, at: float) -> str | None:
     match event:
         case Asked() | Converging():
             return None
-        case Settled(url=url, state=state, detail=detail, elapsed_s=elapsed_s):
+        case Settled(url=url, state=state, detail=detail, elapsed_s=elapsed_s, crawler=crawler):
             seconds = round(elapsed_s, 6)
             fields = {"url": url, "state": state.label, "seconds": seconds, "detail": detail}
-        case Delayed(url=url, detail=detail):
-            fields = {"url": url, "detail": detail}
+            fields |= _named(crawler)
+        case Delayed(url=url, detail=detail, crawler=crawler):
+            fields = {"url": url, "detail": detail} | _named(crawler)
         case Noted(text=text) | Warned(text=text) | Steered(text=text):
             fields = {"text": text}
         case Ended(reason=reason):
@@ -85,6 +97,13 @@ def as_json(event: Event, at: float) -> str | None:
             assert_never(event)
     named = {"at": round(at, 3), "event": type(event).__name__.lower()} | fields
     return tables.as_json(named)
+
+
+def _named(crawler: CrawlerId | None) -> dict[str, object]:
+    if crawler is None:
+        return {}
+    pid = os.getpid() if crawler == COORDINATOR else crawler.pid
+    return {"crawler": crawler.name, "pid": pid}
 
 
 FORMS: dict[str, Form] = {"text": as_text, "json": as_json}
@@ -100,16 +119,58 @@ def progress_line(form: str, progress: Progress, text: str, at: float) -> str:
 class Log:
     """A listener that writes each event as a line."""
 
-    def __init__(self, form: str, *writers: Writer, today: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        form: str,
+        *writers: Writer,
+        files: "LogFiles | None" = None,
+        today: Callable[[], float] = time.time,
+    ) -> None:
         self._form = FORMS[form]
-        self._writers = writers
+        self._writers, self._files = writers, files
         self._today = today
 
     def hear(self, event: Event) -> None:
         line = self._form(event, self._today())
-        if line is not None:
-            for write in self._writers:
-                write(line)
+        if line is None:
+            return
+        for write in self._writers:
+            write(line)
+        if self._files is not None:
+            crawler = event.crawler if isinstance(event, Settled | Delayed) else None
+            self._files.write(line, crawler or COORDINATOR)
+
+
+class LogFiles:
+    """A log as one file, or as one for each process if its name has `{crawler}`."""
+
+    def __init__(self, path: Path, keep: int | None = None) -> None:
+        """The file of the crawl's own process is opened now, so that a bad name is known now."""
+        self._path, self._keep = str(path), keep
+        self._open: dict[str, tuple[Writer, ExitStack]] = {}
+        self._writer(self._path_of(COORDINATOR))
+
+    def write(self, line: str, crawler: CrawlerId = COORDINATOR) -> None:
+        """Append a line to the file of this process."""
+        self._writer(self._path_of(crawler))(line)
+
+    def close(self) -> None:
+        """Write what waits, and close all files."""
+        with ExitStack() as stack:
+            for _, closing in self._open.values():
+                stack.push(closing)
+
+    def _path_of(self, crawler: CrawlerId) -> str:
+        return self._path.replace(CRAWLER, crawler.name.replace(" ", "-"))
+
+    def _writer(self, path: str) -> Writer:
+        if path not in self._open:
+            if len(self._open) >= _MOST_OPEN:
+                _, closing = self._open.pop(next(iter(self._open)))
+                closing.close()
+            stack = ExitStack()
+            self._open[path] = stack.enter_context(log_file(Path(path), self._keep)), stack
+        return self._open[path][0]
 
 
 @contextmanager

@@ -4,6 +4,7 @@ It is apart from the other displays since rich takes longer to import than a sho
 """
 
 from collections.abc import Iterator
+from heapq import nlargest
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -11,7 +12,7 @@ from rich.control import Control
 from rich.live import Live
 from rich.text import Text
 
-from minicrawl.cli.crawl.live import DisplayState, as_traffic
+from minicrawl.cli.crawl.live import RICHEST, DisplayState, as_traffic
 from minicrawl.crawl.progress import Progress
 from minicrawl.export.cells import visible
 from minicrawl.web.idn import readable
@@ -93,6 +94,7 @@ def as_panel(state: DisplayState, progress: Progress) -> Text:
         ),
         ("requests", as_traffic(progress), state.elapsed(progress)),
         *state.graph(),
+        *_browsers(progress),
         ("in flight", f"{len(in_flight):,}{', most cash:' if in_flight else ''}", state.hint),
         *(_wait(progress)),
     ]
@@ -104,7 +106,23 @@ def as_panel(state: DisplayState, progress: Progress) -> Text:
     for url, cash in state.counter.richest():
         panel.append(f"{cash:>{_CASH},.2f}", style="green")
         panel.append(f"  {visible(readable(url))}\n")
+    for url, seconds in _rendered_longest(progress):
+        panel.append(f"{seconds:>{_CASH - 2},.1f} s", style="magenta")
+        panel.append(f"  {visible(readable(url))}\n")
     return panel
+
+
+def _browsers(progress: Progress) -> Iterator[tuple[str, str, str]]:
+    found = progress.rendering
+    if found is not None:
+        busy = f"{len(found.pages)} of {counted(found.browsers, 'browser')} busy"
+        yield "rendering", busy, f"{found.rendered:,} rendered, {found.waiting:,} waiting"
+
+
+def _rendered_longest(progress: Progress) -> list[tuple[str, float]]:
+    """What browsers do, and for how long."""
+    found = progress.rendering
+    return nlargest(RICHEST, found.pages, key=lambda page: page[1]) if found else []
 
 
 def _wait(progress: Progress) -> Iterator[tuple[str, str, str]]:

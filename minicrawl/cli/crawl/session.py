@@ -31,7 +31,7 @@ from minicrawl.cli.crawl.live import (
     as_line,
     display,
 )
-from minicrawl.cli.crawl.logs import Log, Writer, log_file, progress_line
+from minicrawl.cli.crawl.logs import Log, LogFiles, Writer, progress_line
 from minicrawl.cli.crawl.watching import Hear, watched
 from minicrawl.config import Storing
 from minicrawl.crawl.events import (
@@ -99,7 +99,7 @@ class Session:
         self._state = DisplayState(RunCounter(), Speed(), crawl.settings.budget)
         self._graph = GraphKey(self._state, options, self._store)
         self._reason: Reason | None = None
-        self._to_file: Writer | None = None
+        self._log_files: LogFiles | None = None
 
     def run(self) -> None:
         """Crawl, then print the summary."""
@@ -230,10 +230,11 @@ class Session:
         if options.verbose:
             writers.append(shown.say)
         if options.log_file is not None:
-            self._to_file = stack.enter_context(log_file(options.log_file, options.log_keep))
-            writers.append(self._to_file)
-        if writers:
-            self._crawl.subscribe(Log(options.log_format, *writers).hear)
+            self._log_files = LogFiles(options.log_file, options.log_keep)
+            stack.callback(self._log_files.close)
+        if writers or self._log_files:
+            log = Log(options.log_format, *writers, files=self._log_files)
+            self._crawl.subscribe(log.hear)
         if not options.verbose:
             self._crawl.subscribe(lambda event: _show_note(event, shown), (Noted, Steered, Warned))
         if not options.quiet:
@@ -244,11 +245,11 @@ class Session:
         self._crawl.subscribe(self._state.counter.hear, (Asked, Settled, Delayed))
 
     def _log_progress(self, progress: Progress) -> None:
-        if self._to_file is not None:
+        if self._log_files is not None:
             self._state.speed.record(self._state.counter.read)
             text = as_line(self._state, progress)
             line = progress_line(self._options.log_format, progress, text, time.time())
-            self._to_file(line)
+            self._log_files.write(line)
 
     @cached_property
     def _console(self) -> "Console":

@@ -1,5 +1,5 @@
-"""Lists of pages and links: `minicrawl pages`, `broken`, `redirects`, `orphans`, `duplicates`; and
-`minicrawl report`, which has them all in one HTML file.
+"""Lists of pages and links: `minicrawl pages`, `changes`, `broken`, `redirects`, `orphans`,
+`duplicates`; and `minicrawl report`, which has most of them in one HTML file.
 """
 
 import functools
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from minicrawl.cli.common.moments import Moment
 from minicrawl.cli.common.progress import progress
 from minicrawl.cli.common.stores import (
     count_option,
@@ -24,6 +25,7 @@ from minicrawl.export.cells import COLUMNS, Block
 from minicrawl.export.drafts import replacing
 from minicrawl.export.formats import write_csv
 from minicrawl.model import State
+from minicrawl.report import changes as changed
 from minicrawl.report.links import problems
 from minicrawl.report.links.written import with_texts
 from minicrawl.report.ranks import LIST_COLUMNS, PageSelection, sorted_rows
@@ -36,13 +38,14 @@ _TEXTS = (
     *("url", "text", "target", "source", "original", "end", "through", "stands_for"),
     *("host", "title"),
 )
-_TIMES = ("first_fetched", "last_fetched")
+_TIMES = ("first_fetched", "last_fetched", "at")
 _USUAL_COLUMNS = "state,status,depth,inlinks,url,stands_for"
 
 Command = Callable[..., Any]
 Rows = Sequence[Sequence[object]]
 Show = Callable[[Sequence[str], Rows], None]
-Finder = Callable[[Snapshot, str | None], Rows]
+Finder = Callable[..., Rows]
+"""Finds rows in a snapshot for a host or for all, by the values of further options."""
 
 
 _host_option = click.option("--host", metavar="NAME", help="Only pages of this host.")
@@ -75,23 +78,28 @@ def _as_found(_seen: Snapshot, rows: Rows) -> Rows:
 
 
 def _listing(
-    kind: type[NamedTuple], finish: Callable[[Snapshot, Any], Rows] = _as_found
+    kind: type[NamedTuple],
+    finish: Callable[[Snapshot, Any], Rows] = _as_found,
+    further: Callable[[Command], Command] = lambda command: command,
 ) -> Callable[[Finder], click.Command]:
     """A command that shows rows of this kind as a table, CSV or JSON.
 
-    `finish` is given the rows that are shown.
+    `finish` is given the rows that are shown; `further` adds an option of this command alone.
     """
 
     def decorate(find: Finder) -> click.Command:
         @click.command(find.__name__, help=find.__doc__)
+        @further
         @_host_option
         @count_option(_SHOWN)
         @_exit_code_option
         @_form_options
         @store_option
-        def command(store: Path, host: str | None, n: int, has_exit_code: bool, show: Show) -> None:
+        def command(
+            store: Path, host: str | None, n: int, has_exit_code: bool, show: Show, **rest: Any
+        ) -> None:
             with snapshot(store) as seen:
-                rows = find(seen, host)
+                rows = find(seen, host, **rest)
                 shown = finish(seen, rows[: n or None])
             show(kind._fields, shown)
             if show is _show_table and len(rows) > n > 0:
@@ -197,12 +205,32 @@ def pages(
     show(columns, [[row[name] for name in columns] for row in found])
 
 
+@_listing(
+    changed.Change,
+    further=click.option(
+        "--since",
+        metavar="TIME",
+        type=Moment(),
+        help="Since this day or time, such as 2026-11-22 or 2026-11-22T10:00 (UTC), or for so "
+        "long, such as 12h or 7d.  [default: since the last crawl began]",
+    ),
+)
+def changes(seen: Snapshot, host: str | None, since: float | None) -> Rows:
+    """Show the pages that are new, have changed, or are not there any more.
+
+    The most important ones come first. `what` is new, changed, moved, gone, failed or refused, and
+    `at` is when a crawl found that. A page counts as changed if its text has changed.
+    """
+    return changed.changes(seen, since, host)
+
+
 @_listing(problems.BrokenLink, with_texts)
 def broken(seen: Snapshot, host: str | None) -> Rows:
     """Show the links that lead nowhere, those to the most linked target first.
 
-    The target failed, at once or behind the redirects in `through`. --host chooses the pages that
-    have the links. `text` is what a link says, in a store of `crawl --keep links` or --keep pages.
+    The target failed, at once or behind the redirects in `through`, or it is at an address that is
+    not public. --host chooses the pages that have the links. `text` is what a link says, in a store
+    of `crawl --keep links` or --keep pages.
     """
     with progress("links") as tell:
         return problems.broken_links(seen, host, tell)

@@ -71,4 +71,13 @@ STORE_ROWS = (
         "pages), and check that the anchors exist that links name, such as /page#anchor.",
         off="--no-check-assets",
     ),
+    Setting(
+        STORE,
+        "requisites",
+        "requisites",
+        kinds.SWITCH,
+        "When the crawl ends, keep what the pages that are kept (--keep pages) need to be shown: "
+        "images, styles, scripts, fonts and media, of any host that allows it.",
+        off="--no-requisites",
+    ),
 )

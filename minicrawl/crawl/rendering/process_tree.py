@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 from contextlib import suppress
@@ -10,6 +11,7 @@ from typing import NamedTuple
 
 _PROC = Path("/proc")
 _PAGE_BYTES, _TICKS = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_CLK_TCK")
+_DROP_CAPABILITY, _SET_PRIORITY = 24, 23  # PR_CAPBSET_DROP, CAP_SYS_NICE
 _PARENT, _FIRST_TIME, _AFTER_TIMES = 1, 11, 15
 """Fields of /proc/PID/stat behind the name: those of time count dead children too."""
 
@@ -46,6 +48,14 @@ def kill_descendants(of: int) -> None:
     for pid in descendants(of):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
+
+
+def stay_behind() -> None:
+    """What this process starts from now on may not put itself before others, as a browser does
+    that root has started.
+    """
+    with suppress(OSError, AttributeError):  # elsewhere than on Linux
+        ctypes.CDLL(None).prctl(_DROP_CAPABILITY, _SET_PRIORITY, 0, 0, 0)
 
 
 def _stat(pid: int) -> list[str]:

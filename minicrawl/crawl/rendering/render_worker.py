@@ -30,7 +30,7 @@ from minicrawl.crawl.rendering.messages import (
     Started,
 )
 from minicrawl.crawl.rendering.page import BrowserPage, PageEnded, RenderedDom
-from minicrawl.crawl.rendering.process_tree import kill_descendants, use
+from minicrawl.crawl.rendering.process_tree import kill_descendants, stay_behind, use
 from minicrawl.crawl.workers.channel import PickleChannel, connection_at_stdin, receive_message
 from minicrawl.model import ParsedPage, Response
 from minicrawl.web.html.page import ParseOptions, parse_page
@@ -173,4 +173,5 @@ def main() -> None:
     with connection_at_stdin() as connection:
         config = receive_message(connection)
     if config is not None:
+        stay_behind()
         asyncio.run(serve(config))

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from minicrawl.config.parts import AUTO
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
+from minicrawl.crawl.progress import RenderingProgress
 from minicrawl.crawl.rendering.messages import NotRendered, PageToRender, Rendered
 from minicrawl.crawl.rendering.policy import RenderPolicy, has_gained
 from minicrawl.crawl.rendering.pool import RenderPool
@@ -52,15 +53,27 @@ class PageRenderer:
     def __init__(self, context: CrawlContext, parts: CrawlParts, pool: RenderPool) -> None:
         self._context, self._hosts = context, parts.hosts
         self._side_requests, self._slots = parts.side_requests, parts.slots
+        self._traps = parts.traps
         self._resources = PageResources(context, parts)
         self._pool, self._policy = pool, RenderPolicy()
         self._suspects = OrderedDict[str, None]()
-        self._waiting_bytes = 0
+        self._waiting = self._waiting_bytes = 0
 
     @property
     def pool(self) -> RenderPool:
         """Who renders."""
         return self._pool
+
+    def progress(self) -> RenderingProgress:
+        """What the browsers do now."""
+        slots, today = self._pool.slots, self._context.clock.today()
+        busy = [slot.activity.last for slot in slots if slot.activity.under_way]
+        return RenderingProgress(
+            browsers=len(slots),
+            rendered=int(self._context.recorder.counters.number(RENDERED)),
+            waiting=self._waiting,
+            pages=tuple((url, max(today - since, 0.0)) for url, since in busy),
+        )
 
     async def rendered(self, turn: Turn, fetched: FetchResult, parsed: ParsedPage | None) -> Read:
         """What came, and what it says after its scripts, if it has any that matter."""
@@ -74,8 +87,12 @@ class PageRenderer:
                 browser = await held.enter_async_context(self._pool.free_for(name))
             if not self._is_worth(name, parsed):  # the host's last page has taught it
                 return fetched, parsed
-            request = Request(url=turn.lease.url, spelled=turn.spelling)
-            request = request._replace(dictionary=self._context.recorder.dictionary)
+            request = Request(
+                url=turn.lease.url,
+                spelled=turn.spelling,
+                suspicious=self._traps.suspicious(turn.host),
+                dictionary=self._context.recorder.dictionary,
+            )
             page = PageToRender(request, fetched._replace(record=b""))
             found = await browser.render(page, self._resources.answer)
         self._pool.charge(name, found.cost_s)
@@ -117,12 +134,14 @@ class PageRenderer:
         """The host is asked for no page meanwhile; others are, as long as there is room."""
         shared = self._hosts[host].shared
         shared.to_render += 1
+        self._waiting += 1
         self._waiting_bytes += size
         has_room = self._waiting_bytes <= MOST_WAITING
         try:
             with self._side_requests.reading() if has_room else nullcontext():
                 yield
         finally:
+            self._waiting -= 1
             self._waiting_bytes -= size
             shared.to_render -= 1
             for one in shared.hosts:

@@ -17,6 +17,7 @@ from minicrawl.frontier.pages import Frontier
 from minicrawl.model import PageId, State
 from minicrawl.opic.by_host import ByHost
 from minicrawl.opic.by_site import BySite, ImportanceOfHosts
+from minicrawl.opic.host_queue import EligiblePages
 from minicrawl.opic.ledger import Ledger, Plan
 
 
@@ -100,7 +101,8 @@ class ByKey(ByHost):
 
     def __init__(self, frontier: Frontier, order: PageOrder, *more: Any) -> None:
         """`more` is what the queue below asks for beside keys, flags and hosts."""
-        super().__init__(order.keys, frontier.ledger.flags, frontier.urls.host_of, *more)
+        columns = order.keys, frontier.ledger.flags, frontier.urls.host_of
+        super().__init__(EligiblePages(*columns), *more)
         self._frontier, self._order = frontier, order
 
     def load(self) -> None:

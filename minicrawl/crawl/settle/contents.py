@@ -53,14 +53,19 @@ class ContentIndex:
         """Build the hash map now, so that the first look-up is not slow."""
         self._slots.insert_pending()
 
-    def describe(self, page: PageId, response: Response, parsed: ParsedPage, today: float) -> None:
-        """The page was read: keep what it is now, and drop the content that it had before."""
+    def describe(self, page: PageId, response: Response, parsed: ParsedPage, today: float) -> bool:
+        """The page was read: keep what it is now, and drop the content that it had before.
+
+        Answers with whether that was another one.
+        """
         # Of a page that is read for the first time the store knows nothing: spare the question.
         is_first = self._frontier.state[page] == State.UNREAD and page not in self._reopened
         before = None if is_first else self._recorder.pages.document(page)
         self._recorder.describe(_document(page, response, parsed, today, before))
-        if before is not None and before.content != parsed.content:
-            self._drop(page, before.content)
+        if before is None or before.content == parsed.content:
+            return False
+        self._drop(page, before.content)
+        return True
 
     def find_or_add(self, page: PageId, parsed: ParsedPage) -> int | None:
         """The original with the content of the page; without one, the page is it from now on."""

@@ -98,6 +98,8 @@ def open_keeping(store: StoreWriter, storing: Storing, tell: Listener) -> Keepin
     """All places where answers are kept; those of an earlier run that wrote WARC files as well."""
     if storing.warc is not None and storing.keep == "text":
         raise UsageError("--warc writes whole pages, and --keep text has only their text")
+    if storing.requisites and storing.keep != "pages":
+        raise UsageError("--requisites keeps what pages need to be shown: it needs --keep pages")
     has_warcs = storing.warc is not None or tables.WARC in tables.counters(store.connection)
     if not (storing.keeps_answers or has_warcs):
         return NOWHERE

@@ -3,11 +3,15 @@
 Pure: a fetched value in, an outcome out. The retry policy is a table.
 
 strike   a failure that counts against the host
+chain    redirects in a row, and what came with them
 """
+
+from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from typing import NamedTuple, assert_never
 
 from minicrawl.config import Network
@@ -18,15 +22,18 @@ from minicrawl.model import (
     FetchResult,
     Moved,
     Originals,
+    PageId,
     ParsedPage,
     Refused,
     Response,
     State,
     Unchanged,
 )
+from minicrawl.store.records import CHANGED
 from minicrawl.web.headers import retry_after_s
 from minicrawl.web.urls import ResolvedUrl, resolve
 
+_MOST_SENT = 1000
 _SPELLINGS = 3
 """Requests for a page in all that are answered with a session, by a mark in its URL or a cookie."""
 
@@ -80,6 +87,7 @@ class Redirects:
 
     target: str
     originals: Originals = ()
+    sets_cookies: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +118,37 @@ class TurnEnd(NamedTuple):
 
     state: State
     reason: str = ""
-    redirected_to: int | None = None
-    """The target of a redirect, if it has not been read."""
+    led_to: tuple[int, ...] = ()
+    """The target of a redirect, if it has not been read, and pages that are asked for again."""
+    has_changed: bool = False
+    """Whether the page says something else than the last time."""
+
+
+class RedirectChain(NamedTuple):
+    """The redirects in a row that led to a page."""
+
+    hops: int = 0
+    sets_cookies: bool = False
+    """Whether one of them came with cookies that are kept."""
+    begun_at: tuple[int, ...] = ()
+    """The pages that were sent here first, if cookies are kept."""
+
+    def led_on(self, page: PageId, *, has_jar: bool, sets_cookies: bool) -> RedirectChain:
+        """The chain behind a redirect of this page."""
+        begun_at = self.begun_at or (page,) if has_jar else ()
+        return RedirectChain(self.hops + 1, self.sets_cookies or sets_cookies, begun_at)
+
+    def joined(self, other: RedirectChain) -> RedirectChain:
+        """Two chains that led to one page."""
+        begun_at = dict.fromkeys((*self.begun_at, *other.begun_at))
+        return RedirectChain(
+            max(self.hops, other.hops),
+            self.sets_cookies or other.sets_cookies,
+            tuple(islice(begun_at, _MOST_SENT)),
+        )
+
+
+NO_CHAIN = RedirectChain()
 
 
 def decide_outcome(
@@ -130,7 +167,7 @@ def decide_outcome(
                 raise ValueError(f"{url} came but was not read")
             if parsed.refresh is None:
                 return WasRead(fetched, parsed)
-            return Redirects(parsed.refresh, parsed.originals)
+            return Redirects(parsed.refresh, parsed.originals, bool(fetched.cookies))
         case Moved():
             target = resolve(fetched.target, url, strip_marks=strip_marks)
             return _redirected(url, target, tries, sets_cookies=bool(fetched.cookies))
@@ -153,7 +190,8 @@ def _redirected(
         if (target.original or sets_cookies) and tries < _SPELLINGS:
             return Retry(target.original)
         return GivenUp(State.BAD_REDIRECT, "that is the page itself")
-    return Redirects(target.url, ((target.url, target.original),) if target.original else ())
+    originals = ((target.url, target.original),) if target.original else ()
+    return Redirects(target.url, originals, sets_cookies)
 
 
 def tries_of(kind: FailureKind, max_tries: int) -> int:
@@ -202,6 +240,8 @@ def describe_outcome(
         detail = _join(detail, parsed.cut)
     if end is not None and end.reason:
         name, detail = end.state.outcome, _join(detail, end.reason)
+    if end is not None and end.has_changed:
+        detail = _join(detail, CHANGED)
     return name, status, detail
 
 

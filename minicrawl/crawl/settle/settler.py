@@ -3,7 +3,9 @@
 Laws: a turn ends with exactly one step, or the page waits again. Of pages with the same content,
 one is the original and the others stand for it.
 
-hops   how many redirects in a row led to a page
+A page that was sent away for a cookie, and back with one, is asked for again.
+
+chain   the redirects in a row that led to a page
 """
 
 from __future__ import annotations
@@ -15,9 +17,11 @@ from minicrawl.config import Settings
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.contents import ContentIndex
 from minicrawl.crawl.settle.outcome import (
+    NO_CHAIN,
     GivenUp,
     NotModified,
     Outcome,
+    RedirectChain,
     Redirects,
     Retry,
     TurnEnd,
@@ -75,14 +79,19 @@ class Settler:
         self._traps.copies.gifts.load(self._recorder.pages.spendings())
 
     def settle(
-        self, page: PageId, url: str, outcome: Outcome, today: float, hops: int = 0
+        self,
+        page: PageId,
+        url: str,
+        outcome: Outcome,
+        today: float,
+        chain: RedirectChain = NO_CHAIN,
     ) -> TurnEnd | None:
         """What the page is from now on; None if it waits again."""
         match outcome:
             case WasRead():
                 ending = self._read(page, url, outcome, today)
             case Redirects():
-                ending = self._redirect(page, url, outcome, hops + 1)
+                ending = self._redirect(page, url, outcome, chain)
             case GivenUp(state=state, reason=reason):
                 ending = _dead_end(page, state, reason)
             case NotModified():
@@ -123,8 +132,12 @@ class Settler:
     # ------------------------------------------------------------ a page that was read
 
     def _read(self, page: PageId, url: str, read: WasRead, today: float) -> Ending:
+        has_changed = self.contents.describe(page, read.response, read.parsed, today)
+        ending = self._original_or_copy(page, url, read)
+        return ending._replace(end=ending.end._replace(has_changed=True)) if has_changed else ending
+
+    def _original_or_copy(self, page: PageId, url: str, read: WasRead) -> Ending:
         parsed = read.parsed
-        self.contents.describe(page, read.response, parsed, today)
         first = self.contents.find_or_add(page, parsed)
         is_barren = self._traps.read(page, url, parsed, first)
         if first is None:
@@ -199,21 +212,43 @@ class Settler:
 
     # ------------------------------------------------------------ a page that is another one
 
-    def _redirect(self, page: PageId, url: str, redirects: Redirects, hops: int) -> Ending:
+    def _redirect(
+        self, page: PageId, url: str, redirects: Redirects, chain: RedirectChain
+    ) -> Ending:
         """A chain that is too long ends here, and its next target does not become known."""
+        hops = chain.hops + 1
         if hops > self._max_redirects:
             reason = f"more than {self._max_redirects} redirects in a row (--max-redirects)"
             return _dead_end(page, State.BAD_REDIRECT, reason)
         other, new = self._meet_target(page, redirects.target, redirects.originals)
         self._traps.redirected(page, url, hops, new)
+        again: tuple[int, ...] = ()
         if self._frontier.books.leads_to(other, page):
-            return _dead_end(page, State.BAD_REDIRECT, "that leads back here")
+            sets_cookies = chain.sets_cookies or redirects.sets_cookies
+            is_first_time = sets_cookies and page not in chain.begun_at
+            if not is_first_time or self._frontier.state[other] != State.MOVED:
+                return _dead_end(page, State.BAD_REDIRECT, "that leads back here")
+            again = self._ask_again(page, other, chain)
         if page in self._traps.seeds:
             self._traps.vouch(other)
             self._gate.widen(redirects.target)
         is_unread = bool(new) or self._frontier.state[other] == State.UNREAD
-        end = TurnEnd(State.MOVED, redirected_to=other if is_unread else None)
-        return _forward(page, State.MOVED, other, new)._replace(end=end)
+        led_to = again or ((other,) if is_unread else ())
+        return _forward(page, State.MOVED, other, new)._replace(
+            end=TurnEnd(State.MOVED, "", led_to)
+        )
+
+    def _ask_again(self, page: PageId, other: PageId, chain: RedirectChain) -> tuple[int, ...]:
+        """The page sets a cookie and leads back to this other one: so what was sent here without
+        the cookie waits again. Who is sent here once more comes back no more; and redirects that
+        go on by ever new pages are a chain that gets too long.
+        """
+        state, leads_to = self._frontier.state, self._frontier.books.leads_to
+        moved = (one for one in chain.begun_at if state[one] == State.MOVED)
+        sent = [one for one in moved if leads_to(one, page) and not leads_to(one, other)]
+        again = (other, *sent)
+        self.poster.reopen(again)
+        return again
 
     def _meet_target(
         self, page: PageId, target: str, originals: Originals

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Coroutine, Sequence
 from time import perf_counter
 
+from minicrawl.config.parts import OFF
 from minicrawl.crawl.events import Asked, Delayed, Settled
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.settle.outcome import (
@@ -76,6 +77,7 @@ class PageTurns:
         self._context.tell(Asked(url=turn.lease.url, cash=self._cash(turn.page) / UNIT))
         try:
             visit = await self._requests.ask(turn)
+            turn.crawler = visit.crawler
             await self._rounds.turn()
             if visit.is_large:
                 async with self._large_pages.parsing(turn):
@@ -232,7 +234,7 @@ class TurnFinisher:
         began = perf_counter()
         page, url = turn.page, turn.lease.url
         turn.tries += _is_a_try(fetched)
-        turn.hops = self._parts.suspended.hops_to(page)
+        turn.chain = self._parts.suspended.chain_to(page)
         outcome = decide_outcome(
             url,
             fetched,
@@ -243,28 +245,38 @@ class TurnFinisher:
         )
         if isinstance(outcome, WasRead):
             outcome = WasRead(outcome.response, outcome.parsed, turn.looked_up, turn.introduced)
-        end = self._parts.settler.settle(page, url, outcome, self._clock.today(), turn.hops)
+        end = self._parts.settler.settle(page, url, outcome, self._clock.today(), turn.chain)
         row = self._record(turn, fetched, parsed, end)
         if end is None:
             self._suspend(turn, outcome.spelled if isinstance(outcome, Retry) else None, row)
         else:
-            self._end(turn, end, row)
+            self._end(turn, end, row, sets_cookies=bool(fetched.cookies))
         turn.cost_s += perf_counter() - began
 
     def _suspend(self, turn: Turn, spelling: str | None, row: FetchRow) -> None:
         turn.spelling = spelling or turn.spelling
         self._parts.suspended.suspend(turn)
         self._parts.leases.give_back(turn.lease)
-        self._tell(Delayed(url=turn.lease.url, detail=f"{row.outcome} {row.detail}".rstrip()))
+        why = f"{row.outcome} {row.detail}".rstrip()
+        self._tell(Delayed(url=turn.lease.url, detail=why, crawler=turn.crawler))
 
-    def _end(self, turn: Turn, end: TurnEnd, row: FetchRow) -> None:
+    def _end(self, turn: Turn, end: TurnEnd, row: FetchRow, *, sets_cookies: bool) -> None:
         self._parts.suspended.end(turn.page)
-        if end.redirected_to is not None:
-            self._parts.suspended.redirected(end.redirected_to, turn.hops + 1)
+        if end.led_to:
+            has_jar = self._settings.access.cookies != OFF
+            chain = turn.chain.led_on(turn.page, has_jar=has_jar, sets_cookies=sets_cookies)
+            for page in end.led_to:
+                self._parts.suspended.redirected(page, chain)
         self._parts.replays.fetched()
         self._parts.leases.end(turn.lease)
         self._tell(
-            Settled(url=turn.lease.url, state=end.state, detail=row.detail, elapsed_s=row.elapsed_s)
+            Settled(
+                url=turn.lease.url,
+                state=end.state,
+                detail=row.detail,
+                elapsed_s=row.elapsed_s,
+                crawler=turn.crawler,
+            )
         )
 
     def _record(

@@ -7,7 +7,7 @@ the first request to the host.
 turn        from the lease of a page until its end is settled; where a request fails and is tried
             again, the turn is suspended between two leases
 spelling    the URL as it is sent, where the server insists on the marks of a visit
-hops        redirects in a row that led to the page
+chain       redirects in a row that led to the page
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from typing import NamedTuple
 
 from minicrawl.crawl.hosts.request_slots import RequestSlot
 from minicrawl.crawl.schedule.leases import Lease
+from minicrawl.crawl.settle.outcome import NO_CHAIN, RedirectChain
 from minicrawl.crawl.traps.detector import Aside
 from minicrawl.frontier.url_index import NO_PAGES, PagesByUrl
-from minicrawl.model import PageId, ParsedPage
+from minicrawl.model import COORDINATOR, CrawlerId, PageId, ParsedPage
 
 # ---------------------------------------------------------------- the turn
 
@@ -37,7 +38,7 @@ class Turn:
     """The pages that its links lead to, as far as they are known."""
     tries: int = 0
     spelling: str | None = None
-    hops: int = 0
+    chain: RedirectChain = NO_CHAIN
     introduced: Sequence[int] = ()
     """Those of them that became known by this turn, before its end."""
     slot: RequestSlot | None = None
@@ -45,6 +46,8 @@ class Turn:
     """What the page says, but while that waits on disk."""
     cost_s: float = 0.0
     """The processor time that it has taken so far."""
+    crawler: CrawlerId = COORDINATOR
+    """The process that made its last request."""
 
 
 class SuspendedTurns:
@@ -52,10 +55,10 @@ class SuspendedTurns:
 
     def __init__(self) -> None:
         self._tries: dict[int, tuple[int, str | None]] = {}
-        self._hops: dict[int, int] = {}
+        self._chains: dict[int, RedirectChain] = {}
 
     def __len__(self) -> int:
-        return len(self._tries) + len(self._hops)
+        return len(self._tries) + len(self._chains)
 
     def turn_of(self, lease: Lease) -> Turn:
         """The turn that this lease continues, or a new one."""
@@ -67,18 +70,19 @@ class SuspendedTurns:
         """The page is asked for again later."""
         self._tries[turn.page] = turn.tries, turn.spelling
 
-    def redirected(self, page: PageId, hops: int) -> None:
-        """A chain of so many redirects leads to the page."""
-        self._hops[page] = max(hops, self._hops.get(page, 0))
+    def redirected(self, page: PageId, chain: RedirectChain) -> None:
+        """A chain of redirects leads to the page."""
+        known = self._chains.get(page)
+        self._chains[page] = chain if known is None else known.joined(chain)
 
-    def hops_to(self, page: PageId) -> int:
-        """The redirects of the longest chain that leads to the page."""
-        return self._hops.get(page, 0)
+    def chain_to(self, page: PageId) -> RedirectChain:
+        """All chains that lead to the page, as one."""
+        return self._chains.get(page, NO_CHAIN)
 
     def end(self, page: PageId) -> None:
         """Its turn is over: forget it."""
         self._tries.pop(page, None)
-        self._hops.pop(page, None)
+        self._chains.pop(page, None)
 
 
 # ---------------------------------------------------------------- the decision

@@ -62,7 +62,7 @@ class PageParser:
 
     def is_large(self, response: Response, request: Request) -> bool:
         """Whether the body is parsed in a child process: for its size, or for what it may be."""
-        if len(response.body) > self._small:
+        if response.spooled is not None or len(response.body) > self._small:
             return True
         may_be_packed = request.want is Want.SITEMAP or request.types & DocumentType.SITEMAP
         if may_be_packed and response.body.startswith(_GZIP_MAGIC):
@@ -74,7 +74,9 @@ class PageParser:
     ) -> Callable[[], Awaitable[Timed[ParsedPage | Sitemap | Failed]]]:
         """A function that parses the body; until it is called, a large one is kept on disk."""
         url = request.url
-        body = to_disk(response.body) if self.is_large(response, request) else response.body
+        body = response.spooled or (
+            to_disk(response.body) if self.is_large(response, request) else response.body
+        )
         if request.want is Want.SITEMAP:
             marks = self._options.strip_marks
             return partial(self._run, partial(sitemap.parse, url=url, strip_marks=marks), body, url)

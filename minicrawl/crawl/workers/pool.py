@@ -33,7 +33,16 @@ from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
 from minicrawl.crawl.workers.visitor import visiting
 from minicrawl.crawl.workers.worker import VisitReply, WorkerCommand
 from minicrawl.crawl.workers.worker_config import WorkerConfig
-from minicrawl.model import Failed, FailureKind, FetchResult, ParsedPage, Refused, Request, Response
+from minicrawl.model import (
+    CrawlerId,
+    Failed,
+    FailureKind,
+    FetchResult,
+    ParsedPage,
+    Refused,
+    Request,
+    Response,
+)
 from minicrawl.ports import Timed, Visit, WebAccess
 from minicrawl.web.robots.rules import Rules
 from minicrawl.web.sitemaps.sitemap import Sitemap
@@ -89,6 +98,11 @@ class WorkerProcess(ChildProcess):
         self.load_shedder = LoadShedder()
         self.activity = Activity()
         self.number = next(_NUMBERS)  # among all workers that this process has started
+
+    @property
+    def crawler(self) -> CrawlerId:
+        """Its name for people."""
+        return CrawlerId(self.number, self.pid)
 
 
 class WorkerSlot:
@@ -297,16 +311,17 @@ class WorkerPool:
             reply: VisitReply = await worker.call(WorkerCommand.VISIT, request)
         except ChildLost as lost:
             if not lost.is_to_blame:
-                return Visit(_INTERRUPTED)
+                return Visit(_INTERRUPTED, crawler=worker.crawler)
             self._suspects.add(request.url)
-            return Visit(_LOST)
+            return Visit(_LOST, crawler=worker.crawler)
         finally:
             worker.activity.end(number)
         self._suspects.discard(request.url)
         if not isinstance(reply.fetched, Response):
-            return Visit(reply.fetched)
+            return Visit(reply.fetched, crawler=worker.crawler)
         parse = partial(_parse, worker, reply)
-        return Visit(reply.fetched, parse, is_large=reply.parsed is None)
+        is_large = reply.parsed is None
+        return Visit(reply.fetched, parse, is_large=is_large, crawler=worker.crawler)
 
 
 async def _parse(worker: WorkerProcess, reply: VisitReply) -> Timed[ParsedPage | Sitemap | Failed]:

@@ -63,10 +63,11 @@ class Visitor:
             if packer.only_text and request.types & DocumentType.PDF and is_pdf(fetched, request):
                 parse = partial(_packed, parse, packer, request, fetched._replace(body=b""))
             else:
-                record = packer.pack(request, fetched)
+                record = packer.pack(request, _with_body(fetched))
         is_wanted = self._with_bodies or len(fetched.body) <= self._rendered_bytes
         body = fetched.body if is_wanted else b""
-        return Visit(fetched._replace(body=body, record=record), parse, is_large=is_large)
+        fetched = fetched._replace(body=body, record=record, spooled=None)
+        return Visit(fetched, parse, is_large=is_large)
 
     async def parse_rules(self, response: Response, url: str) -> Timed[Rules | Failed]:
         """What the robots.txt at this URL says about our agent."""
@@ -75,6 +76,15 @@ class Visitor:
     async def parse_stored_rules(self, text: str, url: str) -> Timed[Rules | Failed]:
         """The same for rules as a store keeps them."""
         return await self._parser.parse_stored_rules(text, url)
+
+
+def _with_body(response: Response) -> Response:
+    """What is spooled is held in memory for a moment."""
+    if (spooled := response.spooled) is None:
+        return response
+    body = spooled.read()
+    spooled.seek(0)
+    return response._replace(body=body)
 
 
 async def _packed(

@@ -16,6 +16,21 @@ const checkbox = (name, label, checked = false) => {
   return h("div", { class: "check" }, box, h("label", { for: `f-${name}` }, label));
 };
 
+const PAGES = [1, 2, 3, 4, 5, 6].flatMap((power) => [1, 2, 5].map((digit) => digit * 10 ** power)).concat(10 ** 7);
+// A slider that goes from 10 to 10 million pages, and then to no limit; any number can be typed beside it.
+const pagesBySlider = (typed) => {
+  const slider = h("input", { type: "range", min: 0, max: PAGES.length, value: PAGES.length, "aria-label": "Pages, by a slider" });
+  const say = () => slider.setAttribute("aria-valuetext", typed.value ? `${typed.value} pages` : "no limit");
+  slider.addEventListener("input", () => { typed.value = PAGES[slider.value] ?? ""; say(); });
+  typed.addEventListener("input", () => {
+    const wanted = Number(typed.value.replaceAll(/[,_ ]/g, "")), place = PAGES.findIndex((pages) => pages >= wanted);
+    slider.value = !wanted || place < 0 ? PAGES.length : place;
+    say();
+  });
+  say();
+  return slider;
+};
+
 export const makeSetup = (place, app) => {
   const seeds = h("textarea", { placeholder: "https://example.org/\nexample.com", spellcheck: "false" });
   const one = text({ placeholder: "https://example.org/", "aria-label": "One more URL", inputmode: "url" });
@@ -45,6 +60,9 @@ export const makeSetup = (place, app) => {
   workersAuto.addEventListener("change", showWorkers);
   const scope = h("select", {}, [["any", "any page"], ["domain", "domains of the seeds"], ["host", "hosts of the seeds"], ["prefix", "paths of the seeds"]].map(([value, label]) => h("option", { value }, label)));
   const keep = h("select", {}, [["none", "nothing"], ["text", "the text"], ["pages", "the whole response"]].map(([value, label]) => h("option", { value }, label)));
+  const pages = text({ inputmode: "numeric", placeholder: "no limit" });
+  const pagesField = field("pages", "Pages", pages, "Type a number, or move the slider.");
+  pages.after(pagesBySlider(pages));
   const demoPages = h("input", { type: "number", min: 100, max: 1000000, value: 2000 });
   const demo = checkbox("demo", "Crawl the demo web, which minicrawl serves itself");
   const demoBox = demo.querySelector("input");
@@ -70,7 +88,7 @@ export const makeSetup = (place, app) => {
           field("max-depth", "Maximum depth, in links", text({ inputmode: "numeric", placeholder: "no limit" })),
           field("allow", "Only URLs that match (regex)", text({})),
           field("deny", "No URLs that match (regex)", text({})),
-          field("pages", "Pages", text({ inputmode: "numeric", placeholder: "no limit" })),
+          pagesField,
           field("for", "Time", text({ placeholder: "no limit" }), "such as 90s, 30m or 8h"),
           field("bytes", "Download", text({ placeholder: "no limit" }), "such as 500MB"),
           field("until", "Importance to gather", text({ placeholder: "no limit" }), "such as 90%"))),

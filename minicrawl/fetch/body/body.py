@@ -3,6 +3,8 @@
 budget   the time that decoding may take in one turn of the event loop, and the memory that all
          bodies under way may hold together
 cut      a body is cut when the rest of it is missing or not wanted; what came of it is used
+list     a sitemap: it may be as long as its protocol lets it be
+spooled  what came of a long list is in a file, and takes no memory
 
 Laws of one body: no more than the cap is kept, of the bytes on the wire and of the decoded bytes.
 A body that breaks off or misses its deadline is cut, as browsers do it; if nothing of it came, it
@@ -10,25 +12,39 @@ is a failure. Every result carries the processor time that it took.
 
 Laws of all bodies together: between two turns of the loop they take no longer than the budget and
 one slice of one body. They hold little more than `max_bytes`, or than the cap of one body if that
-is larger: beyond that, the largest of them is cut where it is.
+is larger: beyond that, the largest of them is cut where it is. Few lists are spooled at once.
 """
 
 import asyncio
 from collections.abc import AsyncIterable, Callable, Iterator, Sequence
+from enum import Enum, auto
 from time import perf_counter
-from typing import Literal, NamedTuple, Protocol
+from typing import IO, NamedTuple, Protocol
 
+from minicrawl.fetch.body.content import Content
 from minicrawl.fetch.body.decoding import Decoder
 from minicrawl.fetch.transport import EXPECTED, Fault, failure, kind_of
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
+from minicrawl.web.sitemaps.sitemap import MAX_BYTES
 
 _TURN_S = 0.005  # of decoding in one turn of the loop
 _ENOUGH_TO_JUDGE = 1445  # bytes; the MIME Sniffing standard looks at no more
 _AT_ONCE = 0.0  # a time that has passed, by the clock of any loop
-_MOST_SLICES = 1000
+_SPOOLED_FROM = 1_000_000
+"""Bytes of a list, or half of the cap of other bodies, if that is less."""
+_MOST_SPOOLED = 4
 
-Judge = Callable[[bytes], bool]
-"""Whether a body that begins with these bytes is wanted."""
+
+class Verdict(Enum):
+    """What a body is to us."""
+
+    UNWANTED = auto()
+    WANTED = auto()
+    LIST = auto()
+
+
+Judge = Callable[[bytes], Verdict]
+"""What a body is that begins with these bytes."""
 
 
 class Body(NamedTuple):
@@ -42,6 +58,8 @@ class Body(NamedTuple):
     cut: FailureKind | None
     cut_detail: str = ""
     cost_s: float = 0.0
+    spooled: IO[bytes] | None = None
+    """The content, if it is in a file; the reader closes it."""
 
 
 # ---------------------------------------------------------------- limits that bodies share
@@ -51,10 +69,14 @@ class GrowingBody(Protocol):
     """A body under way, as the budget sees it."""
 
     @property
-    def length(self) -> int: ...
+    def held(self) -> int:
+        """The bytes of it that are in memory."""
+        ...
 
     @property
-    def cap(self) -> int: ...
+    def cap(self) -> int:
+        """The most that may be."""
+        ...
 
     def cut_here(self) -> None:
         """Read no more of it."""
@@ -70,8 +92,9 @@ class DecodeBudget:
         self._max_bytes = max_bytes
         self._spent_s = 0.0
         self._renewed = asyncio.Event()
-        self._held_bytes = 0
+        self.held_bytes = 0
         self._held: dict[GrowingBody, None] = {}
+        self._spooled = set[GrowingBody]()
 
     @property
     def is_spent(self) -> bool:
@@ -87,15 +110,22 @@ class DecodeBudget:
 
     def hold(self, body: GrowingBody, size: int) -> None:
         """Count the bytes by which a body has grown, and cut the largest body if need be."""
-        self._held_bytes += size
+        self.held_bytes += size
         self._held[body] = None
-        if self._held_bytes > self._max_bytes:
+        if self.held_bytes > self._max_bytes:
             self._cut_largest()
+
+    def may_spool(self, body: GrowingBody) -> bool:
+        """Let a body grow in a file, if not too many do already."""
+        if len(self._spooled) < _MOST_SPOOLED:
+            self._spooled.add(body)
+        return body in self._spooled
 
     def release(self, body: GrowingBody) -> None:
         """Count a body no longer."""
+        self._spooled.discard(body)
         if body in self._held:
-            self._held_bytes -= body.length
+            self.held_bytes -= body.held
             del self._held[body]
 
     async def wait(self) -> None:
@@ -109,8 +139,8 @@ class DecodeBudget:
         self._renewed.set()
 
     def _cut_largest(self) -> None:
-        if self._held_bytes > max(body.cap for body in self._held):
-            largest = max(self._held, key=lambda body: body.length)
+        if self.held_bytes > max(body.cap for body in self._held):
+            largest = max(self._held, key=lambda body: body.held)
             self.release(largest)
             largest.cut_here()
 
@@ -129,20 +159,23 @@ async def read_body(
     chunks: AsyncIterable[bytes],
     codings: Sequence[str],
     cap: int,
-    is_wanted: Judge | Literal[True],
+    verdict: Judge | Verdict,
     limits: BodyLimits,
 ) -> Body | Failed | Refused:
     """Refused: its first bytes show that it is not wanted, and no more of it was read.
 
     Raises UnknownCoding.
     """
-    reader = _BodyReader(codings, cap, is_wanted)
+    reader = _BodyReader(codings, cap, verdict, limits.decode_budget)
     try:
         await _read_in_time(reader, chunks, limits)
     except EXPECTED as error:
         if not reader.length:
             return failure(error)._replace(cost_s=reader.cost_s)
         reader.cut = kind_of(error)
+    except BaseException:
+        reader.drop()
+        raise
     return reader.result()
 
 
@@ -184,18 +217,19 @@ async def _feed(reader: "_BodyReader", chunk: bytes, decode_budget: DecodeBudget
 class _BodyReader:
     """Decodes one body, keeps what it holds and notes why it ends.
 
-    `is_wanted` is a function until enough has come to judge the body, and then its result.
+    `verdict` is a function until enough has come to judge the body, and then its result.
     """
 
-    def __init__(self, codings: Sequence[str], cap: int, is_wanted: Judge | bool) -> None:
+    def __init__(
+        self, codings: Sequence[str], cap: int, verdict: Judge | Verdict, budget: DecodeBudget
+    ) -> None:
         # One byte beyond the cap shows that there is more.
-        self._decoder = Decoder(codings, limit=cap + 1)
-        self._is_wanted = is_wanted
+        limit = cap if verdict is Verdict.WANTED else max(cap, MAX_BYTES)
+        self._decoder = Decoder(codings, limit=limit + 1)
+        self._verdict, self._budget = verdict, budget
         self._wire_bytes = 0
-        self._slices: list[bytes] = []
-        self._content = bytearray()  # of earlier slices: a million small ones take much memory
+        self._content = Content()
         self.cap = cap
-        self.length = 0
         self.cost_s = 0.0
         self.cut: FailureKind | None = None
         self.stop: Callable[[], None] | None = None
@@ -203,20 +237,39 @@ class _BodyReader:
     @property
     def is_done(self) -> bool:
         """Whether no more of the body is of use."""
-        return self._is_wanted is False or self.cut is not None
+        return self._verdict is Verdict.UNWANTED or self.cut is not None
+
+    @property
+    def held(self) -> int:
+        """The bytes of it that are in memory."""
+        return self._content.held
+
+    @property
+    def length(self) -> int:
+        """How much has come."""
+        return self._content.length
+
+    @property
+    def _most(self) -> int:
+        """How long it may be."""
+        return self.cap if self._content.spooled is None else max(self.cap, MAX_BYTES)
 
     def feed(self, chunk: bytes) -> Iterator[int]:
-        """Decode a chunk; yields the size of each slice. Cut the body where no more is of use."""
-        room = self.cap - self._wire_bytes
+        """Decode a chunk; yields by how many bytes of memory the body grows with each slice. Cut
+        the body where no more is of use.
+        """
+        most = self.cap if self._verdict is Verdict.WANTED else max(self.cap, MAX_BYTES)
+        room = most - self._wire_bytes
         self._wire_bytes += len(chunk)
-        for content in self._decoder.slices(chunk[:room]):
-            self._keep(content)
-            if self._is_wanted is not True and self.length >= _ENOUGH_TO_JUDGE:
-                self._judge()
-            if self.length > self.cap:
+        for piece in self._decoder.slices(chunk[:room]):
+            before = self._content.held
+            self._content.add(piece)
+            if self._verdict is not Verdict.WANTED:
+                self._judge_or_spool()
+            if self._content.length > self._most or self._content.is_disk_full:
                 self.cut = FailureKind.TOO_LARGE
-            yield len(content)
-        if self._wire_bytes > self.cap or self._decoder.is_full:
+            yield self._content.held - before
+        if self._wire_bytes > self._most or self._decoder.is_full:
             self.cut = FailureKind.TOO_LARGE
         elif self._decoder.is_over:
             self.cut = FailureKind.ENCODING
@@ -227,41 +280,37 @@ class _BodyReader:
         if self.stop is not None:
             self.stop()
 
+    def drop(self) -> None:
+        """Nobody will read it."""
+        self._content.drop()
+
     def result(self) -> Body | Failed | Refused:
         """What came of the body."""
         is_whole = self._decoder.whole
         if self._wire_bytes and not self.length and not is_whole:
             detail = self._cut_detail() or "nothing of it could be decoded"
             return Failed(kind=FailureKind.ENCODING, detail=detail, cost_s=self.cost_s)
-        if self._is_wanted is not True:
-            self._judge()
-        if not self._is_wanted:
+        self._judge()
+        if self._verdict is Verdict.UNWANTED:
             return Refused(reason=Refusal.TYPE, cost_s=self.cost_s)
         cut = self.cut or (None if is_whole else FailureKind.ENCODING)
-        wire_bytes = min(self._wire_bytes, self.cap)
-        return Body(self._take_content(), wire_bytes, cut, self._cut_detail(), self.cost_s)
+        wire_bytes = min(self._wire_bytes, self._most)
+        content, spooled = self._content.take(self.cap), self._content.end(self._most)
+        return Body(content, wire_bytes, cut, self._cut_detail(), self.cost_s, spooled)
 
-    def _keep(self, content: bytes) -> None:
-        self._slices.append(content)
-        self.length += len(content)
-        if len(self._slices) > _MOST_SLICES:
-            self._content += b"".join(self._slices)
-            self._slices.clear()
+    def _judge_or_spool(self) -> None:
+        if self._content.length >= _ENOUGH_TO_JUDGE:
+            self._judge()
+        is_long = self.held > min(_SPOOLED_FROM, self.cap // 2)
+        if is_long and self._verdict is Verdict.LIST and self._budget.may_spool(self):
+            self._content.spool()  # else it is a body like others
 
     def _judge(self) -> None:
-        if not isinstance(self._is_wanted, bool):
-            self._is_wanted = self._is_wanted(self._joined())
+        if not isinstance(self._verdict, Verdict):
+            self._verdict = self._verdict(self._content.joined())
 
     def _cut_detail(self) -> str:
+        if self._content.spooled is not None and self.cut is FailureKind.TOO_LARGE:
+            why = "the disk is full" if self._content.is_disk_full else "the limit of sitemaps"
+            return f"{min(self.length, self._most):,} bytes of it came: {why}"
         return self._decoder.swelling if self.cut is FailureKind.ENCODING else ""
-
-    def _take_content(self) -> bytes:
-        """All of it, within the cap; afterwards nothing of it is held here."""
-        content = self._joined()
-        self._slices.clear()
-        self._content.clear()
-        return content[: self.cap]
-
-    def _joined(self) -> bytes:
-        content = b"".join(self._slices)
-        return bytes(self._content) + content if self._content else content

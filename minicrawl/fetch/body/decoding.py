@@ -312,17 +312,19 @@ class Decoder:
     @property
     def whole(self) -> bool:
         """Whether everything was decoded: no layer is broken or waits for more."""
-        return all(it.layer.ended and not it.layer.broken for it in self._layers)
+        return not self._layers or all(
+            it.layer.ended and not it.layer.broken for it in self._layers
+        )
 
     @property
     def is_over(self) -> bool:
         """Whether a layer swells or is broken, so that nothing more will come."""
-        return any(it.swollen or it.layer.broken for it in self._layers)
+        return bool(self._layers) and any(it.swollen or it.layer.broken for it in self._layers)
 
     @property
     def is_full(self) -> bool:
         """Whether a layer has reached the limit."""
-        return any(it.full for it in self._layers)
+        return bool(self._layers) and any(it.full for it in self._layers)
 
     @property
     def swelling(self) -> str:

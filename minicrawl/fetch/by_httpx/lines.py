@@ -16,6 +16,7 @@ import httpcore
 from h2.events import ConnectionTerminated, StreamReset
 from h2.exceptions import DenialOfServiceError, ProtocolError
 
+from minicrawl.fetch.by_httpx.frames import MeteredStream
 from minicrawl.fetch.by_httpx.streams import LoopStream
 from minicrawl.fetch.connection.heads import joined_headers
 from minicrawl.fetch.connection.http1 import ResponseParser, request_bytes
@@ -141,7 +142,8 @@ class Http2Line:
         self._scheme = b"https" if origin.is_tls else b"http"
         self._host, self._port = origin.host.encode(), origin.port
         at = httpcore.Origin(self._scheme, self._host, self._port)
-        self._connection = httpcore.AsyncHTTP2Connection(at, stream)
+        self._metered = MeteredStream(stream)
+        self._connection = httpcore.AsyncHTTP2Connection(at, self._metered)
         self._has_leftovers = False
         self._responses: dict[int, httpcore.Response] = {}
         self.is_unanswered = True
@@ -152,6 +154,7 @@ class Http2Line:
 
     async def send(self, request: TransportRequest, spelling: Spelling) -> ArrivingResponse:
         self.is_unanswered = True
+        self._metered.meter.requests += 1
         url = httpcore.URL(
             scheme=self._scheme,
             host=self._host,

@@ -37,7 +37,8 @@ class Connection(asyncio.BufferedProtocol):
         self._max_head_bytes = max_head_bytes
         self._transport: asyncio.Transport | None = None  # None before and after the connection
         self._parser: ResponseParser | None = None
-        self._body = bytearray()  # that has come and was not read yet
+        self._body: bytes | bytearray = b""  # that has come and was not read yet
+        self._is_paused = False
         self._error: Exception | None = None
         self._progress: asyncio.Future[None] | None = None
 
@@ -57,10 +58,10 @@ class Connection(asyncio.BufferedProtocol):
         assert self._parser
         while not self._body and not self._parser.ended:
             await self._wait(self._parser)
-        body = bytes(self._body)
-        self._body.clear()
-        self._resume()
-        return body
+        body, self._body = self._body, b""
+        if self._is_paused:
+            self._resume()
+        return bytes(body)  # most often all of it came at once, and this copies nothing
 
     @property
     def is_unanswered(self) -> bool:
@@ -78,9 +79,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def forget_response(self) -> None:
         """Hold nothing of the last response."""
-        self._body.clear()
-        self._resume()
-        self._parser = None
+        self._body, self._parser = b"", None
+        if self._is_paused:
+            self._resume()
 
     def abort(self) -> None:
         """Close the connection at once."""
@@ -114,8 +115,13 @@ class Connection(asyncio.BufferedProtocol):
         self._feed(self._parser, bytes(self._read_buffer[:nbytes]))
 
     def _feed(self, parser: ResponseParser, piece: bytes) -> None:
-        self._body += parser.feed(piece)
+        if self._body:
+            self._body = bytearray(self._body) if isinstance(self._body, bytes) else self._body
+            self._body += parser.feed(piece)
+        else:
+            self._body = parser.feed(piece)
         if self._transport is not None and self._is_full(parser):
+            self._is_paused = True
             self._transport.pause_reading()
         if parser.has_more:
             asyncio.get_running_loop().call_soon(self._go_on, parser)
@@ -125,7 +131,8 @@ class Connection(asyncio.BufferedProtocol):
         """Parse more of what has come, after other connections had their turn."""
         if self._parser is parser and parser.has_more:
             self._feed(parser, b"")
-            self._resume()
+            if self._is_paused:
+                self._resume()
 
     def _is_full(self, parser: ResponseParser) -> bool:
         """Whether no more may come for now."""
@@ -133,6 +140,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _resume(self) -> None:
         if self._transport is not None and not (self._parser and self._is_full(self._parser)):
+            self._is_paused = False
             self._transport.resume_reading()
 
     def connection_lost(self, error: Exception | None) -> None:

@@ -67,13 +67,18 @@ def joined_headers(fields: Iterable[tuple[str, str]]) -> dict[str, str]:
 
     Values come decoded as Latin-1.
     """
-    values: dict[str, list[str]] = {}
-    for name, value in fields:
-        values.setdefault(name.lower(), []).append(value if value.isascii() else _text(value))
-    joined = {
-        name: given[0] if _is_short(given) else _joined(name, given)
-        for name, given in values.items()
-    }
+    joined: dict[str, str] = {}
+    several: dict[str, list[str]] = {}  # or one that is long
+    for written, value in fields:
+        name, text = written.lower(), value if value.isascii() else _text(value)
+        if name in joined:
+            several.setdefault(name, [joined[name]]).append(text)
+            continue
+        joined[name] = text
+        if len(text) > MOST_CHARACTERS:
+            several[name] = [text]
+    for name, given in several.items():
+        joined[name] = _joined(name, given)
     for name in _VALIDATORS.intersection(joined):
         if len(joined[name]) > MOST_CHARACTERS:
             del joined[name]
@@ -90,10 +95,6 @@ def take_cookies(headers: dict[str, str], *, stay: bool = True) -> tuple[str, ..
         return tuple(lines)
     headers[_COOKIES] = _cut(", ".join(lines))
     return ()
-
-
-def _is_short(values: list[str]) -> bool:
-    return len(values) == 1 and len(values[0]) <= MOST_CHARACTERS
 
 
 def _joined(name: str, values: list[str]) -> str:

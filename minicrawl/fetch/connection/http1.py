@@ -276,36 +276,33 @@ class ResponseParser:
 
     def _feed_head(self, piece: bytes) -> bytes:
         """The bytes after the head; none while it is not whole."""
-        head, at = self._head, 0
-        searched = max(0, len(head) - 2)
-        head += piece
+        at, searched = 0, max(0, len(self._head) - 2)
+        head: bytes | bytearray = piece  # most often it comes at once
+        if self._head:
+            self._head += piece
+            head = self._head
         while self._framing is None:
-            at = self._skip_blank_lines(at)
-            self._check_version(at)
+            at = _skip_blank_lines(head, at)
+            _check_version(head, at)
             end = BLANK_LINE.search(head, max(at, searched))
             self._check_size(end.end() if end else len(head))
             if not end:
                 break
             self._use(read_head(bytes(head[at : end.start()])))
             at = end.end()
-        rest = bytes(head[at:]) if self._framing else b""
         self._head_bytes += at
-        del head[: len(head) if self._framing else at]
-        return rest
-
-    def _skip_blank_lines(self, at: int) -> int:
-        blank = _BLANK_LINES.match(self._head, at)
-        return blank.end() if blank else at
+        if self._framing:
+            self._head = bytearray()
+            return bytes(head[at:])
+        if head is piece:
+            self._head = bytearray(piece)
+        del self._head[:at]
+        return b""
 
     def _check_size(self, end: int) -> None:
         if self._head_bytes + end > self._max_head_bytes:
             detail = f"a head of more than {self._max_head_bytes:,} bytes (--max-head)"
             raise Fault(FailureKind.TOO_LARGE, detail)
-
-    def _check_version(self, at: int) -> None:
-        start = self._head[at : at + len(_VERSION)]
-        if not _VERSION.startswith(start):
-            raise Fault(FailureKind.PROTOCOL, f"no HTTP: {bytes(self._head[at : at + 40])!r}")
 
     def _use(self, head: Head) -> None:
         if head.status // 100 == _INTERIM and head.status != HTTPStatus.SWITCHING_PROTOCOLS:
@@ -316,3 +313,13 @@ class ResponseParser:
             return
         self._framing = framing_of(head)
         self.head = head
+
+
+def _skip_blank_lines(head: bytes | bytearray, at: int) -> int:
+    blank = _BLANK_LINES.match(head, at)
+    return blank.end() if blank else at
+
+
+def _check_version(head: bytes | bytearray, at: int) -> None:
+    if not _VERSION.startswith(head[at : at + len(_VERSION)]):
+        raise Fault(FailureKind.PROTOCOL, f"no HTTP: {bytes(head[at : at + 40])!r}")

@@ -7,6 +7,7 @@ posted    what was posted and is not counted yet
 shown     what the members of all groups have shown so far
 values    what waiting pages are worth by that
 members   the best members of a group that are not on lease
+waiting   what waits in the queues of hosts: groups and lone pages
 group_queue  groups that wait, each with the key of its best member
 by_group  the best page among the hosts that may be asked now
 """

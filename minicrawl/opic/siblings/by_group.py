@@ -1,27 +1,31 @@
 """The best page by its siblings among the hosts that may be asked now: exact order.
 
 Law: `take` answers with a page of the largest factor * worth among the pages of ready hosts that
-wait and are not on lease; see `values` for what these are. They are those of the last *count*: what
-was posted is counted after 8 plans that tell something, in the beginning after a sixteenth of those
-so far, and when no page may be taken while a page of a ready host has become known. A page that was
-closed without a request, or has no links when it is read again, tells nothing.
+wait and are not on lease; see `values` for what these are. They are those of the last *count*. What
+was posted is counted after 8 plans that tell something: in the beginning after a sixteenth of those
+so far, and in a large crawl after an 8,192nd of them, up to 64. It is counted at once when no page
+may be taken while a page of a ready host has become known. A page that was closed without a
+request, or has no links when it is read again, tells nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minicrawl.model import PageId
 from minicrawl.opic.by_site import ImportanceOfHosts
 from minicrawl.opic.ledger import Plan
 from minicrawl.opic.siblings import values
-from minicrawl.opic.siblings.group_queue import GroupQueue, key_of
-from minicrawl.opic.siblings.groups import Numbers, OrderChanges
+from minicrawl.opic.siblings.group_queue import GroupQueue
+from minicrawl.opic.siblings.groups import OrderChanges
 from minicrawl.opic.siblings.shown import Siblings
 
-MOST_AT_ONCE, PART_AT_ONCE = 8, 16
+AT_ONCE, PART_AT_FIRST = 8, 16
+MOST_AT_ONCE, PART_AT_ONCE = 64, 8192
 
 
 class ByGroup:
@@ -46,7 +50,7 @@ class ByGroup:
     def wait_again(self, pages: Iterable[int]) -> None:
         """These pages had their turn, and wait for another one."""
         for page in pages:
-            self._queue.let_wait(page)
+            self._queue.wait_again(page)
 
     def posted(
         self, plans: Sequence[Plan], new: Sequence[int] = (), paid: Sequence[int] = ()
@@ -54,24 +58,27 @@ class ByGroup:
         """Plans were posted, so their pages have no lease; `new` pages were born before, and
         `paid` ones, which were not read, were endowed.
         """
-        members = self._queue.members
         for plan in plans:
-            members.end_lease(plan.page)
+            self._queue.end_lease(plan.page)
         if paid or self._siblings.told >= self._count_at:
             self.count()
         if paid:
-            self.wait_again(set(paid) - members.leased.keys())
+            for page in set(paid) - self._queue.members.leased.keys():
+                self._queue.let_wait(page)
 
     def count(self) -> None:
         """Count what was posted."""
         self._siblings.count()
         told = self._siblings.told
-        self._count_at = told + min(MOST_AT_ONCE, told // PART_AT_ONCE)
+        at_once = max(AT_ONCE, min(told // PART_AT_ONCE, MOST_AT_ONCE))
+        self._count_at = told + min(told // PART_AT_FIRST, at_once)
         changes, self._siblings.changes = self._siblings.changes, OrderChanges()
         assert changes is not None  # or nobody would tell this queue anything
         self._queue.bear()
         for links, groups in changes.gifts:
             self._queue.compare(links, groups)
+        if changes.lone:
+            self._queue.lone.offer(_once(np.concatenate(changes.lone)))
         touched = [groups for _, groups in changes.gifts] + changes.groups
         self._queue.doubt(changes.fallen)
         for own in changes.groups:
@@ -79,13 +86,13 @@ class ByGroup:
         if changes.of_all:
             touched.append(self._siblings.groups.judged())
         for host in changes.hosts:
-            touched.append(self._queue.hosts.waiting(host).astype(np.int64))
+            touched.append(self._queue.key_all_of(host))
         if touched:
             self._queue.key_many(_once(np.concatenate(touched)))
 
     def release(self, page: PageId) -> None:
         """The lease of the page has ended, and it waits again. Its host stays as it is."""
-        self._queue.members.end_lease(page)
+        self._queue.end_lease(page)
         self._queue.let_wait(page)
 
     def take(self) -> int | None:
@@ -96,7 +103,9 @@ class ByGroup:
 
     def _hides_pages(self) -> bool:
         """Whether pages of ready hosts became known that the queue has not got yet."""
-        return any(map(self.is_ready, set(self._siblings.groups.host[len(self._queue) :])))
+        siblings = self._siblings
+        strange = siblings.host_of[self._queue.known : len(siblings.bonus)]
+        return any(map(self.is_ready, set(strange)))
 
     # ------------------------------------------------------------ hosts
 
@@ -116,14 +125,13 @@ class ByGroup:
 
     def key(self, page: PageId) -> int:
         """By what the page is ordered: the cash that it is as good as, in 16ths of atoms."""
-        group = self._siblings.group_of(page)
-        return key_of(values.factor(self._siblings, group), values.worth(self._siblings, page))
+        return values.key(self._siblings, page)
 
 
-def _once(groups: Numbers) -> Numbers:
+def _once(numbers: NDArray[Any]) -> NDArray[Any]:
     """Each of them once, in ascending order: of a few hundred it takes a third of `np.unique`."""
-    groups.sort()
-    is_first = np.empty(len(groups), dtype=np.bool_)
+    numbers.sort()
+    is_first = np.empty(len(numbers), dtype=np.bool_)
     is_first[:1] = True
-    np.not_equal(groups[1:], groups[:-1], out=is_first[1:])
-    return groups[is_first]
+    np.not_equal(numbers[1:], numbers[:-1], out=is_first[1:])
+    return numbers[is_first]

@@ -22,7 +22,7 @@ Gifts are added up when a round ends and after so many turns.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, repeat
 from typing import NamedTuple, Protocol
 
@@ -175,12 +175,13 @@ class FamilyBudgets:
 
     # ------------------------------------------------------------ what happens
 
-    def introduce(self, hosts: Iterable[int], by: int) -> None:
+    def introduce(self, hosts: Sequence[int], by: int) -> None:
         """Pages of these hosts became known by the links of this one, or by NOBODY's."""
+        self._grow(max(hosts, default=-1) + 1)
+        family_of = self.family_of
         for host in hosts:
-            if not self.knows(host):
-                self._grow(host + 1)
-                self.family_of[host] = self._family(host, by)
+            if family_of[host] == _UNKNOWN:
+                family_of[host] = self._family(host, by)
 
     def _family(self, host: int, by: int) -> int:
         if self._vouched.has(host):
@@ -190,7 +191,9 @@ class FamilyBudgets:
         return self._first_hosts.setdefault(site, host) if family >= _UNKNOWN else family
 
     def _grow(self, hosts: int) -> None:
-        missing = max(0, hosts - len(self.family_of))
+        missing = hosts - len(self.family_of)
+        if missing <= 0:
+            return
         self.family_of.extend(repeat(_UNKNOWN, missing))
         self.reads.extend(repeat(0, missing))
         self.incomes.grow(missing)

@@ -1,4 +1,4 @@
-"""Groups that wait, each with the key of its best member.
+"""Groups that wait, each with the key of its best member, and the lone pages beside them.
 
 Law: a group waits in the queue of its host, so `by_host` does for groups what it does for pages.
 That a factor changes costs one key, however many members the group has. Which member is the best is
@@ -22,19 +22,14 @@ from minicrawl.opic.by_host import ByHost
 from minicrawl.opic.by_site import BySite, ImportanceOfHosts
 from minicrawl.opic.ledger import UNREAD
 from minicrawl.opic.siblings import values
-from minicrawl.opic.siblings.groups import Numbers, Pages
+from minicrawl.opic.siblings.groups import NO_GROUP, Numbers, Pages
 from minicrawl.opic.siblings.members import NOBODY, FreeMembers, best_members
 from minicrawl.opic.siblings.shown import Siblings
-from minicrawl.opic.siblings.values import Floats
+from minicrawl.opic.siblings.values import Floats, key_of, keys_of
+from minicrawl.opic.siblings.waiting import LONE, PAGES_AT_ONCE, EligibleItems, LonePages
 
 _NOT_KNOWN = 0xFFFFFFFE
 _WAITING, _EMPTY = 0, 1
-_SCALE = 2.0**-12
-"""A key is counted in 16ths of atoms: factors are in 65,536ths."""
-_MOST = 2.0**62
-_GROUPS_AT_ONCE = 1 << 18
-_LARGE = 16
-"""Groups of a host from which on it keeps candidates: their keys fall as often as they grow."""
 
 
 class GroupQueue:
@@ -48,6 +43,8 @@ class GroupQueue:
         "_siblings",
         "_worth",
         "hosts",
+        "known",
+        "lone",
         "members",
     )
 
@@ -57,35 +54,37 @@ class GroupQueue:
         self._keys, self._flags = array("q"), bytearray()
         self._best, self._worth = array("I"), array("d")
         self.members = FreeMembers(siblings)
-        columns = self._keys, self._flags, self._groups.host
-        self.hosts = (
-            ByHost(*columns, large=_LARGE)
-            if importance is None
-            else BySite(*columns, importance, large=_LARGE)
-        )
+        self.known = 0
+        """The pages that it has heard of."""
+        eligible = EligibleItems(siblings, self._keys, self._flags)
+        self.hosts = ByHost(eligible) if importance is None else BySite(eligible, importance)
+        self.lone = LonePages(siblings, self.hosts)
 
-    def __len__(self) -> int:
-        """The groups that it has heard of."""
-        return len(self._keys)
-
-    # ------------------------------------------------------------ groups that become known
+    # ------------------------------------------------------------ pages that become known
 
     def load(self) -> None:
-        """All groups wait from now on."""
-        for first in range(0, len(self._groups), _GROUPS_AT_ONCE):
-            self._add(range(first, min(first + _GROUPS_AT_ONCE, len(self._groups))))
+        """All groups and lone pages wait from now on."""
+        first = 0
+        while first < len(self._groups):
+            stop = self._groups.until(first, PAGES_AT_ONCE)
+            self._add(range(first, stop))
+            first = stop
+        self.known = len(self._siblings.bonus)
         flags = np.frombuffer(self._flags, dtype=np.uint8)
-        self.hosts.wait([np.flatnonzero(flags == _WAITING).astype(np.uint32)])
+        waiting = np.flatnonzero(flags == _WAITING).astype(np.uint32)
+        self.hosts.wait([waiting, *self.lone.among(self.known)])
 
     def bear(self) -> None:
-        """New groups wait."""
+        """New groups and lone pages wait."""
+        known, self.known = self.known, len(self._siblings.bonus)
         if new := range(len(self._keys), len(self._groups)):
             self._add(new)
             self.hosts.born(new)
+        self.lone.bear(range(known, self.known))
 
     def _add(self, new: range) -> None:
         best, worths = best_members(self._siblings, new)
-        keys = _keys(values.factors(self._siblings, np.arange(new.start, new.stop)), worths)
+        keys = keys_of(values.factors(self._siblings, np.arange(new.start, new.stop)), worths)
         flags = np.where(best == NOBODY, _EMPTY, _WAITING)
         self._flags += flags.astype(np.uint8).tobytes()
         self._best.frombytes(best.tobytes())
@@ -100,6 +99,9 @@ class GroupQueue:
             group = self.hosts.take()
             if group is None:
                 return None
+            if group >= LONE:
+                self.members.leased[group - LONE] = NO_GROUP
+                return group - LONE
             if self._best[group] != _NOT_KNOWN:
                 return self._lease(group)
             self._look_through(group)
@@ -108,15 +110,17 @@ class GroupQueue:
     def _lease(self, group: int) -> int:
         page = self._best[group]
         self.members.lease(group, page)
-        if self._groups.members[group] == 1:
-            self._best[group] = NOBODY
-            self.hosts.hold(group)
-        elif self.members.is_quick(group):
+        if self.members.is_quick(group):
             self._look_through(group)  # now it costs less than to take the group in vain later
         else:
             self._best[group] = _NOT_KNOWN
             self.hosts.release(group)
         return page
+
+    def end_lease(self, page: PageId) -> None:
+        """The page has no lease, whether it had one or not."""
+        if self.members.end_lease(page) == NO_GROUP:
+            self.hosts.release(LONE + page)
 
     # ------------------------------------------------------------ the best member
 
@@ -146,6 +150,9 @@ class GroupQueue:
     def let_wait(self, page: PageId) -> None:
         """The page waits, and has no lease."""
         group, worth = self._siblings.group_of(page), values.worth(self._siblings, page)
+        if group == NO_GROUP:
+            self.hosts.offer((LONE + page,))
+            return
         self.members.forget(group)  # what was ranked of the page may be more than that
         if self._best[group] == NOBODY:
             self._put_first(group, page, worth)
@@ -153,6 +160,13 @@ class GroupQueue:
             self._put_before(group, page, worth)
             self._keys[group] = key_of(values.factor(self._siblings, group), worth)
             self.hosts.offer((group,))
+
+    def wait_again(self, page: PageId) -> None:
+        """The page had its turn, and waits for another one."""
+        if self._groups.is_lone(page):
+            self.hosts.born((LONE + page,))
+        else:
+            self.let_wait(page)
 
     def _look_through(self, group: int) -> None:
         """Find the best member that may be taken; if there is none, the group is held or empty."""
@@ -199,12 +213,19 @@ class GroupQueue:
 
     # ------------------------------------------------------------ keys
 
+    def key_all_of(self, host: int) -> Numbers:
+        """The factors of what waits of a host may have changed. Answers with the groups of it."""
+        items = self.hosts.waiting(host)
+        self.hosts.offer_many(items[items >= LONE])
+        found: Numbers = items[items < LONE].astype(np.int64)
+        return found
+
     def key_many(self, groups: Numbers) -> None:
         """The factors of these groups may have changed."""
         groups = groups[np.frombuffer(self._best, dtype=np.uint32)[groups] != NOBODY]
         keys = np.frombuffer(self._keys, dtype=np.int64)
         worths = np.frombuffer(self._worth, dtype=np.float64)[groups]
-        found = _keys(values.factors(self._siblings, groups), worths)
+        found = keys_of(values.factors(self._siblings, groups), worths)
         moved = groups[found != keys[groups]]
         keys[groups] = found
         del keys, worths
@@ -213,13 +234,3 @@ class GroupQueue:
 
 def _rows(pages: Pages, groups: Numbers, worths: Floats) -> Iterator[tuple[int, int, float]]:
     return zip(pages.tolist(), groups.tolist(), worths.tolist(), strict=True)
-
-
-def key_of(factor: float, worth: float) -> int:
-    """The key of a group, or what a page of it would make of that."""
-    return int(min(factor * worth * _SCALE, _MOST))
-
-
-def _keys(factors: Floats, worths: Floats) -> Numbers:
-    found: Numbers = np.minimum(factors * worths * _SCALE, _MOST).astype(np.int64)
-    return found

@@ -2,6 +2,9 @@
 
 Law: a group is known by its first possible member and its host, and groups are in that order. So
 that of a page is found by two searches, or for many pages by two searches of all at once.
+
+lone    A page that was introduced as the only one of its host. It is of no group, and takes a bit
+        and no record: far most pages of a broad crawl are lone.
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ MOST_MEMBERS = 1000
 """Pages that are looked through for the best member of a group."""
 MANY = 255
 NOVELTIES = 254  # an even number, so that a half is one of them
+NO_GROUP = -1
+"""In place of the group of a lone page."""
 
 _COLUMNS = ("at", "host", "turns", "revealed", "linked")
 _HALF, _HOST = 32, (1 << 32) - 1
@@ -32,7 +37,7 @@ Numbers = NDArray[np.int64]
 class Groups:
     """All groups, in the order of their first possible members, and then by host."""
 
-    __slots__ = ("at", "host", "linked", "members", "novelty", "revealed", "turns")
+    __slots__ = ("_lone", "at", "host", "linked", "members", "novelty", "revealed", "turns")
 
     def __init__(self) -> None:
         self.at, self.host = array("Q"), array("I")
@@ -40,6 +45,8 @@ class Groups:
         self.members, self.novelty = bytearray(), bytearray()
         """`members` has their number, or 255 for more."""
         self.turns, self.revealed, self.linked = array("I"), array("f"), array("I")
+        self._lone = bytearray()
+        """A bit for each page."""
 
     def __len__(self) -> int:
         return len(self.at)
@@ -48,26 +55,36 @@ class Groups:
         """Pages of these hosts became known together, from the first one on. Answers with the
         hosts of their groups.
         """
+        self._lone += bytes((first + len(hosts) + 7 >> 3) - len(self._lone))
         found: list[int] = []
         for start in range(0, len(hosts), MOST_MEMBERS):
-            members = _members(hosts[start : start + MOST_MEMBERS])
-            mine = sorted(members)
-            at = first + start << _HALF
-            self.at.extend([at | host for host in mine])
-            self.host.extend(mine)
-            self.members += bytes([min(members[host], MANY) for host in mine])
-            self.novelty += bytes((round(novelty * NOVELTIES),)) * len(mine)
-            nothing = bytes(len(mine) * self.turns.itemsize)
-            for column in (self.turns, self.revealed, self.linked):
-                column.frombytes(nothing)
-            found += mine
+            own = hosts[start : start + MOST_MEMBERS]
+            members = _members(own)
+            if 1 in members.values():
+                _mark_lone(self._lone, first + start, own, members)
+            self._add(first + start, members, novelty)
+            found += sorted(members)
         return found
+
+    def _add(self, first: PageId, members: Mapping[int, int], novelty: float) -> None:
+        mine = sorted(host for host, count in members.items() if count > 1)
+        if not mine:
+            return
+        at = first << _HALF
+        self.at.extend([at | host for host in mine])
+        self.host.extend(mine)
+        self.members += bytes([min(members[host], MANY) for host in mine])
+        self.novelty += bytes((round(novelty * NOVELTIES),)) * len(mine)
+        nothing = bytes(len(mine) * self.turns.itemsize)
+        for column in (self.turns, self.revealed, self.linked):
+            column.frombytes(nothing)
 
     def state(self) -> dict[str, bytes]:
         """All columns, by their names."""
         return {name: getattr(self, name).tobytes() for name in _COLUMNS} | {
             "members": bytes(self.members),
             "novelty": bytes(self.novelty),
+            "lone": bytes(self._lone),
         }
 
     def restore(self, state: Mapping[str, bytes]) -> None:
@@ -76,6 +93,7 @@ class Groups:
             getattr(self, name).frombytes(state[name])
         self.members += state["members"]
         self.novelty += state["novelty"]
+        self._lone += state["lone"]
 
     def judged(self) -> Numbers:
         """Those of which a member has had its turn or a link: the factors of others are fixed."""
@@ -92,8 +110,25 @@ class Groups:
         """One more link to a member of each."""
         np.add.at(np.frombuffer(self.linked, dtype=np.uint32), groups, np.uint32(1))
 
+    def is_lone(self, page: PageId) -> bool:
+        """Whether the page has no siblings."""
+        return self._lone[page >> 3] >> (page & 7) & 1 == 1
+
+    def are_lone(self, pages: Pages) -> NDArray[np.bool_]:
+        """The same for many pages."""
+        bits = np.frombuffer(self._lone, dtype=np.uint8)[pages >> 3]
+        found: NDArray[np.bool_] = (bits >> (pages & 7).astype(np.uint8) & 1).astype(np.bool_)
+        return found
+
     def of(self, pages: Pages, hosts: Pages) -> Numbers:
         """The groups of pages of these hosts."""
+        found = np.full(len(pages), NO_GROUP)
+        (judged,) = (~self.are_lone(pages)).nonzero()
+        if len(judged):
+            found[judged] = self._search(pages[judged], hosts[judged])
+        return found
+
+    def _search(self, pages: Pages, hosts: Pages) -> Numbers:
         at = np.frombuffer(self.at, dtype=np.uint64)
         found = at.searchsorted(pages.astype(np.uint64) << _HALF | _HOST_BITS, side="right") - 1
         (wrong,) = (np.frombuffer(self.host, dtype=np.uint32)[found] != hosts).nonzero()
@@ -103,6 +138,8 @@ class Groups:
 
     def of_one(self, page: PageId, host: int) -> int:
         """The group of one page."""
+        if self.is_lone(page):
+            return NO_GROUP
         last = bisect_right(self.at, page << _HALF | _HOST) - 1
         if self.host[last] == host:
             return last
@@ -123,10 +160,16 @@ class Groups:
         return (at >> np.uint64(_HALF)).astype(np.int64)
 
     def span(self, group: int, pages: int) -> tuple[int, int]:
-        """Where its members are, of so many pages: others of the span are of other hosts."""
+        """Where its members are, of so many pages. Others there are of other hosts, or lone."""
         at = self.at[group]
-        after = bisect_right(self.at, at | _HOST, group)
-        return at >> _HALF, self.at[after] >> _HALF if after < len(self.at) else pages
+        first, after = at >> _HALF, bisect_right(self.at, at | _HOST, group)
+        end = self.at[after] >> _HALF if after < len(self.at) else pages
+        return first, min(end, first + MOST_MEMBERS)
+
+    def until(self, group: int, pages: int) -> int:
+        """The group at which to stop, so that from this one on they span about so many pages."""
+        end = (self.at[group] >> _HALF) + pages << _HALF
+        return max(group + 1, bisect_left(self.at, end, group))
 
 
 def _members(hosts: array[int]) -> Mapping[int, int]:
@@ -135,14 +178,23 @@ def _members(hosts: array[int]) -> Mapping[int, int]:
     return {host: count} if hosts.count(host) == count else Counter(hosts)
 
 
+def _mark_lone(
+    lone: bytearray, first: PageId, hosts: array[int], members: Mapping[int, int]
+) -> None:
+    for page in [page for page, host in enumerate(hosts, first) if members[host] == 1]:
+        lone[page >> 3] |= 1 << (page & 7)
+
+
 class OrderChanges:
     """What has changed since it was asked last."""
 
-    __slots__ = ("fallen", "gifts", "groups", "hosts", "of_all")
+    __slots__ = ("fallen", "gifts", "groups", "hosts", "lone", "of_all")
 
     def __init__(self) -> None:
         self.gifts: list[tuple[Pages, Numbers]] = []
         """Pages that were given cash after they were born, and their groups."""
+        self.lone: list[Pages] = []
+        """Lone pages that were given cash, or wait again."""
         self.groups: list[Numbers] = []
         """Those of pages that spent."""
         self.fallen: set[int] = set()

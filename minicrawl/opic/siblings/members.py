@@ -15,7 +15,7 @@ import numpy as np
 
 from minicrawl.opic.ledger import UNREAD
 from minicrawl.opic.siblings import values
-from minicrawl.opic.siblings.groups import Pages
+from minicrawl.opic.siblings.groups import NO_GROUP, Pages
 from minicrawl.opic.siblings.shown import Siblings
 from minicrawl.opic.siblings.values import Floats
 
@@ -57,14 +57,15 @@ class FreeMembers:
         self.leased[page] = group
         self._held.setdefault(group, set()).add(page)
 
-    def end_lease(self, page: int) -> None:
-        """The page has no lease, whether it had one or not."""
+    def end_lease(self, page: int) -> int | None:
+        """The page has no lease. Answers with its group, which may be `NO_GROUP`, if it had one."""
         group = self.leased.pop(page, None)
-        if group is not None:
+        if group is not None and group != NO_GROUP:
             held = self._held[group]
             held.discard(page)
             if not held:
                 del self._held[group]
+        return group
 
     def is_held(self, group: int) -> bool:
         """Whether a member is on lease."""
@@ -155,6 +156,7 @@ def _rank(siblings: Siblings, group: int, held: Iterable[int]) -> Ranked:
     waits = np.frombuffer(siblings.ledger.flags, dtype=np.uint8)[first:end] == UNREAD
     hosts = np.frombuffer(siblings.host_of, dtype=np.uint32)[first:end]
     waits &= hosts == siblings.groups.host[group]
+    waits &= ~siblings.groups.are_lone(np.arange(first, end, dtype=np.uint32))
     waits[[page - first for page in held]] = False
     pages = (first + np.flatnonzero(waits)).astype(np.uint32)
     worths = values.worths(siblings, pages)

@@ -6,7 +6,8 @@ over all pages, or over all pages of a site, is looked up in *rounds* (`rounds`)
 changes the factors of a few groups only.
 
 group     the pages of one host that one page introduced, at most a thousand. Pages that no link
-          introduced are a group for each host and each step that bore them.
+          introduced are a group for each host and each step that bore them. A page that is the
+          only one is lone: it has no siblings, and is of no group.
 u         how many pages of its host a page made known when it was read. Pages of other hosts
           do not count: they may be out of the scope, and a page that lists them says little of
           its siblings
@@ -33,7 +34,7 @@ from minicrawl.model import PageId
 from minicrawl.opic.ledger import UNREAD, Ledger, Plan
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.siblings.families import NOBODY, FamilyBudgets, Sites
-from minicrawl.opic.siblings.groups import Groups, Numbers, OrderChanges, Pages
+from minicrawl.opic.siblings.groups import NO_GROUP, Groups, Numbers, OrderChanges, Pages
 from minicrawl.opic.siblings.posted import NOT_JUDGED, PostedLinks, PostedPlans
 from minicrawl.opic.siblings.rounds import Means
 
@@ -139,7 +140,7 @@ class Siblings:
             self.bonus[target] += self.bonus[plan.page]
 
     def group_of(self, page: PageId) -> int:
-        """The group of a page."""
+        """The group of a page; a lone one has none."""
         return self.groups.of_one(page, self.host_of[page])
 
     def count(self) -> None:
@@ -161,10 +162,21 @@ class Siblings:
         is_away = hosts != givers
         self.budgets.incomes.earn(hosts[is_away], givers[is_away], links.atoms[is_away] / UNIT)
         if self.changes is not None:
-            self.changes.gifts.append((links.pages, groups))
-            self.changes.groups.append(own)
-            waits_again = np.frombuffer(self.ledger.flags, dtype=np.uint8)[pages] == UNREAD
-            self.changes.fallen.update(own[waits_again].tolist())
+            self._note_pages(self.changes, pages, own)
+            self._note_gifts(self.changes, links.pages, groups)
+
+    def _note_pages(self, changes: OrderChanges, pages: Pages, own: Numbers) -> None:
+        waits_again = np.frombuffer(self.ledger.flags, dtype=np.uint8)[pages] == UNREAD
+        has_group = own != NO_GROUP
+        changes.groups.append(own[has_group])
+        changes.fallen.update(own[waits_again & has_group].tolist())
+        changes.lone.append(pages[waits_again & ~has_group])
+
+    @staticmethod
+    def _note_gifts(changes: OrderChanges, pages: Pages, groups: Numbers) -> None:
+        has_group = groups != NO_GROUP
+        changes.gifts.append((pages[has_group], groups[has_group]))
+        changes.lone.append(pages[~has_group])
 
     def _give(self, pages: Pages, links: PostedLinks, gifts: Floats) -> None:
         """A page that spends has no bonus any more: what it was given before is lost."""
@@ -179,9 +191,9 @@ class Siblings:
         np.add.at(bonus, takers[stays], gifts[counts[stays]].astype(np.float32))
 
     def _judge(self, own: Numbers, shown: Floats, linked: Numbers) -> None:
-        is_judged = shown != NOT_JUDGED
+        is_judged = (shown != NOT_JUDGED) & (own != NO_GROUP)
         self.groups.count_turns(own[is_judged], shown[is_judged])
-        self.groups.count_links(linked)
+        self.groups.count_links(linked[linked != NO_GROUP])
 
     def _note_hosts(self, hosts: Iterable[int]) -> None:
         if self.changes is not None:
@@ -213,6 +225,8 @@ class Siblings:
         for page, start, stop in zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True):
             self.foretell(page, range(start, stop))
         self.seeds.update(array("I", state["seeds"]))
-        self.groups.restore(state)
+        # A store of before has no lone pages: those without siblings are groups of one.
+        nobody = bytes(len(self.bonus) + 7 >> 3)
+        self.groups.restore({"lone": nobody, **state})
         self.means.restore(state)
         self.budgets.restore(state)

@@ -7,8 +7,8 @@ factor is counted in 65,536ths.
 worth     of a page: (its key + its bonus) * hash^-.01
 factor    of a group: (((3 mS + S) / ((3 + F) mS))^.2 * ((3 mT + T) / ((3 + F) mT))^.3)^r *
           exp(.2 (novelty of the introducing page - .5)); F, S, T and novelty are those of `shown`,
-          mS and mT are S and T a turn, over all groups, r is the relevance of `rounds`. A site
-          without a seed has a budget on top of that.
+          mS and mT are S and T a turn, over all pages, r is the relevance of `rounds`. That of a
+          lone page is 1. A site without a seed has a budget on top of that.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from minicrawl.model import PageId
 from minicrawl.opic.money import PARTS
-from minicrawl.opic.siblings.groups import NOVELTIES, Numbers, Pages
+from minicrawl.opic.siblings.groups import NO_GROUP, NOVELTIES, Numbers, Pages
 from minicrawl.opic.siblings.shown import Siblings
 
 Floats = NDArray[np.float64]
@@ -104,16 +104,63 @@ def factors(siblings: Siblings, groups: Numbers) -> Floats:
     return parts
 
 
+def lone_factor(siblings: Siblings, host: int) -> float:
+    """The factor of lone pages of a host."""
+    return _in_parts(siblings.budgets.hold_back(host, 1.0))
+
+
+def lone_factors(siblings: Siblings, hosts: Pages) -> Floats:
+    """The same for many hosts."""
+    parts: Floats = np.rint(siblings.budgets.hold_back_many(hosts, np.ones(len(hosts))) * PARTS)
+    return parts
+
+
 def _in_parts(factor: float) -> float:
     return float(round(factor * PARTS))
 
 
 # ---------------------------------------------------------------- both
 
+_SCALE = 2.0**-12
+"""A key is counted in 16ths of atoms: factors are in 65,536ths."""
+_MOST = 2.0**62
+
+
+def key_of(factor: float, worth: float) -> int:
+    """The key of a page, or of a group by its best member."""
+    return int(min(factor * worth * _SCALE, _MOST))
+
+
+def keys_of(factors: Floats, worths: Floats) -> Numbers:
+    """The same for many."""
+    found: Numbers = np.minimum(factors * worths * _SCALE, _MOST).astype(np.int64)
+    return found
+
+
+def key(siblings: Siblings, page: PageId) -> int:
+    """By what the page is ordered: the cash that it is as good as, in 16ths of atoms."""
+    group = siblings.group_of(page)
+    if group == NO_GROUP:
+        return lone_key(siblings, page)
+    return key_of(factor(siblings, group), worth(siblings, page))
+
+
+def lone_key(siblings: Siblings, page: PageId) -> int:
+    """The same of a page that is known to be lone."""
+    return key_of(lone_factor(siblings, siblings.host_of[page]), worth(siblings, page))
+
+
+def lone_keys(siblings: Siblings, pages: Pages) -> Numbers:
+    """The same for many lone pages."""
+    hosts = np.frombuffer(siblings.host_of, dtype=np.uint32)[pages]
+    return keys_of(lone_factors(siblings, hosts), worths(siblings, pages))
+
 
 def urgency(siblings: Siblings, pages: Pages) -> Floats:
     """The cash that these pages are as good as, in atoms: the one with the most comes first."""
     siblings.count()
     hosts = np.frombuffer(siblings.host_of, dtype=np.uint32)[pages]
-    groups = siblings.groups.of(pages, hosts)
-    return factors(siblings, groups) * worths(siblings, pages) / PARTS
+    groups, found = siblings.groups.of(pages, hosts), lone_factors(siblings, hosts)
+    (judged,) = (groups != NO_GROUP).nonzero()
+    found[judged] = factors(siblings, groups[judged])
+    return found * worths(siblings, pages) / PARTS

@@ -1,6 +1,6 @@
 """What the owner of a site mends: broken links, redirects, orphans and duplicates.
 
-broken     a link whose target failed, at once or behind redirects
+broken     a link whose target failed, at once or behind redirects, or is at a private address
 redirect   a page that answered with a redirect; a chain of them has several hops
 orphan     a page that became known without a link, as from a sitemap, and that no page links to
 duplicate  a page that stands for another one: by rel=canonical, by its content or by its URL
@@ -27,7 +27,7 @@ from minicrawl.store import fetches, questions
 from minicrawl.store.beside.checks import CheckRow, all_checks, all_findings
 from minicrawl.web.urls import split
 
-_FAILURES = [state for state in State if state.is_failure]
+_DEAD_ENDS = [state for state in State if state.is_dead_end]
 _DUPLICATES = (State.CANONICAL, State.ALIAS, State.TWIN)
 GAP = " > "
 """Between the redirects on the way."""
@@ -89,7 +89,7 @@ def broken_links(
     refuse_without_links(snapshot)
     ends = final_pages(snapshot)
     checked = _failed_checks(snapshot)
-    has_failed = np.isin(snapshot.states, _FAILURES)
+    has_failed = np.isin(snapshot.states, _DEAD_ENDS)
     has_failed[list(checked)] = True
     has_failed = has_failed[ends]
     givers, targets = _links_to(snapshot, has_failed, tell)
@@ -107,7 +107,7 @@ def broken_links(
 def _failed_checks(snapshot: Snapshot) -> dict[int, CheckRow]:
     """Links that are not crawled and that are not there either, by their pages."""
     rows = all_checks(snapshot.path, snapshot.connection)
-    failed = [row for row in rows if State(row.state).is_failure]
+    failed = [row for row in rows if State(row.state).is_dead_end]
     pages = questions.find_all(snapshot.connection, [split(row.url) for row in failed])
     found = zip(pages, failed, strict=True)
     return {page: row for page, row in found if page is not None}
@@ -183,11 +183,11 @@ def duplicates(snapshot: Snapshot, host: str | None = None) -> list[Duplicate]:
 def _links_to(
     snapshot: Snapshot, is_wanted: NDArray[np.bool_], tell: Progress
 ) -> tuple[Pages, Pages]:
-    """The links of pages that were read to these pages, as givers and targets."""
+    """The links to these pages of pages that were read and are themselves: givers and targets."""
     givers, targets = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
     for block in links_as_written(snapshot, tell=tell):
         chosen = is_wanted[block.ends] & (block.givers != block.ends)
-        chosen &= snapshot.was_read[block.givers]
+        chosen &= snapshot.states[block.givers] == State.FETCHED  # a copy has no links of its own
         givers.append(block.givers[chosen])
         targets.append(block.ends[chosen])
     return np.concatenate(givers), np.concatenate(targets)

@@ -16,7 +16,7 @@ import numpy as np
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.errors import Damaged
 from minicrawl.export.cells import Block
-from minicrawl.model import PageId
+from minicrawl.model import PageId, State
 from minicrawl.progress import Progress, unreported
 from minicrawl.report.links.backlinks import linking_pages
 from minicrawl.report.links.flows import final_pages, links_as_written
@@ -170,7 +170,7 @@ def links_to(
         (giver, target)
         for target in _standing_for(snapshot, end)
         for giver in np.unique(linking_pages(snapshot, [target], tell)).tolist()
-        if giver != target and snapshot.was_read[giver]
+        if giver != target and snapshot.states[giver] == State.FETCHED  # a copy has no links
     ]
     givers, targets = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     best = places_of_largest(snapshot.importance[givers], count)
@@ -213,7 +213,7 @@ def all_links(
     with PageReferences(snapshot) as found:
         for block in links_as_written(snapshot, tell=tell):
             inside = is_chosen[block.givers] & is_chosen[block.ends]
-            inside &= snapshot.was_read[block.givers]
+            inside &= snapshot.states[block.givers] == State.FETCHED
             givers, targets = block.givers[inside], block.ends[inside]
             for start in range(0, len(givers), _ROWS_AT_ONCE):
                 some = slice(start, start + _ROWS_AT_ONCE)

@@ -204,8 +204,9 @@ class _Indexing:
                 self._remove(page)
                 continue
             entry = self._entry(page, pages[page], document.title)
-            self._index.replace(entry)
-            self._notes.texts.sign(page, entry.title, signature(entry.body))
+            words = indexed(entry.body)
+            self._index.replace(entry, words)
+            self._notes.texts.sign(page, entry.title, signature(entry.body, words))
             self._count(pages=1)
         self._notes.mark_fresh(pages)
 

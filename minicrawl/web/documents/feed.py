@@ -5,6 +5,7 @@ import re
 from minicrawl.web.documents.writing import tidy
 from minicrawl.web.html.encoding import codec, sniff
 from minicrawl.web.html.tokens import unescaped
+from minicrawl.web.sitemaps import json_feed
 
 _READ = 20_000
 _LONGEST = 4_000
@@ -17,6 +18,8 @@ _TITLE = re.compile(
 
 def title_of(body: bytes) -> str:
     """The title of the feed itself, which comes before its entries."""
+    if body.lstrip()[:1] == b"{":
+        return tidy(json_feed.read(body.decode(errors="replace"), 1).title[:_LONGEST])
     head = body[:_READ]
     entry = _FIRST_ENTRY.search(head)
     found = _TITLE.search(head, 0, entry.start() if entry else _READ)

@@ -28,7 +28,7 @@ class DocumentType(IntFlag):
     PDF = 2
     TEXT = 4
     MARKDOWN = 8
-    FEED = 16  # RSS and Atom
+    FEED = 16  # RSS, Atom and JSON Feed
     SITEMAP = 32  # and indexes of sitemaps
 
 
@@ -54,7 +54,13 @@ def types_of(names: Iterable[str]) -> int:
 # ---------------------------------------------------------------- by the media type
 
 _PDF = frozenset(("application/pdf", "application/x-pdf"))
-_FEEDS = frozenset(("application/rss+xml", "application/atom+xml", "application/rdf+xml"))
+_FEEDS = frozenset(
+    (
+        *("application/rss+xml", "application/atom+xml", "application/rdf+xml"),
+        "application/feed+json",
+    )
+)
+_JSON = frozenset(("application/json",))
 _MARKDOWN = frozenset(("text/markdown", "text/x-markdown"))
 _PLAIN = frozenset(("text/plain",))
 _PACKED = frozenset(("application/gzip", "application/x-gzip"))
@@ -66,6 +72,7 @@ _BY_MEDIA_TYPE: tuple[tuple[frozenset[str], DocumentType], ...] = (
     (XML_TYPES, _UNDECIDED_XML),
     (_PDF, DocumentType.PDF),
     (_FEEDS, DocumentType.FEED),
+    (_JSON, DocumentType.FEED),
     (_MARKDOWN, DocumentType.MARKDOWN),
     (_PLAIN, DocumentType.TEXT | DocumentType.MARKDOWN | DocumentType.SITEMAP),
     (_PACKED, DocumentType.SITEMAP),
@@ -109,6 +116,9 @@ _BEFORE_ROOT = (
 _ROOT_OF_A_FEED = re.compile(
     _BEFORE_ROOT + rb"<(?:rss|(?:[^\s<>/:\"']++:)?+(?:feed|RDF))[\s/>]", re.IGNORECASE
 )
+_JSON_FEED = re.compile(
+    rb"(?:\xef\xbb\xbf)?+[\t\n\r ]*+\{[^{\[]*?\"https?:\\?/\\?/jsonfeed\.org\\?/version\\?/"
+)
 _ROOT_OF_A_SITEMAP = re.compile(
     _BEFORE_ROOT + rb"<(?:[^\s<>/:\"']++:)?+(?:urlset|sitemapindex)[\s/>]", re.IGNORECASE
 )
@@ -146,7 +156,9 @@ def _is(kind: DocumentType, content_type: str | None, essence: str, start: bytes
             is_list = essence not in HTML_TYPES and _LIST_OF_URLS.match(start)
             return bool(is_list or _ROOT_OF_A_SITEMAP.match(start))
         case DocumentType.FEED:
-            return essence in _FEEDS or bool(_ROOT_OF_A_FEED.match(start))
+            return essence in _FEEDS or bool(
+                _ROOT_OF_A_FEED.match(start) or _JSON_FEED.match(start)
+            )
         case DocumentType.HTML:
             return is_html(content_type, start) is True
         case DocumentType.PDF:

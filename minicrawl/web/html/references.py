@@ -3,17 +3,25 @@
 Law: whatever the bytes are, the time is in proportion to them. This is for reports, which read a
 page once more; a crawl reads its links by `markup`, in a tenth of the time.
 
-reference  a URL as it is written in an attribute, with the text of its link
+reference  a URL as it is written in an attribute or in a style, with the text of its link
 asset      what a page needs to be shown: an image, a style, a script, a medium
+style      CSS: a file of its own, an element, or an attribute
 anchor     a place in a page that a fragment names, by `id` or by `name`
 """
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
 LONGEST_TEXT = 200
 """Characters of the text of a link."""
 _LONGEST_HREF = 8192
+_IN_A_STYLE = re.compile(
+    r"""(?:@import\s+)?url\(\s*(?:"([^"\n]*)"|'([^'\n]*)'|([^\s"'()]+))\s*\)"""
+    r"""|@import\s+(?:"([^"\n]*)"|'([^'\n]*)')""",
+    re.IGNORECASE,
+)
 _LINKS = {"a": "href", "area": "href", "iframe": "src", "frame": "src"}
 _ASSETS = {
     "img": ("src",),
@@ -62,6 +70,15 @@ def references(markup: str) -> References:
     return reader.found
 
 
+def style_references(style: str) -> Iterator[Reference]:
+    """What a style refers to: other styles, images and fonts."""
+    for found in _IN_A_STYLE.finditer(style):
+        written = "".join(filter(None, found.groups()))
+        if written and written[0] != "#" and len(written) <= _LONGEST_HREF:
+            is_import = found[0].lower().startswith("@import")
+            yield Reference(written, "", "", "style" if is_import else "media")
+
+
 class _Reader:
     """Hears of each tag and each text, one after the other."""
 
@@ -70,6 +87,7 @@ class _Reader:
         self._open: tuple[str, str] | None = None  # the href and the rel of the open anchor
         self._words: list[str] = []
         self._left = LONGEST_TEXT
+        self._style: list[str] | None = None  # of the open style
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         """A tag begins."""
@@ -84,15 +102,23 @@ class _Reader:
             self._add_link(attributes.get(_LINKS[tag]), attributes.get("alt", ""), "", tag)
         elif tag in _ASSETS:
             self._read_asset(tag, attributes)
+        elif tag == "style":
+            self._style = []
+        self._read_style(attributes.get("style", ""))
 
     def end(self, tag: str) -> None:
         """A tag ends."""
         if tag == "a":
             self._end_anchor()
+        elif tag == "style" and self._style is not None:
+            self._read_style("".join(self._style))
+            self._style = None
 
     def data(self, text: str) -> None:
         """Text outside of tags."""
-        if self._open is not None and self._left > 0:
+        if self._style is not None:
+            self._style.append(text)
+        elif self._open is not None and self._left > 0:
             self._words.append(text[: self._left])
             self._left -= len(text)
 
@@ -126,6 +152,11 @@ class _Reader:
             self.data(attributes.get("alt", ""))
         for name in _ASSETS[tag]:
             self._add_asset(attributes.get(name), "", _KINDS.get(tag, "media"))
+        for url in _candidates(attributes.get("srcset", "")):
+            self._add_asset(url, "", "image")
+
+    def _read_style(self, style: str) -> None:
+        self.found.assets += style_references(style)
 
     def _add_link(self, href: str | None, text: str, rel: str, kind: str) -> None:
         if href is not None and len(href) <= _LONGEST_HREF:
@@ -134,3 +165,13 @@ class _Reader:
     def _add_asset(self, href: str | None, rel: str, kind: str) -> None:
         if href and len(href) <= _LONGEST_HREF:
             self.found.assets.append(Reference(href, "", rel, kind))
+
+
+def _candidates(srcset: str) -> Iterator[str]:
+    """The URLs in a list such as `a.png 1x, b.png 2x`. A URL may have commas in it."""
+    is_url = True
+    for word in srcset.split():
+        written = word if is_url else word.partition(",")[2]
+        if url := written.rstrip(","):
+            yield url
+        is_url = word.endswith(",")

@@ -1,7 +1,7 @@
 """Parse sitemaps and feeds: the URLs of pages, and of further sitemaps.
 
 The beginning of the body decides the format: gzip, with another format inside; XML, which may be a
-sitemap, a sitemap index, RSS or Atom; otherwise a list of absolute URLs, one a line.
+sitemap, a sitemap index, RSS or Atom; JSON Feed; otherwise a list of absolute URLs, one a line.
 
 Laws: all readable URLs count, however broken the rest is. A broken entry is lost, but none before
 or after it, and no URL is guessed. The input is limited in bytes, tags, URLs and characters of
@@ -26,6 +26,7 @@ from itertools import islice
 from minicrawl.model import Originals
 from minicrawl.web.html.encoding import codec, sniff
 from minicrawl.web.html.tokens import attributes
+from minicrawl.web.sitemaps import json_feed
 from minicrawl.web.urls import LONGEST, MOST_CHARS, resolve_links
 
 MAX_BYTES = 50 * 1024 * 1024
@@ -63,7 +64,7 @@ class Sitemap:
 def parse(body: bytes, url: str, *, strip_marks: bool = True) -> Sitemap:
     """Parse the sitemap at `url`. Of a gzip file with several members, only the first is read."""
     content, limit = _content(body)
-    found = _read_xml(content) if content.startswith(b"<") else _read_lines(content)
+    found = _READERS.get(content[:1], _read_lines)(content)
     canonicalizer = _Canonicalizer(url, strip_marks)
     pages = canonicalizer.canonical(found.pages)
     sitemaps = canonicalizer.canonical(found.sitemaps)
@@ -142,6 +143,16 @@ def _read_xml(content: bytes) -> _FoundUrls:
     else:
         limit = f"only {_MAX_EVENTS:,} tags of a sitemap are read" if found.has_more else ""
     return _FoundUrls(found.pages, found.sitemaps, limit)
+
+
+def _read_json(content: bytes) -> _FoundUrls:
+    urls = json_feed.read(content.decode(errors="replace"), MAX_URLS).urls
+    limit = _too_many() if len(urls) >= MAX_URLS else ""
+    return _FoundUrls([url for url in urls if not _UNREADABLE.search(url)], (), limit)
+
+
+_READERS: dict[bytes, Callable[[bytes], _FoundUrls]] = {b"<": _read_xml, b"{": _read_json}
+"""By the first byte."""
 
 
 class _Canonicalizer:

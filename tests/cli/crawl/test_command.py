@@ -187,7 +187,10 @@ class TestACrawl:
         assert lines[0].startswith("server owners cannot reach you")
         assert lines[1 : len(logged) + 1] == logged
         assert (
-            sum(re.search(r"Z  fetched +\d\.\d{3} s  http://", line) is not None for line in logged)
+            sum(
+                re.search(r"Z  fetched +\d\.\d{3} s  \S+ *\d* +http://", line) is not None
+                for line in logged
+            )
             == 5
         )
         assert logged[-2].endswith("ended                   the budget is spent")

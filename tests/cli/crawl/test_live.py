@@ -21,7 +21,7 @@ from minicrawl.cli.crawl.live import (
 from minicrawl.cli.crawl.panel import Panel, as_panel
 from minicrawl.config import Budget
 from minicrawl.crawl.events import Asked, Delayed, Ended, Reason, Settled
-from minicrawl.crawl.progress import Progress
+from minicrawl.crawl.progress import Progress, RenderingProgress
 from minicrawl.model import State
 from tests.store.beside.test_samples import SAMPLE
 
@@ -297,6 +297,22 @@ def test_a_window_that_shrinks_keeps_no_line_of_what_was_drawn(state: DisplaySta
     panel.show(PROGRESS)
     assert "\x1b[J" not in shown_on(console)[seen:]
     panel.close()
+
+
+def test_what_each_browser_does_is_shown(state: DisplayState) -> None:
+    asked(state.counter, 7.0)
+    pages = (("https://a.example/new", 0.24), ("https://a.example/\x1b[m", 12.0))
+    found = RenderingProgress(browsers=3, rendered=1214, waiting=5, pages=pages)
+    rendering = replace(PROGRESS, rendering=found)
+    assert as_panel(state, rendering).plain.splitlines()[4:] == [
+        "rendering   2 of 3 browsers busy              1,214 rendered, 5 waiting",
+        "in flight   1, most cash:",
+        "        7.00  https://a.example/0",
+        "      12.0 s  https://a.example/\\x1b[m",
+        "       0.2 s  https://a.example/new",
+    ]
+    assert "; 2 of 3 browsers busy, 1,214 rendered, 5 waiting" in as_line(state, rendering)
+    assert "browser" not in as_line(state, PROGRESS)
 
 
 def test_the_host_that_all_waits_for_is_shown(state: DisplayState) -> None:

@@ -1,6 +1,7 @@
 """Events as lines: one line each, for people and for programs, and nothing else in it."""
 
 import json
+import os
 from contextlib import suppress
 from errno import ENOSPC
 from io import FileIO
@@ -13,6 +14,7 @@ from minicrawl.cli.crawl.logs import (
     FORMS,
     MOST_WAITING,
     Log,
+    LogFiles,
     as_json,
     as_text,
     log_file,
@@ -20,22 +22,43 @@ from minicrawl.cli.crawl.logs import (
 )
 from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Noted, Reason, Settled, Warned
 from minicrawl.errors import MinicrawlError, UsageError
-from minicrawl.model import State
+from minicrawl.model import CrawlerId, State
 from tests.cli.crawl.test_live import PROGRESS
 
 URL = "https://a.example/"
 FULL = Path("/dev/full")
-SETTLED = Settled(url=URL, state=State.NOT_FOUND, detail="gone", elapsed_s=0.25)
+WORKER = CrawlerId(2, 4711)
+SETTLED = Settled(url=URL, state=State.NOT_FOUND, detail="gone", elapsed_s=0.25, crawler=WORKER)
+OWN_PID = os.getpid()
 NEWS: list[tuple[Event, str, dict[str, object]]] = [
     (
         SETTLED,
-        f"not-found      0.250 s  {URL}  gone",
-        {"event": "settled", "url": URL, "state": "not-found", "seconds": 0.25, "detail": "gone"},
+        f"not-found      0.250 s  worker 2     {URL}  gone",
+        {
+            "event": "settled",
+            "url": URL,
+            "state": "not-found",
+            "seconds": 0.25,
+            "detail": "gone",
+            "crawler": "worker 2",
+            "pid": 4711,
+        },
+    ),
+    (
+        Settled(url=URL, state=State.TRAP, detail="a trap"),
+        f"trap           0.000 s  -            {URL}  a trap",
+        {"event": "settled", "url": URL, "state": "trap", "seconds": 0.0, "detail": "a trap"},
     ),
     (
         Delayed(url=URL, detail="failed:reset"),
-        f"delayed                 {URL}  failed:reset",
-        {"event": "delayed", "url": URL, "detail": "failed:reset"},
+        f"delayed                 coordinator  {URL}  failed:reset",
+        {
+            "event": "delayed",
+            "url": URL,
+            "detail": "failed:reset",
+            "crawler": "coordinator",
+            "pid": OWN_PID,
+        },
     ),
     (
         Noted(text="so it is"),
@@ -94,6 +117,44 @@ def test_every_writer_gets_every_line_with_the_time_of_the_event() -> None:
     log.hear(Asked(url=URL, cash=1.0))
     log.hear(SETTLED)
     assert one == two == [as_text(SETTLED, 60.0)]
+
+
+class TestFilesOfProcesses:
+    def test_each_process_has_a_file_and_the_rest_is_in_that_of_the_coordinator(
+        self, tmp_path: Path
+    ) -> None:
+        files = LogFiles(tmp_path / "crawl-{crawler}.log")
+        log = Log("text", files=files, today=lambda: 60.0)
+        for event in (SETTLED, Delayed(url=URL, detail="reset"), Noted(text="so it is")):
+            log.hear(event)
+        files.close()
+        assert (tmp_path / "crawl-worker-2.log").read_text() == f"{as_text(SETTLED, 60.0)}\n"
+        own = (tmp_path / "crawl-coordinator.log").read_text().splitlines()
+        assert [line.split()[1] for line in own] == ["delayed", "note"]
+
+    def test_one_file_has_the_lines_of_all_in_their_order(self, tmp_path: Path) -> None:
+        files = LogFiles(tmp_path / "crawl.log")
+        for number in (2, 0, 1):
+            files.write(f"by {number}", CrawlerId(number))
+        files.close()
+        assert (tmp_path / "crawl.log").read_text() == "by 2\nby 0\nby 1\n"
+
+    def test_however_many_workers_there_were_few_files_are_open_and_no_line_is_lost(
+        self, tmp_path: Path
+    ) -> None:
+        descriptors = Path("/proc/self/fd")
+        before = len(list(descriptors.iterdir()))
+        files = LogFiles(tmp_path / "{crawler}")
+        for number in [*range(1, 101), *range(1, 101)]:
+            files.write(f"by {number}", CrawlerId(number))
+            assert len(list(descriptors.iterdir())) < before + 40
+        files.close()
+        for number in range(1, 101):
+            assert (tmp_path / f"worker-{number}").read_text() == 2 * f"by {number}\n"
+
+    def test_a_name_that_cannot_be_opened_is_refused_at_once(self, tmp_path: Path) -> None:
+        with pytest.raises(UsageError, match="No such file"):
+            LogFiles(tmp_path / "{crawler}" / "crawl.log")
 
 
 class Full(FileIO):

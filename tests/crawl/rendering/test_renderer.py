@@ -8,6 +8,8 @@ from typing import Any, cast
 
 import pytest
 
+from minicrawl.crawl.loop import Crawler
+from minicrawl.crawl.progress import RenderingProgress
 from minicrawl.crawl.rendering.messages import (
     NotRendered,
     PageToRender,
@@ -17,6 +19,7 @@ from minicrawl.crawl.rendering.messages import (
 )
 from minicrawl.crawl.rendering.pool import Answer
 from minicrawl.crawl.rendering.renderer import PageRenderer
+from minicrawl.crawl.workers.pool import Activity
 from minicrawl.model import FailureKind, ParsedPage, State
 from tests.crawl.fakes import FakeWeb, Scene, crawl, failed, html, moved, text
 
@@ -81,6 +84,41 @@ def test_pages_of_a_host_do_not_keep_each_other_from_what_they_want(tmp_path: Pa
     run = rendered_crawl(web, tmp_path / "c.db", browser, pages=20)
     assert len(browser.pages) == 20
     assert set(run.settled.values()) == {State.FETCHED}
+
+
+def test_what_the_browsers_do_is_told(tmp_path: Path) -> None:
+    told = list[RenderingProgress]()
+
+    class Watched(PlayedBrowser):
+        def __init__(self) -> None:
+            super().__init__()
+            self.activity = Activity()
+            self.slots = [self]
+
+        async def render(self, page: PageToRender, answer: Answer) -> Rendered | NotRendered:
+            number = self.activity.begin(page.request.url)
+            assert run.crawler.context.renderer is not None
+            told.append(run.crawler.context.renderer.progress())
+            self.activity.end(number)
+            told.append(run.crawler.context.renderer.progress())
+            return await super().render(page, answer)
+
+    class Run:
+        crawler: Crawler
+
+    run, browser = Run(), Watched()
+
+    async def attach(scene: Scene) -> None:
+        run.crawler = scene.crawler
+        context, parts = scene.crawler.context, scene.crawler.parts
+        context.renderer = PageRenderer(context, parts, cast(Any, browser))
+
+    web = FakeWeb({SCRIPT: text("1")}, SHELL)
+    crawl(web, tmp_path / "c.db", f"{A}/", during=attach, render="auto", scope="host", pages=2)
+    busy, idle, later, _ = told
+    assert [url for url, _ in busy.pages] == [f"{A}/"]
+    assert (busy.browsers, busy.rendered, busy.waiting, idle.pages) == (1, 0, 0, ())
+    assert later.rendered == 1
 
 
 def test_robots_txt_is_asked_about_documents_of_any_host(tmp_path: Path) -> None:

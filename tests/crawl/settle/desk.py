@@ -6,7 +6,7 @@ from minicrawl.config import Scope, Settings
 from minicrawl.crawl.schedule.depth import DepthTracker
 from minicrawl.crawl.schedule.orders import ORDERS
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
-from minicrawl.crawl.settle.outcome import Outcome, WasRead
+from minicrawl.crawl.settle.outcome import NO_CHAIN, Outcome, RedirectChain, Redirects, WasRead
 from minicrawl.crawl.settle.posting import StepPoster
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.settle.settler import Settler
@@ -39,7 +39,7 @@ class Desk:
         settings = Settings.of(max_redirects=LONGEST_CHAIN)
         self.settler = Settler(settings, recorder, poster, gate, traps)
         self.said = ""
-        self.hops: dict[int, int] = {}
+        self.chains: dict[int, RedirectChain] = {}
 
     def page(self, name: str) -> int:
         """Its number; it becomes known if it was not."""
@@ -49,15 +49,17 @@ class Desk:
 
     def settle(self, name: str, outcome: Outcome, today: float = NOON) -> State | None:
         page = self.page(name)
-        hops = self.hops.pop(page, 0)
-        end = self.settler.settle(page, self.recorder.pages.url_of(page), outcome, today, hops)
+        chain = self.chains.pop(page, NO_CHAIN)
+        end = self.settler.settle(page, self.recorder.pages.url_of(page), outcome, today, chain)
         assert self.frontier.ledger.missing() == 0
         if end is None:
             return None
         assert self.frontier.state[page] == end.state
         self.said = end.reason
-        if end.redirected_to is not None:
-            self.hops[end.redirected_to] = hops + 1
+        sets_cookies = isinstance(outcome, Redirects) and outcome.sets_cookies
+        led_on = chain.led_on(page, has_jar=True, sets_cookies=sets_cookies)
+        for one in end.led_to:
+            self.chains[one] = self.chains[one].joined(led_on) if one in self.chains else led_on
         return end.state
 
     def read(

@@ -3,7 +3,14 @@
 import pytest
 
 from minicrawl.config import Scope
-from minicrawl.crawl.settle.outcome import GivenUp, NotModified, Outcome, Redirects, Retry
+from minicrawl.crawl.settle.outcome import (
+    GivenUp,
+    NotModified,
+    Outcome,
+    RedirectChain,
+    Redirects,
+    Retry,
+)
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.model import FailureKind, State
 from minicrawl.opic.money import UNIT
@@ -195,10 +202,75 @@ def test_a_page_that_changes_for_ever_takes_no_more_memory(desk: Desk) -> None:
 
 def test_a_redirect_names_its_target_while_that_is_unread(desk: Desk) -> None:
     desk.settle("/old", Redirects(f"{A}/new"))
-    assert desk.hops == {desk.page("/new"): 1}
+    assert desk.chains == {desk.page("/new"): RedirectChain(1, False, (desk.page("/old"),))}
     desk.read("/new")
     desk.settle("/older", Redirects(f"{A}/new"))
-    assert desk.hops == {}
+    assert desk.chains == {}
+
+
+def test_a_page_that_was_sent_away_for_a_cookie_and_back_waits_again(desk: Desk) -> None:
+    desk.settle("/a", Redirects(f"{A}/login"))
+    assert desk.settle("/login", Redirects(f"{A}/a", (), sets_cookies=True)) is State.MOVED
+    assert desk.states() == "unread moved"
+    assert desk.read("/a") is State.FETCHED
+    assert desk.frontier.books.stands_for(desk.page("/login")) == desk.page("/a")
+
+
+def test_a_cookie_anywhere_on_the_way_is_enough(desk: Desk) -> None:
+    desk.settle("/a", Redirects(f"{A}/try", (), sets_cookies=True))
+    desk.settle("/try", Redirects(f"{A}/has-it"))
+    assert desk.settle("/has-it", Redirects(f"{A}/a")) is State.MOVED
+    assert desk.states() == "unread moved moved"
+
+
+def test_without_a_cookie_it_does_not(desk: Desk) -> None:
+    desk.settle("/a", Redirects(f"{A}/b"))
+    assert desk.settle("/b", Redirects(f"{A}/a")) is State.BAD_REDIRECT
+    assert desk.states() == "moved bad-redirect"
+
+
+def test_all_that_were_sent_there_wait_again_and_nobody_else(desk: Desk) -> None:
+    desk.settle("/old", Redirects(f"{A}/a"))
+    for name in ("/a", "/b"):
+        desk.settle(name, Redirects(f"{A}/login"))
+    desk.read("/c")
+    desk.settle("/login", Redirects(f"{A}/a", (), sets_cookies=True))
+    waiting = [name for name in ("/old", "/a", "/b", "/c") if is_unread(desk, name)]
+    assert waiting == ["/a", "/b"]
+
+
+def test_a_page_that_is_sent_there_with_the_cookie_too_stands_for_it(desk: Desk) -> None:
+    for name in ("/a", "/b"):
+        desk.settle(name, Redirects(f"{A}/login"))
+    desk.settle("/login", Redirects(f"{A}/a", (), sets_cookies=True))
+    assert desk.settle("/b", Redirects(f"{A}/login")) is State.MOVED
+    assert desk.frontier.books.stands_for(desk.page("/b")) == desk.page("/a")
+
+
+def test_whoever_is_sent_round_again_is_a_circle(desk: Desk) -> None:
+    desk.settle("/a", Redirects(f"{A}/login"))
+    desk.settle("/login", Redirects(f"{A}/a", (), sets_cookies=True))
+    again = Redirects(f"{A}/login", (), sets_cookies=True)
+    assert desk.settle("/a", again) is State.BAD_REDIRECT
+    assert desk.states() == "bad-redirect moved"
+
+
+def test_ever_new_logins_are_a_chain_that_ends(desk: Desk) -> None:
+    ends = list[State | None]()
+    for number in range(LONGEST_CHAIN + 1):
+        here, there = ("/a", f"/{number}") if number % 2 == 0 else (f"/{number - 1}", "/a")
+        ends.append(desk.settle(here, Redirects(f"{A}{there}", (), sets_cookies=True)))
+    assert ends == [State.MOVED] * LONGEST_CHAIN + [State.BAD_REDIRECT]
+
+
+def test_a_canonical_form_that_leads_back_is_not_asked_again(desk: Desk) -> None:
+    desk.read("/a", canonical="/b")
+    assert desk.settle("/b", Redirects(f"{A}/a", (), sets_cookies=True)) is State.BAD_REDIRECT
+    assert desk.states() == "canonical bad-redirect"
+
+
+def is_unread(desk: Desk, name: str) -> bool:
+    return desk.frontier.state[desk.page(name)] == State.UNREAD
 
 
 def test_an_alias_that_changes_is_itself(desk: Desk) -> None:

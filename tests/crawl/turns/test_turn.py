@@ -7,6 +7,7 @@ import pytest
 
 from minicrawl.crawl.events import Event
 from minicrawl.crawl.schedule.leases import Lease
+from minicrawl.crawl.settle.outcome import NO_CHAIN, RedirectChain
 from minicrawl.crawl.traps.detector import Aside
 from minicrawl.crawl.turns.turn import (
     Ask,
@@ -92,7 +93,13 @@ LEASE = Lease(PAGE, HOST, "http://a.example/", again=False)
 def test_a_turn_begins_with_nothing() -> None:
     turns = SuspendedTurns()
     turn = turns.turn_of(LEASE)
-    assert (turn.page, turn.host, turn.tries, turn.spelling, turn.hops) == (PAGE, HOST, 0, None, 0)
+    assert (turn.page, turn.host, turn.tries, turn.spelling, turn.chain) == (
+        PAGE,
+        HOST,
+        0,
+        None,
+        NO_CHAIN,
+    )
     assert len(turns) == 0
 
 
@@ -113,10 +120,25 @@ def test_a_suspended_turn_keeps_its_tries_and_its_spelling_for_every_lease_until
 def test_of_two_chains_of_redirects_to_a_page_the_longer_one_counts() -> None:
     turns = SuspendedTurns()
     for hops in (2, 5, 3):
-        turns.redirected(PAGE, hops)
-    assert (turns.hops_to(PAGE), turns.hops_to(OTHER)) == (5, 0)
+        turns.redirected(PAGE, RedirectChain(hops))
+    assert (turns.chain_to(PAGE).hops, turns.chain_to(OTHER).hops) == (5, 0)
     turns.end(PAGE)
-    assert turns.hops_to(PAGE) == 0
+    assert turns.chain_to(PAGE) is NO_CHAIN
+
+
+def test_of_two_chains_to_a_page_both_beginnings_are_known() -> None:
+    turns = SuspendedTurns()
+    first = NO_CHAIN.led_on(1, has_jar=True, sets_cookies=True).led_on(
+        2, has_jar=True, sets_cookies=False
+    )
+    turns.redirected(PAGE, first)
+    turns.redirected(PAGE, NO_CHAIN.led_on(3, has_jar=True, sets_cookies=False))
+    assert turns.chain_to(PAGE) == RedirectChain(2, True, (1, 3))
+
+
+def test_without_a_jar_a_chain_is_its_length() -> None:
+    chain = NO_CHAIN.led_on(1, has_jar=False, sets_cookies=False)
+    assert chain == RedirectChain(1)
 
 
 def test_a_page_whose_turn_has_ended_takes_no_room() -> None:
@@ -124,7 +146,7 @@ def test_a_page_whose_turn_has_ended_takes_no_room() -> None:
     for page in range(100):
         turn = turns.turn_of(LEASE._replace(page=page))
         turns.suspend(turn)
-        turns.redirected(page, 1)
+        turns.redirected(page, RedirectChain(1))
         turns.end(page)
     assert len(turns) == 0
 

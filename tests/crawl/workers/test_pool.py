@@ -32,7 +32,16 @@ from minicrawl.crawl.workers.worker import VisitReply, WorkerCommand
 from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.demo.server import DemoServer
 from minicrawl.demo.web import DemoWeb
-from minicrawl.model import Failed, FailureKind, ParsedPage, Request, Response, State
+from minicrawl.model import (
+    COORDINATOR,
+    CrawlerId,
+    Failed,
+    FailureKind,
+    ParsedPage,
+    Request,
+    Response,
+    State,
+)
 from minicrawl.ports import Timed
 from minicrawl.web.robots.rules import ALLOW_ALL, FORBID_ALL
 from minicrawl.web.sitemaps.sitemap import Sitemap
@@ -62,6 +71,7 @@ class Hand(WorkerProcess):
 
     def __init__(self, *, is_there: bool = True, is_busy: bool = False) -> None:
         self._replies, self.is_over = int(is_there), False
+        self.number, self.pid = 3, 4711
         self.cpu_s, self.load_shedder = 0.0, Alternating() if is_busy else LoadShedder()
         self.activity = Activity()
         self.answers: deque[Any] = deque()
@@ -114,6 +124,17 @@ class Desk:
 
 
 # ---------------------------------------------------------------- who does it
+
+
+def test_a_visit_says_who_asked_whatever_came_of_it() -> None:
+    async def work() -> None:
+        hand = Hand()
+        desk = Desk(hand, first_own=1)
+        hand.answers.extend((VISITED, VisitReply(1, failed(FailureKind.RESET), None), ChildLost()))
+        found = [(await desk.workers.visit(Request(url=A))).crawler for _ in range(4)]
+        assert found == [COORDINATOR, *3 * [CrawlerId(3, 4711)]]
+
+    asyncio.run(work())
 
 
 def test_a_host_has_one_worker_and_the_hosts_are_dealt_out_in_turn() -> None:

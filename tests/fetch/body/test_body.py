@@ -1,13 +1,16 @@
 import asyncio
+import errno
 import gzip
+import io
 from collections.abc import AsyncIterator
 
 import pytest
 
-from minicrawl.fetch.body.body import Body, BodyLimits, DecodeBudget, read_body
+from minicrawl.fetch.body.body import Body, BodyLimits, DecodeBudget, Verdict, read_body
 from minicrawl.fetch.body.decoding import FACTOR, FLOOR_BYTES, UnknownCoding, codings
 from minicrawl.fetch.transport import Fault
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
+from minicrawl.web.sitemaps.sitemap import MAX_BYTES
 
 
 class Chunks:
@@ -26,8 +29,8 @@ class Chunks:
             raise self.error
 
 
-def wanted(first_bytes: bytes) -> bool:
-    return not first_bytes.startswith(b"%PDF")
+def wanted(first_bytes: bytes) -> Verdict:
+    return Verdict.UNWANTED if first_bytes.startswith(b"%PDF") else Verdict.WANTED
 
 
 def read(chunks: Chunks, cap: int = 100, coding: str = "") -> Body | Failed | Refused:
@@ -214,9 +217,9 @@ def test_a_body_that_is_cut_for_others_gives_away_what_it_holds_though_nothing_m
 
     async def work() -> None:
         limits = BodyLimits(DecodeBudget(max_bytes=100))
-        largest = asyncio.create_task(read_body(Waits(b"a" * 80), [], 90, True, limits))
+        largest = asyncio.create_task(read_body(Waits(b"a" * 80), [], 90, Verdict.WANTED, limits))
         await asyncio.sleep(0)
-        other = await read_body(Chunks(b"b" * 60), [], 90, True, limits)
+        other = await read_body(Chunks(b"b" * 60), [], 90, Verdict.WANTED, limits)
         async with asyncio.timeout(10):
             cut = await largest
         assert isinstance(cut, Body)
@@ -225,3 +228,92 @@ def test_a_body_that_is_cut_for_others_gives_away_what_it_holds_though_nothing_m
         assert (len(other.content), other.cut) == (60, None)
 
     asyncio.run(work())
+
+
+# ---------------------------------------------------------------- lists
+
+LIST_BYTES = 3_000_000
+
+
+def read_list(budget: DecodeBudget, *chunks: bytes, coding: str = "", cap: int = 2_000_000) -> Body:
+    found = asyncio.run(
+        read_body(Chunks(*chunks), codings(coding), cap, lambda _: Verdict.LIST, BodyLimits(budget))
+    )
+    assert isinstance(found, Body)
+    return found
+
+
+def test_a_long_list_is_kept_in_a_file_and_takes_no_memory() -> None:
+    budget, chunk = DecodeBudget(max_bytes=1_500_000), b"x" * 60_000
+    found = read_list(budget, *[chunk] * 50)
+    assert found.spooled is not None
+    with found.spooled:
+        assert found.spooled.read() == b"x" * LIST_BYTES
+    assert (found.content, found.wire_bytes, found.cut) == (b"", LIST_BYTES, None)
+    assert budget.held_bytes == 0
+
+
+def test_a_long_list_may_be_packed() -> None:
+    text = b"".join(b"http://a.example/%d\n" % number for number in range(150_000))
+    packed = gzip.compress(text)
+    chunks = [packed[at : at + 9000] for at in range(0, len(packed), 9000)]
+    found = read_list(DecodeBudget(max_bytes=1_500_000), *chunks, coding="gzip")
+    assert found.spooled is not None
+    with found.spooled:
+        assert found.spooled.read() == text
+
+
+def test_a_list_is_no_longer_than_its_protocol_lets_it_be() -> None:
+    chunk = bytes(1_000_000)
+    found = read_list(DecodeBudget(max_bytes=1_500_000), *[chunk] * 60)
+    assert found.spooled is not None
+    with found.spooled:
+        assert len(found.spooled.read()) == MAX_BYTES
+    assert (found.cut, found.cut_detail) == (
+        FailureKind.TOO_LARGE,
+        f"{MAX_BYTES:,} bytes of it came: the limit of sitemaps",
+    )
+
+
+def test_a_short_list_is_a_body_like_others() -> None:
+    found = read_list(DecodeBudget(max_bytes=1_500_000), b"http://a.example/")
+    assert (found.content, found.spooled) == (b"http://a.example/", None)
+
+
+def test_few_lists_at_once_are_longer_than_other_bodies() -> None:
+    async def work() -> list[Body]:
+        limits, may_end = BodyLimits(DecodeBudget(max_bytes=100_000_000)), asyncio.Event()
+
+        class Waits(Chunks):
+            async def __aiter__(self) -> AsyncIterator[bytes]:
+                async for chunk in super().__aiter__():
+                    yield chunk
+                await may_end.wait()
+
+        chunks = [bytes(60_000)] * 50
+        lists = [
+            asyncio.create_task(read_body(Waits(*chunks), [], 2_000_000, Verdict.LIST, limits))
+            for _ in range(6)
+        ]
+        for _ in range(1000):  # until all of them wait, or were cut
+            await asyncio.sleep(0)
+        may_end.set()
+        return [one for one in await asyncio.gather(*lists) if isinstance(one, Body)]
+
+    found = asyncio.run(work())
+    assert [one.cut for one in found if one.spooled is None] == [FailureKind.TOO_LARGE] * 2
+    spooled = [one.spooled for one in found if one.spooled is not None]
+    assert len(spooled) == 4
+    for file in spooled:
+        with file:
+            assert len(file.read()) == LIST_BYTES
+
+
+def test_a_full_disk_cuts_a_list_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full(io.BytesIO):
+        def write(self, _: object) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("minicrawl.fetch.body.content.TemporaryFile", Full)
+    found = read_list(DecodeBudget(max_bytes=1_500_000), *[b"x" * 60_000] * 50)
+    assert found.cut is FailureKind.TOO_LARGE

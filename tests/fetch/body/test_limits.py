@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 
-from minicrawl.fetch.body.body import Body, BodyLimits, DecodeBudget, read_body
+from minicrawl.fetch.body.body import Body, BodyLimits, DecodeBudget, Verdict, read_body
 
 PAGE = b"".join(b"%d," % number for number in range(100_000))
 CODED = gzip.compress(PAGE)
@@ -27,7 +27,7 @@ def test_bodies_that_take_their_time_leave_the_loop_a_turn_between_their_slices(
     async def work() -> list[int]:
         limits = BodyLimits(DecodeBudget(10_000_000))
         reading = [
-            asyncio.create_task(read_body(once(), ["gzip"], 10_000_000, True, limits))
+            asyncio.create_task(read_body(once(), ["gzip"], 10_000_000, Verdict.WANTED, limits))
             for _ in range(BODIES)
         ]
         turns: list[int] = []
@@ -51,7 +51,7 @@ def test_bodies_that_take_their_time_leave_the_loop_a_turn_between_their_slices(
 
 @dataclass(eq=False)
 class Part:
-    length: int = 0
+    held: int = 0
     cap: int = 1000
     is_cut: bool = False
 
@@ -60,7 +60,7 @@ class Part:
 
 
 def grow(decode_budget: DecodeBudget, body: Part, size: int) -> None:
-    body.length += size
+    body.held += size
     decode_budget.hold(body, size)
 
 

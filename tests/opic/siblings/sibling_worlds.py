@@ -26,6 +26,7 @@ class Group:
     turns: int = 0
     revealed: float = 0.0
     linked: int = 0
+    size: int = 0
 
 
 class Truth:
@@ -54,6 +55,7 @@ class Truth:
                 host = self._hosts[page]
                 rounded = round(novelty * 254) / 254
                 self.group_of.append(groups.setdefault(host, Group(host, rounded)))
+                self.group_of[-1].size += 1
                 self.bonus.append(0.0)
         for host in sorted({self._hosts[page] for page in pages} - self._family.keys()):
             family = -1 if by is None else self._of_family(self._hosts[by])
@@ -146,12 +148,13 @@ class Truth:
     def value(self, page: int) -> float:
         group, (revealed, linked) = self.group_of[page], self._means
         relevance = self._relevance
-        factor = exp(0.2 * (group.novelty - 0.5))
-        if revealed:
+        is_lone = group.size == 1
+        factor = 1.0 if is_lone else exp(0.2 * (group.novelty - 0.5))
+        if revealed and not is_lone:
             factor *= ((3 * revealed + group.revealed) / ((3 + group.turns) * revealed)) ** (
                 0.2 * relevance
             )
-        if linked:
+        if linked and not is_lone:
             factor *= ((3 * linked + group.linked) / ((3 + group.turns) * linked)) ** (
                 0.3 * relevance
             )

@@ -1,5 +1,6 @@
 """The order by siblings takes the page that a search through all pages by the formulas would."""
 
+from collections.abc import Callable
 from random import Random
 
 import numpy as np
@@ -7,15 +8,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from minicrawl.opic.siblings import by_group, families, group_queue, members, rounds
+from minicrawl.opic.siblings import by_group, families, members, rounds, waiting
 from minicrawl.opic.siblings.by_group import ByGroup
 from minicrawl.opic.siblings.shown import Siblings
 from tests.opic.siblings.sibling_worlds import SiblingWorld, SitesByHost
 
 HOSTS = 5
 SITES = (0, 1, 1, 3, 4)
-EXACT = 1 - 1e-4
-"""Factors are counted in 65,536ths, bonuses in 24 bits."""
+EXACT = 1 - 1e-3
+"""Factors are counted in 65,536ths, which is coarse for sites past their budget."""
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +32,9 @@ def poor_sites(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def drawn_hosts(rng: Random, most: int) -> list[int]:
-    return [rng.randrange(HOSTS) for _ in range(rng.randrange(most))]
+    """Some alone of their host, some with siblings."""
+    hosts = rng.sample(range(HOSTS), 2)
+    return [rng.choice(hosts) for _ in range(rng.randrange(most))]
 
 
 def live(world: SiblingWorld, rng: Random, page: int) -> None:
@@ -78,8 +81,8 @@ def test_the_page_that_is_taken_is_worth_most(few_members: int, seed: int) -> No
         patch.setattr(members, "_RANKED", 2)
         patch.setattr(members, "_MOST_RANKED", 3)
         patch.setattr(members, "_MOST_LISTS", 3)
-        patch.setattr(by_group, "PART_AT_ONCE", 4 if few_members else 1000)
-        patch.setattr(group_queue, "_LARGE", 64 if few_members else 2)
+        patch.setattr(by_group, "PART_AT_FIRST", 4 if few_members else 1000)
+        patch.setattr(waiting, "_LARGE", 64 if few_members else 2)
         check_the_order(Random(seed))
 
 
@@ -135,6 +138,82 @@ def test_a_page_that_was_endowed_moves_up_unless_it_is_on_lease() -> None:
     assert world.take() == first
 
 
+@pytest.mark.parametrize("is_taken_again", [False, True])
+def test_a_page_that_was_refused_and_waits_again_has_lost_what_its_gifts_counted_more(
+    monkeypatch: pytest.MonkeyPatch, *, is_taken_again: bool
+) -> None:
+    monkeypatch.setattr(by_group, "PART_AT_FIRST", 1)
+    world = SiblingWorld((0, 1))
+    world.birth([0] * 4 + [1] * 10)
+    for page in (0, *range(4, 10)):
+        world.visit(page, [1, 2], [0, 0])
+    world.queue.count()
+    world.pause(1)
+    taken: list[int] = []
+    while (page := world.take()) != 1:
+        assert page is not None
+        taken.append(page)
+        world.resume(0)
+    for one in taken:
+        world.put_back(one)
+    world.refuse(1)
+    world.resume(0)
+    world.reopen(1)
+    while is_taken_again and world.take() is not None:
+        world.resume(0)
+    world.queue.count()
+    for one in sorted(world.leased):
+        world.put_back(one)
+    for _ in range(5):
+        world.queue.count()
+        best, page = world.best(), world.take()
+        assert page is not None
+        assert world.truth.value(page) >= best * EXACT
+        world.resume(0)
+
+
+def test_a_lone_page_that_was_given_cash_is_not_missing_until_that_is_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(by_group, "PART_AT_FIRST", 1)
+    world = SiblingWorld((0, 1))
+    for _ in range(30):
+        world.birth([0])
+    world.birth([1] * 40)
+    for page in range(30, 50):
+        world.visit(page, [page])
+    world.pause(1)
+    world.queue.count()
+    best = world.take()
+    assert best is not None
+    world.put_back(best)
+    world.resume(0)
+    world.visit(51, [best])
+    assert world.take() == best
+
+
+def test_of_a_large_crawl_more_plans_are_counted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(by_group, "AT_ONCE", 1)
+    monkeypatch.setattr(by_group, "PART_AT_ONCE", 20)
+    monkeypatch.setattr(by_group, "PART_AT_FIRST", 1)
+    world = SiblingWorld((0,))
+    counted: list[int] = []
+    world.birth([0] * 300)
+    monkeypatch.setattr(by_group.ByGroup, "count", _noted(by_group.ByGroup.count, counted))
+    for page in range(199):
+        world.visit(page, [page])
+    gaps = np.diff(counted)
+    assert (gaps[1], gaps[-1]) == (1, 9)
+
+
+def _noted(count: Callable[[ByGroup], None], counted: list[int]) -> Callable[[ByGroup], None]:
+    def noted(queue: ByGroup) -> None:
+        counted.append(queue._siblings.told)
+        count(queue)
+
+    return noted
+
+
 def check_the_order(rng: Random) -> None:
     """Each page that is taken is worth as much as any that may be taken."""
     world = SiblingWorld(SITES)
@@ -148,7 +227,7 @@ def check_the_order(rng: Random) -> None:
             assert best == 0
         else:
             assert world.truth.value(page) >= best * EXACT
-            assert world.queue.key(page) == pytest.approx(16 * world.truth.value(page), rel=1e-4)
+            assert world.queue.key(page) == pytest.approx(16 * world.truth.value(page), rel=1e-3)
         for one in sorted(world.leased):
             if rng.random() < 0.7:
                 live(world, rng, one)

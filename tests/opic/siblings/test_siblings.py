@@ -9,7 +9,7 @@ import pytest
 from minicrawl.opic.ledger import Ledger, Plan
 from minicrawl.opic.money import PARTS, UNIT
 from minicrawl.opic.siblings import shown, values
-from minicrawl.opic.siblings.groups import Groups
+from minicrawl.opic.siblings.groups import NO_GROUP, Groups
 from minicrawl.opic.siblings.shown import MOST_LINKS, Siblings
 from minicrawl.opic.siblings.values import gross, urgency, worths
 from minicrawl.opic.steps import visit, weighted_visit
@@ -36,18 +36,51 @@ def factor(of: SiblingWorld, page: int) -> float:
 
 
 def test_a_group_is_the_pages_of_one_host_that_became_known_together() -> None:
+    groups = grouped(3, 1, 3, 1)
+    groups.add(4, array("I", (1, 1)), 0.5)
+    assert list(groups.host) == [1, 3, 1]
+    pages, hosts = np.array([range(6), (3, 1, 3, 1, 1, 1)], dtype=np.uint32)
+    assert groups.of(pages, hosts).tolist() == [1, 0, 1, 0, 2, 2]
+    assert list(map(groups.of_one, pages.tolist(), hosts.tolist())) == [1, 0, 1, 0, 2, 2]
+    assert [groups.span(group, 6) for group in range(3)] == [(0, 4), (0, 4), (4, 6)]
+
+
+def test_a_page_that_is_the_only_one_of_its_host_is_of_no_group() -> None:
     groups = grouped(3, 1, 3)
     groups.add(3, array("I", (1,)), 0.5)
-    assert list(groups.host) == [1, 3, 1]
-    pages, hosts = np.array([range(4), (3, 1, 3, 1)], dtype=np.uint32)
-    assert groups.of(pages, hosts).tolist() == [1, 0, 1, 2]
-    assert [groups.of_one(page, host) for page, host in ((0, 3), (1, 1), (3, 1))] == [1, 0, 2]
-    assert [groups.span(group, 4) for group in range(3)] == [(0, 3), (0, 3), (3, 4)]
+    groups.add(4, array("I", (3,)), 0.5)
+    assert list(groups.host) == [3]
+    pages, hosts = np.array([range(5), (3, 1, 3, 1, 3)], dtype=np.uint32)
+    assert groups.of(pages, hosts).tolist() == [0, NO_GROUP, 0, NO_GROUP, NO_GROUP]
+    assert list(map(groups.of_one, pages.tolist(), hosts.tolist())) == [0, -1, 0, -1, -1]
+    assert groups.few_members(0, array("I", hosts.tolist())) == [0, 2]
+
+
+def test_a_lone_page_is_worth_what_it_holds() -> None:
+    made = world(0, 1, 0)
+    made.visit(0, [1], [0, 0])
+    assert made.siblings.groups.is_lone(1)
+    alone = np.array([1], dtype=np.uint32)
+    assert urgency(made.siblings, alone)[0] == worths(made.siblings, alone)[0]
+    assert values.key(made.siblings, 1) == values.lone_keys(made.siblings, alone)[0]
+
+
+def test_what_was_kept_by_a_program_that_knew_no_lone_pages_goes_on() -> None:
+    made, again = world(0, 0, 1), Siblings(Ledger(), array("I", [0, 0, 1]), SitesByHost(range(3)))
+    state = made.siblings.state()
+    del state["lone"]
+    again.restore(state)
+    assert not any(map(again.groups.is_lone, range(3)))
 
 
 def test_a_group_has_a_thousand_members_at_most() -> None:
-    groups = world(*[0] * 2001).siblings.groups
+    groups = world(*[0] * 2002).siblings.groups
     assert groups.firsts(range(3)).tolist() == [0, 1000, 2000]
+
+
+def test_groups_are_looked_at_by_so_many_pages() -> None:
+    groups = world(*[0] * 5000).siblings.groups
+    assert [groups.until(0, pages) for pages in (1, 1000, 2500, 9000)] == [1, 1, 3, 5]
 
 
 def test_siblings_of_a_page_that_revealed_more_are_worth_more() -> None:
@@ -67,10 +100,10 @@ def test_pages_of_other_hosts_that_a_page_reveals_say_nothing_of_its_siblings() 
 
 
 def test_siblings_of_a_page_that_others_link_to_are_worth_more() -> None:
-    made = world(0, 1, 2)
+    made = world(0, 1, 1, 2, 2)
     made.visit(0, [1])
     assert factor(made, 1) == pytest.approx(4**0.3 / 3**0.3, abs=1e-4)
-    assert factor(made, 2) == pytest.approx(1, abs=1e-4)
+    assert factor(made, 3) == pytest.approx(1, abs=1e-4)
 
 
 def test_a_page_with_very_many_links_counts_in_the_mean_as_one_with_a_hundred() -> None:
@@ -84,15 +117,15 @@ def test_a_page_with_very_many_links_counts_in_the_mean_as_one_with_a_hundred() 
 
 def test_the_link_that_made_a_page_known_does_not_count() -> None:
     made = world(0)
-    new = made.visit(0, [], [1])
+    new = made.visit(0, [], [1, 1])
     assert made.siblings.groups.linked[made.siblings.groups.of_one(new[0], 1)] == 0
 
 
 def test_pages_that_a_page_with_many_new_links_made_known_are_worth_more() -> None:
-    made = world(0, 0)
-    (only,) = made.visit(0, [1], [0])
-    assert factor(made, only) == pytest.approx(1, abs=1e-4)
-    (all_new,) = made.visit(1, [], [1])
+    made = world(0, 0, 0)
+    half_new, _ = made.visit(0, [1, 2], [0, 0])
+    assert factor(made, half_new) == pytest.approx(1, abs=1e-4)
+    all_new, _ = made.visit(1, [], [1, 1])
     group = made.siblings.groups.of_one(all_new, 1)
     assert made.siblings.groups.novelty[group] == 254
     assert factor(made, all_new) == pytest.approx(exp(0.1), rel=2e-1)
@@ -151,7 +184,7 @@ def test_a_page_that_spends_has_no_bonus_any_more_and_one_that_stands_for_anothe
 
 def test_pages_that_were_foretold_count_when_the_turn_ends() -> None:
     made = world(0, 0)
-    new = made.foretold(0, [0, 0, 1], 6)
+    new = made.foretold(0, [0, 0, 1, 1], 6)
     made.visit(0, list(new))
     groups = made.siblings.groups
     assert groups.revealed[groups.of_one(0, 0)] == pytest.approx(log(3))

@@ -25,7 +25,7 @@ from tests.stores import HandCrawl
 SITE = "http://a.example"
 HOME, NEWS, OLD, OLDER = f"{SITE}/", f"{SITE}/news", f"{SITE}/old", f"{SITE}/older"
 GONE, LOST, LOOP, COPY, ALONE = (f"{SITE}/{name}" for name in ("gone", "lost", "loop", "copy", "1"))
-ELSEWHERE = "http://b.example/"
+ELSEWHERE, INTERN = "http://b.example/", "http://intranet.example/"
 
 Find = Callable[[Snapshot, str | None], Sequence[object]]
 
@@ -59,6 +59,29 @@ class TestBrokenLinks:
             (HOME, LOST, f"{OLDER} > {OLD}"),
             (NEWS, LOST, OLD),
         }
+
+    def test_a_link_to_a_private_address_leads_nowhere_for_a_visitor(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "private.db")) as crawl:
+            crawl.seeds([HOME], endowment=1)
+            crawl.read(HOME, [INTERN, NEWS, ELSEWHERE])
+            crawl.ended(INTERN, State.ADDRESS)
+            crawl.ended(NEWS, State.ROBOTS)  # which visitors may read
+            crawl.ended(ELSEWHERE, State.SCOPE)
+        with snapshot(tmp_path / "private.db") as found:
+            assert broken_links(found) == [BrokenLink(1, None, "address", INTERN, HOME, "")]
+
+    def test_that_a_copy_stands_for_another_page_is_no_link(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "copies.db")) as crawl:
+            crawl.seeds([HOME], endowment=1)
+            crawl.read(HOME, [COPY, OLD])
+            crawl.moved(COPY, GONE, State.ALIAS)
+            crawl.moved(OLD, GONE, State.CANONICAL)
+            crawl.ended(GONE, State.NOT_FOUND)
+        with snapshot(tmp_path / "copies.db") as found:
+            assert {(row.source, row.through) for row in broken_links(found)} == {
+                (HOME, COPY),
+                (HOME, OLD),
+            }
 
     def test_the_target_with_most_links_comes_first(self, seen: Snapshot) -> None:
         rows = broken_links(seen)

@@ -85,6 +85,20 @@ def test_a_feed_leads_to_its_entries_and_is_not_to_be_found() -> None:
     assert few.cut == "cut at 1 link (--max-links)"
 
 
+def test_a_json_feed_is_a_feed() -> None:
+    told = (
+        '{"version": "https://jsonfeed.org/version/1", "title": " Tom\\n & Ann ", '
+        '"items": [{"url": "http://a.example/1"}, {"url": "http://a.example/d/page"}]}'
+    )
+    for kind in ("application/feed+json", "application/json"):
+        found = read(told, kind)
+        assert (found.title, found.links, found.noindex) == (
+            "Tom & Ann",
+            ("http://a.example/1",),
+            True,
+        )
+
+
 def test_a_sitemap_leads_to_what_it_lists() -> None:
     found = read(INDEX, "text/xml", options=ParseOptions(with_words=True, max_links=1))
     assert found.links == ("http://a.example/s.xml", "http://a.example/p")

@@ -20,6 +20,7 @@ from minicrawl.web.documents.kinds import (
 
 A = "http://a.example/a"
 PDF, TEXT, MARKDOWN = DocumentType.PDF, DocumentType.TEXT, DocumentType.MARKDOWN
+JSON = b'{ "title": "x", "version": "https://jsonfeed.org/version/1.1", "items": [] }'
 FEED, SITEMAP = DocumentType.FEED, DocumentType.SITEMAP
 MAP = b'<?xml version="1.0"?>\n<!-- a --><urlset xmlns="x"><url>'
 RSS = b'\xef\xbb\xbf<?xml version="1.0"?><rss version="2.0">'
@@ -49,6 +50,13 @@ def test_names_are_types() -> None:
         ("application/xml", b"<other>", None),
         ("application/rss+xml", b"", FEED),
         ("application/atom+xml", b"<feed/>", FEED),
+        ("application/feed+json", b"{}", FEED),
+        ("application/json", JSON, FEED),
+        ("application/json", b"\xef\xbb\xbf" + JSON.replace(b"/", b"\\/"), FEED),
+        (None, JSON, FEED),
+        ("application/json", b'{"title": "x"}', None),
+        ("application/json", b'{"items": ["https://jsonfeed.org/version/1"]}', None),
+        ("text/html", JSON, FEED),
         ("application/pdf", b"", PDF),
         (None, b"%PDF-1.7", PDF),
         ("application/octet-stream", b"\0", None),

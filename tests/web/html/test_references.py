@@ -4,7 +4,12 @@ import pytest
 
 from minicrawl.demo.web import DemoWeb
 from minicrawl.web.html.page import parse_page
-from minicrawl.web.html.references import LONGEST_TEXT, Reference, references
+from minicrawl.web.html.references import (
+    LONGEST_TEXT,
+    Reference,
+    references,
+    style_references,
+)
 from minicrawl.web.urls import resolve
 
 
@@ -93,3 +98,54 @@ def test_all_links_that_a_crawl_reads_are_there() -> None:
         assert set(crawled) <= {found.url for found in resolved if found}
         seen += len(crawled)
     assert seen > 50
+
+
+# ---------------------------------------------------------------- styles and sets of images
+
+
+def test_styles_in_a_page_refer_to_other_styles_images_and_fonts() -> None:
+    markup = (
+        "<style>@import 'x.css'; b { background: url(i.png) }</style>"
+        "<p style=\"background: url('j.png')\">text<p style='color: red'>"
+    )
+    assert [(asset.written, asset.kind) for asset in references(markup).assets] == [
+        ("x.css", "style"),
+        ("i.png", "media"),
+        ("j.png", "media"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("style", "written"),
+    [
+        ('@import url("a.css") screen; @IMPORT url(b.css)', ["a.css", "b.css"]),
+        (
+            "@font-face { src: URL( 'e.woff2' ) format(\"woff2\"), url(e.woff) }",
+            ["e.woff2", "e.woff"],
+        ),
+        ("b { fill: url(#gradient); width: 1px } @media print { }", []),
+        ("url(", []),
+        ("url()", []),
+        ("url('a b.png')", ["a b.png"]),
+        (f"url({'x' * 10_000})", []),
+        ("a::before { content: 'url is a word' }", []),
+    ],
+)
+def test_urls_in_a_style(style: str, written: list[str]) -> None:
+    assert [found.written for found in style_references(style)] == written
+
+
+@pytest.mark.parametrize(
+    ("srcset", "written"),
+    [
+        ("a.png 1x, b.png 2x", ["a.png", "b.png"]),
+        ("a.png 1x,b.png 2x", ["a.png", "b.png"]),
+        ("a.png, b.png", ["a.png", "b.png"]),
+        ("/w_1,h_2/a.png 300w, b.png", ["/w_1,h_2/a.png", "b.png"]),
+        ("a.png", ["a.png"]),
+        (" , ", []),
+    ],
+)
+def test_each_image_of_a_set(srcset: str, written: list[str]) -> None:
+    found = references(f'<img srcset="{srcset}">').assets
+    assert [asset.written for asset in found] == written

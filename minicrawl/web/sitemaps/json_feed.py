@@ -1,0 +1,107 @@
+"""JSON Feed: the URLs of its entries, and its title, however broken the rest is.
+
+Laws: it is read in one pass, in time proportional to its length; however deep it is nested, that
+takes no memory. What is not a string where one belongs is not there. A string that is broken is
+lost, but none before or after it, and no URL is guessed.
+
+entry   an object in the list "items" of the outermost object
+"""
+
+import json
+import re
+from typing import NamedTuple
+
+_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*+)("|\\?\Z)|([{}\[\]:,])', re.DOTALL)
+_OF_AN_ENTRY = ("url", "external_url", "id")
+"""The first one that is a URL counts. An id is one as a rule, and need not be."""
+_URL = re.compile(r"https?://", re.IGNORECASE)
+_IN_FEED, _IN_ITEMS, _IN_ENTRY = 1, 2, 3
+"""How deep it is nested there."""
+
+
+class JsonFeed(NamedTuple):
+    """What is in it, as written."""
+
+    title: str
+    urls: list[str]
+
+
+def read(text: str, most_urls: int) -> JsonFeed:
+    """The feed, with its first URLs."""
+    title, urls, entry, place = "", list[str](), dict[str, str](), _Place()
+    for token in _TOKEN.finditer(text):
+        written, end, mark = token.groups()
+        if mark is None:
+            value = _value(written) if end == '"' else ""
+            if place.is_key:
+                place.name(value)
+            elif place.is_in_entry:
+                entry.setdefault(place.key, value)
+            elif place.is_in_feed and place.key == "title":
+                title = title or value
+        elif place.move(mark):
+            urls += _url_of(entry)
+            entry.clear()
+            if len(urls) >= most_urls:
+                break
+    return JsonFeed(title, urls + _url_of(entry))
+
+
+def _url_of(entry: dict[str, str]) -> list[str]:
+    found = (entry.get(name, "").strip() for name in _OF_AN_ENTRY)
+    return [url for url in found if _URL.match(url)][:1]
+
+
+class _Place:
+    """Where in a feed the next string is."""
+
+    def __init__(self) -> None:
+        self.key = ""  # of the value that is next, in the innermost object that matters
+        self.is_key = False
+        self._depth = 0
+        self._opened = ["", "", "", ""]  # by which mark, at each depth that matters
+        self._is_in_items = False
+
+    @property
+    def is_in_feed(self) -> bool:
+        return self._depth == _IN_FEED and self._opened[_IN_FEED] == "{"
+
+    @property
+    def is_in_entry(self) -> bool:
+        is_object = self._depth == _IN_ENTRY and self._opened[_IN_ENTRY] == "{"
+        return is_object and self._is_in_items
+
+    def name(self, key: str) -> None:
+        """The next value has this key."""
+        self.key, self.is_key = key, False
+
+    def move(self, mark: str) -> bool:
+        """Pass a mark; whether an entry has ended."""
+        self.is_key = False
+        if mark in "{[":
+            self._open(mark)
+        elif mark in "}]":
+            self._depth = max(self._depth - 1, 0)
+            return self._depth == _IN_ITEMS and self._is_in_items
+        elif mark == ",":
+            self.is_key = self._depth <= _IN_ENTRY and self._opened[self._depth] == "{"
+        return False
+
+    def _open(self, mark: str) -> None:
+        self._depth += 1
+        if self._depth == _IN_ITEMS:
+            is_in_feed = self._opened[_IN_FEED] == "{"
+            self._is_in_items = mark == "[" and self.key == "items" and is_in_feed
+        if self._depth <= _IN_ENTRY:
+            self._opened[self._depth] = mark
+        self.is_key = mark == "{"
+
+
+def _value(written: str) -> str:
+    """What a string says; nothing if that is no text."""
+    try:
+        value: str = json.loads(f'"{written}"', strict=False)
+        value.encode()
+    except ValueError:
+        return ""
+    return value

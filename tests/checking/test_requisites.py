@@ -1,0 +1,176 @@
+"""What pages need to be shown is kept with them, asked for once and politely, and exported."""
+
+import gzip
+import json
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import httpx
+import pytest
+
+from minicrawl import Crawl, Settings
+from minicrawl.archive.reader import ArchiveReader
+from minicrawl.archive.record import Answer
+from minicrawl.cli import main
+from minicrawl.errors import UsageError
+from minicrawl.report.links import problems
+from minicrawl.report.snapshot import snapshot
+from minicrawl.store import tables
+from minicrawl.store.reader import archive_folder
+
+Captured = pytest.CaptureFixture[str]
+
+HOST, CDN = "http://a.example", "http://cdn.example"
+HOME = (
+    f'<link rel=stylesheet href="{CDN}/s.css"><img src=/logo.png srcset="/big.png 2x">'
+    "<img src=/lost.png><script src=/old.js></script><a href=/page>page</a>"
+    f'<img src="{CDN}/secret/x.png"><img src="http://10.0.0.1/inside.png"><img src=/page>'
+)
+PAGES = {f"{HOST}/": HOME, f"{HOST}/page": "<p>Another page <img src=/logo.png>"}
+ROBOTS = b"User-agent: *\nDisallow: /secret"
+STYLES = {
+    f"{CDN}/s.css": "@import 'deep/t.css'; body { background: url(/pond.png) }",
+    f"{CDN}/deep/t.css": "@font-face { src: url(../duck.woff2) } @import '/s.css';",
+}
+FILES = {
+    f"{HOST}/logo.png": b"\x89PNG",
+    f"{HOST}/big.png": b"\x89PNG" * 2,
+    f"{HOST}/new.js": b"go()",
+    f"{CDN}/pond.png": b"\x89PNG",
+    f"{CDN}/duck.woff2": b"wOF2",
+}
+
+
+class Web:
+    """A page, a host with what it needs; counts what was asked for."""
+
+    def __init__(self) -> None:
+        self.asked: Counter[str] = Counter()
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        url = str(request.url)
+        self.asked[url] += 1
+        if url in PAGES:
+            return httpx.Response(200, html=PAGES[url])
+        if url == f"{HOST}/old.js":
+            return httpx.Response(302, headers={"location": "/new.js"})
+        if url in STYLES:
+            return httpx.Response(200, text=STYLES[url], headers={"content-type": "text/css"})
+        content = FILES.get(url, ROBOTS if url == f"{CDN}/robots.txt" else None)
+        return httpx.Response(404 if content is None else 200, content=content)
+
+
+def crawled(path: Path, web: Web, **chosen: Any) -> Path:
+    usual: dict[str, Any] = {"keep": "pages", "requisites": True, "scope": "host"}
+    quick = {"delay": 0, "address_delay": 0, "converge": False}
+    settings = Settings.of(**{**usual, **quick, **chosen, "store": path})
+    Crawl([HOST], settings, transport=httpx.MockTransport(web)).run()
+    return path
+
+
+def kept(path: Path) -> dict[str, Answer]:
+    with snapshot(path) as seen:
+        end = tables.archive_end(seen.connection)
+    with closing(ArchiveReader(archive_folder(path), end)) as archive:
+        rows = [row for row in archive.index.rows(archive.end) if row.key]
+        answers = [archive.answer(row.place) for row in rows]
+        return {answer.url: answer for answer in answers}
+
+
+class TestKeeping:
+    @pytest.fixture(scope="class")
+    def web(self) -> Web:
+        return Web()
+
+    @pytest.fixture(scope="class")
+    def path(self, web: Web, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        return crawled(tmp_path_factory.mktemp("requisites") / "crawl.db", web)
+
+    def test_images_scripts_styles_and_what_these_need_are_kept(self, path: Path) -> None:
+        answers = kept(path)
+        assert answers.keys() == PAGES.keys() | STYLES.keys() | FILES.keys() | {f"{HOST}/old.js"}
+        assert all(answers[url].body == body for url, body in FILES.items())
+        assert answers[f"{HOST}/old.js"].status == 302
+
+    def test_each_is_asked_for_once_and_what_robots_txt_forbids_never(
+        self, path: Path, web: Web
+    ) -> None:
+        assert path.exists()
+        robots = f"{HOST}/robots.txt"  # the crawl has asked for it as well
+        assert {url: count for url, count in web.asked.items() if count > 1} in ({}, {robots: 2})
+        assert not any("secret" in url or "10.0.0.1" in url for url in web.asked)
+
+    def test_the_store_stays_intact(self, path: Path) -> None:
+        assert main(["check", "--store", str(path)]) == 0
+
+    def test_what_is_not_there_is_broken(self, path: Path) -> None:
+        with snapshot(path) as seen:
+            found = {(link.target, link.state) for link in problems.broken_links(seen)}
+        assert found == {
+            (f"{HOST}/lost.png", "not-found"),
+            ("http://10.0.0.1/inside.png", "address"),
+        }
+
+    def test_they_are_in_web_archives_but_no_pages(self, path: Path, tmp_path: Path) -> None:
+        file = tmp_path / "site.wacz"
+        assert main(["export", str(file), "--store", str(path)]) == 0
+        with ZipFile(file) as package:
+            lines = package.read("indexes/index.cdx").decode().splitlines()
+            pages = package.read("pages/pages.jsonl").decode().splitlines()
+        urls = Counter(json.loads(line.split(" ", 2)[2])["url"] for line in lines)
+        assert urls.keys() == kept(path).keys()
+        assert set(urls.values()) == {1}
+        assert {json.loads(line).get("url") for line in pages} == {
+            None,  # the head of the list
+            *PAGES,
+        }
+
+    def test_of_some_pages_only_what_these_need(self, path: Path, tmp_path: Path) -> None:
+        file = tmp_path / "page.wacz"
+        assert main(["export", str(file), "--n", "1", "--store", str(path)]) == 0
+        with ZipFile(file) as package:
+            lines = package.read("indexes/index.cdx").decode()
+        best_is_home = f'"{HOST}/"' in lines
+        assert (f"{CDN}/s.css" in lines) is best_is_home
+        assert f"{HOST}/logo.png" in lines
+
+    def test_what_is_kept_is_not_asked_for_again(self, path: Path) -> None:
+        before, again = kept(path), Web()
+        crawled(path, again)
+        assert not again.asked
+        assert kept(path).keys() == before.keys()
+
+
+def test_a_store_goes_on_to_keep_them(tmp_path: Path) -> None:
+    path = crawled(tmp_path / "crawl.db", Web(), pages=1)
+    web = Web()
+    settings = Settings.of(delay=0, address_delay=0, converge=False, keep="pages", store=path)
+    with snapshot(path) as seen:
+        assert tables.settings(seen.connection)["requisites"] is True
+    Crawl([], settings, transport=httpx.MockTransport(web)).run()
+    assert f"{HOST}/logo.png" in kept(path)
+
+
+def test_nothing_is_kept_unless_it_is_wanted(tmp_path: Path) -> None:
+    web = Web()
+    path = crawled(tmp_path / "crawl.db", web, requisites=False)
+    assert kept(path).keys() == PAGES.keys()
+    assert f"{HOST}/logo.png" not in web.asked
+
+
+def test_warc_files_have_them_too(tmp_path: Path, capsys: Captured) -> None:
+    path = crawled(tmp_path / "crawl.db", Web(), warc=tmp_path / "warcs")
+    (file,) = (tmp_path / "warcs").glob("*.warc.gz")
+    assert main(["import", str(file), "--store", str(tmp_path / "copy.db")]) == 0
+    capsys.readouterr()
+    assert path.exists()
+    assert b"duck.woff2" in gzip.decompress(file.read_bytes())
+
+
+@pytest.mark.parametrize("keep", ["none", "text", "links"])
+def test_without_pages_there_is_nothing_to_keep_them_with(tmp_path: Path, keep: str) -> None:
+    with pytest.raises(UsageError, match="needs --keep pages"):
+        crawled(tmp_path / "crawl.db", Web(), keep=keep)

@@ -1,0 +1,385 @@
+"""Each recipe of the how-to guides on proxies, logins, documents and pace, with real servers.
+
+Law: a command that a guide shows is run as it stands there. The test adds where its hosts are, and
+how few pages are enough; it writes other ports into it, and gives it the files that it names.
+"""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import trustme
+
+from minicrawl.cli import PROGRAM
+from tests.crawl.fakes import states_of
+from tests.crawl.rendering.sites import why_no_browser
+from tests.readme import ROOT, blocks
+from tests.real.daemons import free_port, needs, program, running
+from tests.real.nginx import MIME_TYPES
+from tests.web.documents.pdfs import pdf, words
+
+GUIDES = (
+    *("crawl-through-a-proxy", "log-in", "crawl-a-private-site", "crawl-slowly"),
+    *("read-more-than-html", "crawl-pages-that-need-a-browser"),
+)
+LOGIN = "me:secret"
+HOSTS = ("*.example.org", "example.org", "docs.example", "localhost", "127.0.0.1")
+_PATIENCE_S = 240
+
+pytestmark = [needs("nginx", "tinyproxy", "microsocks"), pytest.mark.timeout(600)]
+
+_NGINX = """
+daemon off;
+{user}
+worker_processes 1;
+pid {folder}/pid;
+error_log {folder}/errors;
+events {{ worker_connections 256; }}
+http {{
+    include {mime_types};
+    default_type application/octet-stream;
+    log_format request '$server_port $server_protocol $request_uri $http_x_purpose $http_x_preview';
+    access_log {folder}/requests request;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    ssl_certificate {folder}/server.pem;
+    ssl_certificate_key {folder}/server.key;
+    root {folder}/pages;
+    server {{ listen 127.0.0.1:{plain}; }}
+    server {{ listen 127.0.0.1:{tls} ssl; }}
+    server {{ listen 127.0.0.1:{http2} ssl http2; }}
+    server {{
+        listen 127.0.0.1:{client} ssl;
+        ssl_client_certificate {folder}/our-authority.pem;
+        ssl_verify_client on;
+    }}
+    server {{
+        listen 127.0.0.1:{expired} ssl;
+        ssl_certificate {folder}/expired.pem;
+        ssl_certificate_key {folder}/expired.key;
+    }}
+    server {{
+        listen 127.0.0.1:{login} ssl;
+        auth_basic docs;
+        auth_basic_user_file {folder}/logins;
+    }}
+    server {{
+        listen 127.0.0.1:{cookies} ssl;
+        location = / {{
+            if ($cookie_session = "") {{ return 302 /login; }}
+            try_files /index.html =404;
+        }}
+        location = /login {{
+            add_header Set-Cookie "session=1; Path=/" always;
+            return 302 /;
+        }}
+    }}
+}}
+"""
+KINDS = ("plain", "tls", "http2", "client", "expired", "login", "cookies")
+_SERVER_FOR = {
+    "--http2": "http2",
+    "--client-cert": "client",
+    "--insecure": "expired",
+    "--auth": "login",
+    "--cookies": "cookies",
+    "localhost:8080": "plain",
+}
+"""By what the recipe says; of the others it is the one of TLS."""
+HOME = """<title>Home</title><p>Words.<a href=/paper.pdf>paper</a><a href=/notes.txt>notes</a>
+<a href=/readme.md>readme</a><a href=/news.rss>news</a><a href=/feed.xml>feed</a>
+<a href=/feed.json>json</a><a href=/data.json>data</a><a href=/sitemap.xml>map</a>
+<a href=/map.xml.gz>packed</a><a href=/page.xhtml>xhtml</a><a href=/picture.png>picture</a>
+<a href=/setup.exe>program</a>"""
+RSS = "<rss><channel><title>News</title><item><link>/from-rss</link></item></channel></rss>"
+ATOM = "<feed xmlns='http://www.w3.org/2005/Atom'><entry><link href='/from-atom'/></entry></feed>"
+JSON_FEED = (
+    '{"version": "https://jsonfeed.org/version/1", "title": "J", '
+    '"items": [{"url": "https://example.org/from-json"}]}'
+)
+MAP = "<urlset><url><loc>https://example.org/from-map</loc></url></urlset>"
+XHTML = "<html xmlns='http://www.w3.org/1999/xhtml'><head><title>X</title></head><body/></html>"
+
+
+class Servers(NamedTuple):
+    """What runs: the ports of nginx by kind, and of the proxies; and what they wrote down."""
+
+    folder: Path
+    ports: dict[str, int]
+    proxies: dict[str, int]
+
+    def asked(self, kind: str) -> list[str]:
+        lines = (self.folder / "requests").read_text().splitlines()
+        port = f"{self.ports[kind]} "
+        return [line.removeprefix(port) for line in lines if line.startswith(port)]
+
+    def passed(self, proxy: str) -> str:
+        """What a proxy said."""
+        return (self.folder / f"{proxy}.log").read_text(errors="replace")
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    folder = tmp_path_factory.mktemp("servers")
+    folder.chmod(0o755)
+    proxies = {name: free_port() for name in ("open", "with-login", "socks")}
+    found = Servers(folder, {kind: free_port() for kind in KINDS}, proxies)
+    _write_certificates(folder)
+    _write_pages(folder / "pages")
+    hashing = ["openssl", "passwd", "-apr1", LOGIN.partition(":")[2]]
+    hashed = subprocess.run(hashing, capture_output=True, text=True, check=True).stdout
+    (folder / "logins").write_text(f"{LOGIN.partition(':')[0]}:{hashed}")
+    with ExitStack() as stack:
+        stack.enter_context(_nginx(found))
+        for name in ("open", "with-login"):
+            stack.enter_context(_tinyproxy(found, name))
+        socks = [str(program("microsocks")), "-i", "127.0.0.1", "-p", str(proxies["socks"])]
+        stack.enter_context(running(socks, [proxies["socks"]], folder / "socks.log"))
+        yield found
+
+
+@contextmanager
+def _nginx(found: Servers) -> Iterator[None]:
+    folder, config = found.folder, found.folder / "nginx.conf"
+    user = "user root;" if os.getuid() == 0 else ""  # who may read the folders of the tests
+    config.write_text(_NGINX.format(folder=folder, user=user, mime_types=MIME_TYPES, **found.ports))
+    command: list[str | Path] = [
+        str(program("nginx")),
+        "-p",
+        folder,
+        "-c",
+        config,
+        "-e",
+        folder / "errors",
+    ]
+    with running(command, list(found.ports.values()), folder / "nginx.log"):
+        yield
+
+
+@contextmanager
+def _tinyproxy(found: Servers, name: str) -> Iterator[None]:
+    config, port = found.folder / f"{name}.conf", found.proxies[name]
+    login = f"BasicAuth {LOGIN.replace(':', ' ')}\n" if name == "with-login" else ""
+    config.write_text(f"Port {port}\nListen 127.0.0.1\nTimeout 60\nLogLevel Info\n{login}")
+    command: list[str | Path] = [str(program("tinyproxy")), "-d", "-c", config]
+    with running(command, [port], found.folder / f"{name}.log"):
+        yield
+
+
+def _write_certificates(folder: Path) -> None:
+    authority, past = trustme.CA(), datetime.now(UTC) - timedelta(days=1)
+    authority.cert_pem.write_to_path(str(folder / "our-authority.pem"))
+    ours = authority.issue_cert("us.example")
+    ours.cert_chain_pems[0].write_to_path(str(folder / "us.pem"))
+    ours.private_key_pem.write_to_path(str(folder / "us.key"))
+    for name, leaf in (
+        ("server", authority.issue_cert(*HOSTS)),
+        ("expired", authority.issue_cert(*HOSTS, not_after=past)),
+    ):
+        leaf.cert_chain_pems[0].write_to_path(str(folder / f"{name}.pem"))
+        leaf.private_key_pem.write_to_path(str(folder / f"{name}.key"))
+
+
+def _write_pages(folder: Path) -> None:
+    import gzip
+
+    folder.mkdir()
+    paper = pdf(words("A paper"), title="Paper", links=["https://example.org/from-pdf"])
+    texts = {
+        "index.html": HOME,
+        "page.xhtml": XHTML,
+        "notes.txt": "Notes\nhttps://example.org/from-text",
+        "readme.md": "# Read me\n[more](/from-markdown)",
+        "news.rss": RSS,
+        "feed.xml": ATOM,
+        "feed.json": JSON_FEED,
+        "data.json": '{"a": 1}',
+        "sitemap.xml": MAP,
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    (folder / "paper.pdf").write_bytes(paper)
+    (folder / "map.xml.gz").write_bytes(gzip.compress(MAP.replace("map<", "packed<").encode()))
+    (folder / "picture.png").write_bytes(b"\x89PNG" + bytes(100))
+    (folder / "setup.exe").write_bytes(b"MZ" + bytes(100))
+
+
+# ---------------------------------------------------------------- the recipes
+
+
+class Recipe(NamedTuple):
+    """A command as a guide shows it: variables, then the arguments."""
+
+    text: str
+    variables: dict[str, str]
+    arguments: list[str]
+
+
+def recipes() -> Iterator[Recipe]:
+    for guide in GUIDES:
+        text = (ROOT / "docs" / "how-to" / f"{guide}.md").read_text()
+        for block in blocks(text):
+            if block.language == "sh":
+                yield from _recipes_in(block.body.replace("\\\n", " "))
+
+
+def _recipes_in(body: str) -> Iterator[Recipe]:
+    for line in body.splitlines():
+        tokens = shlex.split(line, comments=True)
+        if f"{PROGRAM} crawl " in line:
+            at = tokens.index(PROGRAM)
+            variables = dict(token.split("=", 1) for token in tokens[:at])
+            yield Recipe(shlex.join(tokens), variables, tokens[at + 1 :])
+
+
+ALL = {recipe.text: recipe for recipe in recipes()}
+
+
+def run(recipe: Recipe, servers: Servers, folder: Path) -> dict[str, object]:
+    """What the crawl says at its end."""
+    kind = next((kind for said, kind in _SERVER_FOR.items() if said in recipe.text), "tls")
+    ports = {
+        "8080": servers.ports["plain"],
+        "8443": servers.ports["tls"],
+        "9050": servers.proxies["socks"],
+    }
+    arguments = [_with_ports(one, ports, servers) for one in recipe.arguments]
+    store = ["--store", str(folder / "c.db")]
+    arguments += [*store, "--json", "--quiet", "--no-converge", "--for", "120s"]
+    if "--delay" not in arguments:
+        arguments += ["--delay", "0"]
+    if kind != "plain" and "--resolve" not in arguments:
+        arguments += ["--resolve", f"*=127.0.0.1:{servers.ports[kind]}"]
+    _write_files(folder, servers)
+    own = {"--ca", "--insecure"} & set(arguments)
+    trust = {} if own else {"SSL_CERT_FILE": str(folder / "our-authority.pem")}
+    clean = {name: value for name, value in os.environ.items() if not _is_of_a_crawl(name)}
+    environment = clean | {"TZ": _where_it_is_night(), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-m", PROGRAM, *arguments],
+        cwd=folder,
+        env=environment | trust | recipe.variables,
+        capture_output=True,
+        text=True,
+        timeout=_PATIENCE_S,
+        check=False,
+    )
+    assert done.returncode == 0, (arguments, done.stderr)
+    assert "secret" not in done.stdout + done.stderr
+    found: dict[str, object] = json.loads(done.stdout)
+    return found
+
+
+def _with_ports(argument: str, ports: dict[str, int], servers: Servers) -> str:
+    argument = argument.replace("proxy.example:3128", f"127.0.0.1:{servers.proxies['open']}")
+    for written, port in ports.items():
+        argument = re.sub(rf"(?<=:){written}\b", str(port), argument)
+    return argument
+
+
+def _write_files(folder: Path, servers: Servers) -> None:
+    for name in ("our-authority.pem", "us.pem", "us.key"):
+        (folder / name).write_bytes((servers.folder / name).read_bytes())
+    (folder / "seeds.txt").write_text("https://example.org/\n")
+    (folder / "secret.txt").write_text(f"{LOGIN}\n")
+    proxy = f"http://{LOGIN}@127.0.0.1:{servers.proxies['with-login']}\n"
+    (folder / "proxies.txt").write_text(proxy)
+    for name in ("secret.txt", "proxies.txt"):
+        (folder / name).chmod(0o600)
+
+
+def _is_of_a_crawl(name: str) -> bool:
+    return name.startswith("MINICRAWL_") or name.lower().endswith("_proxy")
+
+
+def _where_it_is_night() -> str:
+    """A time zone in which it is between 23 and 24 o'clock now."""
+    behind = (time.gmtime().tm_hour - 23) % 24
+    return f"NIGHT+{behind}"
+
+
+def test_the_guides_have_recipes_for_each_kind_of_server() -> None:
+    assert len(ALL) >= 20
+    assert all(any(said in text for text in ALL) for said in _SERVER_FOR)
+
+
+@pytest.mark.parametrize("text", ALL)
+def test_a_recipe_of_the_guides_works(text: str, servers: Servers, tmp_path: Path) -> None:
+    recipe = ALL[text]
+    if "--render" in text and (why := why_no_browser()):
+        pytest.skip(why)
+    if not any(
+        "example" in one or "seeds" in one or "localhost" in one for one in recipe.arguments
+    ):
+        run(
+            ALL[f"{PROGRAM} crawl https://example.org/ --scope host --types all"], servers, tmp_path
+        )
+        run(recipe, servers, tmp_path)  # it goes on with a crawl
+        return
+    before = {kind: len(servers.asked(kind)) for kind in KINDS}
+    assert int(str(run(recipe, servers, tmp_path)["pages"])) >= 1
+    kind = next((kind for said, kind in _SERVER_FOR.items() if said in text), "tls")
+    asked = servers.asked(kind)[before[kind] :]
+    assert asked
+    if "--http2" in text:
+        assert all(line.startswith("HTTP/2.0") for line in asked)
+    if "--header" in text:
+        assert all(line.endswith(" research 1") for line in asked)
+    if "--proxy" in text:
+        name = "with-login" if "@proxies" in text else "socks" if "socks" in text else "open"
+        assert str(servers.ports["tls"]) in servers.passed(name)
+
+
+# ---------------------------------------------------------------- nginx's own media types
+
+READ = ("/", "/page.xhtml")
+BY_TYPE = {
+    "html": (),
+    "pdf": ("/paper.pdf",),
+    "text": ("/notes.txt",),
+    "markdown": ("/readme.md",),  # nginx knows none, and says application/octet-stream
+    "feed": ("/news.rss", "/feed.xml", "/feed.json"),
+    "sitemap": ("/sitemap.xml", "/map.xml.gz"),
+}
+FOUND_IN = {
+    "/paper.pdf": "/from-pdf",
+    "/notes.txt": "/from-text",
+    "/readme.md": "/from-markdown",
+    "/news.rss": "/from-rss",
+    "/feed.xml": "/from-atom",
+    "/feed.json": "/from-json",
+    "/sitemap.xml": "/from-map",
+    "/map.xml.gz": "/from-packed",
+}
+
+
+@pytest.mark.parametrize("kind", BY_TYPE)
+def test_documents_are_told_by_the_media_types_of_nginx(
+    kind: str, servers: Servers, tmp_path: Path
+) -> None:
+    arguments = shlex.split(f"crawl https://example.org/ --scope host --types html,{kind}")
+    run(Recipe("", {}, arguments), servers, tmp_path)
+    states = _states(tmp_path / "c.db")
+    read = {url for url, state in states.items() if state == "fetched"}
+    assert read == {*READ, *BY_TYPE[kind]}
+    assert {FOUND_IN[url] for url in BY_TYPE[kind]} == {one for one in states if "/from-" in one}
+    others = {"/picture.png", "/setup.exe", "/data.json", *FOUND_IN} - read
+    assert {states[url] for url in others} == {"type"}
+
+
+def _states(store: Path) -> dict[str, str]:
+    found = states_of(store).items()
+    return {url.removeprefix("https://example.org"): state.label for url, state in found}

@@ -1,0 +1,186 @@
+"""What is new, has changed, or is gone since a day."""
+
+import csv
+import io
+import json
+import time
+from contextlib import closing
+from pathlib import Path
+
+import httpx
+import pytest
+
+from minicrawl import Crawl, Settings
+from minicrawl.cli import main
+from minicrawl.errors import UsageError
+from minicrawl.model import State
+from minicrawl.report.changes import changes
+from minicrawl.report.snapshot import snapshot
+from tests.stores import NOON, HandCrawl
+
+Captured = pytest.CaptureFixture[str]
+
+SITE = "http://a.example"
+HOME, STEADY, EDITED, OLD, GONE, DOWN, SHUT, FRESH, BRIEF = (
+    f"{SITE}/{name}"
+    for name in ("", "steady", "edited", "old", "gone", "down", "shut", "fresh", "brief")
+)
+ELSEWHERE = "http://b.example/"
+EARLIER = (HOME, STEADY, EDITED, OLD, GONE, DOWN, SHUT)
+
+
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, float]:
+    """A store, and the time between its two crawls."""
+    path = tmp_path_factory.mktemp("changes") / "crawl.db"
+    with closing(HandCrawl(path)) as crawl:
+        crawl.seeds([HOME], endowment=9)
+        crawl.read(HOME, EARLIER[1:], title="Home")
+        for url in EARLIER[1:]:
+            crawl.read(url, [HOME])
+        crawl.read_again(STEADY, has_changed=True)  # before the day that is asked for
+        since = crawl.now + 0.5
+        crawl.read_again(STEADY, has_changed=False)
+        crawl.read_again(EDITED, has_changed=True)
+        crawl.read_again(HOME, has_changed=True)
+        crawl.read(EDITED, [FRESH, BRIEF, ELSEWHERE], title="Edited")
+        crawl.batch.documents.pop()
+        crawl.read(FRESH)
+        crawl.read(ELSEWHERE)
+        crawl.read(BRIEF)
+        crawl.moved(OLD, FRESH)
+        for url, state in (
+            (GONE, State.NOT_FOUND),
+            (DOWN, State.SERVER_ERROR),
+            (SHUT, State.ROBOTS),
+            (BRIEF, State.NOT_FOUND),
+        ):
+            crawl.ended(url, state)
+    return path, since
+
+
+def what_happened(
+    path: Path, since: float | None = None, host: str | None = None
+) -> dict[str, str]:
+    with snapshot(path) as seen:
+        return {change.url: change.what for change in changes(seen, since, host)}
+
+
+class TestChanges:
+    def test_each_page_has_one_row_that_says_what_it_is_now(
+        self, crawled: tuple[Path, float]
+    ) -> None:
+        assert what_happened(*crawled) == {
+            HOME: "changed",
+            EDITED: "changed",
+            FRESH: "new",
+            ELSEWHERE: "new",
+            OLD: "moved",
+            GONE: "gone",
+            DOWN: "failed",
+            SHUT: "refused",
+        }
+
+    def test_what_came_and_went_since_then_was_never_there(
+        self, crawled: tuple[Path, float]
+    ) -> None:
+        assert BRIEF not in what_happened(*crawled)
+
+    def test_since_the_beginning_all_that_is_there_is_new(
+        self, crawled: tuple[Path, float]
+    ) -> None:
+        path, _ = crawled
+        assert set(what_happened(path, NOON).values()) == {"new"}
+
+    def test_nothing_has_changed_since_the_last_crawl(self, crawled: tuple[Path, float]) -> None:
+        path, since = crawled
+        assert what_happened(path, since + 3600) == {}
+
+    def test_the_most_important_page_comes_first(self, crawled: tuple[Path, float]) -> None:
+        path, since = crawled
+        with snapshot(path) as seen:
+            shares = [change.importance for change in changes(seen, since)]
+        assert shares == sorted(shares, reverse=True)
+        assert len(set(shares)) > 1
+
+    def test_only_pages_of_a_host(self, crawled: tuple[Path, float]) -> None:
+        assert what_happened(*crawled, "b.example") == {ELSEWHERE: "new"}
+        with pytest.raises(UsageError, match="no page of host"):
+            what_happened(*crawled, "c.example")
+
+
+class TestCommand:
+    def test_it_is_a_table_csv_or_json(self, crawled: tuple[Path, float], capsys: Captured) -> None:
+        path, _ = crawled
+        since = ["changes", "--since", "2027-01-15T08:00:08.5", "--store", str(path)]
+        assert main(since) == 0
+        shown = capsys.readouterr().out
+        assert shown.splitlines()[0].split() == [
+            "importance",
+            "what",
+            "at",
+            "status",
+            "url",
+            "title",
+        ]
+        assert "changed" in shown
+        assert main([*since, "--csv"]) == 0
+        rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+        assert {row["what"] for row in rows} == set(what_happened(*crawled).values())
+        assert main([*since, "--json", "--n", "1"]) == 0
+        (row,) = json.loads(capsys.readouterr().out)
+        assert row["at"].startswith("2027-01-15T08:00:")
+
+    def test_since_for_so_long_ago(self, crawled: tuple[Path, float], capsys: Captured) -> None:
+        path, _ = crawled
+        assert main(["changes", "--since", "40000d", "--json", "--store", str(path)]) == 0
+        assert {row["what"] for row in json.loads(capsys.readouterr().out)} == {"new"}
+
+    def test_a_job_fails_if_something_has_changed(
+        self, crawled: tuple[Path, float], capsys: Captured
+    ) -> None:
+        path, _ = crawled
+        command = ["changes", "--exit-code", "--store", str(path), "--since"]
+        assert main([*command, "2027-01-15"]) == 1
+        assert main([*command, "2028-01-15"]) == 0
+        assert capsys.readouterr().out.endswith("none\n")
+
+    @pytest.mark.parametrize("text", ["yesterday", "7", "", "2027-13-01"])
+    def test_what_is_no_time_is_refused_with_examples(self, text: str, capsys: Captured) -> None:
+        assert main(["changes", "--since", text]) == 2
+        said = capsys.readouterr().err
+        assert repr(text) in said
+        assert "2026-11-22" in said
+        assert "7d" in said
+
+
+class News:
+    """Three pages that are others at each visit: one is edited, one goes, one stays."""
+
+    def __init__(self) -> None:
+        self.day = 1
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        links = "".join(f"<a href=/{name}>{name}</a>" for name in ("edited", "gone", "steady"))
+        match request.url.path:
+            case "/":
+                return httpx.Response(200, html=f"<title>Home</title>{links}<p>Come in.")
+            case "/edited":
+                return httpx.Response(
+                    200, html=f"<title>News</title><p>The news of day {self.day}."
+                )
+            case "/gone" if self.day == 1:
+                return httpx.Response(200, html="<title>Brief</title><p>Soon it will be gone.")
+            case "/steady":
+                return httpx.Response(200, html="<title>Steady</title><p>It stays as it is.")
+        return httpx.Response(404)
+
+
+def test_a_crawl_that_reads_pages_again_finds_what_has_changed(tmp_path: Path) -> None:
+    path, web = tmp_path / "crawl.db", News()
+    settings = Settings.of(delay=0, refresh=0.5, converge=False, store=path)
+    Crawl([SITE], settings, transport=httpx.MockTransport(web)).run()
+    web.day, since = 2, time.time()
+    Crawl([], settings, transport=httpx.MockTransport(web)).run()
+    assert what_happened(path, since) == {EDITED: "changed", GONE: "gone"}
+    assert what_happened(path) == what_happened(path, since)

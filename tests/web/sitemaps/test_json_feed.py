@@ -1,0 +1,98 @@
+"""JSON Feed: its entries and its title, however broken the rest is."""
+
+import json
+from typing import Any
+
+import pytest
+
+from minicrawl.web.sitemaps.json_feed import JsonFeed, read
+from minicrawl.web.sitemaps.sitemap import MAX_URLS, parse
+from tests.linear_time import TIMES, expect_linear
+
+A = "https://a.example"
+FEED: dict[str, Any] = {
+    "version": "https://jsonfeed.org/version/1.1",
+    "title": "Tom & Ann",
+    "home_page_url": f"{A}/",
+    "author": {"name": "x", "url": f"{A}/author"},
+    "hubs": [{"type": "x", "url": f"{A}/hub"}],
+    "items": [
+        {"id": "1", "url": f"{A}/1", "external_url": "https://b.example/", "tags": ["a", "b"]},
+        {"id": "2", "external_url": "https://b.example/2", "title": "more"},
+        {"id": f"{A}/3", "attachments": [{"url": f"{A}/3.mp3"}], "content_html": '{"url": "x"}'},
+        {"id": "no URL"},
+        "no entry",
+        {"url": 7, "id": f"{A}/4"},
+    ],
+    "extensions": {"items": [{"url": f"{A}/deep"}]},
+}
+URLS = [f"{A}/1", "https://b.example/2", f"{A}/3", f"{A}/4"]
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_its_entries_are_its_urls_and_nothing_else(indent: int | None) -> None:
+    assert read(json.dumps(FEED, indent=indent), 99) == JsonFeed("Tom & Ann", URLS)
+
+
+def test_no_more_urls_are_read_than_are_wanted() -> None:
+    assert read(json.dumps(FEED), 2).urls == URLS[:2]
+
+
+def test_of_a_feed_that_breaks_off_what_came_is_read() -> None:
+    text = json.dumps(FEED)
+    known = 0
+    for end in range(len(text)):
+        urls = read(text[:end], 99).urls
+        assert urls == URLS[: len(urls)] or urls[:-1] == URLS[: len(urls) - 1]
+        assert len(urls) >= known
+        known = len(urls)
+    assert known == len(URLS)
+
+
+@pytest.mark.parametrize(
+    ("text", "urls"),
+    [
+        ('{"items": [{"url": "https:\\/\\/a.example\\/\\u0041"}]}', [f"{A}/A"]),
+        (
+            '{"items": [{"url": "https://a.example/\\ud800"}, {"url": "https://a.example/"}]}',
+            [f"{A}/"],
+        ),
+        ('{"items": [{"url": "https://a.example/\\x"}]}', []),
+        ('{"items": [{"url": "https://a.example/not-closed', []),
+        ('{"items": {"url": "https://a.example/"}}', []),
+        ('[{"items": [{"url": "https://a.example/"}]}]', []),
+        ('{"items": [["url", "https://a.example/"]]}', []),
+        ('{"items": [{"url": "https://a.example/1", "url": "https://a.example/2"}]}', [f"{A}/1"]),
+        (']]}}{"items": [{"url": "https://a.example/"}]}', [f"{A}/"]),
+        ('{"items": [' * 9, []),
+        ('{"a\\', []),
+        ("", []),
+    ],
+)
+def test_no_url_is_guessed(text: str, urls: list[str]) -> None:
+    assert read(text, 99).urls == urls
+
+
+def test_a_title_of_something_else_is_not_that_of_the_feed() -> None:
+    assert (
+        read('{"author": {"title": "x"}, "items": [{"title": "y"}], "title": "z"}', 9).title == "z"
+    )
+
+
+def test_it_is_read_as_sitemaps_are() -> None:
+    found = parse(json.dumps(FEED).encode(), f"{A}/feed.json")
+    assert (found.pages, found.sitemaps, found.limit) == (tuple(URLS), (), "")
+    many = {"items": [{"url": f"{A}/{number}"} for number in range(MAX_URLS + 5)]}
+    found = parse(json.dumps(many).encode(), f"{A}/feed.json")
+    assert len(found.pages) == MAX_URLS
+    assert found.limit == f"only {MAX_URLS:,} URLs of a sitemap are read"
+    broken = b'{"items": [{"url": "https://a.example/\xff"}, {"url": "https://a.example/"}]}'
+    assert parse(broken, f"{A}/feed.json").pages == (f"{A}/",)
+
+
+@pytest.mark.parametrize(
+    "unit", ['"', '\\"', "[", '{"items":[', '{"url":"', "]}", '"a":', '"\\', "a"]
+)
+def test_the_time_grows_with_the_input(unit: str) -> None:
+    few, many = unit * 20_000, unit * (20_000 * TIMES)
+    expect_linear(lambda: read('{"' + few, 99), lambda: read('{"' + many, 99))
