@@ -165,8 +165,6 @@ class _Call:
 
 
 class _Part:
-    """A part of the engine."""
-
     def __init__(self, servers: FakeServers | None = None) -> None:
         self.servers = servers or FakeServers()
         self.closed = False
@@ -176,8 +174,6 @@ class _Part:
 
 
 class FakeLogs(_Part):
-    """The logs."""
-
     async def log_span(self, shard: int) -> LogSpan:
         async with self._call():
             log = self.servers.logs[shard]
@@ -216,8 +212,6 @@ class FakeLogs(_Part):
 
 
 class FakeBatches(_Part):
-    """The batches."""
-
     async def publish(self, batch: TransferBatch) -> None:
         async with self._call():
             channel, servers = (batch.sender, batch.receiver), self.servers
@@ -328,8 +322,6 @@ class FakeKeys(_Part):
 
 
 class FakeObjects(_Part):
-    """The objects."""
-
     async def put_object(self, name: str, file: Path) -> None:
         async with self._call():
             self.servers.files[name] = file.read_bytes()
