@@ -13,6 +13,7 @@ traps/       is there no end of pages like this one?
 workers/     which process does it?
 settle/      what came of it, and what changes?
 start/       how does a crawl begin, or resume?
+shard/       what comes from other shards, and what goes to them?
 steering                      what the user changes while the crawl runs
 hooks                         functions of a Python program: a filter, a call for each page, a stop
 events, progress              what listeners hear; how far the crawl has come
