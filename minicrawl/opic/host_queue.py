@@ -71,6 +71,10 @@ class EligiblePages:
         page = entry & PAGE
         return self.is_eligible(page) and (page - entry) >> 32 == self.keys[page]
 
+    def is_large(self, pages: int) -> bool:
+        """Whether a host with so many pages keeps candidates."""
+        return pages >= self.large
+
     def count_hosts(self) -> int:
         """How many hosts are known."""
         return max(cast("array[int]", self.host_of), default=-1) + 1
@@ -156,7 +160,7 @@ class HostQueue:
     def best(self) -> int | None:
         """The entry of the host's richest page that may be taken."""
         if self._candidates is None:
-            if len(self.pages) < self._eligible.large:
+            if not self._eligible.is_large(len(self.pages)):
                 return self._richest()
             self._candidates = []
             self._put_floor(_NO_PAGE)

@@ -2,7 +2,9 @@
 
 Laws: the next page is the richest one whose host may be asked now; in an order by sites, the
 richest one of the most important site of such hosts. Unread pages never compete with pages that
-were read before: the two share the fetches as the user wants. A lease is given back, or it ends.
+were read before: the two share the fetches as the user wants. Where the hosts of pages to read
+again are busy, unread pages of other hosts wait for these: else the share would be that of the
+hosts. A host that failed is not waited for. A lease is given back, or it ends.
 
 lease   a page whose turn it is, and its host for as long
 """
@@ -45,6 +47,8 @@ class LeaseScheduler:
         self._recorder, self._frontier, self._clock = recorder, frontier, clock
         self._share_again = settings.order.refresh
         self._granted = self._granted_again = 0
+        self._busy_again: set[int] = set()
+        """Hosts that a page was asked for again and that may soon be asked for the next one."""
         order = settings.order
         self.queue = (
             best_site_first(frontier, order.strategy, importance_of_sites)
@@ -65,23 +69,30 @@ class LeaseScheduler:
     def resume(self, host: int) -> None:
         """The host may be asked again."""
         self.queue.resume(host)
+        self._busy_again.discard(host)
         if self._share_again:
             self.refresh.look_again(host)
 
     def next(self) -> Lease | None:
         """Lease a page of the pool whose share is due, or else one of the other pool."""
         if self._granted_again < self._share_again * (self._granted + 1):
-            return self._next_read() or self._next_unread()
+            lease = self._next_read()
+            if lease is None and self._busy_again and self.refresh.has_more():
+                return None
+            return lease or self._next_unread()
         return self._next_unread() or (self._next_read() if self._share_again else None)
 
     def grant(self, lease: Lease) -> None:
         """The page is asked for: that counts towards the share of its pool."""
         self._granted += 1
         self._granted_again += lease.again
+        if lease.again:
+            self._busy_again.add(lease.host)
 
     def give_back(self, lease: Lease) -> None:
         """The turn of the page has not ended: it waits again."""
         if lease.again:
+            self._busy_again.discard(lease.host)
             self.refresh.give_back(lease.page)
         else:
             self.queue.release(lease.page)

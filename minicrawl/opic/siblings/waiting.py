@@ -27,6 +27,8 @@ _LONE = np.uint32(LONE)
 PAGES_AT_ONCE = 1 << 18
 _LARGE = 16
 """Items of a host from which on it keeps candidates: their keys fall as often as they grow."""
+_MANY_HOSTS, _LARGE_OF_MANY = 4096, 256
+"""Of so many hosts only larger ones do: candidates take more memory than the items."""
 
 
 class ItemColumn:
@@ -59,6 +61,10 @@ class EligibleItems(EligiblePages):
             ItemColumn(siblings.groups.host, siblings.host_of.__getitem__),
             large=_LARGE,
         )
+
+    def is_large(self, pages: int) -> bool:
+        hosts = len(self._siblings.budgets.family_of)
+        return pages >= (self.large if hosts < _MANY_HOSTS else _LARGE_OF_MANY)
 
     def count_hosts(self) -> int:
         return max(self._siblings.host_of, default=-1) + 1

@@ -1,10 +1,12 @@
 from array import array
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from minicrawl.crawl.schedule.refresh import FEWEST, RefreshScheduler, chance
 from minicrawl.store.records import DocumentRow
+from tests.crawl.fakes import FakeWeb, crawl, web_of
 
 DAY_S = 86_400.0
 TODAY = 1000 * DAY_S
@@ -191,3 +193,21 @@ def test_in_an_endless_run_turns_come_again() -> None:
 
 def test_where_nothing_was_read_nothing_is_read_again() -> None:
     assert Pages().take() is None
+
+
+def test_pages_of_idle_hosts_wait_while_those_that_are_read_again_are_due(tmp_path: Path) -> None:
+    """Two busy hosts have pages to read again, six idle ones only unread pages."""
+    old: dict[str, list[str]] = {
+        f"http://old{host}.example/{n}": [] for host in range(2) for n in range(20)
+    }
+    links: dict[str, list[str]] = {"http://a.example/": list(old), **old}
+    path = tmp_path / "crawl.db"
+    crawl(web_of(links), path, "http://a.example/", delay=0, address_delay=0)
+    new = [f"http://new{host}.example/{n}" for host in range(6) for n in range(20)]
+    links |= dict.fromkeys(old, new) | {page: [] for page in new}
+    web = FakeWeb(web_of(links), takes_s=0.1)
+    pages = len(old) + 1 + 40
+    shares = {"refresh": 0.8, "discovery": 0.2, "delay": 1.0, "address_delay": 0.0}
+    run = crawl(web, path, pages=pages, later_s=10 * DAY_S, during=None, hear=None, **shares)
+    again = [url for url in run.asked if url in old or url == "http://a.example/"]
+    assert len(again) / 40 == pytest.approx(0.8, abs=0.05)

@@ -331,3 +331,18 @@ def test_every_page_of_a_ready_host_is_taken_in_the_end(seed: int) -> None:
         world.resume(world.host_of[page])
     assert not world.candidates()
     assert turns == len(world.ledger)
+
+
+def test_where_hosts_are_many_only_large_ones_keep_candidates(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(waiting, "_MANY_HOSTS", 3)
+    few, many = SiblingWorld(range(9)), SiblingWorld(range(9))
+    for _ in range(30):
+        few.birth([0])
+        many.birth([0])
+    many.birth([1, 2, 3])
+    for world in (few, many):
+        world.take()
+        world.resume(0)
+    assert len(few.queue._queue.hosts) > 10 > len(many.queue._queue.hosts)
