@@ -64,9 +64,9 @@ class Crawler:
         self._is_paused = False
         parts.restore(context)
         if recorder.shard is not None:
-            from minicrawl.crawl.shard.traffic import ShardTraffic  # most crawls have one shard
+            from minicrawl.crawl.shard.together import ShardCrawl  # most crawls have one shard
 
-            context.shard = ShardTraffic(self, recorder.shard)
+            context.shard = ShardCrawl(self, recorder.shard)
 
     @property
     def context(self) -> CrawlContext:

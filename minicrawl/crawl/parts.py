@@ -28,7 +28,7 @@ from minicrawl.ports import Clock, WebAccess
 
 if TYPE_CHECKING:
     from minicrawl.crawl.rendering.renderer import PageRenderer
-    from minicrawl.crawl.shard.traffic import ShardTraffic
+    from minicrawl.crawl.shard.together import ShardCrawl
 
 
 @dataclass(slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class CrawlContext:
     """To be called when something has happened that may let another page have its turn."""
     hooks: Hooks = field(default_factory=Hooks)
     renderer: PageRenderer | None = None  # if pages are rendered
-    shard: ShardTraffic | None = None  # if the crawl has several
+    shard: ShardCrawl | None = None  # if the crawl has several
 
 
 class CrawlParts:

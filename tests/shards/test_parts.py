@@ -147,6 +147,16 @@ def test_a_batch_has_as_many_urls_as_fit_and_at_least_one() -> None:
     assert outbox.next_for(2, lambda _page: 10, most_bytes=99) == []
 
 
+def test_pages_of_which_there_is_something_to_tell_are_sent_without_cash() -> None:
+    kept = a_shard()
+    kept.read(0, [URLS[1]])
+    kept.send(1)
+    assert len(kept.shard.outbox) == 0
+    kept.shard.outbox.tell([0, 1], now=0.0)
+    assert len(kept.shard.outbox) == 1
+    assert kept.shard.sending(1).spending == Spending([1], [0])
+
+
 def test_what_is_left_waits_again_from_then_on() -> None:
     kept = a_shard()
     kept.read(0, [URLS[1] + "a", URLS[1] + "b", URLS[1] + "c"])

@@ -98,7 +98,7 @@ def test_the_law_holds_at_every_moment(crawl: ShardedCrawl) -> None:
         running = asyncio.gather(*(one.run_async() for one in crawls))
         looks = 0
         while not running.done():
-            cores = [one._crawler.context.shard._core for one in crawls if one._crawler]  # type: ignore[union-attr]
+            cores = [one._crawler.context.shard._shard.core for one in crawls if one._crawler]  # type: ignore[union-attr]
             if len(cores) == SHARDS:
                 statements = [core.statement() for core in cores]
                 assert list(faults(statements, crawl.exchanges.sent_until)) == []
