@@ -7,6 +7,7 @@ shard may do. How the crawl ended is the last thing that it says.
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import shutil
 import traceback
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 STORE = "crawl.db"
 _AGAIN_S = 0.1
 _NODE_IS_GONE = 1
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def main() -> None:
@@ -220,8 +222,10 @@ def _end_of(error: Exception) -> ShardEnd:
         if isinstance(one, Fenced):
             return ShardEnd(reason="fenced", error=str(one), is_fenced=True)
     for one in single:
-        if isinstance(one, MinicrawlError):
-            return ShardEnd(reason="error", error=str(one), has_no_room=isinstance(one, NoRoom))
+        is_full = isinstance(one, OSError) and one.errno in _FULL
+        if isinstance(one, MinicrawlError) or is_full:
+            has_no_room = is_full or isinstance(one, NoRoom)
+            return ShardEnd(reason="error", error=str(one), has_no_room=has_no_room)
     traceback.print_exception(error)
     return ShardEnd(reason="error", error=f"{type(single[0]).__name__}: {single[0]}")
 

@@ -186,6 +186,8 @@ class HeldShards:
                 held.crawl, held.failures = None, held.failures + 1
                 held.again_at = now + min(_FIRST_PAUSE_S * 2**held.failures, _LONGEST_PAUSE_S)
                 ended.append((shard, end))
+            elif held.crawl is not None and now > held.again_at + _LONGEST_PAUSE_S:
+                held.failures = 0
             elif held.crawl is None and now >= held.again_at:
                 self._busy_with(held, self._take(shard, held))
         return ended

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Coroutine, Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from minicrawl.cluster.engine import ClusterEngine, EngineUnavailable, KeyEntry
@@ -20,6 +21,7 @@ from minicrawl.cluster.node.leases import BEAT_S, HOLD_S, ClusterView, plan
 from minicrawl.cluster.node.presence import NodePresence, Now
 from minicrawl.cluster.node.records import LeaseRecord, NodeRecord, RecordError
 from minicrawl.cluster.node.shard_process import ShardEnd
+from minicrawl.errors import UsageError
 from minicrawl.wording import counted
 
 _FOLLOWED = (
@@ -115,6 +117,8 @@ class Node:
         if not await self.parts.presence.beat(self.parts.presence.record):
             await self._do_without_engine()
             return
+        presence = self.parts.presence
+        self.parts.view.hear_node(presence.name, presence.record, self._now())
         if self._is_cut_off or away_s > HOLD_S:
             await self._come_back(away_s)
         await self._settle_shards()
@@ -175,8 +179,22 @@ class Node:
         if end.is_fenced:
             self._tell(f"fenced off from shard {shard}: another node writes its log")
             await self.parts.held.drop([shard])
+        elif end.has_no_room:
+            self._hold_no_more_than_now(shard, end)
         else:
             self._tell(f"shard {shard} ended: {end.error or end.reason}")
+
+    def _hold_no_more_than_now(self, shard: int, end: ShardEnd) -> None:
+        """The disk has no room for another shard: other nodes may have some."""
+        presence, room = self.parts.presence, len(self.parts.held.running)
+        if not room:
+            raise UsageError(f"no room for shard {shard} on this node's disk: {end.error}")
+        presence.record = replace(presence.record, room=room)
+        self._tell(
+            f"no room for shard {shard} on this node's disk: it holds {counted(room, 'shard')} at "
+            "most, until it is started again"
+        )
+        self.parts.held.give_up(shard)
 
     async def _steer(self) -> None:
         held, state, presence = self.parts.held, self.parts.state, self.parts.presence

@@ -131,8 +131,6 @@ def test_a_node_that_is_alone_crawls_all_shards() -> None:
         a = cluster.node("a")
         await cluster.pass_time(2, a)
         assert sorted(a.held.running) == [0, 1, 2, 3]
-        assert {crawl.deadline for crawl in a.crawls.values()} == {0.0}
-        await cluster.pass_time(1, a)
         assert {crawl.deadline for crawl in a.crawls.values()} == {cluster.clock[0] + HOLD_S}
 
     tried(work)
@@ -344,3 +342,33 @@ def test_what_no_node_writes_is_told_and_changes_nothing() -> None:
 def test_leases_are_values_that_come_back_as_they_were() -> None:
     one = LeaseRecord(node="a", session="s", generation=3)
     assert LeaseRecord.unpack("lease.1", one.pack()) == one
+
+
+def test_a_disk_without_room_for_one_more_shard_leaves_it_to_others() -> None:
+    async def work(cluster: Cluster) -> None:
+        a = cluster.node("a")
+        await cluster.pass_time(2, a)
+        a.crawls[1].end = ShardEnd(reason="error", error="the disk is full", has_no_room=True)
+        await cluster.pass_time(2, a)
+        assert a.said == [
+            "no room for shard 1 on this node's disk: it holds 3 shards at most, until it is "
+            "started again"
+        ]
+        assert sorted(a.held.running) == [0, 2, 3]
+        b = cluster.node("b")
+        await cluster.pass_time(YOUNG_S + 3, a, b)
+        assert 1 in b.held.running
+
+    tried(work)
+
+
+def test_a_node_whose_disk_has_no_room_for_any_shard_ends() -> None:
+    async def work(cluster: Cluster) -> None:
+        a = cluster.node("a")
+        await cluster.pass_time(2, a)
+        for crawl in a.crawls.values():
+            crawl.end = ShardEnd(reason="error", error="the disk is full", has_no_room=True)
+        with pytest.raises(UsageError, match="no room for shard 0 on this node's disk"):
+            await cluster.pass_time(1, a)
+
+    tried(work)
