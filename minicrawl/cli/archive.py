@@ -12,7 +12,7 @@ from minicrawl.cli.common.stores import json_option, own_store_option
 from minicrawl.cli.common.tables import show_facts, show_json
 from minicrawl.crawl.settle.archiving import prune_store
 from minicrawl.export.cells import visible
-from minicrawl.report.pages import folder_of, kept_pages, keys_of_best, moment
+from minicrawl.report.archived.pages import folder_of, kept_pages, keys_of_best, moment
 from minicrawl.report.snapshot import snapshot
 from minicrawl.wording import counted
 

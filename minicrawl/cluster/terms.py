@@ -28,7 +28,7 @@ from minicrawl.config.setting import ACCESS, CLUSTER
 from minicrawl.config.table import BY_NAME, TABLE
 from minicrawl.config.writing import as_text, plain
 from minicrawl.errors import UsageError
-from minicrawl.store import schema
+from minicrawl.store.schema import migrations as schema
 from minicrawl.version import __version__
 from minicrawl.web.urls import canonical_seed
 

@@ -37,7 +37,7 @@ _NO_PAGES = np.empty(0, dtype=np.uint32)
 Pages = NDArray[np.uint32]
 
 
-class Column(Protocol):
+class PageColumn(Protocol):
     """A number for each page."""
 
     def __getitem__(self, page: int, /) -> int:
@@ -51,9 +51,9 @@ class EligiblePages:
 
     def __init__(
         self,
-        keys: Column,
-        flags: Column,
-        host_of: Column,
+        keys: PageColumn,
+        flags: PageColumn,
+        host_of: PageColumn,
         pool: int = 0,
         large: int = LARGE,
     ) -> None:

@@ -8,11 +8,10 @@ sites        sites by the cash that other sites give them
 reasons      why a page has its rank and its state
 errors       what failed or was refused
 waiting      the unread pages in their order
-pages        pages as they were fetched
 changes      pages that are new, have changed or are gone
-stored       what a store has stored, part by part
 audit        is the store intact?
 site_report  everything that the owner of a site may want to mend
+archived/    what was fetched and kept
 links/       links of pages, problems of links, graphs of links
 live/        a crawl while it runs
 search/      the search index: made, kept up to date, asked

@@ -19,7 +19,7 @@ from minicrawl.opic.journal import StepKind
 from minicrawl.store.blobs import unpack
 from minicrawl.store.reader import connect
 from minicrawl.store.records import FetchRow
-from minicrawl.store.schema import check_version
+from minicrawl.store.schema.migrations import check_version
 from minicrawl.store.tables import Connection, meta, terms
 from minicrawl.store.trouble import translating_sqlite_errors
 from minicrawl.store.writer import StoreWriter, write_rows

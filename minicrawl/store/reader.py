@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from minicrawl.errors import UsageError
-from minicrawl.store.schema import VERSION, check_version
+from minicrawl.store.schema.migrations import VERSION, check_version
 from minicrawl.store.trouble import translating_sqlite_errors
 
 

@@ -5,7 +5,6 @@ Laws: a batch is written as a whole or not at all, and a committed batch survive
 except those of the checkpoint, which can be made again from the steps.
 """
 
-import fcntl
 import json
 import os
 import sqlite3
@@ -19,11 +18,12 @@ from typing import Any
 from minicrawl.errors import NoRoom, StoreError, UsageError
 from minicrawl.opic.journal import StepKind
 from minicrawl.store import tables
+from minicrawl.store.beside.lock import lock_store, unlock_store
 from minicrawl.store.blobs import pack
-from minicrawl.store.reader import LOCK, LOG, file_beside, reading, real_path
+from minicrawl.store.reader import LOG, file_beside, reading, real_path
 from minicrawl.store.records import Batch, Checkpoint, StepRow, StoreTerms
 from minicrawl.store.replica import StoreReplica
-from minicrawl.store.schema import prepare
+from minicrawl.store.schema.migrations import prepare
 from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
 from minicrawl.store.written_links import Pieces
 
@@ -80,13 +80,13 @@ class StoreWriter:
     @classmethod
     def open(cls, path: Path, replica: StoreReplica | None = None) -> "StoreWriter":
         """Open the store for writing, or create it. Only one writer may have it open."""
-        lock = _lock(path)
+        lock = lock_store(path)
         try:
             was_cut_off = _log_of(path).exists()
             connection = _connect(path, is_replicated=replica is not None)
             return cls(connection, path, lock, was_cut_off=was_cut_off, replica=replica)
         except BaseException:
-            _unlock(path, lock)
+            unlock_store(path, lock)
             raise
 
     def close(self) -> None:
@@ -94,7 +94,7 @@ class StoreWriter:
         if self._replica is not None:
             self._replica.closing()
         self._connection.close()
-        _unlock(self.path, self._lock)
+        unlock_store(self.path, self._lock)
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -284,47 +284,13 @@ def copy_store(path: Path, to: Path) -> None:
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Keep others from writing the store. Its log is in the file then, unless somebody reads it."""
-    lock = _lock(path)
+    lock = lock_store(path)
     try:
         with translating_sqlite_errors(path, SAFE), closing(_connect(path)) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         yield
     finally:
-        _unlock(path, lock)
-
-
-def _lock(path: Path) -> int:
-    """Take the lock of the store. It ends with the process, even after a crash."""
-    if path.is_dir():
-        raise UsageError(f"{path} is a directory, not a store")
-    place = real_path(path)
-    if place.exists() and not os.access(place, os.W_OK):
-        raise UsageError(f"{path} is read-only")
-    lock_file = file_beside(path, LOCK)
-    while True:
-        try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            lock = os.open(lock_file, os.O_RDWR | os.O_CREAT, 0o644)
-        except OSError as error:
-            raise UsageError(f"{path} cannot be written: {error.strerror}") from error
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            os.close(lock)
-            raise StoreError(
-                f"{path} is in use by another crawl: wait for it, or stop it"
-            ) from error
-        with suppress(FileNotFoundError):
-            if os.path.samestat(lock_file.stat(), os.fstat(lock)):
-                return lock
-        os.close(lock)  # its last owner has just removed it
-
-
-def _unlock(path: Path, lock: int) -> None:
-    """Remove the file, then release the lock: a file that stays belongs to a writer that died."""
-    with suppress(OSError):
-        file_beside(path, LOCK).unlink()
-    os.close(lock)
+        unlock_store(path, lock)
 
 
 def write_rows(connection: sqlite3.Connection, sql: str, rows: Iterable[Sequence[Any]]) -> None:

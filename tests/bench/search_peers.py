@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 import tantivy
 
-from minicrawl.report.pages import kept_pages
+from minicrawl.report.archived.pages import kept_pages
 from minicrawl.report.snapshot import snapshot
 from minicrawl.search.entries import Entry
 

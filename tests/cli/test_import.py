@@ -13,8 +13,8 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.model import State
+from minicrawl.report.archived.pages import version
 from minicrawl.report.audit import audit
-from minicrawl.report.pages import version
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.store.reader import archive_folder
 from tests.fetch.warc.files import HTML, PACKED, http, record, response

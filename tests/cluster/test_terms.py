@@ -15,7 +15,7 @@ from minicrawl.cluster.node.running import check_disk
 from minicrawl.cluster.terms import FORMAT, begin_or_join, seeds_of, state_of, terms_when_begun
 from minicrawl.config import Loaded, Settings, load
 from minicrawl.errors import UsageError
-from minicrawl.store.schema import VERSION
+from minicrawl.store.schema.migrations import VERSION
 from tests.cluster.fake_engine import FakeEngine
 
 SEEDS = ["http://a.example/", "http://b.example/"]

@@ -12,7 +12,7 @@ from minicrawl.config import load
 from minicrawl.demo.pages import DemoResponse
 from minicrawl.demo.server import DemoServer
 from minicrawl.errors import UsageError
-from minicrawl.report.pages import version
+from minicrawl.report.archived.pages import version
 from minicrawl.report.search.indexing import bring_up_to_date
 from minicrawl.report.search.searching import Finder, SearchRequest
 from minicrawl.report.snapshot import snapshot

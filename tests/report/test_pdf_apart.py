@@ -3,7 +3,7 @@
 import pytest
 
 from minicrawl.errors import UsageError
-from minicrawl.report.pdf_apart import read_pdf
+from minicrawl.report.archived.pdf_apart import read_pdf
 from minicrawl.web.documents import pdf as reader
 from minicrawl.web.documents.pdf import PdfText
 from tests.web.documents.pdfs import BOMB, pdf, words

@@ -17,7 +17,9 @@ class Moment(click.ParamType[float]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        from minicrawl.report.pages import moment  # it imports the readers of all documents
+        from minicrawl.report.archived.pages import (
+            moment,  # it imports the readers of all documents
+        )
 
         is_number = quantities.finite_number(value) is not None
         ago_s = None if is_number else quantities.seconds(value)

@@ -32,10 +32,10 @@ from minicrawl.export.wacz import write_wacz
 from minicrawl.export.warc import Capture, write_warc
 from minicrawl.model import CRAWLED, KNOWN
 from minicrawl.progress import Progress
+from minicrawl.report.archived.pages import captures, with_contents
 from minicrawl.report.kept import convergence_of, told
 from minicrawl.report.links.graphs import HostGraph, PageGraph
 from minicrawl.report.links.written import RAW_COLUMNS, all_links
-from minicrawl.report.pages import captures, with_contents
 from minicrawl.report.ranks import PageSelection, blocks, score_column
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.wording import counted

@@ -9,8 +9,8 @@ import click
 from minicrawl.cli.common.stores import json_option, store_option
 from minicrawl.cli.common.tables import show_json, show_list
 from minicrawl.export.cells import visible
-from minicrawl.report import pages
-from minicrawl.report.pages import PageVersion
+from minicrawl.report.archived import pages
+from minicrawl.report.archived.pages import PageVersion
 from minicrawl.report.snapshot import snapshot
 from minicrawl.wording import iso
 

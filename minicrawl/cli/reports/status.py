@@ -18,6 +18,7 @@ from minicrawl.errors import MinicrawlError
 from minicrawl.export.cells import visible
 from minicrawl.model import CRAWLED, State
 from minicrawl.report import status as report
+from minicrawl.report.archived.stored import StoredPart, stored_parts
 from minicrawl.report.audit import audit
 from minicrawl.report.errors import (
     KINDS,
@@ -31,7 +32,6 @@ from minicrawl.report.errors import errors as find_errors
 from minicrawl.report.kept import told
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.status import mirrors
-from minicrawl.report.stored import StoredPart, stored_parts
 from minicrawl.report.waiting import WaitingPage, waiting
 from minicrawl.store.beside.samples import Sample, fresh_sample
 from minicrawl.wording import as_duration, counted

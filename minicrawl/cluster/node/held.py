@@ -21,7 +21,7 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
 Tell = Callable[[str], None]
 
 
-class ShardCrawl(Protocol):
+class HeldCrawl(Protocol):
     """The running crawl of one shard."""
 
     @property
@@ -44,7 +44,7 @@ class ShardCrawl(Protocol):
         """End at once."""
 
 
-Start = Callable[[int, int], ShardCrawl]
+Start = Callable[[int, int], HeldCrawl]
 """(shard, generation) -> its crawl."""
 
 
@@ -52,7 +52,7 @@ Start = Callable[[int, int], ShardCrawl]
 class HeldShard:
     """A shard whose lease is ours, or is being taken or given back."""
 
-    crawl: ShardCrawl | None = None
+    crawl: HeldCrawl | None = None
     busy: asyncio.Task[None] | None = None  # takes it or gives it back
     failures: int = 0
     again_at: float = 0.0
@@ -78,7 +78,7 @@ class HeldShards:
         return frozenset(self._shards)
 
     @property
-    def running(self) -> dict[int, ShardCrawl]:
+    def running(self) -> dict[int, HeldCrawl]:
         """The crawls that run."""
         return {
             shard: held.crawl

@@ -35,7 +35,7 @@ def owners(web: Web, shards: int, site_pages: int) -> list[int]:
     return found
 
 
-class ShardPages:
+class SimulatedPages:
     """The pages that a shard knows, its own and foreign ones, by the ids of the web."""
 
     def __init__(self, number: int, owner_of: Sequence[int]) -> None:
@@ -86,7 +86,7 @@ class CrawledShard:
         small_edge: float,
         posting: Posting,
     ) -> None:
-        self.pages = ShardPages(number, owner_of)
+        self.pages = SimulatedPages(number, owner_of)
         self._links = links
         self.ledger = Ledger(small_edge=fixed_edge(small_edge))
         self.shard = Shard(number, Books(self.ledger, lambda _page: _NOTHING), self.pages, posting)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer, RecordKind
 from minicrawl.errors import Damaged
-from minicrawl.report.pages import kept_pages
+from minicrawl.report.archived.pages import kept_pages
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import tables
 from minicrawl.web.documents.document import parse_document

@@ -18,11 +18,11 @@ from minicrawl.errors import Damaged
 from minicrawl.export.cells import Block
 from minicrawl.model import PageId, State
 from minicrawl.progress import Progress, unreported
+from minicrawl.report.archived.pages import PageVersion, kept_pages
 from minicrawl.report.links.backlinks import linking_pages
 from minicrawl.report.links.flows import final_pages, links_as_written
 from minicrawl.report.links.graphs import refuse_without_links, urls
 from minicrawl.report.links.problems import GAP, BrokenLink
-from minicrawl.report.pages import PageVersion, kept_pages
 from minicrawl.report.ranks import Pages, PageSelection, places_of_largest, selected_pages
 from minicrawl.report.snapshot import LABELS, Snapshot, page_of
 from minicrawl.store import questions, tables

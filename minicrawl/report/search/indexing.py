@@ -26,7 +26,7 @@ from minicrawl.errors import UsageError
 from minicrawl.frontier.urls import UrlTable
 from minicrawl.model import State
 from minicrawl.progress import Progress, part, unreported
-from minicrawl.report.pages import kept_pages
+from minicrawl.report.archived.pages import kept_pages
 from minicrawl.report.search.alike import sort_out
 from minicrawl.report.search.index_folder import (
     clear_folder,

@@ -12,7 +12,7 @@ from minicrawl.cluster.replica.snapshots import store_snapshot
 from minicrawl.cluster.terms import FORMAT
 from minicrawl.errors import UsageError
 from minicrawl.report.audit import audit
-from minicrawl.store import schema
+from minicrawl.store.schema import migrations as schema
 from tests.cluster.fake_engine import FakeEngine, FakeServers
 from tests.cluster.hand_shards import HandCluster
 

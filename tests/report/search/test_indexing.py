@@ -16,7 +16,7 @@ from minicrawl.archive.scan import scan
 from minicrawl.cli import main
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.model import State
-from minicrawl.report.pages import kept_pages
+from minicrawl.report.archived.pages import kept_pages
 from minicrawl.report.search import page_reader
 from minicrawl.report.search.index_folder import locked_folder
 from minicrawl.report.search.indexing import bring_up_to_date
@@ -142,7 +142,7 @@ def test_without_the_pages_nothing_is_indexed_and_the_index_still_answers(store:
 _RUN = """
 import os, signal, sys
 from pathlib import Path
-from minicrawl.report.pages import kept_pages
+from minicrawl.report.archived.pages import kept_pages
 from minicrawl.report.search import indexing
 from minicrawl.search.index import SearchIndex
 from minicrawl.search.notes import Notes

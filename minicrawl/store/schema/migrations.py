@@ -16,7 +16,7 @@ pages      and other views for people: see `views`
 import sqlite3
 
 from minicrawl.errors import UsageError
-from minicrawl.store.views import VERSION_4, VERSION_5, VERSION_7
+from minicrawl.store.schema.views import VERSION_4, VERSION_5, VERSION_7
 
 APPLICATION_ID = 0x6D637277
 """Marks an SQLite file as a store."""

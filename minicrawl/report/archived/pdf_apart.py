@@ -15,7 +15,7 @@ from minicrawl.web.documents import pdf
 from minicrawl.web.documents.pdf import PdfText
 
 DEADLINE_S = 10.0
-_CODE = "from minicrawl.report.pdf_apart import main; main()"
+_CODE = "from minicrawl.report.archived.pdf_apart import main; main()"
 
 
 def read_pdf(body: bytes, deadline_s: float = DEADLINE_S) -> PdfText:

@@ -20,8 +20,8 @@ from minicrawl.export.cells import Block, ExportRow, rows_of
 from minicrawl.export.warc import Capture
 from minicrawl.model import State
 from minicrawl.progress import Progress
+from minicrawl.report.archived.pdf_apart import read_pdf
 from minicrawl.report.links.requisites import KeptRequisites
-from minicrawl.report.pdf_apart import read_pdf
 from minicrawl.report.ranks import PageSelection, blocks
 from minicrawl.report.snapshot import Snapshot, page_of
 from minicrawl.store import tables
