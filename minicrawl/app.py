@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.config import Loaded, Settings
 from minicrawl.control.server import listening
@@ -68,6 +68,13 @@ class _StoppedAmongSeedsError(Exception):
     """No seed is endowed before all are known, so the next run begins with the seeds again."""
 
 
+class _GivenParts(NamedTuple):
+    """What takes the place of parts that a crawl makes itself."""
+
+    transport: httpx.AsyncBaseTransport | None
+    shard: ShardSetup | None
+
+
 class Crawl:
     """A crawl of the web from some seeds into a store. The next run resumes where this one ends.
 
@@ -117,8 +124,7 @@ class Crawl:
         self._listeners = Listeners()
         self._hooks = Hooks(accept, on_page, stop)
         self._hooks.halt = self.stop
-        self._transport = transport
-        self._shard = shard
+        self._parts = _GivenParts(transport, shard)
         self._crawler: Crawler | None = None
         self._meter: ProgressMeter | None = None
         self._ending: LastConvergence | LinkAsker | None = None
@@ -213,16 +219,16 @@ class Crawl:
         from minicrawl.checking.targets import check_links
 
         begin = partial(setattr, self, "_ending")  # so that `stop` halts it
-        await check_links(self.settings, SystemClock(), self._transport, begin, self._tell)
+        await check_links(self.settings, SystemClock(), self._parts.transport, begin, self._tell)
 
     async def _run_from(self, seeds: Iterator[ResolvedUrl]) -> Reason:
-        await check_reach(self.settings.network, self._tell, is_given=bool(self._transport))
+        await check_reach(self.settings.network, self._tell, is_given=bool(self._parts.transport))
         self._beginning.check(self.settings, SystemClock.today())
         store = self.settings.storing.store
         if self._beginning.fresh and (aside := set_aside(store)):
             self._tell(Noted(text=f"the store that was there is {aside} now"))
         keep = partial(open_keeping, tell=self._tell)
-        opened = opened_crawl(self._agree, store, seeds, self._tell, keep, shard=self._shard)
+        opened = opened_crawl(self._agree, store, seeds, self._tell, keep, shard=self._parts.shard)
         async with opened as recorder:
             recorder.counters |= resume.how_to_resume(self._beginning.command, store)
             recorder.counters[tables.CONVERGES] = self.settings.storing.may_converge
@@ -232,7 +238,7 @@ class Crawl:
 
     async def preview(self, count: int) -> Preview:
         """The first `count` pages. Asks for robots.txt only, and writes to a copy of the store."""
-        await check_reach(self.settings.network, self._tell, is_given=bool(self._transport))
+        await check_reach(self.settings.network, self._tell, is_given=bool(self._parts.transport))
         self._beginning.check(self.settings, SystemClock.today())
         seeds, store = self._seeds_at_hand(), self.settings.storing.store
         with scratch("preview") as folder:
@@ -282,13 +288,13 @@ class Crawl:
         )
         accept = hooks.may_fetch if hooks.filters else None
         workers = worker_count(settings.network)
-        async with open_web_access(config, workers, self._transport) as web_access:
+        async with open_web_access(config, workers, self._parts.transport) as web_access:
             yield gate_for(recorder, settings.scope, accept), web_access
 
     def _agree(self, store: StoreWriter) -> Settings:
         """The settings for this store, which keeps them, unless it refuses them."""
         loaded = resume.resumed(self._given, store.connection)
-        self.settings = agree(store, loaded, self._shard)
+        self.settings = agree(store, loaded, self._parts.shard)
         return self.settings
 
     def _seeds_at_hand(self) -> Iterator[ResolvedUrl]:

@@ -156,6 +156,29 @@ def crawl(
     /,
     loaded: Loaded,
     seeds: tuple[str, ...],
+    shards: int | None,
+    **options: Any,
+) -> None:
+    """Crawl the web from SEEDS, the most important pages first.
+
+    SEEDS are URLs such as example.org, and files with one URL per line or a column `url` (CSV); -
+    is stdin. The same command resumes the crawl later, and then needs no SEEDS.
+    """
+    _refuse_conflicts(context.params, loaded)
+    resume = _resume_command(context.meta[_ARGUMENTS])
+    _warn_of_logins(loaded)
+    if loaded.settings.cluster.url is not None:
+        _crawl_in_cluster(loaded, seeds, shards, resume, context.params)
+    else:
+        _crawl_here(context, loaded, seeds, resume, **options)
+
+
+def _crawl_here(
+    context: click.Context,
+    loaded: Loaded,
+    seeds: tuple[str, ...],
+    resume: str,
+    *,
     fresh: bool,
     must_resume: bool,
     dry_run: bool,
@@ -165,20 +188,9 @@ def crawl(
     has_index: bool,
     **run_options: Any,
 ) -> None:
-    """Crawl the web from SEEDS, the most important pages first.
-
-    SEEDS are URLs such as example.org, and files with one URL per line or a column `url` (CSV); -
-    is stdin. The same command resumes the crawl later, and then needs no SEEDS.
-    """
+    """Crawl with this machine alone."""
     from minicrawl.cli.crawl.session import RunOptions, Session
 
-    _refuse_conflicts(context.params, loaded)
-    resume = _resume_command(context.meta[_ARGUMENTS])
-    _warn_of_logins(loaded)
-    if loaded.settings.cluster.url is not None:
-        _crawl_in_cluster(loaded, seeds, resume, context.params)
-        return
-    del run_options["shards"]
     pages = (demo_pages or DEMO_PAGES) if demo else None
     with ExitStack() as stack:
         crawl = _open_crawl(loaded, seeds, pages, fresh=fresh, resume=resume, stack=stack)
@@ -194,7 +206,11 @@ def crawl(
 
 
 def _crawl_in_cluster(
-    loaded: Loaded, seeds: tuple[str, ...], resume: str, given: dict[str, Any]
+    loaded: Loaded,
+    seeds: tuple[str, ...],
+    shards: int | None,
+    resume: str,
+    given: dict[str, Any],
 ) -> None:
     """Crawl as one node of several."""
     from minicrawl.cli.cluster.crawling import ClusterRun, crawl_in_cluster
@@ -204,7 +220,7 @@ def _crawl_in_cluster(
         run = ClusterRun(
             loaded=loaded,
             seeds=seeds_of(seeds, stack) if seeds else (),
-            shards=given["shards"],
+            shards=shards,
             demo_pages=given["demo_pages"] or DEMO_PAGES,
             resume=resume,
             is_quiet=given["quiet"],

@@ -58,7 +58,10 @@ def control(  # click passes them by name
 
         steer(settings.cluster, action, request, as_json=as_json)
         return
-    found = ask(store, request)
+    _show(ask(store, request), as_json=as_json)
+
+
+def _show(found: Reply, *, as_json: bool) -> None:
     if as_json:
         show_json(found)
     else:

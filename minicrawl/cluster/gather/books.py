@@ -36,11 +36,16 @@ class GatheredBooks:
         """The own pages of all shards, one shard after the other."""
         totals = [one.totals for one in shards]
         self._terms = terms
-        self.minted = sum(one.minted for one in totals)
-        self.recorded = sum(one.recorded for one in totals)
-        self.pot = sum(one.pot for one in totals)
-        self.remainder = sum(one.virtual for one in totals)
-        self.discovery, self.focus = totals[0].discovery, totals[0].focus
+        self._totals = Totals(
+            minted=sum(one.minted for one in totals),
+            recorded=sum(one.recorded for one in totals),
+            dividend=0,
+            virtual=sum(one.virtual for one in totals),
+            pot=sum(one.pot for one in totals),
+            unread=0,
+            discovery=totals[0].discovery,
+            focus=totals[0].focus,
+        )
         self.state: NDArray[np.uint8] = np.concatenate([one.own.state for one in shards])
         self.key: Numbers = np.concatenate([one.own.key for one in shards])
         self.history: Numbers = np.concatenate([one.own.history for one in shards])
@@ -59,8 +64,8 @@ class GatheredBooks:
 
     def _retimed(self, times: Numbers, shard: Totals) -> Numbers:
         """These times of a shard, by the clock of all."""
-        now = self.recorded >> TICK_BITS
-        pace = self.minted / max(shard.minted, 1)
+        now = self._totals.recorded >> TICK_BITS
+        pace = self._totals.minted / max(shard.minted, 1)
         away = (shard.recorded >> TICK_BITS) - times
         found: Numbers = np.maximum(now - np.rint(away * pace).astype(np.int64), 0)
         return found
@@ -77,7 +82,7 @@ class GatheredBooks:
             size = 3 if self._terms.measures else 2
             numbers[::size] = self._retimed(numbers[::size], shard)
         elif self._terms.window == "adaptive":
-            numbers[0] = max(1, round(int(numbers[0]) * self.minted / max(shard.minted, 1)))
+            numbers[0] = max(1, round(int(numbers[0]) * self._totals.minted / max(shard.minted, 1)))
         return numbers.tobytes()
 
     # ------------------------------------------------------------ pages
@@ -87,11 +92,11 @@ class GatheredBooks:
         self.state = np.append(self.state, np.full(count, State.UNREAD, dtype=np.uint8))
         self.key = np.append(self.key, np.full(count, UNIT))
         self.history = np.append(self.history, np.zeros(count, dtype=np.int64))
-        now = np.full(count, self.recorded >> TICK_BITS)
+        now = np.full(count, self._totals.recorded >> TICK_BITS)
         self.g_time = np.append(self.g_time, now)
         self.inlinks = np.append(self.inlinks, np.zeros(count, dtype=np.uint32))
         self.spent = np.append(self.spent, np.zeros(count, dtype=np.uint32))
-        self.minted += count * UNIT
+        self._totals = self._totals._replace(minted=self._totals.minted + count * UNIT)
 
     def link(self, pages: Small, inlinks: Small) -> None:
         """These pages have so many in-links more. None of them is there twice."""
@@ -101,6 +106,10 @@ class GatheredBooks:
         """So much is for these pages. What stands for others passes it on."""
         ends = np.fromiter(map(self.stands_for, pages.tolist()), np.int64, count=len(pages))
         np.add.at(self.key, ends, np.asarray(atoms, dtype=np.int64))
+
+    def pay_pot(self, atoms: int) -> None:
+        """So much is for the pot, or is taken from it."""
+        self._totals = self._totals._replace(pot=self._totals.pot + atoms)
 
     def stands_for(self, page: int) -> int:
         """The page that this one stands for in the end."""
@@ -121,16 +130,8 @@ class GatheredBooks:
     @property
     def totals(self) -> Totals:
         """What is saved beside the pages."""
-        return Totals(
-            minted=self.minted,
-            recorded=self.recorded,
-            dividend=0,
-            virtual=self.remainder,
-            pot=self.pot,
-            unread=int(np.count_nonzero(self.state == State.UNREAD)),
-            discovery=self.discovery,
-            focus=self.focus,
-        )
+        unread = int(np.count_nonzero(self.state == State.UNREAD))
+        return self._totals._replace(unread=unread)
 
     def states(self) -> dict[str, int]:
         """How many pages are in each state."""

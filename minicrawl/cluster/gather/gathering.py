@@ -104,7 +104,7 @@ class _Gathering:
             shards=len(self._stores),
             pages=len(books),
             unheard=numbering.unheard,
-            minted=books.minted / UNIT,
+            minted=books.totals.minted / UNIT,
             in_outboxes=self._outboxes / UNIT,
             under_way=self._under_way / UNIT,
             circles=len(broken),
@@ -148,9 +148,9 @@ class _Gathering:
             sent, number = self._sent[shard.store.number], shard.store.number
             for spending in under_way(shard.store, sent, self._posted_of(number)):
                 books.pay(shard.pages[list(spending.links)], spending.weights)
-                books.pot += spending.idle
+                books.pay_pot(spending.idle)
                 self._under_way += sum(spending.weights) + spending.idle
-        books.pot -= sum(one.atoms for one in ahead)
+        books.pay_pot(-sum(one.atoms for one in ahead))
         if lost := books.missing():
             raise StoreError(f"{counted(lost, 'atom')} of cash missing over all shards")
 
@@ -173,8 +173,8 @@ class _Gathering:
         requests = write_rows_of_all(numbering.shards, out)
         counters = counters_of_all(numbering.shards) | {
             tables.STATES: books.states(),
-            tables.RECORDED: books.recorded,
-            tables.MINTED: books.minted,
+            tables.RECORDED: books.totals.recorded,
+            tables.MINTED: books.totals.minted,
             tables.STEPS: last,
             tables.FETCHES: requests,
         }

@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from typing import TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from minicrawl.crawl.events import Listener, Warned, nobody_listens
 from minicrawl.crawl.settle.keeping import ArchivingStore
@@ -179,6 +179,13 @@ class WriteQueue:
         self._thread.shutdown()
 
 
+class _ClosedBatch(NamedTuple):
+    """A batch that is being written, and the last step in it."""
+
+    batch: Batch
+    last_step: int
+
+
 class Committer:
     """Writes uncommitted rows and checkpoints to the store."""
 
@@ -195,7 +202,7 @@ class Committer:
         self._store, self._writes = store, WriteQueue(reader)
         self._rows, self._frontier, self._counters = rows, frontier, counters
         counters[tables.FETCHES] = tables.fetches_known(store.connection)
-        self._closed, self._closed_step = Batch(), frontier.last_seq
+        self._closed = _ClosedBatch(Batch(), frontier.last_seq)
         self.last_step = frontier.last_seq
         """The last step that is in the store."""
         self._finishing = False
@@ -291,8 +298,8 @@ class Committer:
 
     def _close_batch(self, *, add_up: bool) -> None:
         """The open batch is to be written, with the counters as they are now."""
-        batch = self._closed = self._rows.take()
-        self._closed_step = self._frontier.last_seq
+        batch = self._rows.take()
+        self._closed = _ClosedBatch(batch, self._frontier.last_seq)
         if add_up:
             self._counters[tables.GATHERED] = gathered(self._frontier)
         self._counters.add(tables.FETCHES, len(batch.fetches))
@@ -304,8 +311,8 @@ class Committer:
         if not self._writes:
             return
         await self._writes.write()
-        self._rows.forget(self._closed)
-        self.last_step = self._closed_step
+        self._rows.forget(self._closed.batch)
+        self.last_step = self._closed.last_step
         self._wrote.set()
 
     def close(self) -> None:
