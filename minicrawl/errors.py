@@ -9,7 +9,15 @@
     ├── UsageError          exit code 2: the user gave a value that cannot be used
     │   └── GraphFileError  a graph file that is absent, unreadable or has a bad line
     ├── Damaged             a record of an archive that is not what was written
-    └── FormError           values that a form in the browser cannot have
+    ├── FormError           values that a form in the browser cannot have
+    ├── EngineError         what joins the shards of a crawl cannot do what was asked
+    │   ├── EngineUnavailable  nobody answered: the same again may succeed
+    │   ├── EngineFull      it has no room: the same again may succeed later
+    │   ├── Fenced          another node has the shard now
+    │   └── KeyTaken        somebody else was faster
+    └── RecordError         a value of a cluster that no node of this version writes
+
+    The last two kinds are defined in `cluster`.
 
 The command line shows the message as one line, so the message says it all: who broke the
 promise, the value and its place, and what to do where that is not plain.

@@ -59,6 +59,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "import": (RECORDED,),
     "plot": ("crawl.png",),
     "pages": (),
+    "changes": (),
     "broken": (),
     "redirects": (),
     "orphans": (),
@@ -74,6 +75,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 WITHOUT_A_STORE = {
     "config show",
     "dashboard",  # it does not end; tests/dashboard
+    "node",
+    *(f"cluster {name}" for name in ("status", "drain", "rebalance", "workers", "gather")),
     *(
         f"lab {name}"
         for name in ("convergence", "windows", "order", "cluster", "graphs", "figures")
