@@ -103,4 +103,3 @@ def _facts(made: "Gathered") -> Iterator[tuple[str, str]]:
         yield "unheard", f"{counted(made.unheard, 'page')} that no shard had heard of yet"
     if made.circles:
         yield "broken", f"{counted(made.circles, 'circle')} of pages that stand for each other"
-    yield "next step", "`minicrawl refine` makes the ranks converge"

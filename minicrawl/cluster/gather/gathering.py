@@ -18,6 +18,7 @@ from minicrawl.cluster.gather.numbering import NumberedShards, number_pages
 from minicrawl.cluster.gather.rows import counters_of_all, write_rows_of_all
 from minicrawl.cluster.gather.steps import write_log
 from minicrawl.cluster.gather.stores import ShardStore, opened, terms_of_all
+from minicrawl.crawl.refinement import refine
 from minicrawl.errors import StoreError
 from minicrawl.export.drafts import drafting
 from minicrawl.frontier.importance import gathered
@@ -34,6 +35,8 @@ from minicrawl.wording import counted
 
 _SHOWN = 10
 _PAGES_A_CHECKPOINT = 1_000_000
+_GATHERED = 0.7
+"""Of the work, roughly; the rest is that ranks converge."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +68,10 @@ def gather(
     *,
     absent: Collection[int] = (),
 ) -> Gathered:
-    """Make one store of those of all shards of a crawl, but for shards that have not begun."""
+    """Make one store of those of all shards of a crawl, but for shards that have not begun.
+
+    Its ranks converge, as those of a crawl do when it ends.
+    """
     refuse_to_overwrite(into)
     place = real_path(into)
     with opened(paths, absent) as stores, drafting(place) as folder:
@@ -73,10 +79,13 @@ def gather(
         with closing(StoreWriter.open(draft)) as out:
             begin_draft(out)
             out.agree(terms_of_all(stores))
-            found = _Gathering(stores, out, into).run(tell)
+            found = _Gathering(stores, out, into).run(part(tell, 0, _GATHERED))
             end_draft(out)
         refuse_to_overwrite(into)
         draft.rename(place)
+        has_links = terms_of_all(stores).links
+    if has_links:
+        refine(place, tell=part(tell, _GATHERED, 1))
     return found
 
 

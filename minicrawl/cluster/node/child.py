@@ -153,7 +153,8 @@ class ShardChild:
             if wanted:
                 await self._set(crawl, wanted)
             before = orders
-            exchange.is_halted = orders.paused
+            if orders is self._orders:  # else pages were given back meanwhile: those count first
+                exchange.is_halted = orders.paused
 
     async def _yield_pages(self) -> int | None:
         """Fetch nothing but what is under way; the pages that were fetched then."""

@@ -1,0 +1,40 @@
+"""What the child process of a shard does as its node says."""
+
+import asyncio
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from minicrawl.cluster.node.child import ShardChild
+from minicrawl.cluster.node.shard_process import ShardCommand, ShardOrders
+
+
+def test_pages_that_are_given_back_are_not_fetched_by_an_order_from_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The order of 60 pages is being carried out when 10 of them are given back."""
+
+    async def steering() -> list[tuple[object, bool]]:
+        child, exchange, ended = ShardChild(), SimpleNamespace(is_halted=True), asyncio.Event()
+        seen: list[tuple[object, bool]] = []
+
+        async def set_in_crawl(_crawl: object, values: dict[str, object]) -> None:
+            seen.append((values["pages"], exchange.is_halted))
+            if values["pages"] == 60:
+                exchange.is_halted = True
+                child._orders = replace(cast(ShardOrders, child._orders), pages=50)
+                child._has_news.set()
+            else:
+                ended.set()
+
+        monkeypatch.setattr(child, "_set", set_in_crawl)
+        orders: Any = ShardOrders(pages=60)
+        child._hear((1, ShardCommand.STEER, orders))
+        steer = asyncio.create_task(child._steer(cast(Any, None), cast(Any, exchange)))
+        await ended.wait()
+        steer.cancel()
+        return seen
+
+    assert asyncio.run(steering()) == [(60, True), (50, True)]
