@@ -14,6 +14,7 @@ from minicrawl.cluster.engine import ClusterEngine, KeyEntry
 from minicrawl.cluster.node import records
 from minicrawl.cluster.node.leases import BEAT_S
 from minicrawl.cluster.node.records import (
+    Doing,
     LeaseRecord,
     NodeRecord,
     RecordError,
@@ -65,6 +66,11 @@ class ClusterStatus:
     waiting: int
     batches: int  # sent and not posted yet, as far as was told
     level: float  # of cash, in units, below which pages wait
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is fetched any more, unless somebody begins it again."""
+        return self.doing in (Doing.STOPPED, Doing.ENDED)
 
     def as_json(self) -> Json:
         """For programs."""
