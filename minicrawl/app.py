@@ -170,7 +170,7 @@ class Crawl:
         meter, crawler = self._meter, self._crawler
         if meter is None or crawler is None:
             return None
-        return crawler.with_browsers(crawler.with_wait(meter.read()))
+        return crawler.completed(meter.read())
 
     def pages(self, count: int = 0) -> Iterator[ExportRow]:
         """The best `count` pages in the store, read or not; all pages if it is 0."""

@@ -54,6 +54,11 @@ def shown(place: int) -> str:
     return f"{_name(segment_of(place))} at byte {offset_of(place):,}"
 
 
+def bytes_between(begin: int, end: int) -> int:
+    """How much there is between two places, if all segments but the last are full."""
+    return (segment_of(end) - segment_of(begin)) * SEGMENT_BYTES + offset_of(end)
+
+
 class Segments:
     """The segments in a folder."""
 
@@ -89,10 +94,6 @@ class Segments:
         """The place behind all that is in the files."""
         numbers = self.numbers()
         return place_at(numbers[-1], self.length(numbers[-1])) if numbers else FIRST
-
-    def bytes_between(self, begin: int, end: int) -> int:
-        """How much there is between two places, if all segments but the last are full."""
-        return (segment_of(end) - segment_of(begin)) * SEGMENT_BYTES + offset_of(end)
 
     def begin(self, end: int) -> int:
         """The place before which all was pruned, in an archive that ends here."""

@@ -102,22 +102,12 @@ class Crawler:
         self._time.stop()
         self._news.set()
 
-    def with_wait(self, progress: Progress) -> Progress:
-        """The progress with the host whose delay all waits for, if no request is under way."""
-        now, pace = self._context.clock.now(), self.parts.hosts.pace
-        if pace is not None and (closed_s := pace.closed_s()):
-            return replace(progress, waits_for=f"{pace.opens} (--hours)", wait_s=closed_s)
-        times = ((state.ready_at, host) for host, state in self.parts.hosts.items())
-        due = min((one for one in times if one[0] > now), default=None)
-        if due is None or self._turns.requesting:
-            return progress
-        origin = self._context.recorder.frontier.urls.origins[due[1]]
-        return replace(progress, waits_for=origin, wait_s=due[0] - now)
-
-    def with_browsers(self, progress: Progress) -> Progress:
-        """The progress with what the browsers do, if there are any."""
+    def completed(self, progress: Progress) -> Progress:
+        """The progress with whom the crawl waits for, and with what the browsers do."""
         renderer = self._context.renderer
-        return progress if renderer is None else replace(progress, rendering=renderer.progress())
+        if renderer is not None:
+            progress = replace(progress, rendering=renderer.progress())
+        return _with_wait(progress, self._context, self.parts, self._turns.requesting)
 
     def pause(self) -> None:
         """Begin no more requests until `resume`."""
@@ -222,6 +212,21 @@ class Crawler:
         with suppress(TimeoutError):
             async with asyncio.timeout(None if due is None else max(due - now, 0)):
                 await self._news.wait()
+
+
+def _with_wait(
+    progress: Progress, context: CrawlContext, parts: CrawlParts, requesting: int
+) -> Progress:
+    """With the host whose delay all waits for, if no request is under way."""
+    now, pace = context.clock.now(), parts.hosts.pace
+    if pace is not None and (closed_s := pace.closed_s()):
+        return replace(progress, waits_for=f"{pace.opens} (--hours)", wait_s=closed_s)
+    times = ((state.ready_at, host) for host, state in parts.hosts.items())
+    due = min((one for one in times if one[0] > now), default=None)
+    if due is None or requesting:
+        return progress
+    origin = context.recorder.frontier.urls.origins[due[1]]
+    return replace(progress, waits_for=origin, wait_s=due[0] - now)
 
 
 class TimeLimit:

@@ -124,13 +124,13 @@ class HostTable(dict[int, HostState]):
         shared.being_read -= 1
         self._resume_all(shared, now)
 
-    def charge(self, host: int, cost_s: float, now: float) -> None:
-        """A request to it has cost so much processor time."""
-        self._cost_delays.charge(self[host].shared, cost_s, now)
-
-    def charge_unasked(self, host: int, cost_s: float, now: float) -> None:
-        """A page of it that was settled without a request has cost so much."""
-        if cost_s > FREE_UNASKED_S:
+    def charge(self, host: int, cost_s: float, now: float, *, was_asked: bool = True) -> None:
+        """A request to it, or a page of it that was settled without one, has cost so much
+        processor time.
+        """
+        if was_asked:
+            self._cost_delays.charge(self[host].shared, cost_s, now)
+        elif cost_s > FREE_UNASKED_S:
             self._cost_delays.charge_unasked(self[host].shared, cost_s, now)
 
     # ------------------------------------------------------------ waiting, and waking up

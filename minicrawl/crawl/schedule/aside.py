@@ -69,7 +69,7 @@ class AsidePages:
         self._tell(Settled(url=url, state=state, detail=detail))
 
     def _charge(self, host: int, now: float, began: float) -> None:
-        self._hosts.charge_unasked(host, perf_counter() - began, now)
+        self._hosts.charge(host, perf_counter() - began, now, was_asked=False)
         self._hosts.resume_when_ready(host, now)
 
     # ------------------------------------------------------------ pages that wait

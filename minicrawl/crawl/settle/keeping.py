@@ -109,5 +109,7 @@ def open_keeping(store: StoreWriter, storing: Storing, tell: Listener) -> Keepin
 
 
 def _bytes_of(archive: ArchiveWriter) -> int:
-    segments, end = archive.reader.segments, archive.end
-    return segments.bytes_between(segments.begin(end), end)
+    from minicrawl.archive.segments import bytes_between  # only where an archive is open
+
+    end = archive.end
+    return bytes_between(archive.reader.segments.begin(end), end)

@@ -145,7 +145,7 @@ class Settler:
         if self._traps.copies.is_better(page, first):
             self.contents.replace(first, page, parsed.content)
             return self._original(page, url, read, is_barren)._replace(replaces=first)
-        self._note_mirror(page, first)
+        _note_mirror(self._recorder, page, first)
         _, new = self._meet_links(page, read, is_barren)
         return _forward(page, State.ALIAS, first, new)
 
@@ -192,15 +192,8 @@ class Settler:
         self._traps.copies.swap(page, first)
         is_original = self._frontier.state[first] == State.FETCHED
         if is_original and not self._frontier.books.leads_to(page, first):
-            self._note_mirror(first, page)
+            _note_mirror(self._recorder, first, page)
             self._post(_forward(first, State.ALIAS, page, is_handed_over=True))
-
-    def _note_mirror(self, page: PageId, first: int) -> None:
-        """Once a page, however often it is read."""
-        host_of = self._frontier.urls.host_of
-        host, of_host = host_of[page], host_of[first]
-        if host != of_host and self._frontier.state[page] != State.ALIAS:
-            self._recorder.record_mirror(host, of_host)
 
     def _confirm(self, page: PageId, today: float) -> State:
         """The page has not changed, and spends once more."""
@@ -255,6 +248,14 @@ class Settler:
     ) -> tuple[int, list[int]]:
         meeting = self._recorder.meet([target], self._frontier.urls.depth[page], originals)
         return meeting.pages[0], [row.id for row in meeting.urls]
+
+
+def _note_mirror(recorder: Recorder, page: PageId, first: int) -> None:
+    """Once a page, however often it is read."""
+    frontier = recorder.frontier
+    host, of_host = frontier.urls.host_of[page], frontier.urls.host_of[first]
+    if host != of_host and frontier.state[page] != State.ALIAS:
+        recorder.record_mirror(host, of_host)
 
 
 def _dead_end(page: PageId, state: State, reason: str = "") -> Ending:

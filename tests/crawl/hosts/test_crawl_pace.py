@@ -88,7 +88,7 @@ def test_outside_its_hours_no_request_begins_and_the_display_says_why(tmp_path: 
 
     async def during(scene: Scene) -> None:
         await asyncio.sleep(60)
-        said.append(scene.crawler.with_wait(ProgressMeter(scene.recorder, scene.clock).read()))
+        said.append(scene.crawler.completed(ProgressMeter(scene.recorder, scene.clock).read()))
 
     run = crawl(fake, tmp_path / "crawl.db", *SEEDS, during=during, hours=hours)
     assert run.reason is Reason.EMPTY

@@ -206,7 +206,7 @@ def test_a_host_that_costs_more_than_others_waits_longer() -> None:
     assert not polite.hosts.may_be_asked(HOST, 4.9)
     assert polite.hosts.may_be_asked(HOST, 5.1)
     assert polite.hosts.may_be_asked(OTHER, 1)
-    polite.hosts.charge_unasked(HOST, 100_000, 6)
+    polite.hosts.charge(HOST, 100_000, 6, was_asked=False)
     assert polite.hosts.may_be_asked(HOST, 6 + Politeness().max_pause_s)
 
 
