@@ -32,7 +32,7 @@ from tests.cluster.relay import Relay, relays
 
 pytestmark = needs_server
 
-SITES, PAGES, SHARDS = 8, 75, 6
+SITES, PAGES, SHARDS = 8, 65, 6
 DELAY_S = 0.4
 SLACK_S = 0.03
 """Between the moment at which a request is sent and that at which its server looks at the clock."""
