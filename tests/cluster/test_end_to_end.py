@@ -32,32 +32,44 @@ from tests.cluster.relay import Relay, relays
 
 pytestmark = needs_server
 
-SITES, PAGES, SHARDS = 8, 65, 6
+SITES, SHARDS = 8, 6
+ENDLESS = 10_000
 DELAY_S = 0.4
 SLACK_S = 0.03
 """Between the moment at which a request is sent and that at which its server looks at the clock."""
 
 
 class LoggedWeb:
-    """Sites whose pages link to the next pages and to other sites; notes when each was asked."""
+    """Sites whose pages link to the next pages and to other sites; notes when each was asked.
+
+    They have no end before `end` says so: whatever takes long, the crawl goes on meanwhile.
+    """
 
     def __init__(self) -> None:
+        self.pages = ENDLESS
         self.asked: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
 
     def answer(
         self, host: str, target: str, _headers: Mapping[str, str], _visits: int
     ) -> DemoResponse:
         self.asked[host].append((time.monotonic(), target))
-        if not target.removeprefix("/").isdigit() or int(target[1:]) >= PAGES:
+        if not target.removeprefix("/").isdigit() or int(target[1:]) >= self.pages:
             return refused(404, "there is no such page")
         page, site = int(target[1:]), int(host[1])
         links = [
             f"http://s{site}.example/{page + 1}",
-            f"http://s{site}.example/{2 * page}",
+            f"http://s{site}.example/{max(0, page - 2)}",
             f"http://s{(site + page) % SITES}.example/{page // 2}",
         ]
         body = "".join(f'<p>{host} {page} <a href="{link}">{link}</a>' for link in links)
         return DemoResponse(200, {"Content-Type": "text/html"}, body.encode())
+
+    def end(self) -> None:
+        """Have no pages behind those that every site was asked for."""
+        self.pages = min(
+            max(int(target[1:]) for _, target in asked if target[1:].isdigit())
+            for asked in self.asked.values()
+        )
 
 
 def settings(address: str) -> Loaded:
@@ -96,6 +108,7 @@ def test_nodes_are_killed_paused_cut_off_and_drained_and_nothing_is_lost(tmp_pat
             urls = dict.fromkeys("ab", servers.url) | {"c": f"nats://{host}:{port}"}
             started = await stack.enter_async_context(nodes(urls, tmp_path))
             await upset(engine, started, relay)
+            web.end()
             end = await until(engine, lambda now: now.doing == "ended", "the crawl goes on")
             assert end.reason == "nothing left to fetch"
             await gather_cluster(engine, tmp_path / "all.db")
@@ -105,7 +118,7 @@ def test_nodes_are_killed_paused_cut_off_and_drained_and_nothing_is_lost(tmp_pat
     with Store.open(tmp_path / "all.db") as store:
         read = {row.url for row in store.pages() if row.state == State.FETCHED.label}
     assert read >= {
-        f"http://s{site}.example/{page}" for site in range(SITES) for page in range(PAGES)
+        f"http://s{site}.example/{page}" for site in range(SITES) for page in range(web.pages)
     }
     for host, asked in web.asked.items():
         for (before, _), (after, target) in pairwise(asked):
