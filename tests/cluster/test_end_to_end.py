@@ -1,18 +1,16 @@
 """A real cluster: servers, nodes that are processes, and a web on loopback that keeps a log.
 
 One crawl, in which a node is killed, another one is paused for longer than its leases last, and the
-last one is drained. Then each page was fetched, no atom is missing, and no host was asked sooner
-than its delay allows.
+last one is cut off from the servers for so long, and then drained. Then each page was fetched, no
+atom is missing, and no host was asked sooner than its delay allows.
 """
 
 import asyncio
 import signal
-import subprocess
-import sys
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Awaitable, Mapping
+from contextlib import AsyncExitStack
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,7 +18,6 @@ from minicrawl.cluster import wishes
 from minicrawl.cluster.access import ClusterAccess, opened
 from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.cluster.gather.restoring import gather_cluster
-from minicrawl.cluster.overview import ClusterStatus, overview
 from minicrawl.cluster.servers import local_servers
 from minicrawl.cluster.terms import begin_or_join
 from minicrawl.config import Loaded, Settings
@@ -30,81 +27,49 @@ from minicrawl.model import State
 from minicrawl.report.audit import audit
 from minicrawl.results import Store
 from tests.cluster.engines import needs_server
+from tests.cluster.node_process import PATIENCE_S, NodeProcess, nodes, shards_of, until
+from tests.cluster.relay import Relay, relays
 
 pytestmark = needs_server
 
-SITES, PAGES, SHARDS = 8, 50, 6
+SITES, SHARDS = 8, 6
+ENDLESS = 10_000
 DELAY_S = 0.4
 SLACK_S = 0.03
 """Between the moment at which a request is sent and that at which its server looks at the clock."""
-PATIENCE_S = 90.0
-LOOKS_EVERY_S = 0.3
 
 
 class LoggedWeb:
-    """Sites whose pages link to the next pages and to other sites; notes when each was asked."""
+    """Sites whose pages link to the next pages and to other sites; notes when each was asked.
+
+    They have no end before `end` says so: whatever takes long, the crawl goes on meanwhile.
+    """
 
     def __init__(self) -> None:
+        self.pages = ENDLESS
         self.asked: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
 
     def answer(
         self, host: str, target: str, _headers: Mapping[str, str], _visits: int
     ) -> DemoResponse:
         self.asked[host].append((time.monotonic(), target))
-        if not target.removeprefix("/").isdigit() or int(target[1:]) >= PAGES:
+        if not target.removeprefix("/").isdigit() or int(target[1:]) >= self.pages:
             return refused(404, "there is no such page")
         page, site = int(target[1:]), int(host[1])
         links = [
             f"http://s{site}.example/{page + 1}",
-            f"http://s{site}.example/{2 * page}",
+            f"http://s{site}.example/{max(0, page - 2)}",
             f"http://s{(site + page) % SITES}.example/{page // 2}",
         ]
         body = "".join(f'<p>{host} {page} <a href="{link}">{link}</a>' for link in links)
         return DemoResponse(200, {"Content-Type": "text/html"}, body.encode())
 
-
-class NodeProcess:
-    """`minicrawl node` in a process of its own."""
-
-    def __init__(self, url: str, name: str, folder: Path) -> None:
-        self.name = name
-        self._said = folder / f"{name}.txt"
-        command = ["node", "--cluster", url, "--name", name, "--folder", str(folder / name)]
-        with self._said.open("wb") as said:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "minicrawl", *command], stderr=said, stdin=subprocess.DEVNULL
-            )
-
-    @property
-    def said(self) -> str:
-        return self._said.read_text()
-
-
-@asynccontextmanager
-async def nodes(url: str, folder: Path, names: str) -> AsyncIterator[dict[str, NodeProcess]]:
-    started = {name: NodeProcess(url, name, folder) for name in names}
-    try:
-        yield started
-    finally:
-        for node in started.values():
-            node.process.kill()
-            node.process.wait()
-
-
-async def until(
-    engine: ClusterEngine, holds: Callable[[ClusterStatus], bool], what: str
-) -> ClusterStatus:
-    ends_at = time.monotonic() + PATIENCE_S
-    while time.monotonic() < ends_at:
-        found = await overview(engine)
-        if holds(found):
-            return found
-        await asyncio.sleep(LOOKS_EVERY_S)
-    raise AssertionError(f"{what}: {found}")
-
-
-def shards_of(found: ClusterStatus, name: str) -> tuple[int, ...]:
-    return next((row.shards for row in found.nodes if row.name == name), ())
+    def end(self) -> None:
+        """Have no pages behind those that every site was asked for."""
+        self.pages = min(
+            max(int(target[1:]) for _, target in asked if target[1:].isdigit())
+            for asked in self.asked.values()
+        )
 
 
 def settings(address: str) -> Loaded:
@@ -128,7 +93,7 @@ def run(work: Awaitable[None]) -> None:
     asyncio.run(bounded())
 
 
-def test_nodes_are_killed_paused_and_drained_and_nothing_is_lost(tmp_path: Path) -> None:
+def test_nodes_are_killed_paused_cut_off_and_drained_and_nothing_is_lost(tmp_path: Path) -> None:
     web = LoggedWeb()
 
     async def crawl() -> None:
@@ -138,8 +103,12 @@ def test_nodes_are_killed_paused_and_drained_and_nothing_is_lost(tmp_path: Path)
             engine = await stack.enter_async_context(opened(ClusterAccess(servers.url)))
             seeds = [f"http://s{site}.example/1" for site in range(SITES)]
             await begin_or_join(engine, settings(server.address), seeds, SHARDS)
-            started = await stack.enter_async_context(nodes(servers.url, tmp_path, "abc"))
-            await upset(engine, started)
+            (relay,) = await stack.enter_async_context(relays([servers.servers[0].address]))
+            host, port = relay.place
+            urls = dict.fromkeys("ab", servers.url) | {"c": f"nats://{host}:{port}"}
+            started = await stack.enter_async_context(nodes(urls, tmp_path))
+            await upset(engine, started, relay)
+            web.end()
             end = await until(engine, lambda now: now.doing == "ended", "the crawl goes on")
             assert end.reason == "nothing left to fetch"
             await gather_cluster(engine, tmp_path / "all.db")
@@ -149,15 +118,15 @@ def test_nodes_are_killed_paused_and_drained_and_nothing_is_lost(tmp_path: Path)
     with Store.open(tmp_path / "all.db") as store:
         read = {row.url for row in store.pages() if row.state == State.FETCHED.label}
     assert read >= {
-        f"http://s{site}.example/{page}" for site in range(SITES) for page in range(PAGES)
+        f"http://s{site}.example/{page}" for site in range(SITES) for page in range(web.pages)
     }
     for host, asked in web.asked.items():
         for (before, _), (after, target) in pairwise(asked):
             assert after - before >= DELAY_S - SLACK_S, (host, target)
 
 
-async def upset(engine: ClusterEngine, started: dict[str, NodeProcess]) -> None:
-    """A node is killed, another one is paused, the third one is drained."""
+async def upset(engine: ClusterEngine, started: dict[str, NodeProcess], relay: Relay) -> None:
+    """A node is killed, another one is paused, the third one is cut off, and then drained."""
     await until(
         engine,
         lambda now: now.fetched >= SITES and all(shards_of(now, name) for name in started),
@@ -181,5 +150,18 @@ async def upset(engine: ClusterEngine, started: dict[str, NodeProcess]) -> None:
     )
     assert not back.unheld
     assert "fenced off from shard" in started["b"].said
+    relay.cut()
+    await until(
+        engine,
+        lambda now: not now.unheld and not shards_of(now, "c"),
+        "nobody takes the shards of a node over that is cut off",
+    )
+    relay.heal()
+    await until(
+        engine,
+        lambda now: len(shards_of(now, "c")) == SHARDS // 2,
+        "a node that was cut off does not go on",
+    )
+    assert "the cluster answers again; fenced off from shards" in started["c"].said
     await wishes.drain(engine, "c")
     await until(engine, lambda now: not shards_of(now, "c"), "a drained node keeps its shards")

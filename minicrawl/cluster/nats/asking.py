@@ -1,7 +1,9 @@
 """One request, repeated until somebody answers, and errors in our words.
 
-Law: a request is repeated only if nobody answered it, or if servers were choosing a leader. So
-whoever asks must bear that it is done twice, or find out that it was.
+Laws: a request is repeated only if nobody answered it, or if servers were choosing a leader. So
+whoever asks must bear that it is done twice, or find out that it was. A server at which nothing is
+answered for longer than that takes is left for another one: it may be cut off from the others, and
+does not know it.
 """
 
 import asyncio
@@ -21,6 +23,8 @@ T = TypeVar("T")
 API = "$JS.API."
 _ANSWER_S = 2.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
+_SILENT_S = 10.0
+"""Servers take as long to choose a leader; until then another server could do no more."""
 
 NOT_FOUND = 404
 WRONG_SEQUENCE = 10071
@@ -62,9 +66,11 @@ class Asking:
         """What the servers said that we may not do."""
         self._shown, self._patience_s = shown, patience_s
         self._waits = set[asyncio.Timeout]()
+        self._silent_since: float | None = None
 
     def disconnected(self) -> None:
         """Nobody will answer what was asked: ask again."""
+        self._silent_since = None
         for wait in self._waits:
             wait.reschedule(0)
 
@@ -88,16 +94,28 @@ class Asking:
         end, pause_s = loop.time() + self._patience_s, _FIRST_PAUSE_S
         before = _cancellations()
         while True:
+            asked_at = loop.time()
             try:
                 answer = await self._soon(once)
+                self._silent_since = None
                 if _cancellations() > before:  # nats-py uses `wait_for`, which may swallow it
                     raise asyncio.CancelledError
                 return answer
             except (TimeoutError, Error, _Later, OSError) as error:
                 if self.client.is_closed or loop.time() + pause_s > end:
                     raise self._unanswered(error, subject) from error
+            await self._leave_silent_server(asked_at)
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+    async def _leave_silent_server(self, asked_at: float) -> None:
+        """Go to another server if this one has answered nothing for long."""
+        if not self.client.is_connected or len(self.client.servers) == 1:
+            return
+        self._silent_since = since = self._silent_since or asked_at
+        if asyncio.get_running_loop().time() - since >= _SILENT_S:
+            self._silent_since = None
+            await self.client.force_reconnect()
 
     async def _soon(self, once: Callable[[], Awaitable[T]]) -> T:
         async with asyncio.timeout(_ANSWER_S) as wait:

@@ -9,6 +9,7 @@ import ssl
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from random import SystemRandom
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -135,8 +136,11 @@ async def _first_of(
 
 
 async def _reach(client: Client, settings: NatsSettings, options: dict[str, Any]) -> None:
+    servers = [without_password(url) for url in settings.urls]
+    SystemRandom().shuffle(servers)
     await client.connect(
-        servers=[without_password(url) for url in settings.urls],
+        servers=servers,
+        dont_randomize=True,  # so that whoever leaves a server comes to another one
         name="minicrawl",
         connect_timeout=_CONNECT_S,
         reconnect_time_wait=_AGAIN_S,  # type: ignore[arg-type]  # any number of seconds will do

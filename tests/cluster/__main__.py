@@ -1,0 +1,84 @@
+"""Kill nodes and servers, cut networks and move shards while a cluster crawls real manuals:
+
+python -m tests.cluster --kills 200 --cuts 20 --moves 20 --pages 5000 --into docs/hostile.md
+"""
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import click
+
+from tests.bench.notes import circumstances, head, into_document, row, write_into
+from tests.cluster.proof.proving import SERVERS, SHARDS, Proof, ProofPlan, Prover
+from tests.cluster.proof.shelves import shelves
+from tests.cluster.proof.upsets import ADDRESSES, CUTS, KILLS, MOVES
+
+
+@click.command()
+@click.option("--kills", type=click.IntRange(min=0), default=0, help="Of nodes and of servers.")
+@click.option("--cuts", type=click.IntRange(min=0), default=0, help="Of networks.")
+@click.option("--moves", type=click.IntRange(min=0), default=0, help="Nodes that are drained.")
+@click.option("--pages", type=click.IntRange(min=1), default=5000, help="That each crawl fetches.")
+@click.option(
+    "--delay", "delay_s", type=float, default=0.4, help="Seconds between requests to a host."
+)
+@click.option("--seed", type=int, default=0, help="What is drawn is drawn from this.")
+@into_document
+def prove(into: Path | None, **drawn: Any) -> None:
+    """Upset a cluster; exit code 1 if anything was lost, doubled or asked for too soon."""
+    plan = ProofPlan(**drawn)
+    with (
+        TemporaryDirectory(prefix="minicrawl-proof-") as folder,
+        shelves(Path(folder) / "web") as web,
+    ):
+        Path(folder).chmod(0o755)  # nginx serves as a user of its own
+        prover = Prover(web, Path(folder), plan, click.echo)
+        asyncio.run(prover.prove())
+    found = prover.proof
+    lines = [_circumstances(plan, found), "", *_pauses(found), "", *_rest(found)]
+    click.echo("\n".join([*lines, *(found.wrong or ["nothing is wrong"])]))
+    if into:
+        write_into(into, "clusters", lines)
+    sys.exit(bool(found.wrong))
+
+
+def _circumstances(plan: ProofPlan, found: Proof) -> str:
+    crawls = f"{found.crawls} crawls of {plan.pages:,} pages with `--delay {plan.delay_s:g}`"
+    parts = f"{SERVERS} servers, {len(ADDRESSES)} nodes, {SHARDS} shards"
+    minutes = f"{found.seconds / 60:.0f} minutes"
+    return f"{circumstances()} `--seed {plan.seed}`: {parts}, {crawls}, {minutes}."
+
+
+def _pauses(found: Proof) -> Iterator[str]:
+    """Rows of what was done."""
+    yield from head("", "times", "longest time without a request, s", "to some host, s")
+    for kind, pauses in sorted(found.pauses.items()):
+        if pauses:
+            of_all = max(one.of_all for one in pauses)
+            of_a_host = max(one.of_a_host for one in pauses)
+            yield row(kind, f"{len(pauses):,}", f"{of_all:.1f}", f"{of_a_host:.1f}")
+
+
+def _rest(found: Proof) -> Iterator[str]:
+    """Rows of what was found."""
+    judged = found.judgements
+    yield from head("", "found")
+    done = f"{found.count(KILLS):,}, {found.count(CUTS):,}, {found.count(MOVES):,}"
+    yield row("kills, cuts, moves", done)
+    yield row("checks of all shards after them, and at ends", f"{found.checks:,}")
+    yield row("after which something was wrong", f"{len(found.wrong):,}")
+    yield row("requests", f"{sum(one.requests for one in judged):,}")
+    yield row("pages asked for more than once", f"{sum(one.again for one in judged):,}")
+    yield row("at most", f"{max((one.most_often for one in judged), default=0):,} times")
+    shortest = min((one.shortest_s for one in judged), default=0.0)
+    of_two = min((one.shortest_of_two_s for one in judged), default=0.0)
+    yield row("shortest time between two requests to a host, s", f"{shortest:.3f}")
+    yield row("by two nodes, s", f"{of_two:.3f}")
+
+
+if __name__ == "__main__":
+    prove()

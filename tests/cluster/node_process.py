@@ -1,0 +1,82 @@
+"""Nodes that are processes of their own: they can be killed, paused and cut off."""
+
+import asyncio
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from minicrawl.cluster.engine import ClusterEngine, EngineUnavailable
+from minicrawl.cluster.overview import ClusterStatus, overview
+
+PATIENCE_S = 90.0
+LOOKS_EVERY_S = 0.3
+
+
+class NodeProcess:
+    """`minicrawl node` in a process of its own."""
+
+    def __init__(self, url: str, name: str, folder: Path, more: Sequence[str] = ()) -> None:
+        self.name, self.folder = name, folder / name
+        self._said = folder / f"{name}.txt"
+        self._command = ["node", "--cluster", url, "--name", name, "--folder", str(self.folder)]
+        self._command += more
+        self.start()
+
+    def start(self) -> None:
+        """Begin it, or begin it again."""
+        with self._said.open("ab") as said:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "minicrawl", *self._command],
+                stderr=said,
+                stdin=subprocess.DEVNULL,
+            )
+
+    def kill(self) -> None:
+        """As `kill -9` does."""
+        self.process.kill()
+        self.process.wait()
+
+    @property
+    def said(self) -> str:
+        """All that it has said on stderr."""
+        return self._said.read_text()
+
+
+@asynccontextmanager
+async def nodes(
+    urls: Mapping[str, str], folder: Path, more: Mapping[str, Sequence[str]] | None = None
+) -> AsyncIterator[dict[str, NodeProcess]]:
+    """Nodes by their names, each with the servers that it knows."""
+    own = more or {}
+    started = {
+        name: NodeProcess(url, name, folder, own.get(name, ())) for name, url in urls.items()
+    }
+    try:
+        yield started
+    finally:
+        for node in started.values():
+            node.kill()
+
+
+async def until(
+    engine: ClusterEngine, holds: Callable[[ClusterStatus], bool], what: str
+) -> ClusterStatus:
+    """The cluster as soon as this holds; `what` says that it never did."""
+    ends_at, found = time.monotonic() + PATIENCE_S, None
+    while time.monotonic() < ends_at:
+        try:
+            found = await overview(engine)
+        except EngineUnavailable:  # our server may be the one that was killed or cut off
+            continue
+        if holds(found):
+            return found
+        await asyncio.sleep(LOOKS_EVERY_S)
+    raise AssertionError(f"{what}: {found}")
+
+
+def shards_of(found: ClusterStatus, name: str) -> tuple[int, ...]:
+    """The shards that a node holds."""
+    return next((row.shards for row in found.nodes if row.name == name), ())

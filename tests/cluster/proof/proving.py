@@ -1,0 +1,164 @@
+"""Crawls of the manuals, one after the other, until all kills, cuts and moves are done.
+
+Laws, after each of these and at each end: `minicrawl check --cluster` finds nothing wrong, in
+shards that are gathered from the logs alone. A crawl fetches as many pages as its budget says. The
+first crawl in which something is wrong is the last one.
+"""
+
+import asyncio
+import os
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+from minicrawl.cluster.access import ClusterAccess, opened
+from minicrawl.cluster.terms import begin_or_join
+from tests.cluster.node_process import nodes, until
+from tests.cluster.proof.judging import Judgement, Pauses, Upset, judge, pauses
+from tests.cluster.proof.servers import RelayedServers, relayed_servers
+from tests.cluster.proof.shelves import Asked, Shelves
+from tests.cluster.proof.upsets import ADDRESSES, CUTS, KILLS, MOVES, Upsettable, Work, named, upset
+
+SERVERS, SHARDS = 3, 8
+_LONGEST_S = 5.0
+"""Between two upsets, in which the crawl goes on undisturbed."""
+_CHECKS = 3
+"""Servers may be choosing a leader: a check that nobody answers is made again."""
+_END_S = 3600.0
+_LOOKS_EVERY_S = 1.0
+
+
+class ProofPlan(NamedTuple):
+    """How much is done."""
+
+    kills: int
+    cuts: int
+    moves: int
+    pages: int
+    delay_s: float
+    seed: int
+
+
+@dataclass
+class Proof:
+    """What came of it."""
+
+    crawls: int = 0
+    checks: int = 0
+    seconds: float = 0.0
+    pauses: dict[str, list[Pauses]] = field(default_factory=lambda: defaultdict(list))
+    judgements: list[Judgement] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+
+    def count(self, works: tuple[Work, ...]) -> int:
+        """How many of these were done."""
+        return sum(len(self.pauses[named(work)]) for work in works)
+
+
+Tell = Callable[[str], None]
+
+
+class Prover:
+    """Crawls, and what is done to them."""
+
+    def __init__(self, web: Shelves, folder: Path, plan: ProofPlan, tell: Tell) -> None:
+        self._web, self._folder, self._plan, self._tell = web, folder, plan, tell
+        self._chance = Random(plan.seed)
+        self._todo = self._shuffled()
+        self.proof = Proof()
+
+    def _shuffled(self) -> list[Work]:
+        plan, chance = self._plan, self._chance
+        todo = [chance.choice(KILLS) for _ in range(plan.kills)]
+        todo += [CUTS[number % len(CUTS)] for number in range(plan.cuts)]
+        todo += [MOVES[number % len(MOVES)] for number in range(plan.moves)]
+        chance.shuffle(todo)
+        return todo
+
+    async def prove(self) -> None:
+        """Crawl until everything is done, or something is wrong."""
+        began = time.monotonic()
+        async with relayed_servers(self._folder / "servers", SERVERS, ADDRESSES) as servers:
+            while self._todo and not self.proof.wrong:
+                self.proof.crawls += 1
+                await self._crawl(servers, f"proof-{self.proof.crawls}")
+        self.proof.seconds = time.monotonic() - began
+
+    async def _crawl(self, servers: RelayedServers, name: str) -> None:
+        since, place = time.time(), self._folder / name
+        place.mkdir()
+        upsets: list[Upset] = []
+        async with AsyncExitStack() as stack:
+            engine = await stack.enter_async_context(opened(ClusterAccess(servers.url, name)))
+            loaded = self._web.settings(self._plan.pages, self._plan.delay_s)
+            await begin_or_join(engine, loaded, self._web.seeds, SHARDS)
+            urls = {node: f"{servers.url_of(node)}/{name}" for node in ADDRESSES}
+            own = {node: ("--bind-address", address) for node, address in ADDRESSES.items()}
+            started = await stack.enter_async_context(nodes(urls, place, own))
+            cluster = Upsettable(engine, servers, started)
+            try:
+                await self._upset_until_the_end(cluster, name, upsets)
+            except AssertionError as error:
+                self.proof.wrong.append(f"{name}: {error}")
+            await self._check(servers, name, "the end")
+        self._judge([one for one in self._web.asked() if one.at >= since], upsets)
+
+    async def _upset_until_the_end(
+        self, cluster: Upsettable, name: str, upsets: list[Upset]
+    ) -> None:
+        await until(cluster.engine, lambda now: now.fetched > 0, "the crawl does not begin")
+        while self._todo and not self.proof.wrong:
+            await asyncio.sleep(self._chance.uniform(0, _LONGEST_S))
+            work = self._todo.pop()
+            done = await upset(cluster, work, self._chance)
+            upsets.append(done)
+            self._tell(f"{name}: {done.kind}, over after {done.ended - done.began:.1f} s")
+            await self._check(cluster.servers, name, done.kind)
+            if await self._has_ended(cluster, wait_s=0):
+                return
+        if not self.proof.wrong:
+            assert await self._has_ended(cluster, wait_s=_END_S), "the crawl does not end"
+
+    async def _has_ended(self, cluster: Upsettable, wait_s: float) -> bool:
+        """Whether the crawl has spent its budget; one that ends with less is wrong."""
+        ends_at = time.monotonic() + wait_s
+        while True:
+            now = await until(cluster.engine, lambda _: True, "the cluster does not answer")
+            if now.doing == "ended":
+                if now.fetched != self._plan.pages:
+                    self.proof.wrong.append(f"{now.fetched:,} pages were fetched: {now.reason}")
+                return True
+            if time.monotonic() >= ends_at:
+                return False
+            await asyncio.sleep(_LOOKS_EVERY_S)
+
+    async def _check(self, servers: RelayedServers, name: str, after: str) -> None:
+        """Gather all shards from the logs and check them, as a user does."""
+        said = ""
+        for _ in range(_CHECKS):
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "minicrawl", "check", "--cluster", f"{servers.url}/{name}"),
+                env={**os.environ, "XDG_CACHE_HOME": str(self._folder / "cache")},
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+            )
+            output, _ = await process.communicate()
+            said = output.decode(errors="replace")
+            if process.returncode == 0:
+                self.proof.checks += 1
+                return
+        self.proof.wrong.append(f"{name}, check after {after}: {said}")
+
+    def _judge(self, asked: list[Asked], upsets: list[Upset]) -> None:
+        found = judge(asked, upsets, self._plan.delay_s)
+        self.proof.judgements.append(found)
+        self.proof.wrong += found.wrong
+        for one in upsets:
+            self.proof.pauses[one.kind].append(pauses(asked, one))

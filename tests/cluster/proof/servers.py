@@ -1,0 +1,106 @@
+"""Three servers whose ways to each other, and from each node to each of them, are relays.
+
+Laws: servers and nodes know no other way than these. What is cut is one node from all servers, or
+one server from the others; clients that are at such a server are on the side of the minority.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from itertools import permutations
+from pathlib import Path
+from typing import NamedTuple
+
+from minicrawl.cluster.nats.connecting import await_answer
+from minicrawl.cluster.nats.settings import NatsSettings
+from minicrawl.cluster.servers import LocalServer, LocalServers
+from tests.cluster.relay import ADDRESS, Place, Relay, relays
+from tests.real.daemons import free_port
+
+_NOWHERE = "127.0.0.1:9"
+"""What servers tell each other of their addresses, so that they use the relays that they know."""
+_CLUSTER = """\
+cluster {{
+    name: "minicrawl"
+    listen: "{address}:{port}"
+    routes: [{routes}]
+    advertise: "{nowhere}"
+    no_advertise: true
+}}
+"""
+
+
+class RelayedServers(NamedTuple):
+    """The servers, the relays between them by who uses which way, and those of each node."""
+
+    servers: list[LocalServer]
+    between: dict[tuple[int, int], Relay]
+    of_node: dict[str, list[Relay]]
+
+    @property
+    def url(self) -> str:
+        """The way to all servers that is never cut."""
+        return LocalServers(self.servers).url
+
+    def url_of(self, node: str) -> str:
+        """The way of a node."""
+        return ",".join(f"nats://{host}:{port}" for host, port in self._places(node))
+
+    def _places(self, node: str) -> Iterable[Place]:
+        return (relay.place for relay in self.of_node[node])
+
+    @contextmanager
+    def node_cut(self, node: str) -> Iterator[None]:
+        """Cut the node off from all servers, until this is left."""
+        with _cut(self.of_node[node]):
+            yield
+
+    @contextmanager
+    def server_cut(self, number: int) -> Iterator[None]:
+        """Cut the server off from the others, until this is left."""
+        with _cut([relay for ends, relay in self.between.items() if number in ends]):
+            yield
+
+
+@contextmanager
+def _cut(ways: Iterable[Relay]) -> Iterator[None]:
+    cut = list(ways)
+    for relay in cut:
+        relay.cut()
+    try:
+        yield
+    finally:
+        for relay in cut:
+            relay.heal()
+
+
+@asynccontextmanager
+async def relayed_servers(
+    folder: Path, count: int, nodes: Iterable[str]
+) -> AsyncIterator[RelayedServers]:
+    """So many servers that answer, and relays for these nodes."""
+    folder.mkdir()
+    places = [(ADDRESS, free_port(ADDRESS)) for _ in range(2 * count)]
+    listens, routes = places[:count], places[count:]
+    servers = [LocalServer(f"server-{n}", place, folder) for n, place in enumerate(listens)]
+    ends = list(permutations(range(count), 2))
+    async with AsyncExitStack() as stack:
+        between = await stack.enter_async_context(relays(routes[to] for _, to in ends))
+        of_node = {name: await stack.enter_async_context(relays(listens)) for name in nodes}
+        found = RelayedServers(servers, dict(zip(ends, between, strict=True)), of_node)
+        for number, server in enumerate(servers):
+            server.write_config(_cluster(found, number, routes[number]), "")
+        try:
+            for server in servers:
+                await server.start()
+            await asyncio.gather(*(await_answer(NatsSettings(url=one.url)) for one in servers))
+            yield found
+        finally:
+            await asyncio.gather(*(server.end() for server in servers))
+
+
+def _cluster(found: RelayedServers, number: int, place: Place) -> str:
+    ways = [relay.place for (begin, _), relay in found.between.items() if begin == number]
+    routes = ", ".join(f'"nats-route://{host}:{port}"' for host, port in ways)
+    address, port = place
+    return _CLUSTER.format(address=address, port=port, routes=routes, nowhere=_NOWHERE)

@@ -1,0 +1,43 @@
+"""A server that is cut off from the others, and whose clients are not."""
+
+import asyncio
+from pathlib import Path
+
+from minicrawl.cluster.nats.connecting import NatsEngine, connect
+from minicrawl.cluster.nats.settings import NatsSettings
+from tests.cluster.engines import needs_server
+from tests.cluster.proof.servers import relayed_servers
+
+pytestmark = needs_server
+
+SHARD = 3
+LONG_S = 90
+
+
+def server_of(engine: NatsEngine) -> str:
+    """The URL of the server that it is connected to."""
+    found = engine._asking.client.connected_url
+    assert found is not None
+    return found.geturl()
+
+
+async def cut_off(folder: Path) -> None:
+    async with relayed_servers(folder, 3, ()) as servers:
+        engine = await connect(NatsSettings(url=servers.url, patience_s=LONG_S))
+        try:
+            assert await engine.append(SHARD, 0, b"before") == 1
+            at = server_of(engine)
+            (number,) = (n for n, one in enumerate(servers.servers) if one.url == at)
+            with servers.server_cut(number):
+                assert await engine.append(SHARD, 1, b"meanwhile") == 2
+                assert server_of(engine) != at
+            assert await engine.append(SHARD, 2, b"after") == 3
+            assert [one.content async for one in engine.entries(SHARD)] == [
+                *(b"before", b"meanwhile", b"after")
+            ]
+        finally:
+            await engine.close()
+
+
+def test_a_client_leaves_a_server_that_is_cut_off_from_the_others(tmp_path: Path) -> None:
+    asyncio.run(asyncio.wait_for(cut_off(tmp_path / "servers"), LONG_S))
