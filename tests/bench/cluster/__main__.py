@@ -40,7 +40,13 @@ def _scale(folder: Path, scenes: list[Scene], cores: float, seconds: float) -> I
 @click.argument("questions", nargs=-1, type=click.Choice(_QUESTIONS))
 @click.option("--nodes", default="1,2,4,8", show_default=True, callback=_numbers)
 @click.option("--servers", default="1,3", show_default=True, callback=_numbers)
-@click.option("--shards", default=8, show_default=True, help="0 for as many as there are nodes.")
+@click.option(
+    "--shards",
+    default="0,8",
+    show_default=True,
+    callback=_numbers,
+    help="0 for as many as there are nodes.",
+)
 @click.option("--cores", default=0.2, show_default=True, help="That a node may use.")
 @click.option("--seconds", default=15.0, show_default=True)
 @click.option("--pages", default="1e6", show_default=True, help="Of the shard that moves.")
@@ -51,7 +57,7 @@ def main(  # noqa: PLR0913, PLR0917 (each is an option of its own)
     questions: tuple[str, ...],
     nodes: list[int],
     servers: list[int],
-    shards: int,
+    shards: list[int],
     cores: float,
     seconds: float,
     pages: str,
@@ -63,7 +69,7 @@ def main(  # noqa: PLR0913, PLR0917 (each is an option of its own)
         folder = Path(name)
         for question in questions or _QUESTIONS:
             if question == "scale":
-                scenes = [Scene(n, s, shards or n) for s, n in product(servers, nodes)]
+                scenes = [Scene(n, s, h) for s, h, n in product(servers, shards, nodes)]
                 lines = _scale(folder, scenes, cores, seconds)
             elif question == "move":
                 lines = moves(folder, int(float(pages)), count)

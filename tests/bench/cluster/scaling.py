@@ -34,7 +34,7 @@ class Scene(NamedTuple):
 
     nodes: int
     servers: int
-    shards: int
+    shards: int  # 0 for as many as there are nodes
 
 
 class Moment(NamedTuple):
@@ -90,7 +90,9 @@ async def _measured(
         local_servers(folder / "servers", scene.servers, more=more) as servers,
         opened(ClusterAccess(servers.url)) as engine,
     ):
-        await begin_or_join(engine, crawl_settings(web.address, 0), web.seeds, scene.shards)
+        await begin_or_join(
+            engine, crawl_settings(web.address, 0), web.seeds, scene.shards or scene.nodes
+        )
         await wishes.pause(engine)
         async with nodes(servers.url, folder, scene.nodes) as started:
             await settled(engine, started)
@@ -143,14 +145,12 @@ def scaling_table(found: Sequence[Pace], cores: float) -> Iterator[str]:
     )
     for one in found:
         scene, done = one.scene, one.done
-        first = next(
-            other for other in found if other.scene[1:] == scene[1:] or other.scene == scene
-        )
+        first = next(other for other in found if other.scene[1:] == scene[1:])
         more = scene.nodes / first.scene.nodes
         used = done.nodes_cpu_s / (scene.nodes * cores * one.seconds)
         yield row(
             str(scene.nodes),
-            str(scene.shards),
+            str(scene.shards or scene.nodes),
             str(scene.servers),
             f"{one.pages_a_second:,.0f}",
             f"{one.pages_a_second / first.pages_a_second / more:.2f}",
