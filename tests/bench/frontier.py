@@ -52,7 +52,7 @@ from minicrawl.store.reader import connect
 from minicrawl.store.records import FetchRow, StoreTerms
 from minicrawl.store.writer import StoreWriter
 from minicrawl.web.urls import ResolvedUrl
-from tests.bench.endless import LINKS, EndlessWeb
+from tests.bench.endless import LINKS, EndlessWeb, origin
 from tests.bench.made import make
 from tests.bench.notes import head, into_document, machine, row, tell, today
 
@@ -337,7 +337,7 @@ def told(stage: Stage) -> str:
 
 def report(path: Path, stops: list[int], made: int, strategy: str) -> Iterator[str]:
     if made and not path.exists():
-        make(path, made, HOSTS + made // PAGES_A_HOST, SEEDS)
+        make(path, made, [*map(origin, range(HOSTS + made // PAGES_A_HOST))], SEEDS)
     stages, known = asyncio.run(measure(path, stops, strategy)), stops[-1]
     written = f", {made:,} of them written and not crawled" if made else ""
     yield f"{today()}: {known:,} URLs{written}, --strategy {strategy}. {machine()}."

@@ -6,7 +6,7 @@ so that what is looked up together lies together. Cash and histories are drawn; 
 but no steps lead to them: `check` would say so.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -31,7 +31,7 @@ from minicrawl.store.records import (
     UrlRow,
 )
 from minicrawl.store.writer import StoreWriter
-from tests.bench.endless import FAR, LINKS, NEW, origin, path_of
+from tests.bench.endless import FAR, LINKS, NEW, path_of
 
 Numbers = NDArray[np.int64]
 
@@ -46,16 +46,17 @@ _BEGAN_AT = 3600.0
 class Made:
     """Writes one block of pages after the other."""
 
-    def __init__(self, pages: int, hosts: int, seeds: int) -> None:
-        self._pages, self._hosts, self._seeds = pages, hosts, seeds
+    def __init__(self, pages: int, origins: Sequence[str], seeds: int) -> None:
+        self._pages, self._hosts, self._seeds = pages, len(origins), seeds
+        self._origins = origins
         self._random = np.random.default_rng(0)
-        self._known_of = np.zeros(hosts, dtype=np.int64)
+        self._known_of = np.zeros(self._hosts, dtype=np.int64)
         self._reads, self._keys = 0, 0
         self._now = int(pages * _READ * UNIT) >> TICK_BITS
 
     def blocks(self) -> Iterator[tuple[Batch, Checkpoint]]:
         """What is committed, and the rows that a checkpoint adds."""
-        hosts = [HostRow(host, origin(host)) for host in range(self._hosts)]
+        hosts = [HostRow(host, at) for host, at in enumerate(self._origins)]
         for first in range(0, self._pages, _AT_ONCE):
             pages = np.arange(first, min(first + _AT_ONCE, self._pages))
             batch = Batch(hosts=hosts, urls=list(self._urls(pages)))
@@ -144,11 +145,13 @@ class Made:
         return Totals(minted, self._now << TICK_BITS, _DIVIDEND, 0, pot, unread, -1)
 
 
-def make(path: Path, pages: int, hosts: int, seeds: int) -> None:
-    """Write the store."""
+def make(
+    path: Path, pages: int, origins: Sequence[str], seeds: int, terms: StoreTerms | None = None
+) -> None:
+    """Write the store of so many pages of these hosts."""
     with closing(StoreWriter.open(path)) as store:
-        store.agree(StoreTerms())
-        for batch, checkpoint in Made(pages, hosts, seeds).blocks():
+        store.agree(terms or StoreTerms())
+        for batch, checkpoint in Made(pages, origins, seeds).blocks():
             store.commit(batch)
             store.checkpoint(checkpoint)
         store.compact()

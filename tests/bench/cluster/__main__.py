@@ -1,0 +1,82 @@
+"""What a cluster brings and costs. Nothing is asserted.
+
+    python -m tests.bench.cluster scale --into docs/speed.md
+    python -m tests.bench.cluster move --into docs/speed.md
+    python -m tests.bench.cluster agree --into docs/speed.md
+
+Without a word all three are done.
+"""
+
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+
+from tests.bench.cluster.agreeing import agreement
+from tests.bench.cluster.moving import moves
+from tests.bench.cluster.scaling import Scene, paces, scaling_table
+from tests.bench.notes import circumstances, into_document, tell
+
+_QUESTIONS = ("scale", "move", "agree")
+
+
+def _numbers(_: click.Context, __: click.Parameter, text: str) -> list[int]:
+    return [int(float(one)) for one in text.split(",")]
+
+
+def _scale(folder: Path, scenes: list[Scene], cores: float, seconds: float) -> Iterator[str]:
+    found = []
+    for pace in paces(folder, scenes, cores, seconds):
+        click.echo(f"{pace.scene}: {pace.pages_a_second:,.0f} pages/s", err=True)
+        found.append(pace)
+    yield f"Nodes held to {cores:g} of a core each, {seconds:g} s."
+    yield ""
+    yield from scaling_table(found, cores)
+
+
+@click.command()
+@click.argument("questions", nargs=-1, type=click.Choice(_QUESTIONS))
+@click.option("--nodes", default="1,2,4,8", show_default=True, callback=_numbers)
+@click.option("--servers", default="1,3", show_default=True, callback=_numbers)
+@click.option(
+    "--shards",
+    default="0,8",
+    show_default=True,
+    callback=_numbers,
+    help="0 for as many as there are nodes.",
+)
+@click.option("--cores", default=0.2, show_default=True, help="That a node may use.")
+@click.option("--seconds", default=15.0, show_default=True)
+@click.option("--pages", default="1e6", show_default=True, help="Of the shard that moves.")
+@click.option("--moves", "count", default=4, show_default=True)
+@click.option("--demo-pages", default=4000, show_default=True)
+@into_document
+def main(  # noqa: PLR0913, PLR0917 (each is an option of its own)
+    questions: tuple[str, ...],
+    nodes: list[int],
+    servers: list[int],
+    shards: list[int],
+    cores: float,
+    seconds: float,
+    pages: str,
+    count: int,
+    demo_pages: int,
+    into: Path | None,
+) -> None:
+    with TemporaryDirectory(prefix="minicrawl-bench-") as name:
+        folder = Path(name)
+        for question in questions or _QUESTIONS:
+            if question == "scale":
+                scenes = [Scene(n, s, h) for s, h, n in product(servers, shards, nodes)]
+                lines = _scale(folder, scenes, cores, seconds)
+            elif question == "move":
+                lines = moves(folder, int(float(pages)), count)
+            else:
+                lines = agreement(folder, demo_pages)
+            tell([circumstances(), "", *lines], f"cluster: {question}", into)
+
+
+if __name__ == "__main__":
+    main()

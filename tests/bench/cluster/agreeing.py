@@ -1,0 +1,148 @@
+"""The same budget on one machine and in a cluster, on the demo web.
+
+What counts is the importance of pages in the whole web, by PageRank, of a crawl that read all of
+it. The cluster is that of `minicrawl crawl --cluster demo`. One machine reads each budget twice: no
+two crawls have all answers in the same order. The endless part of the demo web is left out, as it
+depends on the order where a crawl notices that it is one.
+"""
+
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from itertools import product
+from math import isnan
+from pathlib import Path
+from typing import NamedTuple
+
+from minicrawl.model import READ_STATES
+from minicrawl.results import Store
+from tests.bench.notes import head, kept, row
+
+PARTS = (0.1, 0.3)
+DELAYS_S = (0, 0.5)
+LEAST = 0.95
+ERROR = 1e-6
+_REFINED = 1e-9
+_RANK = "pagerank"
+CLUSTER = "cluster"
+_ALL = 10**9
+_LONGEST_S = 600
+_ENDLESS = "//calendar[.]town-hall"
+
+
+class Budget(NamedTuple):
+    """A crawl to compare."""
+
+    pages: int
+    delay_s: float
+
+
+def agreement(folder: Path, demo_pages: int) -> Iterator[str]:
+    """Crawl everything, then parts of it, both ways."""
+    crawls = DemoCrawls(folder, demo_pages)
+    everything = Budget(_ALL, 0)
+    whole = [crawls.run("one", everything), crawls.run(CLUSTER, everything)]
+    for store in whole:
+        _run(folder, "refine", "--store", store.name, "--until", str(_REFINED))
+        _run(folder, "rank", _RANK, "--store", store.name)
+    read = [_read(store) for store in whole]
+    yield f"Demo web of {demo_pages:,} pages; one machine, and three servers with four nodes."
+    yield ""
+    yield from head(
+        *("budget", "delay s", "importance: one machine", "cluster"),
+        *("of one machine's the cluster has", "another crawl of one machine has"),
+    )
+    shares = []
+    for part, delay_s in product(PARTS, DELAYS_S):
+        budget = Budget(round(part * len(read[0])), delay_s)
+        found = BothWays(_scores(whole[0], _RANK), crawls, budget)
+        shares.append(found.agreement(CLUSTER))
+        yield row(
+            f"{budget.pages:,} pages, {part:.0%}",
+            f"{delay_s:g}",
+            f"{found.gathered('one'):.1%}",
+            f"{found.gathered(CLUSTER):.1%}",
+            f"{shares[-1]:.1%}",
+            f"{found.agreement('another'):.1%}",
+        )
+    yield ""
+    yield f"At least {LEAST:.0%}: {kept(min(shares) >= LEAST)}."
+    yield ""
+    yield from _whole_told(whole, read)
+
+
+class BothWays:
+    """What crawls of the same budget have read."""
+
+    def __init__(self, important: Mapping[str, float], crawls: "DemoCrawls", of: Budget) -> None:
+        self._important = important
+        self._read = {who: _read(crawls.run(who, of)) for who in ("one", "another", CLUSTER)}
+
+    def gathered(self, who: str) -> float:
+        """The importance of what it has read."""
+        return self._sum(self._read[who])
+
+    def agreement(self, who: str) -> float:
+        """Of the importance of one machine's pages, what is on pages that this one has as well."""
+        one = self._read["one"]
+        return self._sum(one & self._read[who]) / self._sum(one)
+
+    def _sum(self, pages: set[str]) -> float:
+        return sum(self._important.get(url, 0) for url in pages)
+
+
+def _whole_told(whole: list[Path], read: list[set[str]]) -> Iterator[str]:
+    """Whether both know the same, and rank it alike."""
+    ranks = [_scores(store, "opic") for store in whole]
+    pages = [_scores(store, _RANK) for store in whole]
+    known = ranks[0].keys() | ranks[1].keys()
+    yield (
+        f"All pages: {len(read[0]):,} read by one machine, {len(read[1]):,} by the cluster, "
+        f"{len(read[0] & read[1]):,} of them the same; {len(known):,} known, "
+        f"{len(ranks[0].keys() & ranks[1].keys()):,} to both."
+    )
+    far = _furthest(ranks[0], ranks[1])
+    yield (
+        f"After `refine` no rank is further from one machine's than {far:.1e}; at most {ERROR:g}: "
+        f"{kept(far <= ERROR)}. PageRank: {_furthest(pages[0], pages[1]):.1e}."
+    )
+
+
+def _furthest(one: Mapping[str, float], other: Mapping[str, float]) -> float:
+    return max(abs(one.get(url, 0) - other.get(url, 0)) for url in one.keys() | other.keys())
+
+
+class DemoCrawls:
+    """Crawls of one demo web; each is served afresh."""
+
+    def __init__(self, folder: Path, demo_pages: int) -> None:
+        self._folder, self._demo_pages = folder, demo_pages
+
+    def run(self, who: str, budget: Budget) -> Path:
+        """The store with what was found."""
+        store = self._folder / f"{who}-{budget.pages}-{budget.delay_s}.db"
+        is_cluster = who == CLUSTER
+        where = ("--cluster", "demo") if is_cluster else ("--demo", "--store", store.name)
+        pages = (f"--demo-pages={self._demo_pages}", f"--pages={budget.pages}")
+        options = (f"--delay={budget.delay_s}", "--deny", _ENDLESS, "--quiet")
+        _run(self._folder, "crawl", *where, *pages, *options)
+        if is_cluster:
+            (self._folder / "data" / "demo-cluster.db").rename(store)
+        return store
+
+
+def _run(folder: Path, *words: str) -> None:
+    command = (sys.executable, "-m", "minicrawl", *words)
+    subprocess.run(command, cwd=folder, check=True, timeout=_LONGEST_S, stdout=subprocess.DEVNULL)
+
+
+def _read(path: Path) -> set[str]:
+    with Store.open(path) as store:
+        return {one.url for one in store.pages(states=READ_STATES)}
+
+
+def _scores(path: Path, name: str) -> dict[str, float]:
+    with Store.open(path) as store:
+        scores, urls = store.rank(name), store.graph.urls()
+    ranked = zip(urls, scores.tolist(), strict=True)
+    return {url: score for url, score in ranked if not isnan(score)}

@@ -1,0 +1,164 @@
+"""The pace of a crawl with more and more nodes, each held to a part of a core.
+
+The servers of the engine and the web are not held. A crawl is paused until all shards are where
+they stay, then all nodes are held, and the crawl goes on: pages, processor time and messages are
+those of the seconds that follow.
+"""
+
+import asyncio
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+from urllib.request import ProxyHandler, build_opener
+
+from minicrawl.cluster import wishes
+from minicrawl.cluster.access import ClusterAccess, opened
+from minicrawl.cluster.servers import LocalServers, local_servers
+from minicrawl.cluster.terms import begin_or_join
+from tests.bench.cluster.nodes import BenchNode, crawl_settings, nodes, settled
+from tests.bench.cluster.served import HostsServed, served_hosts
+from tests.bench.manuals import cpu_s_of
+from tests.bench.notes import head, row
+from tests.real.daemons import free_port
+
+FIRST_PAGES = 150
+"""Of each node, before anything counts: the first pages of a crawl need robots.txt of all hosts."""
+_POLL_S = 0.1
+_TRAFFIC = ("in_msgs", "out_msgs", "in_bytes", "out_bytes")
+
+
+class Scene(NamedTuple):
+    """What is measured."""
+
+    nodes: int
+    servers: int
+    shards: int  # 0 for as many as there are nodes
+
+
+class Moment(NamedTuple):
+    """Sums so far."""
+
+    pages: int
+    nodes_cpu_s: float
+    servers_cpu_s: float
+    messages: int
+    bytes: int
+
+    def since(self, before: "Moment") -> "Moment":
+        """What came between."""
+        return Moment(
+            self.pages - before.pages,
+            self.nodes_cpu_s - before.nodes_cpu_s,
+            self.servers_cpu_s - before.servers_cpu_s,
+            self.messages - before.messages,
+            self.bytes - before.bytes,
+        )
+
+
+class Pace(NamedTuple):
+    """What was done in some seconds."""
+
+    scene: Scene
+    seconds: float
+    done: Moment
+    memory_bytes: int  # of all nodes
+
+    @property
+    def pages_a_second(self) -> float:
+        return self.done.pages / self.seconds
+
+    @property
+    def pages_a_cpu_second(self) -> float:
+        return self.done.pages / self.done.nodes_cpu_s
+
+
+def paces(folder: Path, scenes: Sequence[Scene], cores: float, seconds: float) -> Iterator[Pace]:
+    """One after the other."""
+    for scene in scenes:
+        with TemporaryDirectory(dir=folder) as name, served_hosts(folder) as web:
+            yield asyncio.run(_measured(Path(name), web, scene, cores, seconds))
+
+
+async def _measured(
+    folder: Path, web: HostsServed, scene: Scene, cores: float, seconds: float
+) -> Pace:
+    port = free_port("127.0.0.2")
+    more = f"http_port: {port}"
+    async with (
+        local_servers(folder / "servers", scene.servers, more=more) as servers,
+        opened(ClusterAccess(servers.url)) as engine,
+    ):
+        await begin_or_join(
+            engine, crawl_settings(web.address, 0), web.seeds, scene.shards or scene.nodes
+        )
+        await wishes.pause(engine)
+        async with nodes(servers.url, folder, scene.nodes) as started:
+            await settled(engine, started)
+            for node in started:
+                node.group.hold(cores)
+            await wishes.resume(engine)
+            while web.pages() < FIRST_PAGES * scene.nodes:
+                await asyncio.sleep(_POLL_S)
+            began, before = _now(), _moment(web, started, servers, port)
+            await asyncio.sleep(seconds)
+            ended, after = _now(), _moment(web, started, servers, port)
+            done = after.since(before)
+            memory = sum(node.group.memory_bytes() for node in started)
+    return Pace(scene, ended - began, done, memory)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _moment(
+    web: HostsServed, started: Sequence[BenchNode], servers: LocalServers, port: int
+) -> Moment:
+    told = [_told(server.address[0], port) for server in servers.servers]
+    return Moment(
+        pages=web.pages(),
+        nodes_cpu_s=sum(node.group.cpu_s() for node in started),
+        servers_cpu_s=sum(cpu_s_of(server.pid) for server in servers.servers if server.pid),
+        messages=sum(one["in_msgs"] + one["out_msgs"] for one in told),
+        bytes=sum(one["in_bytes"] + one["out_bytes"] for one in told),
+    )
+
+
+def _told(host: str, port: int) -> dict[str, int]:
+    """What a server says of its traffic, with that to other servers."""
+    with build_opener(ProxyHandler({})).open(f"http://{host}:{port}/varz") as answer:
+        found = json.load(answer)
+    return {name: int(found[name]) for name in _TRAFFIC}
+
+
+# ---------------------------------------------------------------- what is told
+
+
+def scaling_table(found: Sequence[Pace], cores: float) -> Iterator[str]:
+    """A row for each scene; linear is what the fewest nodes of its kind would do."""
+    yield from head(
+        *("nodes", "shards", "servers", "pages/s", "of linear", "pages a CPU s of nodes"),
+        *("of linear", "of the cores that they may use", "messages a page", "KB a page"),
+        *("CPU ms of servers a page", "MB a node"),
+    )
+    for one in found:
+        scene, done = one.scene, one.done
+        first = next(other for other in found if other.scene[1:] == scene[1:])
+        more = scene.nodes / first.scene.nodes
+        used = done.nodes_cpu_s / (scene.nodes * cores * one.seconds)
+        yield row(
+            str(scene.nodes),
+            str(scene.shards or scene.nodes),
+            str(scene.servers),
+            f"{one.pages_a_second:,.0f}",
+            f"{one.pages_a_second / first.pages_a_second / more:.2f}",
+            f"{one.pages_a_cpu_second:,.0f}",
+            f"{one.pages_a_cpu_second / first.pages_a_cpu_second:.2f}",
+            f"{used:.0%}",
+            f"{done.messages / done.pages:.1f}",
+            f"{done.bytes / done.pages / 1e3:.1f}",
+            f"{done.servers_cpu_s / done.pages * 1e3:.2f}",
+            f"{one.memory_bytes / scene.nodes / 1e6:.0f}",
+        )
