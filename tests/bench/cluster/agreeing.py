@@ -19,7 +19,7 @@ from minicrawl.results import Store
 from tests.bench.notes import head, kept, row
 
 PARTS = (0.1, 0.3)
-DELAYS_S = (0, 0.5)
+DELAYS_S = (0, 0.5, 6)
 LEAST = 0.95
 ERROR = 1e-6
 _REFINED = 1e-9
