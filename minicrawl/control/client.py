@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -54,7 +54,8 @@ def ask(store: Path, request: ControlRequest, patience_s: float = PATIENCE_S) ->
         try:
             with short_name(path) as name:
                 connection.connect(name)
-            connection.sendall(request.as_line())
+            with suppress(BrokenPipeError):  # who is refused at once may still read why
+                connection.sendall(request.as_line())
             with connection.makefile("rb") as replies:
                 line = replies.readline(16 * LONGEST_LINE)
         except OSError as error:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.control.client import ask, socket_path
-from minicrawl.control.requests import LONGEST_LINE, ControlRequest, Reply, Verb
+from minicrawl.control.requests import LONGEST_LINE, ControlRequest, Reply, Verb, as_line
 from minicrawl.control.server import MOST_CONNECTIONS, listening
 from minicrawl.errors import NoCrawlError, StoreError, UsageError
 
@@ -133,6 +133,25 @@ def test_a_line_without_end_ends_its_connection_and_no_other(tmp_path: Path) -> 
         assert await asked(store) == {"asked": "show"}
 
     while_listening(store, talk)
+
+
+def test_who_is_refused_before_asking_reads_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, connect = tmp_path / "crawl.db", socket.socket.connect
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(socket_path(store)))
+        server.listen()
+
+        def connect_and_be_refused(one: socket.socket, address: str) -> None:
+            connect(one, address)
+            connection, _ = server.accept()
+            with connection:
+                connection.sendall(as_line({"error": "too many connections"}))
+
+        monkeypatch.setattr(socket.socket, "connect", connect_and_be_refused)
+        with pytest.raises(StoreError, match="too many"):
+            ask(store, SHOW)
 
 
 def test_many_connections_are_refused_politely(tmp_path: Path) -> None:

@@ -14,8 +14,9 @@ import pytest
 
 from minicrawl.errors import UsageError
 from minicrawl.report.audit import audit
-from minicrawl.store import reader, schema
+from minicrawl.store import reader
 from minicrawl.store.reader import reading
+from minicrawl.store.schema import migrations as schema
 from minicrawl.store.schema.migrations import APPLICATION_ID, MIGRATIONS, check_version
 from minicrawl.store.writer import StoreWriter
 from tests.stores import filled_store
