@@ -48,9 +48,7 @@ _TARGETS = f"""
     SELECT json_group_array(found) FROM byte WHERE found IS NOT NULL
 """
 
-VERSION_4 = f"""
-CREATE VIEW states (id, name) AS VALUES {_STATES};
-DROP VIEW pages;
+_PAGES = """
 CREATE VIEW pages AS
 SELECT
     urls.id, origin || path AS url, states.name AS state, depth, inlinks,
@@ -68,7 +66,13 @@ CROSS JOIN (
         CAST((SELECT value FROM meta WHERE name = 'pot') AS INTEGER) AS pot,
         CAST((SELECT value FROM meta WHERE name = 'unread') AS INTEGER) AS unread,
         CAST((SELECT value FROM meta WHERE name = 'dividend') AS INTEGER) AS dividend
-);
+)
+"""
+
+VERSION_4 = f"""
+CREATE VIEW states (id, name) AS VALUES {_STATES};
+DROP VIEW pages;
+{_PAGES};
 CREATE VIEW spendings AS
 SELECT frontier.id AS source, frontier.state AS state, target.value AS target
 FROM frontier
@@ -123,23 +127,5 @@ VERSION_7 = f"""
 DROP VIEW states;
 CREATE VIEW states (id, name) AS VALUES {_WITH_FOREIGN};
 DROP VIEW pages;
-CREATE VIEW pages AS
-SELECT
-    urls.id, origin || path AS url, states.name AS state, depth, inlinks,
-    (key + CASE WHEN state = 0 THEN pot / max(unread, 1) ELSE dividend END) / 4294967296.0 AS cash,
-    history / 4294967296.0 AS history,
-    title, documents.status, datetime(first_at, 'unixepoch') AS first_fetched,
-    datetime(last_at, 'unixepoch') AS last_fetched
-FROM frontier
-JOIN urls USING (id)
-JOIN hosts ON hosts.id = host
-LEFT JOIN states ON states.id = state
-LEFT JOIN documents ON documents.page = urls.id
-CROSS JOIN (
-    SELECT
-        CAST((SELECT value FROM meta WHERE name = 'pot') AS INTEGER) AS pot,
-        CAST((SELECT value FROM meta WHERE name = 'unread') AS INTEGER) AS unread,
-        CAST((SELECT value FROM meta WHERE name = 'dividend') AS INTEGER) AS dividend
-)
-WHERE frontier.state != 6;
+{_PAGES}WHERE frontier.state != 6;
 """
