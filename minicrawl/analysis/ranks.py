@@ -23,7 +23,7 @@ from minicrawl.ranks.walks.trust import chosen_seeds, trust
 from minicrawl.ranks.walks.variants import inverse_pagerank
 from minicrawl.report.kept import RISING
 from minicrawl.store import tables
-from minicrawl.store.beside.derived import OPIC, RankRow, keep_ranks
+from minicrawl.store.beside.derived import OPIC, OPIC_SITES, RankRow, keep_ranks
 
 TRUSTED = 20
 """So many seeds are chosen for trust where none are named."""
@@ -69,7 +69,7 @@ def checked_name(name: str) -> str:
     """A name that a rank may have: part of a column's name, and of a list with commas."""
     if not _NAME.fullmatch(name):
         raise UsageError(f"a rank is named by a-z, 0-9, '-', '_' and '.', not {name!r}")
-    if name in (OPIC, RISING):
+    if name in (OPIC, OPIC_SITES, RISING):
         raise UsageError(f"{name} is a rank of the crawl itself: choose another name")
     return name
 

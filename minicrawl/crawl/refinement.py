@@ -1,9 +1,9 @@
 """Converged ranks: what replays without end along the stored links would come to.
 
-Laws: the store is only read, so cash, keys and the order of a crawl are as before. The ranks lie
-beside it and are replaced as a whole. What was broken off is kept if it is honest: its error bound
-is small enough to mean something, and is kept with it. The next refinement begins from what is
-there.
+Laws: the store is only read, so cash, keys and the order of a crawl are as before. The ranks of
+pages and of sites lie beside it and are replaced as a whole. What was broken off is kept if it is
+honest: its error bound is small enough to mean something, and is kept with it. The next refinement
+begins from what is there.
 """
 
 import json
@@ -20,14 +20,16 @@ from minicrawl.errors import UsageError
 from minicrawl.frontier.importance import UNTIL, GoOn, always, cash_flow, kept_importance
 from minicrawl.frontier.loading import load_frontier, verify
 from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.sites import sites_of
 from minicrawl.model import READ_STATES, READABLE
 from minicrawl.opic.refine import CashFlow, Refinement
 from minicrawl.progress import Progress, unreported
-from minicrawl.store import questions, tables
+from minicrawl.store import columns, questions, tables
 from minicrawl.store.beside.derived import (
     FLOWED,
     GATHERED,
     OPIC,
+    OPIC_SITES,
     READABLE_PAGES,
     RankRow,
     gathered,
@@ -39,6 +41,7 @@ from minicrawl.store.beside.derived import (
 from minicrawl.store.reader import reading
 from minicrawl.store.trouble import reporting_damage
 from minicrawl.store.writer import copy_store
+from minicrawl.web.urls import host_of
 
 LEAST_UNTIL = 1e-12
 """Below this, rounding errors could hide the error that is left."""
@@ -100,8 +103,7 @@ def refine(
         if to is not None:
             copy_store(path, to)
         with reading(path) as connection:
-            row = loaded.row(found, refinement)
-            keep_ranks(to or path, connection, [(row, refinement.importance)])
+            keep_ranks(to or path, connection, loaded.ranks(found, refinement))
     return found
 
 
@@ -140,6 +142,7 @@ class _Loaded:
     """The importance as it was shown before."""
     was_read: NDArray[np.bool_]
     is_readable: NDArray[np.bool_]
+    site_of: NDArray[np.int32]
     before: RankRow | None
     """The ranks that were kept before."""
 
@@ -156,6 +159,7 @@ class _Loaded:
             shown=kept_importance(path, connection, frontier).shares,
             was_read=np.isin(frontier.states(), READ_STATES),
             is_readable=np.isin(frontier.states(), READABLE),
+            site_of=_site_of_pages(connection, len(frontier)),
             before=_kept(path, connection),
         )
 
@@ -172,7 +176,15 @@ class _Loaded:
             store=store,
         )
 
-    def row(self, found: Refined, refinement: Refinement) -> RankRow:
+    def ranks(self, found: Refined, refinement: Refinement) -> list[tuple[RankRow, Floats]]:
+        """Those of pages, and those of sites by what then flows between them."""
+        row, importance = self._row(found, refinement), refinement.importance
+        pages = np.bincount(self.site_of)
+        given = self.flow.between(importance, self.site_of, len(pages))
+        sites = row._replace(name=OPIC_SITES, options="{}", error_bound=math.inf)
+        return [(row, importance), (sites, (given / np.maximum(pages, 1))[self.site_of])]
+
+    def _row(self, found: Refined, refinement: Refinement) -> RankRow:
         readable = int(self.is_readable.sum())
         return RankRow(
             name=OPIC,
@@ -217,6 +229,13 @@ def _load(connection: tables.Connection) -> Frontier:
     )
     verify(frontier, connection)
     return frontier
+
+
+def _site_of_pages(connection: tables.Connection, pages: int) -> NDArray[np.int32]:
+    """The number of each page's site."""
+    names = [host_of(origin) for origin in questions.origins(connection)]
+    hosts = columns.whole(columns.urls(connection, "host"), "host")
+    return sites_of(names, hosts[:pages])[1]
 
 
 def _top(importance: Floats) -> set[int]:

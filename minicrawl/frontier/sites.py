@@ -1,7 +1,7 @@
 """The sites of hosts, by numbers.
 
-Law: a site costs nothing until it is asked for. Two sites whose names have the same hash count as
-one.
+Laws: a site costs nothing until it is asked for. Two sites whose names have the same hash count as
+one, but not where all pages are asked for together.
 
 site    a registrable domain; of a host that has no name the network of its address
 """
@@ -24,6 +24,13 @@ UNKNOWN = (1 << 32) - 1
 _CODE = (1 << 64) - 1
 
 Hosts = NDArray[np.uint32]
+
+
+def sites_of(names: Sequence[str], host_of: Hosts) -> tuple[list[str], NDArray[np.int32]]:
+    """The names of the sites of hosts with these names, and the number of each page's site."""
+    numbers: dict[str, int] = {}
+    of_host = [numbers.setdefault(site(name), len(numbers)) for name in names]
+    return list(numbers), np.array(of_host, dtype=np.int32)[host_of]
 
 
 class SiteTable:

@@ -33,6 +33,9 @@ A start from ranks that are nearly right takes fewer rounds: h is what a lap of 
 c = u + h W - h, which may be below 0. Then only the first step of this holds, with t <= |way| / e,
 and the error is at most 2 t / f.
 
+What flows between groups of pages, such as sites, is a share as well: of all that links carry from
+one group to another in a lap, the part that a group is given.
+
 Rounding of floats is not included: it is about 1e-14.
 """
 
@@ -55,6 +58,8 @@ from minicrawl.opic.money import SmallEdge
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
+Groups = NDArray[np.int32]
+"""The group of each page, numbered from 0."""
 
 _BLOCKS = 16
 _FEW_LINKS = 1 << 20
@@ -85,6 +90,18 @@ class CashFlow:
     @property
     def links(self) -> int:
         return len(self.targets)
+
+    def between(self, importance: Floats, group_of: Groups, groups: int) -> Floats:
+        """What each group is given by the others, as a share of all that flows between groups."""
+        given = np.zeros(groups)
+        for rows, links in _blocks(self):
+            starts, targets, parts = self.rows(rows, links)
+            counts, givers, takers = np.diff(starts), self.givers[rows], group_of[targets]
+            amounts = np.repeat(importance[givers] * self.shares[rows], counts) * parts
+            crosses = np.repeat(group_of[givers], counts) != takers
+            given += np.bincount(takers[crosses], amounts[crosses], minlength=groups)
+        total = given.sum()
+        return given / total if total else given
 
     def rows(self, rows: slice, links: slice) -> WeightedRows:
         """Some of the rows, which have these links."""

@@ -18,6 +18,7 @@ from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import questions, tables
 from minicrawl.store.beside.derived import (
     OPIC,
+    OPIC_SITES,
     RankRow,
     kept_ranks,
     rank_row,
@@ -103,10 +104,10 @@ def _age(seconds: float) -> str:
 
 
 def kept(store: Path, connection: tables.Connection) -> list[KeptRank]:
-    """All ranks beside the store but for the importance, by name."""
+    """All ranks beside the store but for those of the crawl itself, by name."""
     known, last = questions.pages_known(connection), tables.last_step(connection)
     with reading_beside(store, connection) as derived:
-        others = (row for row in kept_ranks(derived) if row.name != OPIC)
+        others = (row for row in kept_ranks(derived) if row.name not in (OPIC, OPIC_SITES))
         return [KeptRank(row, known - row.nodes, row.step == last) for row in others]
 
 

@@ -10,7 +10,6 @@ until     how wrong is the estimate of what is gathered, pages yet unknown inclu
 import os
 from array import array
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import click
 import numpy as np
@@ -29,6 +28,7 @@ from minicrawl.opic.refine import FlowBuilder, Refinement
 from minicrawl.opic.steps import visit
 from minicrawl.opic.windows import WINDOWS
 from tests.bench.notes import head, row
+from tests.shared import find
 
 ENDOWMENT = 1000
 STOPS = (None, 0.1, 0.25)
@@ -132,7 +132,7 @@ def _cells(rows: Sequence[Sequence[float]]) -> Iterator[str]:
 @click.option("--draws", default=4, show_default=True)
 def main(question: str, graph: str, draws: int) -> None:
     """Mean and standard error over draws of ten seeds."""
-    web = web_from_file(Path(os.environ["MINICRAWL_GRAPHS"]) / graph)
+    web = web_from_file(find("graphs", graph, os.environ))
     links, nodes = web.graph.adjacency(), web.graph.nodes
     truth = true_importance(web.graph, SMALL_EDGE)
     if question == "until":

@@ -30,7 +30,14 @@ from minicrawl.errors import DamagedStore, StoreError
 from minicrawl.frontier.importance import UNTIL
 from minicrawl.report.audit import audit
 from minicrawl.report.status import status
-from minicrawl.store.beside.derived import beside
+from minicrawl.store.beside.derived import (
+    OPIC,
+    OPIC_SITES,
+    beside,
+    kept_ranks,
+    reading_beside,
+)
+from minicrawl.store.reader import reading
 from tests.crawl.fakes import keeping
 from tests.crawl.refined_stores import a_store
 from tests.stores import A, B, C, HandCrawl
@@ -157,6 +164,10 @@ def test_another_process_computes_them_while_the_crawl_has_the_store(path: Path)
     found = status(path).convergence
     assert found is not None
     assert found.error_bound <= UNTIL
+    with reading(path) as connection, reading_beside(path, connection) as derived:
+        pages, sites = kept_ranks(derived)
+    assert (pages.name, sites.name) == (OPIC, OPIC_SITES)
+    assert pages.step == sites.step
 
 
 _SLEEPER = """

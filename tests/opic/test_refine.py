@@ -277,3 +277,48 @@ def test_what_is_near_enough_is_left_as_it_is() -> None:
     rounds = refinement.rounds
     assert list(refinement.until(0.1)) == []
     assert refinement.rounds == rounds
+
+
+# ---------------------------------------------------------------- between groups of pages
+
+
+def test_a_group_is_given_what_comes_from_other_groups() -> None:
+    """Page 0 has two links, one inside its group; page 1 has weights of 3 and 1."""
+    flow = flow_of(
+        4, {0: Spending([1, 2]), 1: Spending([2, 3], weights=[3, 1]), 2: Spending([0])}, {}
+    )
+    groups = np.array([0, 0, 1, 2], dtype=np.int32)
+    found = flow.between(np.array([0.4, 0.2, 0.3, 0.1]), groups, 3)
+    # 7/8 of the cash goes along links: .3 to group 0, .2 + .2 * 3/4 to group 1, .2 / 4 to group 2.
+    assert found.tolist() == pytest.approx([0.3 / 0.7, 0.35 / 0.7, 0.05 / 0.7])
+
+
+def test_what_a_page_that_stands_for_another_hands_on_counts_in_full() -> None:
+    flow = flow_of(3, {1: Spending([2])}, {0: 2})
+    groups = np.array([0, 1, 2], dtype=np.int32)
+    found = flow.between(np.array([0.5, 0.5, 0.0]), groups, 4)
+    assert found.tolist() == [0, 0, 1, 0]
+    groups = np.array([0, 1, 0], dtype=np.int32)
+    assert flow.between(np.array([0.5, 0.5, 0.0]), groups, 2).tolist() == [1, 0]
+
+
+def test_where_nothing_flows_between_groups_none_is_given_anything() -> None:
+    flow = flow_of(3, {0: Spending([1, 2])})
+    assert flow.between(np.ones(3) / 3, np.zeros(3, dtype=np.int32), 2).tolist() == [0, 0]
+
+
+@given(webs(), st.lists(st.integers(0, 3), min_size=12, max_size=12))
+def test_groups_are_given_what_a_matrix_of_all_pages_says(
+    web: tuple[int, Spendings], drawn: list[int]
+) -> None:
+    pages, spendings = web
+    groups = np.array(drawn[:pages], dtype=np.int32)
+    flow = flow_of(pages, spendings)
+    importance = refined(flow)
+    given_to = np.zeros(4)
+    for page, spending in spendings.items():
+        for link in spending.links:
+            if groups[page] != groups[link]:
+                given_to[groups[link]] += importance[page] / len(spending.links)
+    expected = given_to / given_to.sum() if given_to.any() else given_to
+    assert flow.between(importance, groups, 4) == pytest.approx(expected, abs=1e-9)

@@ -1,15 +1,22 @@
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from minicrawl.analysis.ranks import checked_name
 from minicrawl.crawl.refinement import refine
-from minicrawl.errors import StoreError
+from minicrawl.errors import StoreError, UsageError
+from minicrawl.frontier import importance
 from minicrawl.opic.money import UNIT
+from minicrawl.report import sites
+from minicrawl.report.kept import kept
 from minicrawl.report.links.flows import flows
 from minicrawl.report.sites import top_sites
 from minicrawl.report.snapshot import snapshot
+from minicrawl.store.beside.derived import OPIC_SITES
+from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
 from tests.stores import MOVED, A, B, C, HandCrawl, filled_store
 
@@ -156,3 +163,65 @@ class TestSites:
             pass
         with snapshot(crawl.path) as seen:
             assert top_sites(seen) == []
+
+
+NEWER = "http://www.newer.net/"
+
+
+def found_at(path: Path) -> dict[str, float]:
+    with snapshot(path) as seen:
+        return {one.site: one.importance for one in top_sites(seen)}
+
+
+class TestSitesThatAreKept:
+    """A refinement keeps the importance of sites with that of pages."""
+
+    @pytest.fixture
+    def crawl(self, tmp_path: Path) -> Iterator[HandCrawl]:
+        with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(small_edge=0.2))) as crawl:
+            crawl.seeds([NEWS, SHOP, MOVED])
+            crawl.read(NEWS, [SHOP, BLOG, A])
+            crawl.moved(MOVED, SHOP)
+            crawl.read(SHOP, [NEWS, B], weights=[3, 1])
+            crawl.read(A, [MOVED, BLOG])
+            crawl.commit()
+            yield crawl
+
+    def test_they_are_those_of_a_pass_over_all_links(
+        self, crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        refine(crawl.path)
+        with monkeypatch.context() as patched:
+            patched.setattr(sites, "_kept", lambda _snapshot: None)
+            summed = found_at(crawl.path)
+        monkeypatch.delattr(sites, "flows")
+        assert found_at(crawl.path) == pytest.approx(summed)
+        assert len({round(share, 6) for share in summed.values()}) > 2
+
+    def test_in_a_short_log_they_are_those_of_all_links(self, crawl: HandCrawl) -> None:
+        refine(crawl.path)
+        before = found_at(crawl.path)
+        crawl.read(B, [NEWER])
+        crawl.commit()
+        later = found_at(crawl.path)
+        assert later["newer.net"] > before.get("newer.net", 0)
+
+    def test_in_a_long_log_they_are_as_old_as_the_ranks(
+        self, crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        refine(crawl.path)
+        before = found_at(crawl.path)
+        crawl.read(B, [NEWER])
+        crawl.commit()
+        monkeypatch.setattr(importance, "MOST_STEPS", 0)
+        monkeypatch.delattr(sites, "flows")
+        assert found_at(crawl.path) == pytest.approx(before | {"newer.net": 0})
+        refine(crawl.path)
+        assert found_at(crawl.path)["newer.net"] > 0
+
+    def test_they_are_no_rank_that_somebody_made(self, crawl: HandCrawl) -> None:
+        refine(crawl.path)
+        with reading(crawl.path) as connection:
+            assert kept(crawl.path, connection) == []
+        with pytest.raises(UsageError, match="opic-sites is a rank of the crawl itself"):
+            checked_name(OPIC_SITES)

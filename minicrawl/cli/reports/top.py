@@ -21,7 +21,7 @@ from minicrawl.report.kept import RISING
 from minicrawl.report.ranks import PageSelection, RankedPage
 from minicrawl.report.ranks import top as top_pages
 from minicrawl.report.sites import RankedSite, top_sites
-from minicrawl.report.snapshot import snapshot
+from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.store.beside.derived import OPIC
 
 PAGE_HEADINGS = ("rank", "importance", "in-links", "depth", "found", "status", "url", "title")
@@ -79,7 +79,7 @@ def top(
         if sites:
             with progress("links") as tell:
                 ranked = top_sites(seen, selection.count, by, tell)
-            _show_sites(ranked, by, as_json)
+            _show_sites(seen, ranked, by, as_json)
             return
         if fold:
             refuse_without_near_duplicates(seen)
@@ -148,11 +148,12 @@ def _page_line(page: RankedPage) -> tuple[str, ...]:
     )
 
 
-def _show_sites(sites: list[RankedSite], by: str, as_json: bool) -> None:
+def _show_sites(seen: Snapshot, sites: list[RankedSite], by: str, as_json: bool) -> None:
     if as_json:
         show_json([site._asdict() for site in sites])
     elif by == OPIC:
         show_list(SITE_HEADINGS, map(_site_line, sites), texts=1)
+        tell_of_importance(seen)
     else:
         lines = (_with_score(_site_line(site), site.score, by) for site in sites)
         show_list(_with_heading(SITE_HEADINGS, by), lines, texts=1)

@@ -31,6 +31,10 @@ from minicrawl.store.trouble import DERIVED, NONSENSE, translating_derived_error
 
 OPIC = "opic"
 """The name of the importance: converged, where it is kept here, or as the crawl estimates it."""
+OPIC_SITES = "opic-sites"
+"""The name of the importance of sites as it was when the importance converged. The pages of a site
+have equal parts of it.
+"""
 GATHERED = "gathered"
 """An option of `OPIC`: of what is on pages that may be read, the share of those that were."""
 READABLE_PAGES = "readable"
