@@ -41,8 +41,8 @@ _BREVE = "\u0306"
 _ACCENT = re.compile(f"(?<![\u0438\u0443]){_BREVE}|[{_ACCENTS}]")
 # Takes half the time that an expression for words takes.
 _ASCII_WORDS = bytes(
-    ord(chr(code).lower()) if code < 128 and chr(code).isalnum() else ord(" ")
-    for code in range(256)
+    ord(sign.lower()) if sign.isascii() and sign.isalnum() else ord(" ")
+    for sign in map(chr, range(256))
 )
 # Without these signs most lines with letters of English alone are ASCII, which takes half the time.
 _PUNCTUATION = re.compile(
