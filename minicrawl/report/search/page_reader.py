@@ -58,18 +58,18 @@ class ReadPage(NamedTuple):
 
     def as_bytes(self) -> bytes:
         """For another process of this Python; pickle takes twice as long."""
-        text = self.text._replace(anchors=tuple(map(tuple, self.text.anchors)))
-        return marshal.dumps(tuple(self._replace(text=tuple(text))))
+        *said, anchors = self.text
+        text = (*said, tuple(tuple(one) for one in anchors))
+        return marshal.dumps((self.place, self.url, text, self.at, self.changed))
 
     @classmethod
     def from_bytes(cls, content: bytes) -> ReadPage | None:
         """What `as_bytes` made; None of nothing."""
         if not content:
             return None
-        page = cls._make(marshal.loads(content))
-        text = PageText._make(page.text)
-        anchors = tuple(map(AnchorText._make, text.anchors))
-        return page._replace(text=text._replace(anchors=anchors))
+        place, url, (*said, anchors), at, changed = marshal.loads(content)
+        text = PageText(*said, anchors=tuple(map(AnchorText._make, anchors)))
+        return cls(place, url, text, at, changed)
 
 
 class _Process(NamedTuple):
