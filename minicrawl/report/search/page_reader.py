@@ -58,8 +58,9 @@ class ReadPage(NamedTuple):
 
     def as_bytes(self) -> bytes:
         """For another process of this Python; pickle takes twice as long."""
-        *said, anchors = self.text
-        text = (*said, tuple(tuple(one) for one in anchors))
+        title, headings, lines, frame, language, anchors = self.text
+        links = tuple((anchor.url, anchor.words) for anchor in anchors)
+        text = title, headings, lines, frame, language, links
         return marshal.dumps((self.place, self.url, text, self.at, self.changed))
 
     @classmethod
@@ -67,9 +68,10 @@ class ReadPage(NamedTuple):
         """What `as_bytes` made; None of nothing."""
         if not content:
             return None
-        place, url, (*said, anchors), at, changed = marshal.loads(content)
-        text = PageText(*said, anchors=tuple(map(AnchorText._make, anchors)))
-        return cls(place, url, text, at, changed)
+        place, url, told, at, changed = marshal.loads(content)
+        text = PageText._make(told)
+        anchors = tuple(map(AnchorText._make, text.anchors))
+        return cls(place, url, text._replace(anchors=anchors), at, changed)
 
 
 class _Process(NamedTuple):
