@@ -1,6 +1,7 @@
 """The archive: every answer that was read, in files beside the store.
 
 record        one answer as bytes: a header, and the head and the body compressed together
+digest        by which bodies are known
 segments      files of records, one behind the other; the truth
 scan          all records between two places, past any damage
 index         where the records of a URL are, in SQLite; derived, made again from the segments

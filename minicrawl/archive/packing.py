@@ -4,6 +4,7 @@ Law: an answer becomes a record where it was fetched, so that no body travels be
 dictionary that cannot be read costs room, and never an answer.
 """
 
+from functools import partial
 from pathlib import Path
 
 from minicrawl.archive.record import Codec, RecordKind, dictionary_in, pack
@@ -12,7 +13,6 @@ from minicrawl.model import FailureKind, Request, Response
 from minicrawl.web.documents.kinds import DocumentType, type_of
 from minicrawl.web.headers import parse_content_type
 from minicrawl.web.html.encoding import decode
-from minicrawl.web.html.text import plain_text
 
 _SPARE = "dictionary-{:04}"
 _MOST_READ = 1 << 20
@@ -40,12 +40,14 @@ class AnswerPacker:
         self.only_text = only_text
         self._codec = Codec(lambda number: spare_dictionary(folder, number))
 
-    def pack(self, request: Request, response: Response) -> bytes:
-        """The record of an answer, without its time."""
-        kind = RecordKind.PAGE
+    def pack(self, request: Request, response: Response, content: int | None = None) -> bytes:
+        """The record of an answer, without its time; `content` is the hash of its body, if that is
+        known.
+        """
         if self.only_text:
-            kind, response = RecordKind.TEXT, _text_only(request, response)
-        return self._pack_with_dictionary(kind, request, response)
+            found = _text_only(request, response)
+            return self._pack_with_dictionary(RecordKind.TEXT, request, found)
+        return self._pack_with_dictionary(RecordKind.PAGE, request, response, content)
 
     def pack_text(self, request: Request, response: Response, text: str) -> bytes:
         """The same with a text that its parser has found."""
@@ -53,20 +55,22 @@ class AnswerPacker:
         return self._pack_with_dictionary(RecordKind.TEXT, request, found)
 
     def _pack_with_dictionary(
-        self, kind: RecordKind, request: Request, response: Response
+        self, kind: RecordKind, request: Request, response: Response, content: int | None = None
     ) -> bytes:
-        try:
-            return self._pack(kind, request, response, request.dictionary)
-        except Damaged:
-            return self._pack(kind, request, response, 0)
-
-    def _pack(self, kind: RecordKind, request: Request, response: Response, number: int) -> bytes:
         spelled = request.spelled or ""
-        return pack(kind, request.url, response, self._codec, number=number, spelled=spelled)
+        packed = partial(
+            pack, kind, request.url, response, self._codec, spelled=spelled, content=content
+        )
+        try:
+            return packed(number=request.dictionary)
+        except Damaged:
+            return packed(number=0)
 
 
 def text_of(body: bytes, content_type: str | None) -> str:
     """The text of a page."""
+    from minicrawl.web.html.text import plain_text  # most crawls keep whole pages
+
     _, charset = parse_content_type(content_type)
     markup, _ = decode(body, charset)
     return plain_text(markup)

@@ -5,13 +5,13 @@ without one lie side by side. What is damaged raises `Damaged`, and never gives 
 
 head      URL, status, headers and the like, as JSON
 body      what was kept of the page: the decoded body, or its text
-digest    half of the SHA-256 of the body; bodies with one digest are one body
+digest    of the body; bodies with one digest are one body
 key       64 bits of a hash of the URL
 revisit   a record without a body, whose digest names the record that has it
 
-layout    magic, checksum of all that follows, kind, dictionary, bytes of the payload, bytes of the
-          head in it, key, time, digest; then the payload: head and body in one zstd frame. The
-          payload of a dictionary is the dictionary itself.
+layout    magic, checksum of all that follows, kind, kind of digest, dictionary, bytes of the
+          payload, bytes of the head in it, key, time, digest; then the payload: head and body in
+          one zstd frame. The payload of a dictionary is the dictionary itself.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ import json
 from collections.abc import Callable, Mapping
 from enum import IntEnum
 from functools import lru_cache
-from hashlib import blake2b, sha256
+from hashlib import blake2b
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
+from minicrawl.archive.digest import EMPTY, BodyHasher, DigestKind, digest_of, next_digest
 from minicrawl.errors import Damaged
 from minicrawl.model import Response
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     import zstandard
 
 MAGIC = b"\x8fmp1"
-_LAYOUT = Struct("<4sIBxHIIqd16s")
+_LAYOUT = Struct("<4sIBBHIIqd16s")
 HEADER_BYTES = _LAYOUT.size
 _AT = Struct("<d")
 _AT_OFFSET = HEADER_BYTES - 24  # before the digest
@@ -44,8 +45,6 @@ _FAST = {"window_log": 19, "hash_log": 14, "chain_log": 14, "search_log": 1, "mi
 Level 3 makes records of manuals 10 % smaller, and crawls of them 10 % slower.
 """
 _HEADS = json.JSONEncoder(separators=(",", ":"))
-EMPTY = sha256().digest()[:16]
-"""The digest of a body without bytes."""
 
 
 class RecordKind(IntEnum):
@@ -65,6 +64,7 @@ class Header(NamedTuple):
     """The header of a record, but for magic and checksum."""
 
     kind: int
+    digest_kind: int
     dictionary: int
     payload_bytes: int
     head_bytes: int
@@ -138,14 +138,25 @@ PLAIN = Codec(_no_dictionary)
 """For records without a dictionary."""
 
 
-def pack(
-    kind: RecordKind, url: str, response: Response, codec: Codec, *, number: int, spelled: str = ""
+def pack(  # noqa: PLR0913  # the last ones are given by their names
+    kind: RecordKind,
+    url: str,
+    response: Response,
+    codec: Codec,
+    *,
+    number: int,
+    spelled: str = "",
+    content: int | None = None,
 ) -> bytes:
-    """The record of an answer, without its time; `seal` completes it."""
+    """The record of an answer, without its time; `seal` completes it. `content` is the hash of its
+    body, if that is known.
+    """
     head = _head(url, response, spelled)
     payload = codec.compressor(number).compress(head + response.body)
-    digest = sha256(response.body).digest()[:16]
-    header = Header(kind, number, len(payload), len(head), key_of(url), 0.0, digest)
+    digest = digest_of(response.body, content)
+    header = Header(
+        kind, DigestKind.CONTENT, number, len(payload), len(head), key_of(url), 0.0, digest
+    )
     return _with_header(header, payload)
 
 
@@ -157,8 +168,8 @@ def pack_redirect(url: str, status: int, target: str) -> bytes:
 
 def pack_dictionary(number: int, content: bytes) -> bytes:
     """The record of a dictionary, complete."""
-    digest = sha256(content).digest()[:16]
-    header = Header(RecordKind.DICTIONARY, number, len(content), 0, 0, 0.0, digest)
+    kinds, digest = (RecordKind.DICTIONARY, DigestKind.CONTENT), digest_of(content)
+    header = Header(*kinds, number, len(content), 0, 0, 0.0, digest)
     return seal(_with_header(header, content), 0.0)
 
 
@@ -171,12 +182,26 @@ def as_revisit(record: bytes, codec: Codec) -> bytes:
     return _with_header(revisit, payload)
 
 
-def pack_revisit(url: str, status: int, digest: bytes) -> bytes:
-    """The record of an answer that says that the page has not changed."""
+def pack_revisit(url: str, status: int, last: Header) -> bytes:
+    """The record of an answer that says that the page has not changed since the `last` one."""
     head = _head(url, Response(status=status, headers={}, body=b""), "")
     payload = PLAIN.compressor(0).compress(head)
-    header = Header(RecordKind.REVISIT, 0, len(payload), len(head), key_of(url), 0.0, digest)
+    kinds = RecordKind.REVISIT, last.digest_kind
+    header = Header(*kinds, 0, len(payload), len(head), key_of(url), 0.0, last.digest)
     return _with_header(header, payload)
+
+
+def with_next_number(record: bytes) -> bytes:
+    """The same record for a body that shares its hash with a different one."""
+    header = header_of(record)
+    numbered = header._replace(digest=next_digest(header.digest))
+    return _with_header(numbered, _payload(record, header))
+
+
+def with_digest_of(record: bytes, other: Header) -> bytes:
+    """The same record with the digest that its body has in another one."""
+    header = header_of(record)._replace(digest_kind=other.digest_kind, digest=other.digest)
+    return _with_header(header, _payload(record, header))
 
 
 def seal(record: bytes, at: float) -> bytes:
@@ -226,8 +251,10 @@ def read(record: bytes, codec: Codec) -> Answer:
     header = header_of(record)
     content = _content(record, header, codec)
     head, body = content[: header.head_bytes], content[header.head_bytes :]
-    if header.kind != RecordKind.REVISIT and sha256(body).digest()[:16] != header.digest:
-        raise Damaged("its body has another digest")
+    if header.kind != RecordKind.REVISIT:
+        hasher = BodyHasher(header.digest_kind)
+        hasher.add(body)
+        _check_digest(header, hasher)
     return _answer(head, body, header)
 
 
@@ -237,17 +264,23 @@ def check(record: bytes, codec: Codec) -> None:
 
     if not is_whole(record):
         raise Damaged("its checksum is wrong")
-    header, digest = header_of(record), sha256()
+    header = header_of(record)
+    hasher = BodyHasher(header.digest_kind)
     try:
         stream = codec.decompressor(header.dictionary).stream_reader(_payload(record, header))
         head = stream.read(header.head_bytes)
         while piece := stream.read(_CHECKED_AT_ONCE):
-            digest.update(piece)
+            hasher.add(piece)
     except (zstandard.ZstdError, MemoryError) as error:
         raise Damaged(f"it cannot be decompressed ({error})") from error
-    if header.kind != RecordKind.REVISIT and digest.digest()[:16] != header.digest:
-        raise Damaged("its body has another digest")
+    if header.kind != RecordKind.REVISIT:
+        _check_digest(header, hasher)
     _answer(head, b"", header)
+
+
+def _check_digest(header: Header, hasher: BodyHasher) -> None:
+    if not hasher.has_made(header.digest):
+        raise Damaged("its body has another digest")
 
 
 def read_packed(record: bytes, codec: Codec) -> Answer:

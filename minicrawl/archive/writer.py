@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from minicrawl.archive.dictionaries import TRAINED_AGAIN, TRAINED_AT, leave_spare, trained
+from minicrawl.archive.digest import EMPTY
 from minicrawl.archive.index import IndexRow, index_errors, short
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import (
-    EMPTY,
     WITH_BODY,
     Header,
     RecordKind,
@@ -28,7 +28,11 @@ from minicrawl.archive.record import (
     pack,
     pack_dictionary,
     pack_revisit,
+    read,
+    read_packed,
     seal,
+    with_digest_of,
+    with_next_number,
 )
 from minicrawl.archive.segments import (
     SEGMENT_BYTES,
@@ -149,7 +153,8 @@ class ArchiveWriter:
         if not is_whole(record):
             raise Damaged("its checksum is wrong")
         self._write()
-        digest = header_of(record).digest
+        header = header_of(record)
+        digest = header.digest
         has_body = row.kind != RecordKind.REVISIT
         if has_body or any(True for _ in self._archive.index.with_digest(digest, begin)):
             return record
@@ -158,7 +163,7 @@ class ArchiveWriter:
         found = Response(answer.status, answer.headers, answer.body, cut=cut, cut_detail=answer.cut)
         number, codec = self._ahead.dictionary, self._archive.codec
         packed = pack(answer.kind, answer.url, found, codec, number=number, spelled=answer.spelled)
-        return seal(packed, answer.at)
+        return seal(with_digest_of(packed, header), answer.at)
 
     def remove_pruned(self) -> bool:
         """Remove what was pruned, unless somebody reads it; whether it is gone."""
@@ -183,15 +188,31 @@ class ArchiveWriter:
 
     def _reduced(self, answer: KeptAnswer, header: Header) -> bytes | None:
         """The record, without its body if that is in the archive; None if it says nothing new."""
-        if header.digest == EMPTY or self._original(header.digest) is None:
-            return answer.record
-        if self._only_changes and self._last_digest(header.key) == header.digest:
-            return None
-        return as_revisit(answer.record, self._archive.codec)
+        record, digest = answer.record, header.digest
+        while digest != EMPTY and (original := self._original(digest)) is not None:
+            if self._has_body_of(original, record):
+                last = self._last(header.key) if self._only_changes else None
+                if last is not None and last.digest == digest:
+                    return None
+                return as_revisit(record, self._archive.codec)
+            record = with_next_number(record)
+            digest = header_of(record).digest
+        return record
+
+    def _has_body_of(self, place: int, record: bytes) -> bool:
+        """Whether the record here has this body too: not if it is damaged, or another body has the
+        same hash.
+        """
+        archive = self._archive
+        try:
+            original = read(archive.segments.read(place), archive.codec)
+        except Damaged:
+            return False
+        return original.body == read_packed(record, archive.codec).body
 
     def _unchanged(self, url: str) -> bytes | None:
-        digest = None if self._only_changes else self._last_digest(key_of(url))
-        return None if digest is None else pack_revisit(url, 304, digest)
+        last = None if self._only_changes else self._last(key_of(url))
+        return None if last is None else pack_revisit(url, 304, last)
 
     def _original(self, digest: bytes) -> int | None:
         """Where the body with this digest is, if it is in the archive."""
@@ -201,12 +222,12 @@ class ArchiveWriter:
         self._write()
         return self._archive.place_of_body(digest)
 
-    def _last_digest(self, key: int) -> bytes | None:
-        """Of the body that the URL had when it was read last."""
+    def _last(self, key: int) -> Header | None:
+        """The record of the URL when it was read last."""
         self._write()
         rows = self._archive.index.of_key(key, self._ahead.end)
         with suppress(Damaged, IndexError):
-            return self._archive.segments.header(rows[-1].place).digest
+            return self._archive.segments.header(rows[-1].place)
         return None
 
     def _put(self, record: bytes, header: Header | None = None) -> None:

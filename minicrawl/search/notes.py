@@ -103,7 +103,7 @@ class Notes:
         return int(self._meta("version") or 0)
 
     def found(self, store: str) -> None:
-        """An empty index of this store begins."""
+        """The index is of this store from now on."""
         self._set("store", store)
         self._set("version", str(VERSION))
 

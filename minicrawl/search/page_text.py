@@ -28,7 +28,9 @@ _LONGEST_TITLE = 1_000
 
 # The first letters tell blocks from the usual tags within a line, in a third of the time.
 _BLOCK = re.compile(r"<(?=/?(?:[dltphoDLTPHO]|[bB][rlo]|[fF]i|se|nav|as|ma|ar|ul))")
-_NO_TEXT = ["script", "style", "noscript", "template", "svg", "head", "iframe", "object"]
+# To look for one in the tree takes as long as to look for all links.
+_BASE = re.compile("<[bB][aA][sS][eE]")
+_NO_TEXT = frozenset(("script", "style", "noscript", "template", "svg", "head", "iframe", "object"))
 _NOT_SEEN = (
     "display:none",
     "visibility:hidden",
@@ -40,7 +42,7 @@ _NOT_SEEN = (
     "top:-999",
 )
 """Styles that hide text from people; the beginning of a number must not hide `opacity:0.9`."""
-_HIDDEN = "[hidden],[aria-hidden=true],[style]"
+_PERHAPS_HIDDEN = ",".join((*sorted(_NO_TEXT), "[hidden]", "[aria-hidden=true]", "[style]"))
 _FRAME = "nav,header,footer,aside,[role=navigation],[role=banner],[role=contentinfo],[role=search]"
 _HEADINGS = "h1,h2,h3,h4,h5,h6,dt"
 _BELOW_FOLDERS = re.compile(r"[^?#/][^?#]*")
@@ -70,11 +72,10 @@ def page_text(markup: str, url: str) -> PageText:
 
     plain = markup.replace("\n", " ").replace("\r", " ")
     tree = LexborHTMLParser(_BLOCK.sub("\n<", plain))
-    anchors = tuple(_anchors(tree, url))
+    anchors = tuple(_anchors(tree, url, has_base=_BASE.search(plain) is not None))
     title = _line(tree.css_first("title"))[:_LONGEST_TITLE]
     said = language(markup[:LONGEST_LINE])
-    tree.strip_tags(_NO_TEXT)
-    _drop([node for node in tree.css(_HIDDEN) if _is_hidden(node)])
+    _drop([node for node in tree.css(_PERHAPS_HIDDEN) if _is_hidden(node)])
     found = tuple(filter(None, map(_line, tree.css(_HEADINGS))))
     frame = tuple(_frame(tree))
     body = tree.body
@@ -88,8 +89,8 @@ def simple_text(markup: str) -> PageText:
     return PageText("", tuple(headings(markup)), lines, (), language(markup))
 
 
-def _anchors(tree: LexborHTMLParser, url: str) -> Iterator[AnchorText]:
-    base = tree.css_first("base[href]")
+def _anchors(tree: LexborHTMLParser, url: str, *, has_base: bool) -> Iterator[AnchorText]:
+    base = tree.css_first("base[href]") if has_base else None
     own = (base and canonical(base.attributes.get("href") or "", url)) or url
     folder = own[: own.rindex("/") + 1]
     seen = set()
@@ -122,7 +123,9 @@ def _drop(nodes: list[LexborNode]) -> None:
 
 
 def _is_hidden(node: LexborNode) -> bool:
-    """Whether people do not see it, as far as its own attributes say."""
+    """Whether people do not see it as text, as far as it says itself."""
+    if node.tag in _NO_TEXT:
+        return True
     attributes = node.attributes
     if "hidden" in attributes or attributes.get("aria-hidden") == "true":
         return True

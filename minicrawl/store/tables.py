@@ -77,6 +77,13 @@ def birth(connection: Connection) -> str:
     return f"{page} {at or 0}"
 
 
+def is_birth_of(known: str | None, birth: str) -> bool:
+    """Whether both are the identity of one store, which may have been new when the first was known:
+    without a request, or without a page.
+    """
+    return known in (birth, f"{birth.rpartition(' ')[0]} 0", " 0")
+
+
 def terms(connection: Connection) -> StoreTerms | None:
     """The terms of the store; None if it is new."""
     text = meta(connection, "terms")

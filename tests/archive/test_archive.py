@@ -2,7 +2,7 @@
 
 import resource
 from contextlib import closing
-from hashlib import sha256
+from hashlib import blake2b
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minicrawl.archive import record, segments, writer
+from minicrawl.archive.digest import HASH_BYTES, DigestKind
 from minicrawl.archive.index import NAME, delete_index
 from minicrawl.archive.packing import spare_path
 from minicrawl.archive.reader import ArchiveReader, verify
@@ -220,7 +221,7 @@ def grown_by(done: int) -> int:
 def test_a_record_that_says_it_is_very_long_costs_itself_and_no_memory(folder: Path) -> None:
     end = filled(folder, range(2))
     segment = Segments(folder).path(1)
-    lie = Header(RecordKind.PAGE, 0, LARGE, 10, 1, NOON, bytes(16))
+    lie = Header(RecordKind.PAGE, DigestKind.CONTENT, 0, LARGE, 10, 1, NOON, bytes(16))
     whole_one = segment.read_bytes()
     with segment.open("r+b") as file:
         file.seek(offset_of(end))
@@ -239,15 +240,18 @@ def test_a_record_that_says_it_is_very_long_costs_itself_and_no_memory(folder: P
 def test_a_record_that_swells_is_verified_piece_by_piece(folder: Path) -> None:
     end = filled(folder, range(2))
     head = b'{"url":"http://a.example/9","status":200,"headers":{}}'
-    packer, digest, zeros = zstandard.ZstdCompressor(1).compressobj(), sha256(), bytes(1 << 20)
+    packer, zeros = zstandard.ZstdCompressor(1).compressobj(), bytes(1 << 20)
+    code = blake2b(digest_size=HASH_BYTES)
     packed = [packer.compress(head)]
     for _ in range(LARGE // len(zeros)):
         packed.append(packer.compress(zeros))
-        digest.update(zeros)
+        code.update(zeros)
     payload = b"".join([*packed, packer.flush()])
-    header = Header(
-        RecordKind.PAGE, 0, len(payload), len(head), key_of(url(9)), NOON, digest.digest()[:16]
+    kinds, digest = (
+        (RecordKind.PAGE, DigestKind.CONTENT),
+        code.digest() + LARGE.to_bytes(8, "little"),
     )
+    header = Header(*kinds, 0, len(payload), len(head), key_of(url(9)), NOON, digest)
     Segments(folder).write(end, seal(record._with_header(header, payload), NOON))
     before = grown_by(0)
     with closing(ArchiveReader(folder)) as reader:

@@ -1,12 +1,12 @@
 """Pruning: what stays is as it was, after a kill at any moment, and readers at work go on."""
 
 from contextlib import closing
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from minicrawl.archive import writer
+from minicrawl.archive.digest import digest_of
 from minicrawl.archive.index import delete_index
 from minicrawl.archive.pruning import PruneRules, Pruning
 from minicrawl.archive.reader import ArchiveReader, verify
@@ -153,7 +153,7 @@ def test_bodies_that_others_need_are_not_freed(folder: Path, end: int) -> None:
         archive.reader.go_on_to(before := archive.end)
         found = Pruning(archive.reader, PruneRules(versions=1))
         lengths = {row.place: row.record_bytes for row in archive.reader.index.rows(before)}
-        place = archive.reader.place_of_body(sha256(body(100)).digest()[:16])
+        place = archive.reader.place_of_body(digest_of(body(100)))
         assert place is not None
         assert found.freed_bytes() == found.dropped_bytes - lengths[place]
 

@@ -2,6 +2,8 @@
 
 Laws: what is in the archive and not in the store is cut off. An archive that belongs to no store
 that is known is set aside, and never cut off. The same holds for WARC files.
+
+What writes WARC files and what prunes is loaded only when it is wanted.
 """
 
 from __future__ import annotations
@@ -11,20 +13,23 @@ from collections.abc import Callable
 from contextlib import closing
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from minicrawl.archive.index import IndexRow
-from minicrawl.archive.pruning import PruneRules, Pruning
 from minicrawl.archive.record import PLAIN
 from minicrawl.archive.segments import FIRST
 from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.config import Storing
 from minicrawl.crawl.events import Listener, Noted, Warned, nobody_listens
 from minicrawl.crawl.settle.keeping import Keeping
-from minicrawl.crawl.settle.warc_files import WarcFiles, WarcSeries, cut_off
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder, real_path
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
+
+if TYPE_CHECKING:
+    from minicrawl.archive.pruning import PruneRules, Pruning
+    from minicrawl.crawl.settle.warc_files import WarcFiles
 
 
 def open_places(store: StoreWriter, storing: Storing, tell: Listener) -> Keeping:
@@ -43,6 +48,10 @@ def open_warcs(
 ) -> WarcFiles | None:
     """The WARC files of a store in this folder; in others, what was not committed is cut off."""
     counters, place = tables.counters(store.connection), real_path(store.path)
+    if folder is None and tables.WARC not in counters:
+        return None
+    from minicrawl.crawl.settle.warc_files import WarcFiles, WarcSeries, cut_off
+
     series = WarcSeries.read(counters.get(tables.WARC))
     if series is not None and (series.store, series.folder) != (str(place), str(folder)):
         if series.store == str(place):
@@ -88,6 +97,8 @@ def prune(archive: ArchiveWriter, store: StoreWriter, stays: Callable[[IndexRow]
 
 def prune_store(path: Path, rules: PruneRules) -> tuple[Pruning, bool]:
     """Prune the archive of a store that no crawl writes: what goes, and whether it is gone."""
+    from minicrawl.archive.pruning import Pruning
+
     with closing(StoreWriter.open(path)) as store:
         archive = open_archive(store, Storing(keep="pages"), nobody_listens)
         assert archive is not None

@@ -70,9 +70,11 @@ class PageParser:
         return request.types & DocumentType.PDF != 0 and is_pdf(response, request)
 
     def parse_later(
-        self, response: Response, request: Request
+        self, response: Response, request: Request, content: int | None = None
     ) -> Callable[[], Awaitable[Timed[ParsedPage | Sitemap | Failed]]]:
-        """A function that parses the body; until it is called, a large one is kept on disk."""
+        """A function that parses the body; until it is called, a large one is kept on disk.
+        `content` is the hash of the body, if that is known.
+        """
         url = request.url
         body = response.spooled or (
             to_disk(response.body) if self.is_large(response, request) else response.body
@@ -87,6 +89,7 @@ class PageParser:
             headers=dict(response.headers),
             options=self._options,
             suspicious=request.suspicious,
+            content=content,
         )
         return partial(self._run, task, body, url)
 

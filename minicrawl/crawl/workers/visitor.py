@@ -16,6 +16,7 @@ from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.model import Failed, FetchResult, ParsedPage, Refused, Request, Response, Want
 from minicrawl.ports import PageFetcher, Timed, Visit
 from minicrawl.web.documents.kinds import DocumentType
+from minicrawl.web.html.page import content_hash
 from minicrawl.web.robots.rules import Rules
 from minicrawl.web.sitemaps.sitemap import Sitemap
 
@@ -56,14 +57,20 @@ class Visitor:
         """The visit of which this came."""
         if not isinstance(fetched, Response):
             return Visit(fetched)
-        parse = self._parser.parse_later(fetched, request)
+        packer = self._packer if request.want is Want.PAGE else None
+        content, whole = None, fetched
+        if packer is not None:
+            whole = _with_body(fetched)
+            # What is packed and parsed is hashed once.
+            content = None if packer.only_text else content_hash(whole.body)
+        parse = self._parser.parse_later(fetched, request, content)
         is_large = self._parser.is_large(fetched, request)
         record = b""
-        if (packer := self._packer) is not None and request.want is Want.PAGE:
+        if packer is not None:
             if packer.only_text and request.types & DocumentType.PDF and is_pdf(fetched, request):
                 parse = partial(_packed, parse, packer, request, fetched._replace(body=b""))
             else:
-                record = packer.pack(request, _with_body(fetched))
+                record = packer.pack(request, whole, content)
         is_wanted = self._with_bodies or len(fetched.body) <= self._rendered_bytes
         body = fetched.body if is_wanted else b""
         fetched = fetched._replace(body=body, record=record, spooled=None)

@@ -36,7 +36,7 @@ def why_useless(folder: Path, connection: tables.Connection) -> str:
             version, store = notes.version, notes.store
         if version != VERSION:
             return f"version {version} is made again as version {VERSION}"
-        if store != tables.birth(connection):
+        if not tables.is_birth_of(store, tables.birth(connection)):
             return "it is of another store, and is made again"
         SearchIndex(folder / FOLDER)
     except StoreError as error:
@@ -57,8 +57,8 @@ def why_pruned(folder: Path, archive: ArchiveReader) -> str:
 def opened_index(folder: Path, seen: Snapshot) -> Iterator[tuple[SearchIndex, Notes]]:
     index = SearchIndex(folder / FOLDER)
     with closing(Notes(folder)) as notes:
-        if notes.store is None:
-            notes.found(tables.birth(seen.connection))
+        if notes.store != (birth := tables.birth(seen.connection)):
+            notes.found(birth)
         index.write()
         with closing(index):
             yield index, notes

@@ -41,9 +41,15 @@ class Received(NamedTuple):
     headers: Mapping[str, str]
     options: ParseOptions = DEFAULT_OPTIONS
     suspicious: int = 0
+    known_content: int | None = None
+
+    @property
+    def content(self) -> int:
+        """The hash of the body."""
+        return content_hash(self.body) if self.known_content is None else self.known_content
 
 
-def parse_document(
+def parse_document(  # noqa: PLR0913  # the last ones are given by their names
     body: bytes,
     url: str,
     headers: Mapping[str, str],
@@ -51,20 +57,20 @@ def parse_document(
     *,
     types: int,
     suspicious: int = 0,
+    content: int | None = None,
 ) -> ParsedPage:
     """Parse the document at a canonical `url`, which is one of these types. What is none of them
-    says nothing.
+    says nothing. `content` is the hash of the body, if that is known.
     """
     kind = type_of(headers.get("content-type"), url, body, types)
-    received = Received(body, url, headers, options, suspicious)
+    received = Received(body, url, headers, options, suspicious, content)
     if kind is None:
-        return ParsedPage(content=content_hash(body), is_thin=True)
+        return ParsedPage(content=received.content, is_thin=True)
     return READERS[kind](received)
 
 
 def _read_html(received: Received) -> ParsedPage:
-    body, url, headers, options, suspicious = received
-    return parse_page(body, url, headers, options, suspicious)
+    return parse_page(*received)
 
 
 # ---------------------------------------------------------------- texts
@@ -81,7 +87,7 @@ def _read_markdown(received: Received) -> ParsedPage:
 def _read_writing(received: Received, read: Callable[[str], Written]) -> ParsedPage:
     text, encoding = decoded_text(received.body, received.headers.get("content-type"))
     found = read(text)
-    facts = BodyFacts(content_hash(received.body), encoding, is_thin=_is_thin(text))
+    facts = BodyFacts(received.content, encoding, is_thin=_is_thin(text))
     return _page_of(found.title, found.links.items(), facts, received)
 
 
@@ -94,7 +100,7 @@ def decoded_text(body: bytes, content_type: str | None) -> tuple[str, str]:
 def _read_pdf(received: Received) -> ParsedPage:
     found = pdf.read(received.body)
     text = "\n".join(found.lines)
-    facts = BodyFacts(content_hash(received.body), is_thin=_is_thin(text))
+    facts = BodyFacts(received.content, is_thin=_is_thin(text))
     page = _page_of(found.title, ((link, "") for link in found.links), facts, received)
     cut = "; ".join(filter(None, (page.cut, found.limit)))
     return page._replace(cut=cut, extracted=text if received.options.with_text else "")
@@ -108,7 +114,7 @@ def _page_of(
     title: str, links: Iterable[tuple[str, str]], facts: BodyFacts, received: Received
 ) -> ParsedPage:
     """A page with these links, each with its words."""
-    _, url, headers, options, _ = received
+    url, headers, options = received.url, received.headers, received.options
     markup, rest = Markup(title=title), iter(links)
     markup.links.update(islice(rest, options.max_links))
     markup.has_more_links = any(True for _ in rest)
@@ -161,7 +167,7 @@ def _listed(received: Received) -> sitemap.Sitemap:
 
 def _facts_of_a_list(received: Received) -> BodyFacts:
     """Two lists are no copies of each other because both are short."""
-    return BodyFacts(content_hash(received.body), is_thin=True)
+    return BodyFacts(received.content, is_thin=True)
 
 
 def is_closed(received: Received) -> bool:

@@ -52,13 +52,16 @@ def parse_page(
     headers: Mapping[str, str],
     options: ParseOptions = DEFAULT_OPTIONS,
     suspicious: int = 0,
+    content: int | None = None,
 ) -> ParsedPage:
-    """Parse the page at a canonical `url`. The names of `headers` are in lower case."""
+    """Parse the page at a canonical `url`. The names of `headers` are in lower case. `content` is
+    the hash of the body, if that is known.
+    """
     essence, charset = parse_content_type(headers.get("content-type"))
     text, encoding = decode(body, charset)
     markup = _scanned(text, options, xhtml=essence == "application/xhtml+xml")
     facts = BodyFacts(
-        content=content_hash(body),
+        content=content_hash(body) if content is None else content,
         encoding=encoding,
         is_thin=is_thin(text, markup.title),
         hashes=_text_hashes(body, markup, suspicious),

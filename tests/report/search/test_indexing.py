@@ -35,6 +35,7 @@ from tests.report.search.stores import (
     SEA,
     UNREAD,
     going_on,
+    keep,
     read_into,
 )
 
@@ -56,6 +57,25 @@ def test_pages_are_found_by_their_text_and_by_the_links_to_them(store: Path) -> 
     assert urls(store, "salt") == [SEA]
     assert set(urls(store, "wooden")) == {SEA, PIER}
     assert urls(store, "title:pier") == [PIER]
+
+
+def test_an_index_that_was_begun_before_the_first_page_was_read_is_gone_on_with(
+    tmp_path: Path,
+) -> None:
+    """As by `crawl --index`, whose process may be there first."""
+    path, said = tmp_path / "crawl.db", list[str]()
+    with going_on(path):
+        pass
+    keep(path, {})
+    bring_up_to_date(path, say=said.append)  # no page is known
+    with going_on(path) as crawl:
+        crawl.seeds([HOME])
+    bring_up_to_date(path, say=said.append)  # nothing was asked for
+    read_into(path, PAGES)
+    assert bring_up_to_date(path, say=said.append).pages == len(PAGES)
+    assert bring_up_to_date(path, say=said.append).pages == 0
+    assert said == []
+    assert urls(path, "salt") == [SEA]
 
 
 def test_a_page_that_was_never_read_is_found_by_the_words_of_links(store: Path) -> None:

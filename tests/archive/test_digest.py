@@ -1,0 +1,126 @@
+"""Digests: a body is kept once, and two bodies are never taken for one."""
+
+from contextlib import closing
+from hashlib import sha256
+from pathlib import Path
+from typing import Self
+
+import pytest
+
+from minicrawl.archive import digest
+from minicrawl.archive.digest import BodyHasher, DigestKind, digest_of, next_digest
+from minicrawl.archive.pruning import PruneRules, Pruning
+from minicrawl.archive.reader import ArchiveReader, verify
+from minicrawl.archive.record import RecordKind, header_of, with_digest_of
+from minicrawl.archive.segments import FIRST, Segments, offset_of
+from minicrawl.archive.writer import ArchiveWriter
+from minicrawl.model import KeptAnswer
+from minicrawl.web.html.page import content_hash
+from tests.archive.archives import NOON, bodies, kept, url
+
+BODIES = [f"page {number}".encode() for number in range(4)]
+"""All of one length."""
+
+
+class Same:
+    """A hash that all bodies share."""
+
+    def __init__(self, _body: bytes = b"", digest_size: int = 0) -> None:
+        self._bytes = digest_size
+
+    def update(self, _piece: bytes) -> None:
+        """Nothing changes it."""
+
+    def digest(self) -> bytes:
+        return bytes(self._bytes)
+
+    def copy(self) -> Self:
+        return self
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "crawl.db-pages"
+
+
+def kinds(reader: ArchiveReader) -> list[int]:
+    return [row.kind for row in reader.index.rows(reader.end)]
+
+
+def written(folder: Path, *batches: list[KeptAnswer]) -> int:
+    with closing(ArchiveWriter(folder, FIRST)) as archive:
+        for batch in batches:
+            end = archive.append(batch)
+            archive.confirm()
+    return end
+
+
+def test_the_hash_of_a_body_is_the_one_by_which_crawls_tell_contents_apart() -> None:
+    for body in (*BODIES, b""):
+        assert digest_of(body, content_hash(body)) == digest_of(body)
+
+
+def test_a_hasher_knows_the_digest_of_what_came_in_pieces() -> None:
+    body = b"".join(BODIES)
+    for kind, own in ((DigestKind.CONTENT, digest_of(body)), (0, sha256(body).digest()[:16])):
+        hasher = BodyHasher(kind)
+        for piece in BODIES:
+            assert not hasher.has_made(own)
+            hasher.add(piece)
+        assert hasher.has_made(own)
+        assert not hasher.has_made(digest_of(b"another"))
+    assert not BodyHasher(DigestKind.SHA256).has_made(digest_of(b""))
+
+
+def test_numbers_do_not_change_of_which_bytes_a_digest_is() -> None:
+    hasher = BodyHasher(DigestKind.CONTENT)
+    hasher.add(BODIES[0])
+    following = next_digest(digest_of(BODIES[0]))
+    assert following != digest_of(BODIES[0])
+    assert hasher.has_made(following)
+
+
+def test_bodies_that_share_a_hash_are_told_apart(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(digest, "blake2b", Same)
+    first = [kept(url(number), body, NOON) for number, body in enumerate(BODIES)]
+    again = [kept(url(number), body, NOON + 1) for number, body in enumerate(BODIES)]
+    unchanged = [KeptAnswer(b"", NOON + 2, url(number)) for number in range(4)]
+    end = written(folder, first, again[::-1], unchanged)
+    with closing(ArchiveReader(folder, end)) as reader:
+        assert kinds(reader) == [RecordKind.PAGE] * 4 + [RecordKind.REVISIT] * 8
+        assert bodies(reader) == {url(number): [body] * 3 for number, body in enumerate(BODIES)}
+        assert list(verify(reader)) == []
+
+
+def test_a_body_whose_only_record_is_damaged_is_kept_anew(folder: Path) -> None:
+    end = written(folder, [kept(url(1), BODIES[1])])
+    content = bytearray(Segments(folder).path(1).read_bytes())
+    content[offset_of(end) - 1] ^= 1
+    Segments(folder).path(1).write_bytes(content)
+    with closing(ArchiveWriter(folder, end)) as archive:
+        archive.append([kept(url(2), BODIES[1])])
+        archive.confirm()
+        archive.append([kept(url(3), BODIES[1])])
+        archive.confirm()
+        archive.reader.go_on_to(archive.end)
+        found = [archive.reader.versions(url(number))[-1] for number in (2, 3)]
+        assert [row.kind for row in found] == [RecordKind.PAGE, RecordKind.REVISIT]
+        assert [archive.reader.answer(row.place).body for row in found] == [BODIES[1]] * 2
+
+
+def test_archives_with_digests_of_the_first_kind_are_read_verified_and_pruned(folder: Path) -> None:
+    first, own = kept(url(1), BODIES[1]), sha256(BODIES[1]).digest()[:16]
+    old = header_of(first.record)._replace(digest_kind=DigestKind.SHA256, digest=own)
+    answer = first._replace(record=with_digest_of(first.record, old))
+    end = written(folder, [answer], [KeptAnswer(b"", NOON + 1, url(1))])
+    with closing(ArchiveWriter(folder, end)) as archive:
+        archive.reader.go_on_to(end)
+        assert list(verify(archive.reader)) == []
+        assert bodies(archive.reader) == {url(1): [BODIES[1]] * 2}
+        archive.prune(Pruning(archive.reader, PruneRules(before=NOON + 1)).keeps)
+        archive.confirm()
+        archive.reader.go_on_to(archive.end)
+        assert list(verify(archive.reader)) == []
+        assert bodies(archive.reader) == {url(1): [BODIES[1]]}

@@ -1,0 +1,79 @@
+"""The words in and around links, counted by hand, in what a crawl has kept."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minicrawl.app import Crawl
+from minicrawl.demo.server import DemoServer
+from minicrawl.pytest_plugin import DictWeb
+from minicrawl.report.links.words import words_of_links
+from minicrawl.report.snapshot import snapshot
+from tests.report.search.stores import keep, read_into
+
+HOME, MILL, NEWS, OLD = (f"http://a.example/{name}" for name in ("", "mill", "news", "old"))
+TEN = "nine-long "
+"""Ten characters: five of them and no more are around a link."""
+
+
+def crawled(path: Path, pages: Mapping[str, Any], keep: str = "pages") -> None:
+    web = DictWeb(pages)
+    with DemoServer(web) as server:
+        web.address = server.address
+        Crawl([HOME], web.settings(store=path, keep=keep)).run()
+
+
+def said(path: Path, *urls: str) -> dict[tuple[str, str], str]:
+    """The words of each link, by the page that has it and the page that it leads to."""
+    with snapshot(path) as seen:
+        return {(urls[one.source], one.target): one.words for one in words_of_links(seen, urls)}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "crawl.db"
+
+
+def test_fifty_characters_on_either_side_of_a_link_are_around_it(path: Path) -> None:
+    near = TEN * 5
+    assert len(near.strip()) == 49
+    crawled(
+        path,
+        {
+            HOME: f"<p>without {near}<a href=mill>The <b>old</b> mill</a> {near}without",
+            # 47 characters and a word of two: only what is whole is around it.
+            MILL: f"<p>no {'seven7 ' * 7}<a href=news>news</a> {'seven7 ' * 7}no",
+            # 46 and a word of three, so that there are fifty.
+            NEWS: f"<p>without yes {TEN * 4}sixth <a href=old>old</a>{TEN * 4} sixth yes without",
+            OLD: "the end",
+        },
+    )
+    five, seven, six = ("nine-long " * 5).strip(), ("seven7 " * 7).strip(), "nine-long " * 4
+    assert said(path, HOME, MILL, NEWS, OLD) == {
+        (HOME, MILL): f"{five} The old mill {five}",
+        (MILL, NEWS): f"{seven} news {seven}",
+        (NEWS, OLD): f"yes {six}sixth old {six}sixth yes",
+    }
+
+
+def test_words_are_those_that_people_see(path: Path) -> None:
+    latin = {"Content-Type": "text/html; charset=iso-8859-1"}
+    body = (
+        "<base href='/'><p>Salt &amp; caf\xe9 <script>x = 'hidden'</script><!-- nor this -->"
+        "<a href='mill?utm_source=feed'>m&uuml;hle</a> <i>by</i>\n\tthe<br>quay"
+    )
+    crawled(path, {HOME: (200, latin, body.encode("latin-1")), MILL: "the end"})
+    assert said(path, HOME, MILL) == {(HOME, MILL): "Salt & café mühle by the quay"}
+
+
+def test_the_last_version_of_a_page_counts(path: Path) -> None:
+    read_into(path, {HOME: b"<p>red <a href=mill>mill</a>", MILL: b"the end"})
+    keep(path, {HOME: b"<p>blue <a href=mill>mill</a>"})
+    assert said(path, HOME) == {(HOME, MILL): "blue mill"}
+
+
+def test_pages_of_which_only_the_text_was_kept_say_nothing_of_their_links(path: Path) -> None:
+    crawled(path, {HOME: "<p>red <a href=mill>mill</a>", MILL: "the end"}, keep="text")
+    assert said(path, HOME) == {}
