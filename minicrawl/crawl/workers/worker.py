@@ -18,7 +18,8 @@ from time import process_time
 from typing import Any, NamedTuple, assert_never
 
 from minicrawl.crawl.process_memory import keep_large_arrays_apart, look_for_cycles_among_what_comes
-from minicrawl.crawl.workers.channel import PickleChannel, connection_at_stdin, receive_message
+from minicrawl.crawl.workers.channel import PickleChannel
+from minicrawl.crawl.workers.messages import connection_at_stdin, receive_message
 from minicrawl.crawl.workers.page_parser import SMALL_IN_A_WORKER
 from minicrawl.crawl.workers.supervisor import PING, BlameMark, marked
 from minicrawl.crawl.workers.visitor import Visitor, visiting
