@@ -25,7 +25,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from mmap import mmap
-from tempfile import TemporaryFile
 from types import coroutine
 from typing import Any, TypeVar
 
@@ -61,6 +60,8 @@ class SharedBlameMark(BlameMark):
     """Makes the mark; a process that inherits the descriptor shares it."""
 
     def __init__(self) -> None:
+        from tempfile import TemporaryFile  # the children have no need of it
+
         self._file = TemporaryFile()  # noqa: SIM115  # open as long as processes may inherit it
         self._file.truncate(_BYTES)
         super().__init__(self._file.fileno())

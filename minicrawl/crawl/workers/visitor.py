@@ -16,13 +16,13 @@ from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.model import Failed, FetchResult, ParsedPage, Refused, Request, Response, Want
 from minicrawl.ports import PageFetcher, Timed, Visit
 from minicrawl.web.documents.kinds import DocumentType
-from minicrawl.web.robots.rules import Rules
-from minicrawl.web.sitemaps.sitemap import Sitemap
 
 if TYPE_CHECKING:
     import httpx
 
     from minicrawl.archive.packing import AnswerPacker
+    from minicrawl.web.robots.rules import Rules
+    from minicrawl.web.sitemaps.sitemap import Sitemap
 
 
 class Visitor:

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable
 from enum import IntEnum
 from functools import partial
 from time import process_time
-from typing import Any, NamedTuple, assert_never
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, assert_never
 
 from minicrawl.crawl.process_memory import keep_large_arrays_apart, look_for_cycles_among_what_comes
 from minicrawl.crawl.workers.channel import PickleChannel
@@ -26,9 +26,11 @@ from minicrawl.crawl.workers.visitor import Visitor, visiting
 from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.model import Failed, FetchResult, ParsedPage, Request, Response
 from minicrawl.ports import Timed
-from minicrawl.web.sitemaps.sitemap import Sitemap
 
-Parse = Callable[[], Awaitable[Timed[ParsedPage | Sitemap | Failed]]]
+if TYPE_CHECKING:
+    from minicrawl.web.sitemaps.sitemap import Sitemap
+
+Parse: TypeAlias = "Callable[[], Awaitable[Timed[ParsedPage | Sitemap | Failed]]]"
 
 
 class WorkerCommand(IntEnum):

@@ -10,7 +10,7 @@ from minicrawl.fetch.body.body import Body, BodyLimits, BodyVerdict, DecodeBudge
 from minicrawl.fetch.body.decoding import FACTOR, FLOOR_BYTES, UnknownCoding, codings
 from minicrawl.fetch.transport import Fault
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
-from minicrawl.web.sitemaps.sitemap import MAX_BYTES
+from minicrawl.web.sitemaps import MAX_BYTES
 
 
 class Chunks:
@@ -318,6 +318,6 @@ def test_a_full_disk_cuts_a_list_and_nothing_else(monkeypatch: pytest.MonkeyPatc
         def write(self, _: object) -> int:
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("minicrawl.fetch.body.content.TemporaryFile", Full)
+    monkeypatch.setattr("tempfile.TemporaryFile", Full)
     found = read_list(DecodeBudget(max_bytes=1_500_000), *[b"x" * 60_000] * 50)
     assert found.cut is FailureKind.TOO_LARGE
