@@ -24,7 +24,7 @@ from minicrawl.crawl.hosts.fairness import FairLock
 from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess
 from minicrawl.model import Failed, FailureKind, ParsedPage, Request, Response, Want
 from minicrawl.ports import Timed
-from minicrawl.web.documents.kinds import HTML, SNIFFED, DocumentType, type_of
+from minicrawl.web.documents.kinds import HTML, PDF, SITEMAP, SNIFFED, DocumentType, type_of
 from minicrawl.web.html.page import ParseOptions, parse_page
 from minicrawl.web.urls import host
 
@@ -63,10 +63,10 @@ class PageParser:
         """Whether the body is parsed in a child process: for its size, or for what it may be."""
         if response.spooled is not None or len(response.body) > self._small:
             return True
-        may_be_packed = request.want is Want.SITEMAP or request.types & DocumentType.SITEMAP
+        may_be_packed = request.want is Want.SITEMAP or request.types & SITEMAP
         if may_be_packed and response.body.startswith(_GZIP_MAGIC):
             return True
-        return request.types & DocumentType.PDF != 0 and is_pdf(response, request)
+        return request.types & PDF != 0 and is_pdf(response, request)
 
     def parse_later(
         self, response: Response, request: Request

@@ -163,7 +163,7 @@ class ChildProcess:
             raise ChildLost
         number, reply = next(self._numbers), asyncio.get_running_loop().create_future()
         self._waiting[number] = reply
-        self._channel.send((number, command, argument))
+        self._channel.send((number, int(command), argument))  # an enum takes long to unpack
         try:
             return await reply
         except asyncio.CancelledError:

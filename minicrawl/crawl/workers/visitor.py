@@ -15,7 +15,7 @@ from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.model import Failed, FetchResult, ParsedPage, Refused, Request, Response, Want
 from minicrawl.ports import PageFetcher, Timed, Visit
-from minicrawl.web.documents.kinds import DocumentType
+from minicrawl.web.documents.kinds import PDF
 
 if TYPE_CHECKING:
     import httpx
@@ -60,7 +60,7 @@ class Visitor:
         is_large = self._parser.is_large(fetched, request)
         record = b""
         if (packer := self._packer) is not None and request.want is Want.PAGE:
-            if packer.only_text and request.types & DocumentType.PDF and is_pdf(fetched, request):
+            if packer.only_text and request.types & PDF and is_pdf(fetched, request):
                 parse = partial(_packed, parse, packer, request, fetched._replace(body=b""))
             else:
                 record = packer.pack(request, _with_body(fetched))
