@@ -41,18 +41,20 @@ class BlameMark:
 
     def __init__(self, descriptor: int = _ANONYMOUS) -> None:
         self._memory = mmap(descriptor, _BYTES)
+        self._number = memoryview(self._memory).cast("Q")
 
     @property
     def call(self) -> int:
         """The number of the call that the worker is busy with."""
-        return int.from_bytes(self._memory, "little")
+        return self._number[0]
 
     @call.setter
     def call(self, number: int) -> None:
-        self._memory[:] = number.to_bytes(_BYTES, "little")
+        self._number[0] = number
 
     def close(self) -> None:
         """Unmap the memory."""
+        self._number.release()
         self._memory.close()
 
 
