@@ -35,7 +35,6 @@ from minicrawl.crawl.start.beginning import Beginning
 from minicrawl.crawl.start.browsers import browsers_for
 from minicrawl.crawl.start.logins import SeedLogins, cookies_for
 from minicrawl.crawl.start.opening import NO_SEED, agree, opened_crawl
-from minicrawl.crawl.start.preview import DryRun, Preview
 from minicrawl.crawl.start.reach import check_reach
 from minicrawl.crawl.steering import CrawlSteering
 from minicrawl.crawl.workers.pool import LONG, WorkerPool, open_web_access, worker_count
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
 
     from minicrawl.checking.asking import LinkAsker
     from minicrawl.crawl.shard.exchange import ShardSetup
+    from minicrawl.crawl.start.preview import Preview
     from minicrawl.export.cells import ExportRow
 
 
@@ -238,6 +238,8 @@ class Crawl:
 
     async def preview(self, count: int) -> Preview:
         """The first `count` pages. Asks for robots.txt only, and writes to a copy of the store."""
+        from minicrawl.crawl.start.preview import DryRun
+
         await check_reach(self.settings.network, self._tell, is_given=bool(self._parts.transport))
         self._beginning.check(self.settings, SystemClock.today())
         seeds, store = self._seeds_at_hand(), self.settings.storing.store

@@ -1,8 +1,10 @@
 """What the crawl needs from outside: the web and the time. Tests pass fakes of them."""
 
+from __future__ import annotations
+
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 from minicrawl.model import (
     COORDINATOR,
@@ -14,8 +16,10 @@ from minicrawl.model import (
     Request,
     Response,
 )
-from minicrawl.web.robots.rules import Rules
-from minicrawl.web.sitemaps.sitemap import Sitemap
+
+if TYPE_CHECKING:
+    from minicrawl.web.robots.rules import Rules
+    from minicrawl.web.sitemaps.sitemap import Sitemap
 
 T_co = TypeVar("T_co", covariant=True)
 

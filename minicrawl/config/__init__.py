@@ -11,7 +11,13 @@
     writing     settings as TOML or JSON, with origins
 
 To add a setting, add a field to `parts`, a row to a module of `rows` and a key to `arguments`.
+
+The parts are imported at once, all else when it is asked for: worker processes get their parts from
+the crawl, and read no settings.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from minicrawl.config.parts import (
     Access,
@@ -26,7 +32,9 @@ from minicrawl.config.parts import (
     Storing,
     Traps,
 )
-from minicrawl.config.settings import Loaded, Settings, load
+
+if TYPE_CHECKING:
+    from minicrawl.config.settings import Loaded, Settings, load
 
 __all__ = [
     "Access",
@@ -44,3 +52,13 @@ __all__ = [
     "Traps",
     "load",
 ]
+
+
+_OF_SETTINGS = frozenset(("Loaded", "Settings", "load"))
+
+if not TYPE_CHECKING:  # the type checker knows the names, and that there are no others
+
+    def __getattr__(name: str) -> object:
+        if name not in _OF_SETTINGS:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module("minicrawl.config.settings"), name)

@@ -6,10 +6,8 @@ place.
 """
 
 import json
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
 from minicrawl.config.setting import PREFIX, SECTIONS, Setting
@@ -120,6 +118,8 @@ def _as_flag(setting: Setting, value: object) -> Given:
 
 
 def _parsed(file: Path) -> dict[str, object]:
+    import tomllib  # most crawls have no such file
+
     try:
         # Only with a line break at the end has a mistake in the last line a line number.
         return tomllib.loads(file.read_bytes().decode() + "\n")
@@ -144,6 +144,8 @@ def _flat(file: Path, document: Mapping[str, object]) -> Iterator[tuple[str, obj
 
 def _hint(word: str, known: Iterable[str]) -> str:
     """The nearest known name in any section."""
+    from difflib import get_close_matches
+
     by_last = {_last(name): name for name in known}
     near = get_close_matches(_last(word), by_last, n=1)
     return f"; did you mean {by_last[near[0]]}?" if near else ""

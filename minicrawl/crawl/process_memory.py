@@ -8,7 +8,8 @@ command, whose process is a crawl and nothing else, does that.
 Python looks for cycles among all objects after every few hundred new ones. A crawl makes hardly
 any, and the search stalled it for 200 ms at a million URLs: a fifth of the time of a settlement. So
 while a crawl is under way the search is rare; connections leave no cycles behind. A worker knows
-next to nothing but what it has loaded: once that is left out, all is soon searched.
+next to nothing but what it has loaded: once that is left out, all is soon searched. Modules make
+hardly any cycles either: to look for them first would take longer than to load most of them.
 """
 
 import ctypes
@@ -57,7 +58,6 @@ RARE_CYCLE_SEARCH = RareCycleSearch()
 
 def look_for_cycles_among_what_comes() -> None:
     """Objects that are there by now stay for ever, and are looked at no more."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(*_IN_A_WORKER)
 

@@ -211,7 +211,9 @@ async def read_response(
             return wanted
         try:
             names, verdict = wanted
-            body = await read_body(stream.body, names, request.max_bytes, verdict, limits)
+            whole = stream.take_whole()
+            chunks = stream.body if whole is None else whole
+            body = await read_body(chunks, names, request.max_bytes, verdict, limits)
         except UnknownCoding as error:
             body = Failed(kind=FailureKind.ENCODING, detail=str(error))
         return _result(stream, body)

@@ -55,6 +55,9 @@ class HttpxResponseStream:
     def body(self) -> AsyncIterator[bytes]:
         return self._chunks()
 
+    def take_whole(self) -> bytes | None:
+        return None  # httpx does not tell
+
     async def aclose(self) -> None:
         await self._response.aclose()
 

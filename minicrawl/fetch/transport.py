@@ -112,6 +112,12 @@ class ResponseStream(Protocol):
         """Chunks of the body as they come, not decoded."""
         ...
 
+    def take_whole(self) -> bytes | None:
+        """The body, if all of it has come: then `body` has no more of it. None: it may still come.
+
+        Most bodies come with their heads. Nobody has to wait for them, or to watch the time.
+        """
+
     async def aclose(self) -> None:
         """Give up the rest of the body."""
 

@@ -7,7 +7,6 @@ essence    the MIME type without parameters: "text/html" of "Text/HTML; charset=
 
 import re
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
 # ---------------------------------------------------------------- Content-Type
@@ -93,6 +92,8 @@ def http_date(value: str) -> datetime | None:
     """The date in a header, such as Last-Modified; None if there is none."""
     if not _DATE.match(value):  # the parser would take "-1" for a year, or "5;x" for a day
         return None
+    from email.utils import parsedate_to_datetime  # slow to import, and seldom needed
+
     try:
         date = parsedate_to_datetime(value)
     except (ValueError, OverflowError):

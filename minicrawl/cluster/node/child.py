@@ -34,7 +34,8 @@ from minicrawl.control.client import ask
 from minicrawl.control.requests import ControlRequest, Reply, Verb
 from minicrawl.crawl.process_memory import keep_large_arrays_apart
 from minicrawl.crawl.shard.exchange import ShardSetup
-from minicrawl.crawl.workers.channel import PickleChannel, connection_at_stdin
+from minicrawl.crawl.workers.channel import PickleChannel
+from minicrawl.crawl.workers.messages import connection_at_stdin
 from minicrawl.errors import MinicrawlError, NoCrawlError, NoRoom
 from minicrawl.shards.owners import ShardPlace
 

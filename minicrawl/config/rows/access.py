@@ -11,15 +11,8 @@ import re
 from minicrawl.config.parts import OFF, ON
 from minicrawl.config.setting import ACCESS, Setting
 from minicrawl.config.values import kinds
+from minicrawl.config.values.by_host import HEADER, LOGIN
 from minicrawl.config.values.kinds import HIDDEN, InvalidValue, ValueKind
-
-_HOST = r"(?:https?://)?(?:\[[0-9A-Fa-f:.]+\]|[^\s=:/@\[\]]+)(?::[0-9]{1,5})?"
-HEADER = re.compile(
-    rf"(?:(?P<host>{_HOST})=)?(?P<name>[!#$%&'*+.^_`|~0-9A-Za-z-]+):[\t ]*(?P<value>.*)"
-)
-"""A header for all hosts, or for one."""
-LOGIN = re.compile(rf"(?P<host>{_HOST})=(?:@(?P<file>.+)|(?P<secret>.+))")
-"""What is sent to one host: the secret, or the file that has it."""
 
 _FRAMING = frozenset(("connection", "expect", "host", "http2-settings", "keep-alive", "te")) | {
     *("content-encoding", "content-length", "content-type"),

@@ -3,5 +3,6 @@
 kinds           the kinds that any setting may have
 network_kinds   hosts, addresses and proxies
 pace            rates and hours as text
+by_host         texts that may be for one host, taken apart
 quantities      numbers, times and sizes as text
 """

@@ -2,9 +2,9 @@
 
 import re
 from os import PathLike
-from pathlib import Path
 
 from minicrawl.config.parts import ENVIRONMENT, SYSTEM
+from minicrawl.config.values.by_host import HOST_NAME, OF_A_HOST
 from minicrawl.config.values.kinds import HIDDEN, InvalidValue, ValueKind, text
 
 _RULE = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s=:\[\]]+)(?::(?P<port>[0-9]+))?")
@@ -83,20 +83,9 @@ def _read_address(value: object) -> str:
         raise InvalidValue(value, "must be an IP address") from None
 
 
-_HOST_NAME = r"(\*\.)?[^\s*:/]+|\[[0-9A-Fa-f:.]+\]"
-_OF_A_HOST = re.compile(rf"(?:(?P<host>{_HOST_NAME})=)?(?P<file>.+)")
-
-
-def host_and_file(text: str) -> tuple[str, Path]:
-    """The host that a file is for, `*.NAME` for all below a name; empty for all hosts."""
-    found = _OF_A_HOST.fullmatch(text)
-    assert found is not None, "the table of settings has read it"
-    return (found["host"] or "").strip("[]").lower(), Path(found["file"])
-
-
 def _read_file_of_a_host(value: object) -> str:
     text = str(value) if isinstance(value, PathLike) else value
-    if isinstance(text, str) and text.isprintable() and _OF_A_HOST.fullmatch(text):
+    if isinstance(text, str) and text.isprintable() and OF_A_HOST.fullmatch(text):
         return text
     raise InvalidValue(value, "must be FILE or HOST=FILE")
 
@@ -115,6 +104,6 @@ BYPASS = text("HOST", "a host, an address, a network or *", r"[^\s,/]+(/[0-9]+)?
 HOST = text(
     "HOST",
     "a host such as example.org or *.example.org",
-    _HOST_NAME,
+    HOST_NAME,
 )
 ADDRESS = ValueKind("ADDRESS", _read_address)

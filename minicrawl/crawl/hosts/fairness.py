@@ -19,8 +19,10 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import count
+from typing import TYPE_CHECKING
 
-from minicrawl.crawl.hosts.host_state import NameState
+if TYPE_CHECKING:
+    from minicrawl.crawl.hosts.host_state import NameState
 
 SHARE = 0.5
 """Of one processor, for all expensive hosts together."""

@@ -22,7 +22,7 @@ from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.model import Failed, FetchResult, Moved, Originals, Response, State
 from minicrawl.web.robots.rules import Rules
-from minicrawl.web.sitemaps import sitemap
+from minicrawl.web.sitemaps import MAX_BYTES
 from minicrawl.web.sitemaps.sitemap import Sitemap
 from minicrawl.web.urls import canonical, origin
 from minicrawl.web.urls import host as name_of
@@ -81,7 +81,7 @@ class SitemapQueue:
         robots: HostRules,
     ) -> None:
         self._most = settings.limits.max_sitemaps
-        self._max_bytes = min(sitemap.MAX_BYTES, settings.network.max_bodies_bytes)
+        self._max_bytes = min(MAX_BYTES, settings.network.max_bodies_bytes)
         self._recorder, self._frontier = recorder, recorder.frontier
         self._gate, self._files, self._robots = gate, files, robots
         self._named: dict[int, _HostSitemaps] = {}

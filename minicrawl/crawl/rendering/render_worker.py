@@ -31,7 +31,8 @@ from minicrawl.crawl.rendering.messages import (
 )
 from minicrawl.crawl.rendering.page import BrowserPage, PageEnded, RenderedDom
 from minicrawl.crawl.rendering.process_tree import kill_descendants, stay_behind, use
-from minicrawl.crawl.workers.channel import PickleChannel, connection_at_stdin, receive_message
+from minicrawl.crawl.workers.channel import PickleChannel
+from minicrawl.crawl.workers.messages import connection_at_stdin, receive_message
 from minicrawl.model import ParsedPage, Response
 from minicrawl.web.html.page import ParseOptions, parse_page
 from minicrawl.web.urls import resolve

@@ -15,7 +15,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from math import sqrt
-from mimetypes import MimeTypes
 
 from minicrawl.config import Focus, Order
 from minicrawl.model import ParsedPage
@@ -27,9 +26,6 @@ from minicrawl.web.urls import host
 
 Judge = Callable[[str, str], float]
 """How often the user looks for a link, by its URL and its words."""
-
-_TYPES = MimeTypes()
-"""Python's own table, because those of machines differ."""
 
 _WORD = re.compile(r"\w+")
 _MOST_OF_IT = 0.9
@@ -144,8 +140,11 @@ def _by_url(rule: Focus) -> Judge:
 
 def _by_type(rule: Focus) -> Judge:
     """The type that a URL's suffix suggests; the true one is known only after a request."""
+    from mimetypes import MimeTypes
+
+    types = MimeTypes()  # Python's own table, because those of machines differ
     wanted = rule.pattern.lower()
-    return lambda url, _: _TYPES.guess_type(url.partition("?")[0])[0] == wanted
+    return lambda url, _: types.guess_type(url.partition("?")[0])[0] == wanted
 
 
 def _by_words(rule: Focus) -> Judge:

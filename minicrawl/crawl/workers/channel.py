@@ -4,20 +4,19 @@ Laws: what one end sends arrives at the other end whole and in order, however th
 the way. What is sent within one turn of the event loop travels together. The two ends trust each
 other: a message is a pickle after its length in four bytes.
 
-A process without an event loop uses `receive_message` and `send_message` on the socket itself.
+A process without an event loop uses the functions of `messages` on the socket itself.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import pickle
 import socket
-import sys
 from collections.abc import Callable
 from typing import Any
 
-_LENGTH_BYTES = 4
+from minicrawl.crawl.workers.messages import LENGTH_BYTES, packed_message
+
 _READ_BUFFER_BYTES = 64 * 1024
 
 
@@ -42,7 +41,7 @@ class PickleChannel(asyncio.BufferedProtocol):
         """Send a message; it is lost if the other end has gone."""
         if not self._unsent:
             self._loop.call_soon(self._flush)
-        self._unsent.append(_packed(message))
+        self._unsent.append(packed_message(message))
 
     async def drain(self) -> None:
         """Wait until the socket has taken nearly all of what was sent, or the channel is closed."""
@@ -83,7 +82,7 @@ class PickleChannel(asyncio.BufferedProtocol):
         received += self._read_buffer[:nbytes]
         begin = 0
         while (end := _end_of_message(received, begin)) <= len(received):
-            with memoryview(received)[begin + _LENGTH_BYTES : end] as packed:  # not a copy
+            with memoryview(received)[begin + LENGTH_BYTES : end] as packed:  # not a copy
                 message = pickle.loads(packed)
             begin = end
             self._on_message(message)
@@ -94,31 +93,9 @@ class PickleChannel(asyncio.BufferedProtocol):
         self._may_write.set()
 
 
-def connection_at_stdin() -> socket.socket:
-    """The end of the channel that a child process finds at its stdin."""
-    return socket.socket(fileno=os.dup(sys.stdin.fileno()))
-
-
-def receive_message(connection: socket.socket) -> Any:
-    """Wait for the next message; None if the other end has gone."""
-    length = int.from_bytes(connection.recv(_LENGTH_BYTES, socket.MSG_WAITALL), "big")
-    packed = connection.recv(length, socket.MSG_WAITALL)
-    return pickle.loads(packed) if length and len(packed) == length else None
-
-
-def send_message(connection: socket.socket, message: object) -> None:
-    """Send a message; raises OSError if the other end has gone."""
-    connection.sendall(_packed(message))
-
-
-def _packed(message: object) -> bytes:
-    packed = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
-    return len(packed).to_bytes(_LENGTH_BYTES, "big") + packed
-
-
 def _end_of_message(received: bytearray, begin: int) -> int:
     """Where the message ends that begins here, or where its length ends if that is incomplete."""
-    body = begin + _LENGTH_BYTES
+    body = begin + LENGTH_BYTES
     if len(received) < body:
         return body
     return body + int.from_bytes(received[begin:body], "big")

@@ -17,21 +17,20 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 from io import BytesIO
-from tempfile import TemporaryFile
 from time import perf_counter
-from typing import IO, TypeVar
+from typing import IO, TYPE_CHECKING, TypeVar
 
 from minicrawl.crawl.hosts.fairness import FairLock
 from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess
 from minicrawl.model import Failed, FailureKind, ParsedPage, Request, Response, Want
 from minicrawl.ports import Timed
-from minicrawl.web.documents.kinds import HTML, SNIFFED, DocumentType, type_of
+from minicrawl.web.documents.kinds import HTML, PDF, SITEMAP, SNIFFED, DocumentType, type_of
 from minicrawl.web.html.page import ParseOptions, parse_page
-from minicrawl.web.robots import rules
-from minicrawl.web.robots.rules import Rules
-from minicrawl.web.sitemaps import sitemap
-from minicrawl.web.sitemaps.sitemap import Sitemap
 from minicrawl.web.urls import host
+
+if TYPE_CHECKING:
+    from minicrawl.web.robots.rules import Rules
+    from minicrawl.web.sitemaps.sitemap import Sitemap
 
 T = TypeVar("T")
 
@@ -64,10 +63,10 @@ class PageParser:
         """Whether the body is parsed in a child process: for its size, or for what it may be."""
         if response.spooled is not None or len(response.body) > self._small:
             return True
-        may_be_packed = request.want is Want.SITEMAP or request.types & DocumentType.SITEMAP
+        may_be_packed = request.want is Want.SITEMAP or request.types & SITEMAP
         if may_be_packed and response.body.startswith(_GZIP_MAGIC):
             return True
-        return request.types & DocumentType.PDF != 0 and is_pdf(response, request)
+        return request.types & PDF != 0 and is_pdf(response, request)
 
     def parse_later(
         self, response: Response, request: Request, content: int | None = None
@@ -80,6 +79,8 @@ class PageParser:
             to_disk(response.body) if self.is_large(response, request) else response.body
         )
         if request.want is Want.SITEMAP:
+            from minicrawl.web.sitemaps import sitemap  # many workers meet none
+
             marks = self._options.strip_marks
             return partial(self._run, partial(sitemap.parse, url=url, strip_marks=marks), body, url)
         parse = parse_page if request.types == HTML else _document_parser(request.types)
@@ -95,12 +96,16 @@ class PageParser:
 
     async def parse_rules(self, response: Response, url: str) -> Timed[Rules | Failed]:
         """What a robots.txt says about our agent; a failure if it takes too long."""
+        from minicrawl.web.robots import rules  # workers leave them to the crawl
+
         agent, cut = self._options.agent, response.cut is not None
         task = partial(rules.parse, agent=agent, cut=cut)
         return await self._run(task, self._weighed(response.body), url)
 
     async def parse_stored_rules(self, text: str, url: str) -> Timed[Rules | Failed]:
         """The same for rules as a store keeps them."""
+        from minicrawl.web.robots import rules
+
         task = partial(rules.parse, agent="*")
         return await self._run(task, self._weighed(text.encode()), url)
 
@@ -167,6 +172,8 @@ def _timed(task: Callable[[bytes], T], body: bytes) -> Timed[T | Failed]:
 
 def to_disk(body: bytes) -> IO[bytes]:
     """The body as a temporary file, or in memory if the disk is full. The reader closes it."""
+    from tempfile import TemporaryFile  # few bodies are that large
+
     try:
         file = TemporaryFile()  # noqa: SIM115  # the reader closes it
         file.write(body)

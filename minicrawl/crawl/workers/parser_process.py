@@ -8,18 +8,13 @@ least so far is next.
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Callable
 from contextlib import suppress
-from enum import IntEnum
-from time import process_time
-from typing import IO, Any, TypeVar
+from typing import IO, TypeVar
 
 from minicrawl.crawl.hosts.fairness import FairLock
-from minicrawl.crawl.process_memory import keep_large_arrays_apart
-from minicrawl.crawl.workers.channel import connection_at_stdin, receive_message, send_message
+from minicrawl.crawl.workers.parser_child import ParserCommand
 from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
-from minicrawl.memory import limit_memory
 from minicrawl.ports import Timed
 
 T = TypeVar("T")
@@ -27,14 +22,7 @@ T = TypeVar("T")
 MOST_TASKS = 2000
 """Of one process. Holes that large bodies leave in its memory end with it."""
 _PIECE_BYTES = 256 * 1024
-_CODE = "from minicrawl.crawl.workers.parser_process import main; main()"
-
-
-class ParserCommand(IntEnum):
-    """What the child can do."""
-
-    BODY = 1  # keep a piece of the next body; no reply
-    PARSE = 2  # call a function with the body: its result and cost
+_CODE = "from minicrawl.crawl.workers.parser_child import main; main()"
 
 
 class ParserLost(Exception):
@@ -96,8 +84,8 @@ class ParserProcess:
         child = self._child or self._start()
         while piece := body.read(_PIECE_BYTES):
             await child.feed(ParserCommand.BODY, piece)
-        result: Timed[T] = await child.call(ParserCommand.PARSE, task)
-        return result
+        result, cost_s = await child.call(ParserCommand.PARSE, task)
+        return Timed(result, cost_s)
 
     async def _renew_when_due(self) -> None:
         """After so many tasks; the new child starts while nobody waits for it."""
@@ -111,35 +99,3 @@ class ParserProcess:
         self._done = 0
         self._child = ChildProcess(ChildJob(code=_CODE, end_s=0.0))
         return self._child
-
-
-# ---------------------------------------------------------------- in the child
-
-
-def serve(connection: socket.socket) -> None:
-    """Do what the crawl asks for, until it has closed the channel."""
-    with suppress(OSError):
-        body: list[bytes] = []
-        while (message := receive_message(connection)) is not None:
-            number, command, argument = message
-            if command == ParserCommand.BODY:
-                body.append(argument)
-            elif command == ParserCommand.PARSE:
-                send_message(connection, (number, _run(argument, body), process_time()))
-            del message, argument  # nothing of a body is held while there is nothing to do
-
-
-def _run(task: Callable[[bytes], Any], pieces: list[bytes]) -> Timed[Any]:
-    body = b"".join(pieces)
-    pieces.clear()
-    began = process_time()
-    result = task(body)
-    return Timed(result, process_time() - began)
-
-
-def main() -> None:
-    """Stdin is the socket of the channel."""
-    keep_large_arrays_apart()
-    limit_memory()
-    with connection_at_stdin() as connection:
-        serve(connection)

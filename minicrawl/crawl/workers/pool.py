@@ -31,7 +31,7 @@ from minicrawl.config import Network
 from minicrawl.crawl.workers.load_shedder import LoadShedder
 from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
 from minicrawl.crawl.workers.visitor import visiting
-from minicrawl.crawl.workers.worker import VisitReply, WorkerCommand
+from minicrawl.crawl.workers.worker import VisitReply, WorkerCommand, packed_request
 from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.model import (
     CrawlerId,
@@ -98,6 +98,10 @@ class WorkerProcess(ChildProcess):
         self.load_shedder = LoadShedder()
         self.activity = Activity()
         self.number = next(_NUMBERS)  # among all workers that this process has started
+
+    async def visit(self, request: Request) -> VisitReply:
+        """Have it fetch a page or a sitemap, and parse it unless it is large."""
+        return VisitReply.unpacked(await self.call(WorkerCommand.VISIT, packed_request(request)))
 
     @property
     def crawler(self) -> CrawlerId:
@@ -308,7 +312,7 @@ class WorkerPool:
     async def _visit(self, worker: WorkerProcess, request: Request) -> Visit:
         number = worker.activity.begin(request.url)
         try:
-            reply: VisitReply = await worker.call(WorkerCommand.VISIT, request)
+            reply = await worker.visit(request)
         except ChildLost as lost:
             if not lost.is_to_blame:
                 return Visit(_INTERRUPTED, crawler=worker.crawler)

@@ -25,7 +25,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from mmap import mmap
-from tempfile import TemporaryFile
 from types import coroutine
 from typing import Any, TypeVar
 
@@ -42,18 +41,20 @@ class BlameMark:
 
     def __init__(self, descriptor: int = _ANONYMOUS) -> None:
         self._memory = mmap(descriptor, _BYTES)
+        self._number = memoryview(self._memory).cast("Q")
 
     @property
     def call(self) -> int:
         """The number of the call that the worker is busy with."""
-        return int.from_bytes(self._memory, "little")
+        return self._number[0]
 
     @call.setter
     def call(self, number: int) -> None:
-        self._memory[:] = number.to_bytes(_BYTES, "little")
+        self._number[0] = number
 
     def close(self) -> None:
         """Unmap the memory."""
+        self._number.release()
         self._memory.close()
 
 
@@ -61,6 +62,8 @@ class SharedBlameMark(BlameMark):
     """Makes the mark; a process that inherits the descriptor shares it."""
 
     def __init__(self) -> None:
+        from tempfile import TemporaryFile  # the children have no need of it
+
         self._file = TemporaryFile()  # noqa: SIM115  # open as long as processes may inherit it
         self._file.truncate(_BYTES)
         super().__init__(self._file.fileno())
@@ -162,7 +165,7 @@ class ChildProcess:
             raise ChildLost
         number, reply = next(self._numbers), asyncio.get_running_loop().create_future()
         self._waiting[number] = reply
-        self._channel.send((number, command, argument))
+        self._channel.send((number, int(command), argument))  # an enum takes long to unpack
         try:
             return await reply
         except asyncio.CancelledError:

@@ -15,15 +15,15 @@ from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.model import Failed, FetchResult, ParsedPage, Refused, Request, Response, Want
 from minicrawl.ports import PageFetcher, Timed, Visit
-from minicrawl.web.documents.kinds import DocumentType
+from minicrawl.web.documents.kinds import PDF
 from minicrawl.web.html.page import content_hash
-from minicrawl.web.robots.rules import Rules
-from minicrawl.web.sitemaps.sitemap import Sitemap
 
 if TYPE_CHECKING:
     import httpx
 
     from minicrawl.archive.packing import AnswerPacker
+    from minicrawl.web.robots.rules import Rules
+    from minicrawl.web.sitemaps.sitemap import Sitemap
 
 
 class Visitor:
@@ -67,7 +67,7 @@ class Visitor:
         is_large = self._parser.is_large(fetched, request)
         record = b""
         if packer is not None:
-            if packer.only_text and request.types & DocumentType.PDF and is_pdf(fetched, request):
+            if packer.only_text and request.types & PDF and is_pdf(fetched, request):
                 parse = partial(_packed, parse, packer, request, fetched._replace(body=b""))
             else:
                 record = packer.pack(request, whole, content)

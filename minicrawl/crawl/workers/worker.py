@@ -15,29 +15,36 @@ from collections.abc import Awaitable, Callable
 from enum import IntEnum
 from functools import partial
 from time import process_time
-from typing import Any, NamedTuple, assert_never
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, assert_never
 
 from minicrawl.crawl.process_memory import keep_large_arrays_apart, look_for_cycles_among_what_comes
-from minicrawl.crawl.workers.channel import PickleChannel, connection_at_stdin, receive_message
+from minicrawl.crawl.workers.channel import PickleChannel
+from minicrawl.crawl.workers.messages import connection_at_stdin, receive_message
 from minicrawl.crawl.workers.page_parser import SMALL_IN_A_WORKER
 from minicrawl.crawl.workers.supervisor import PING, BlameMark, marked
 from minicrawl.crawl.workers.visitor import Visitor, visiting
 from minicrawl.crawl.workers.worker_config import WorkerConfig
-from minicrawl.model import Failed, FetchResult, ParsedPage, Request, Response
+from minicrawl.model import Failed, FetchResult, ParsedPage, Request, Response, Want
 from minicrawl.ports import Timed
-from minicrawl.web.sitemaps.sitemap import Sitemap
 
-Parse = Callable[[], Awaitable[Timed[ParsedPage | Sitemap | Failed]]]
+if TYPE_CHECKING:
+    from minicrawl.web.sitemaps.sitemap import Sitemap
+
+Parse: TypeAlias = "Callable[[], Awaitable[Timed[ParsedPage | Sitemap | Failed]]]"
 
 
 class WorkerCommand(IntEnum):
     """What a worker can do: its argument and its result."""
 
     PING = PING  # nothing: None, at once
-    VISIT = 1  # a request: `VisitReply`
+    VISIT = 1  # a packed request: a packed `VisitReply`
     PARSE = 2  # the number of a visit: what its page says
     FETCH = 3  # a request: a fetch result
     LOCATE = 4  # a URL: an address
+
+
+_WANTS = {want.value: want for want in Want}
+PackedReply: TypeAlias = tuple[int, Any, Any, float]
 
 
 class VisitReply(NamedTuple):
@@ -46,6 +53,39 @@ class VisitReply(NamedTuple):
     number: int
     fetched: FetchResult
     parsed: Timed[ParsedPage | Sitemap | Failed] | None
+
+    def packed(self) -> PackedReply:
+        """With plain tuples in place of the usual classes: a pickle has the name of each class, and
+        to look these up takes ten times as long as all the rest.
+        """
+        fetched, parsed = self.fetched, self.parsed
+        packed = tuple(fetched) if type(fetched) is Response else fetched
+        if parsed is None:
+            return self.number, packed, None, 0.0
+        page, cost_s = parsed
+        return self.number, packed, tuple(page) if type(page) is ParsedPage else page, cost_s
+
+    @classmethod
+    def unpacked(cls, packed: PackedReply) -> VisitReply:
+        """What was packed."""
+        number, fetched, page, cost_s = packed
+        if type(fetched) is tuple:
+            fetched = Response(*fetched)
+        if type(page) is tuple:
+            page = ParsedPage(*page)
+        return cls(number, fetched, None if page is None else Timed(page, cost_s))
+
+
+def packed_request(request: Request) -> tuple[Any, ...]:
+    """The request as a plain tuple, for the same reason."""
+    url, want, *rest = request
+    return url, want.value, *rest
+
+
+def unpacked_request(packed: tuple[Any, ...]) -> Request:
+    """What was packed."""
+    url, want, *rest = packed
+    return Request(url, _WANTS[want], *rest)
 
 
 class Worker:
@@ -58,13 +98,13 @@ class Worker:
         self._under_way: dict[int, asyncio.Task[None]] = {}
         self._unparsed: dict[int, Parse] = {}
 
-    def begin(self, call: tuple[int, WorkerCommand | None, Any]) -> None:
+    def begin(self, call: tuple[int, int | None, Any]) -> None:
         """Start a call, or cancel it."""
         number, command, argument = call
         if command is None:
             self._cancel(number)
         else:
-            run = partial(self._reply, number, command, argument)
+            run = partial(self._reply, number, WorkerCommand(command), argument)
             task = self._tasks.create_task(marked(self._mark, number, run))
             self._under_way[number] = task
             task.add_done_callback(lambda _: self._under_way.pop(number))
@@ -87,7 +127,8 @@ class Worker:
             case WorkerCommand.PING:
                 return None
             case WorkerCommand.VISIT:
-                return await self._visit(number, argument)
+                reply = await self._visit(number, unpacked_request(argument))
+                return reply.packed()
             case WorkerCommand.PARSE:
                 return await self._unparsed.pop(argument)()
             case WorkerCommand.FETCH:

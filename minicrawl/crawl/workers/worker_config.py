@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from minicrawl.config import Access, Network, Politeness, Settings
+from minicrawl.config import Access, Network, Politeness
 from minicrawl.config.parts import AUTO
 from minicrawl.crawl.workers.page_parser import SMALL, PageParser
 from minicrawl.fetch.reaching import known
@@ -17,6 +17,7 @@ from minicrawl.web.html.page import ParseOptions
 
 if TYPE_CHECKING:
     from minicrawl.archive.packing import AnswerPacker
+    from minicrawl.config import Settings
     from minicrawl.fetch.access.logins import AccessByOrigin
 
 MOST_RENDERED = 1_000_000

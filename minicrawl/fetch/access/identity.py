@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from minicrawl.config import Access, Politeness
-from minicrawl.config.rows.access import HEADER
+from minicrawl.config.values.by_host import HEADER
 from minicrawl.fetch.body.decoding import ACCEPTED
 from minicrawl.model import Request, Want
 from minicrawl.version import __version__

@@ -19,7 +19,8 @@ import ada_url
 
 from minicrawl.config import Access
 from minicrawl.config.parts import ON
-from minicrawl.config.rows.access import HEADER, LOGIN, TOKEN, USER_PASSWORD
+from minicrawl.config.rows.access import TOKEN, USER_PASSWORD
+from minicrawl.config.values.by_host import HEADER, LOGIN
 from minicrawl.errors import UsageError
 from minicrawl.fetch.access.identity import Headers, header_fields
 from minicrawl.fetch.access.logins import AccessByOrigin, Login, OriginAccess

@@ -25,7 +25,7 @@ from minicrawl.fetch.body.content import Content
 from minicrawl.fetch.body.decoding import Decoder
 from minicrawl.fetch.transport import EXPECTED, Fault, failure, kind_of
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
-from minicrawl.web.sitemaps.sitemap import MAX_BYTES
+from minicrawl.web.sitemaps import MAX_BYTES
 
 _TURN_S = 0.005  # of decoding in one turn of the loop
 _ENOUGH_TO_JUDGE = 1445  # bytes; the MIME Sniffing standard looks at no more
@@ -156,19 +156,23 @@ class BodyLimits(NamedTuple):
 
 
 async def read_body(
-    chunks: AsyncIterable[bytes],
+    chunks: AsyncIterable[bytes] | bytes,
     codings: Sequence[str],
     cap: int,
     verdict: Judge | BodyVerdict,
     limits: BodyLimits,
 ) -> Body | Failed | Refused:
-    """Refused: its first bytes show that it is not wanted, and no more of it was read.
+    """`chunks` is the body as it comes, or all of it.
 
-    Raises UnknownCoding.
+    Refused: its first bytes show that it is not wanted, and no more of it was read. Raises
+    UnknownCoding.
     """
     reader = _BodyReader(codings, cap, verdict, limits.decode_budget)
     try:
-        await _read_in_time(reader, chunks, limits)
+        if isinstance(chunks, bytes):
+            await _read_at_once(reader, chunks, limits.decode_budget)
+        else:
+            await _read_in_time(reader, chunks, limits)
     except EXPECTED as error:
         if not reader.length:
             return failure(error)._replace(cost_s=reader.cost_s)
@@ -177,6 +181,15 @@ async def read_body(
         reader.drop()
         raise
     return reader.result()
+
+
+async def _read_at_once(reader: "_BodyReader", body: bytes, decode_budget: DecodeBudget) -> None:
+    """All of it is there: nothing is waited for but turns of the loop."""
+    try:
+        if body:
+            await _feed(reader, body, decode_budget)
+    finally:
+        decode_budget.release(reader)
 
 
 async def _read_in_time(

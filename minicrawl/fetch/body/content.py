@@ -6,7 +6,6 @@ Law: what is in a file takes no memory. A full disk is no fault of the server.
 from __future__ import annotations
 
 from contextlib import suppress
-from tempfile import TemporaryFile
 from typing import IO
 
 _MOST_SLICES = 1000
@@ -48,6 +47,8 @@ class Content:
 
     def spool(self) -> bool:
         """Let it be in a file from now on; whether there is one."""
+        from tempfile import TemporaryFile  # few bodies are that long
+
         with suppress(OSError):
             self.spooled = TemporaryFile()  # noqa: SIM115  # the reader closes it
             self._write(self.spooled, self.take(self.held))

@@ -169,6 +169,9 @@ class LineResponse:
     def body(self) -> AsyncIterator[bytes]:
         return self._pieces()
 
+    def take_whole(self) -> bytes | None:
+        return None  # httpcore does not tell
+
     async def aclose(self) -> None:
         await self._done(self._is_whole)
 

@@ -137,5 +137,8 @@ class HttpResponseStream:
             return chunk
         raise StopAsyncIteration
 
+    def take_whole(self) -> bytes | None:
+        return self._connection.take_whole()
+
     async def aclose(self) -> None:
         self._done()

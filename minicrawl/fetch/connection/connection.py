@@ -58,6 +58,13 @@ class Connection(asyncio.BufferedProtocol):
         assert self._parser
         while not self._body and not self._parser.ended:
             await self._wait(self._parser)
+        return self._take()
+
+    def take_whole(self) -> bytes | None:
+        """What has come of the body since the last read, if that is all; else None."""
+        return self._take() if self._parser is not None and self._parser.ended else None
+
+    def _take(self) -> bytes:
         body, self._body = self._body, b""
         if self._is_paused:
             self._resume()

@@ -12,10 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import certifi
-
 from minicrawl.config import Network
-from minicrawl.config.values.network_kinds import host_and_file
+from minicrawl.config.values.by_host import host_and_file
 from minicrawl.errors import UsageError
 
 FILE, FOLDERS = "SSL_CERT_FILE", "SSL_CERT_DIR"
@@ -25,6 +23,8 @@ def default_tls() -> ssl.SSLContext:
     """Checks certificates and their hosts; offers HTTP/1.1 only."""
     file, folders = os.environ.get(FILE), os.environ.get(FOLDERS)
     if not (file or folders):
+        import certifi  # many crawls ask no https server, or none in this process
+
         file = certifi.where()
     context = ssl.create_default_context(cafile=file or None, capath=folders or None)
     context.set_alpn_protocols(["http/1.1"])

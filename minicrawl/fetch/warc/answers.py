@@ -42,6 +42,9 @@ class RecordedStream:
     def body(self) -> AsyncIterator[bytes]:
         return self._pieces()
 
+    def take_whole(self) -> bytes | None:
+        return None  # large ones are read piece by piece
+
     async def aclose(self) -> None:
         """Nothing is open."""
 

@@ -23,12 +23,12 @@ from minicrawl.web.headers import (
 from minicrawl.web.html.tokens import (
     HREF,
     HTML,
-    XHTML,
     S,
     attributes,
     decoded,
     href,
     unescaped,
+    xhtml_tokens,
 )
 from minicrawl.web.html.words import anchor_of, is_emphasised, words_around
 from minicrawl.web.html.written import AnchorTag
@@ -90,7 +90,7 @@ def scan(  # noqa: PLR0913  # each is given by its name
     )
     page = _PageScanner(text.replace("\0", "\N{REPLACEMENT CHARACTER}"), wanted)
     links = page.links
-    for token in (XHTML if xhtml else HTML).finditer(page.text):
+    for token in (xhtml_tokens() if xhtml else HTML).finditer(page.text):
         href = token[HREF]
         if href is None:
             page.read(token)

@@ -20,7 +20,6 @@ from minicrawl.web.headers import (
 )
 from minicrawl.web.html.encoding import decode
 from minicrawl.web.html.markup import AT_ONCE_S, Markup, meta_refresh, scan
-from minicrawl.web.html.scripts import scripting
 from minicrawl.web.html.thin import is_thin
 from minicrawl.web.html.written import entries
 from minicrawl.web.urls import LONGEST, MOST_CHARS, ResolvedUrl, canonical, resolve, resolve_links
@@ -69,6 +68,8 @@ def parse_page(
     page = page_of(markup, facts, url, headers, options)
     if not options.with_scripting:
         return page
+    from minicrawl.web.html.scripts import scripting  # most crawls render nothing
+
     return page._replace(scripting=scripting(text, len(page.links), is_thin=facts.is_thin))
 
 

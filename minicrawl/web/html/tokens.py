@@ -16,6 +16,7 @@ escaped      script content after "<!--", where an inner <script> hides one </sc
 """
 
 import re
+from functools import cache
 from html import unescape
 from html.entities import html5
 
@@ -183,4 +184,8 @@ HTML = _tokens(">")
 HREF = HTML.groupindex["href"]
 """The number of the group, which is used for every token: by number takes half the time."""
 
-XHTML = _tokens("(?<!/)>")  # only in XHTML has <script/> no content
+
+@cache
+def xhtml_tokens() -> re.Pattern[str]:
+    """The same for XHTML, made when it is needed: only there has <script/> no content."""
+    return _tokens("(?<!/)>")

@@ -26,11 +26,8 @@ from itertools import islice
 from minicrawl.model import Originals
 from minicrawl.web.html.encoding import codec, sniff
 from minicrawl.web.html.tokens import attributes
-from minicrawl.web.sitemaps import json_feed
+from minicrawl.web.sitemaps import MAX_BYTES, json_feed
 from minicrawl.web.urls import LONGEST, MOST_CHARS, resolve_links
-
-MAX_BYTES = 50 * 1024 * 1024
-"""Of an unpacked sitemap. The rest is ignored."""
 
 MAX_URLS = 50_000
 """The limit of the sitemap protocol. The rest of a longer file is ignored."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.config import Settings, load
-from minicrawl.config.rows.access import HEADER
+from minicrawl.config.values.by_host import HEADER
 from minicrawl.config.writing import as_document, as_kept, as_toml
 from minicrawl.errors import UsageError
 

@@ -8,7 +8,8 @@ from threading import Thread
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.crawl.workers.channel import PickleChannel, receive_message, send_message
+from minicrawl.crawl.workers.channel import PickleChannel
+from minicrawl.crawl.workers.messages import receive_message, send_message
 from tests.loops import hear
 
 VALUES = st.none() | st.integers() | st.text() | st.binary()

@@ -158,5 +158,5 @@ def test_a_body_is_put_aside_on_disk_and_in_memory_if_that_is_full(
     def full() -> None:
         raise OSError(errno.ENOSPC, "full")
 
-    monkeypatch.setattr("minicrawl.crawl.workers.page_parser.TemporaryFile", full)
+    monkeypatch.setattr("tempfile.TemporaryFile", full)
     assert to_disk(b"abc").read() == b"abc"

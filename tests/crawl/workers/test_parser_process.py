@@ -11,13 +11,9 @@ from threading import Thread
 import pytest
 
 from minicrawl.crawl.workers import parser_process
-from minicrawl.crawl.workers.channel import receive_message, send_message
-from minicrawl.crawl.workers.parser_process import (
-    ParserCommand,
-    ParserLost,
-    ParserProcess,
-    serve,
-)
+from minicrawl.crawl.workers.messages import receive_message, send_message
+from minicrawl.crawl.workers.parser_child import ParserCommand, serve
+from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess
 from tests.crawl.children import children, has_child, nothing_left_behind
 
 NOTHING = BytesIO()
@@ -98,9 +94,9 @@ def test_the_child_replies_until_its_channel_is_closed() -> None:
                 for piece in pieces:
                     send_message(ours, (0, ParserCommand.BODY, piece))
                 send_message(ours, (number, ParserCommand.PARSE, len))
-                replied, result, cpu_s = receive_message(ours)
-                assert (replied, result.value) == (number, sum(map(len, pieces)))
-                assert cpu_s >= result.cost_s
+                replied, (result, cost_s), cpu_s = receive_message(ours)
+                assert (replied, result) == (number, sum(map(len, pieces)))
+                assert cpu_s >= cost_s
             ours.sendall(b"half a mess")
         serving.join()
 

@@ -85,6 +85,10 @@ class Hand(WorkerProcess):
             raise answer
         return answer
 
+    async def visit(self, request: Request) -> VisitReply:
+        reply: VisitReply = await self.call(WorkerCommand.VISIT, request)
+        return reply
+
     @property
     def urls(self) -> list[str]:
         return [argument.url for command, argument in self.asked if command is WorkerCommand.VISIT]

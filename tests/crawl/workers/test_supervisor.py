@@ -18,7 +18,7 @@ from minicrawl.crawl.workers.pool import SILENCE_S, WorkerProcess, WorkerSlot
 from minicrawl.crawl.workers.supervisor import ChildLost
 from minicrawl.crawl.workers.worker import WorkerCommand
 from minicrawl.crawl.workers.worker_config import WorkerConfig
-from minicrawl.model import Request
+from minicrawl.model import ParsedPage, Request
 from tests.crawl.children import children, nothing_left_behind
 from tests.fetch.wire import Answer, Then, answer, wire
 
@@ -64,9 +64,7 @@ def test_a_worker_that_is_killed_fails_its_calls_and_is_replaced() -> None:
     async def work(slot: WorkerSlot) -> None:
         async with wire(SILENCE) as server:
             pid, worker = await pid_of(slot), slot.worker
-            asking = asyncio.create_task(
-                worker.call(WorkerCommand.VISIT, Request(url=server.url()))
-            )
+            asking = asyncio.create_task(worker.visit(Request(url=server.url())))
             while not server.asked:
                 await asyncio.sleep(0)
             os.kill(pid, signal.SIGKILL)
@@ -98,20 +96,14 @@ def test_of_all_calls_of_a_worker_the_one_that_it_was_busy_with_is_to_blame() ->
     async def work(slot: WorkerSlot) -> None:
         async with wire(SILENCE) as silent, wire(answer(body)) as server:
             pid, worker = await pid_of(slot), slot.worker
-            innocent = asyncio.create_task(
-                worker.call(WorkerCommand.VISIT, Request(url=silent.url()))
-            )
+            innocent = asyncio.create_task(worker.visit(Request(url=silent.url())))
             while not silent.asked:
                 await asyncio.sleep(0)
             (number_of_innocent,) = worker._waiting
-            guilty = asyncio.create_task(
-                worker.call(WorkerCommand.VISIT, Request(url=server.url()))
-            )
+            guilty = asyncio.create_task(worker.visit(Request(url=server.url())))
             while not stopped_at_work(pid, worker, but_not=number_of_innocent):
                 if guilty.done():
-                    guilty = asyncio.create_task(
-                        worker.call(WorkerCommand.VISIT, Request(url=server.url()))
-                    )
+                    guilty = asyncio.create_task(worker.visit(Request(url=server.url())))
                 await asyncio.sleep(0)
             os.kill(pid, signal.SIGKILL)
             lost = await asyncio.gather(innocent, guilty, return_exceptions=True)
@@ -159,16 +151,16 @@ def test_a_process_that_cannot_be_started_fails_its_calls(monkeypatch: pytest.Mo
 def test_a_caller_that_is_cancelled_cancels_its_call() -> None:
     async def work(slot: WorkerSlot) -> None:
         async with wire(SILENCE, answer(b"<title>A</title>")) as server:
-            asking = asyncio.create_task(
-                slot.worker.call(WorkerCommand.VISIT, Request(url=server.url()))
-            )
+            asking = asyncio.create_task(slot.worker.visit(Request(url=server.url())))
             while not server.asked:
                 await asyncio.sleep(0.001)
             asking.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await asking
-            visited = await slot.worker.call(WorkerCommand.VISIT, Request(url=server.url()))
-            assert visited.parsed.value.title == "A"
+            visited = await slot.worker.visit(Request(url=server.url()))
+            assert visited.parsed is not None
+            assert isinstance(page := visited.parsed.value, ParsedPage)
+            assert page.title == "A"
 
     manned(work)
 

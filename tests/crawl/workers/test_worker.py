@@ -1,6 +1,7 @@
 """The worker's end of the channel, here in the process of the test."""
 
 import asyncio
+import pickle
 import socket
 import sys
 from collections.abc import Awaitable, Callable
@@ -13,9 +14,17 @@ from minicrawl.config import Settings
 from minicrawl.crawl.workers.channel import PickleChannel
 from minicrawl.crawl.workers.page_parser import SMALL_IN_A_WORKER
 from minicrawl.crawl.workers.supervisor import BlameMark, SharedBlameMark
-from minicrawl.crawl.workers.worker import VisitReply, WorkerCommand, main, serve
+from minicrawl.crawl.workers.worker import (
+    VisitReply,
+    WorkerCommand,
+    main,
+    packed_request,
+    serve,
+    unpacked_request,
+)
 from minicrawl.crawl.workers.worker_config import WorkerConfig
-from minicrawl.model import ParsedPage, Request, Response
+from minicrawl.model import Failed, FailureKind, Moved, ParsedPage, Request, Response, Want
+from minicrawl.ports import Timed
 from tests.fetch.wire import Answer, Then, Wire, answer, wire
 
 CONFIG = WorkerConfig.of(Settings.of(allow_private=True))
@@ -41,6 +50,11 @@ class Crawl:
         self.cpu_s = cpu_s
         return came
 
+    async def visit(self, number: int) -> VisitReply:
+        """Have the first page of the server visited."""
+        request = packed_request(Request(url=self.server.url()))
+        return VisitReply.unpacked(await self.ask(number, WorkerCommand.VISIT, request))
+
 
 def work_for(crawl: Callable[[Crawl], Awaitable[None]], *answers: Answer) -> None:
     async def work() -> None:
@@ -60,7 +74,7 @@ def work_for(crawl: Callable[[Crawl], Awaitable[None]], *answers: Answer) -> Non
 
 def test_a_page_is_read_where_it_was_fetched_and_its_body_stays_there() -> None:
     async def ask(crawl: Crawl) -> None:
-        visited = await crawl.ask(1, WorkerCommand.VISIT, Request(url=crawl.server.url()))
+        visited = await crawl.visit(1)
         assert isinstance(visited, VisitReply)
         assert isinstance(visited.fetched, Response)
         assert (visited.fetched.status, visited.fetched.body) == (200, b"")
@@ -74,7 +88,7 @@ def test_a_page_is_read_where_it_was_fetched_and_its_body_stays_there() -> None:
 
 def test_the_reply_comes_before_a_large_page_is_parsed() -> None:
     async def ask(crawl: Crawl) -> None:
-        visited = await crawl.ask(7, WorkerCommand.VISIT, Request(url=crawl.server.url()))
+        visited = await crawl.visit(7)
         assert (visited.number, visited.parsed) == (7, None)
         reading = await crawl.ask(8, WorkerCommand.PARSE, 7)
         assert reading.value.title == "B"
@@ -84,9 +98,8 @@ def test_the_reply_comes_before_a_large_page_is_parsed() -> None:
 
 def test_what_is_no_page_is_not_read() -> None:
     async def ask(crawl: Crawl) -> None:
-        _, fetched, reading = await crawl.ask(
-            1, WorkerCommand.VISIT, Request(url=crawl.server.url())
-        )
+        _, fetched, reading = await crawl.visit(1)
+        assert isinstance(fetched, Moved)
         assert (fetched.target, reading) == ("/y", None)
 
     work_for(ask, answer(status="301 Moved", headers=["Location: /y"]))
@@ -104,20 +117,24 @@ def test_other_wishes_are_those_of_a_fetcher() -> None:
 
 def test_a_cancelled_call_has_no_reply_and_the_next_one_has() -> None:
     async def ask(crawl: Crawl) -> None:
-        crawl.channel.send((1, WorkerCommand.VISIT, Request(url=crawl.server.url())))
+        crawl.channel.send(
+            (1, WorkerCommand.VISIT, packed_request(Request(url=crawl.server.url())))
+        )
         while not crawl.server.asked:
             await asyncio.sleep(0)
         crawl.channel.send((1, None, None))
         crawl.channel.send((99, None, None))
-        visited = await crawl.ask(2, WorkerCommand.VISIT, Request(url=crawl.server.url()))
-        assert visited.parsed.value.title
+        visited = await crawl.visit(2)
+        assert visited.parsed is not None
 
     work_for(ask, SILENCE, PAGE)
 
 
 def test_the_worker_ends_with_the_channel_whatever_is_under_way() -> None:
     async def ask(crawl: Crawl) -> None:
-        crawl.channel.send((1, WorkerCommand.VISIT, Request(url=crawl.server.url())))
+        crawl.channel.send(
+            (1, WorkerCommand.VISIT, packed_request(Request(url=crawl.server.url())))
+        )
         while not crawl.server.asked:
             await asyncio.sleep(0)
 
@@ -131,3 +148,30 @@ def test_a_worker_without_a_config_ends(monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.setattr(sys, "stdin", stdin)
         monkeypatch.setattr(sys, "argv", ["-c", str(mark.descriptor)])
         main()
+
+
+def test_what_is_packed_names_no_class_and_is_unpacked_as_it_was() -> None:
+    page = Response(status=200, headers={"server": "a"}, body=b"", cookies=("b=c",))
+    parsed = Timed(ParsedPage(title="A", links=("https://a.example/",)), 0.25)
+    for reply in (VisitReply(1, page, parsed), VisitReply(2, page, None)):
+        sent = pickle.dumps(reply.packed())
+        assert b"minicrawl" not in sent
+        assert VisitReply.unpacked(pickle.loads(sent)) == reply
+    for want in Want:
+        request = Request(url="https://a.example/", want=want, headers=(("a", "b"),))
+        sent = pickle.dumps(packed_request(request))
+        assert b"minicrawl" not in sent
+        found = unpacked_request(pickle.loads(sent))
+        assert (found, found.want) == (request, request.want)
+        assert found.want is want
+
+
+def test_what_is_rare_travels_as_it_is() -> None:
+    failed = Failed(kind=FailureKind.RESET)
+    for reply in (
+        VisitReply(1, failed, None),
+        VisitReply(2, Response(status=200, headers={}, body=b""), Timed(failed, 0.5)),
+    ):
+        found = VisitReply.unpacked(pickle.loads(pickle.dumps(reply.packed())))
+        assert found == reply
+        assert [type(one) for one in found] == [type(one) for one in reply]

@@ -142,6 +142,9 @@ class Heard:
         self.asked.append(request)
         return self
 
+    def take_whole(self) -> bytes:
+        return b""
+
     async def aclose(self) -> None:
         """Nothing is open."""
 

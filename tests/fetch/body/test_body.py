@@ -10,7 +10,7 @@ from minicrawl.fetch.body.body import Body, BodyLimits, BodyVerdict, DecodeBudge
 from minicrawl.fetch.body.decoding import FACTOR, FLOOR_BYTES, UnknownCoding, codings
 from minicrawl.fetch.transport import Fault
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
-from minicrawl.web.sitemaps.sitemap import MAX_BYTES
+from minicrawl.web.sitemaps import MAX_BYTES
 
 
 class Chunks:
@@ -33,7 +33,7 @@ def wanted(first_bytes: bytes) -> BodyVerdict:
     return BodyVerdict.UNWANTED if first_bytes.startswith(b"%PDF") else BodyVerdict.WANTED
 
 
-def read(chunks: Chunks, cap: int = 100, coding: str = "") -> Body | Failed | Refused:
+def read(chunks: Chunks | bytes, cap: int = 100, coding: str = "") -> Body | Failed | Refused:
     """Without what it cost."""
     return at_any_cost(
         asyncio.run(
@@ -51,6 +51,15 @@ def at_any_cost(outcome: Body | Failed | Refused) -> Body | Failed | Refused:
 def test_a_body_is_all_its_chunks() -> None:
     assert read(Chunks(b"ab", b"c")) == Body(b"abc", 3, cut=None)
     assert read(Chunks()) == Body(b"", 0, cut=None)
+
+
+@pytest.mark.parametrize("coding", ["", "gzip"])
+@pytest.mark.parametrize("body", [b"", b"abc", b"%PDF", b"a" * 100, b"a" * 1000])
+def test_a_body_that_is_there_is_read_like_one_that_comes(body: bytes, coding: str) -> None:
+    sent = gzip.compress(body) if coding else body
+    assert read(sent, coding=coding) == read(Chunks(*filter(None, (sent,))), coding=coding)
+    cut = sent[: len(sent) // 2]
+    assert read(cut, coding=coding) == read(Chunks(*filter(None, (cut,))), coding=coding)
 
 
 def test_a_body_as_long_as_the_cap_is_whole_and_a_longer_one_is_cut() -> None:
@@ -318,6 +327,6 @@ def test_a_full_disk_cuts_a_list_and_nothing_else(monkeypatch: pytest.MonkeyPatc
         def write(self, _: object) -> int:
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("minicrawl.fetch.body.content.TemporaryFile", Full)
+    monkeypatch.setattr("tempfile.TemporaryFile", Full)
     found = read_list(DecodeBudget(max_bytes=1_500_000), *[b"x" * 60_000] * 50)
     assert found.cut is FailureKind.TOO_LARGE

@@ -84,6 +84,22 @@ def test_a_request_is_sent_and_its_response_comes() -> None:
     run(play)
 
 
+def test_a_body_is_taken_at_once_only_if_all_of_it_has_come() -> None:
+    async def play(call: Call) -> None:
+        assert call.connection.take_whole() is None
+        await begin(call, OK + b"Content-Length: 600003\r\n\r\nabc")
+        assert call.connection.take_whole() is None
+        for _ in range(3):
+            hear(call.connection, PIECE)
+        assert not call.line.may_speak
+        assert call.connection.take_whole() == b"abc" + 3 * PIECE
+        assert call.line.may_speak
+        assert await call.connection.read() == b""
+        assert call.connection.is_reusable
+
+    run(play)
+
+
 def test_a_head_may_come_in_pieces() -> None:
     async def play(call: Call) -> None:
         asking = asyncio.create_task(call.connection.send(b"GET"))

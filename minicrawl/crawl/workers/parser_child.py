@@ -1,0 +1,55 @@
+"""The child's own side of `parser_process`: does one task after the other with large bodies.
+
+Law: it imports what its tasks need, and next to nothing else: whoever waits for the first large
+body of a crawl waits for the child to start.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from enum import IntEnum
+from time import process_time
+from typing import Any
+
+from minicrawl.crawl.process_memory import keep_large_arrays_apart
+from minicrawl.crawl.workers.messages import connection_at_stdin, receive_message, send_message
+from minicrawl.memory import limit_memory
+
+
+class ParserCommand(IntEnum):
+    """What the child can do."""
+
+    BODY = 1  # keep a piece of the next body; no reply
+    PARSE = 2  # call a function with the body: its result and cost
+
+
+def serve(connection: socket.socket) -> None:
+    """Do what the crawl asks for, until it has closed the channel."""
+    with suppress(OSError):
+        body: list[bytes] = []
+        while (message := receive_message(connection)) is not None:
+            number, command, argument = message
+            if command == ParserCommand.BODY:
+                body.append(argument)
+            elif command == ParserCommand.PARSE:
+                send_message(connection, (number, _run(argument, body), process_time()))
+            del message, argument  # nothing of a body is held while there is nothing to do
+
+
+def _run(task: Callable[[bytes], Any], pieces: list[bytes]) -> tuple[Any, float]:
+    """The result, and the processor time that it cost."""
+    body = b"".join(pieces)
+    pieces.clear()
+    began = process_time()
+    result = task(body)
+    return result, process_time() - began
+
+
+def main() -> None:
+    """Stdin is the socket of the channel."""
+    keep_large_arrays_apart()
+    limit_memory()
+    with connection_at_stdin() as connection:
+        serve(connection)
