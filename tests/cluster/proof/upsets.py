@@ -1,6 +1,7 @@
 """What is done to a cluster at random moments.
 
-Law: each of them is undone, and it is over when every shard is held by a live node again.
+Law: each of them is undone, and it is over when every shard is held by a live node again, and some
+server leads every log.
 """
 
 import asyncio
@@ -8,11 +9,12 @@ import shutil
 import signal
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from random import Random
 from typing import NamedTuple
 
 from minicrawl.cluster import wishes
-from minicrawl.cluster.engine import ClusterEngine
+from minicrawl.cluster.engine import ClusterEngine, EngineUnavailable
 from minicrawl.cluster.node.leases import HOLD_S
 from minicrawl.cluster.overview import ClusterStatus
 from tests.cluster.node_process import NodeProcess, shards_of, until
@@ -104,7 +106,16 @@ async def upset(cluster: Upsettable, work: Work, chance: Random) -> Upset:
         lambda now: now.doing == "ended" or _is_whole(now, cluster),
         f"not all shards are held after this: {named(work)}",
     )
+    await _led(cluster.engine)
     return Upset(named(work), work in MOVES, began, time.time(), silence)
+
+
+async def _led(engine: ClusterEngine) -> None:
+    """Wait until servers have chosen who leads each log."""
+    shards = (await until(engine, lambda _: True, "the cluster does not answer")).shards
+    for shard in range(shards):
+        with suppress(EngineUnavailable):  # it has waited for longer than a choice takes
+            await engine.log_span(shard)
 
 
 def _is_whole(now: ClusterStatus, cluster: Upsettable) -> bool:
