@@ -1,25 +1,32 @@
 """A node: it says that it is there, takes the shards that it should hold, and gives up the others.
 
-Laws: what a node does is decided anew at each beat from what it has heard. A node that could not be
-heard stops its shards by itself, and goes on with those that are still its own. It says what
-happened to it in one line.
+Laws: what a node does is decided anew each second from what it has heard. It says that it is there
+whatever else it waits for. A node that could not be heard stops its shards by itself, and goes on
+with those that are still its own. It says what happened to it in one line.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Collection, Coroutine, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
-from minicrawl.cluster.engine import ClusterEngine, EngineUnavailable, KeyEntry
+from minicrawl.cluster.engine import (
+    ClusterEngine,
+    EngineError,
+    EngineUnavailable,
+    KeyEntry,
+)
 from minicrawl.cluster.node import records
 from minicrawl.cluster.node.crawl_state import CrawlState
 from minicrawl.cluster.node.held import HeldShards, Tell
 from minicrawl.cluster.node.keys import cancelled, follow
-from minicrawl.cluster.node.leases import BEAT_S, HOLD_S, ClusterView, plan
-from minicrawl.cluster.node.presence import NodePresence, Now
-from minicrawl.cluster.node.records import LeaseRecord, NodeRecord, RecordError
+from minicrawl.cluster.node.leases import BEAT_S, BEATS, HOLD_S, KEYS, ClusterView, plan
+from minicrawl.cluster.node.presence import PATIENCE_S, NodePresence, Now
+from minicrawl.cluster.node.records import BeatRecord, LeaseRecord, NodeRecord, RecordError
 from minicrawl.cluster.node.shard_process import ShardEnd
 from minicrawl.errors import UsageError
 from minicrawl.wording import counted
@@ -30,6 +37,8 @@ _FOLLOWED = (
 )
 END_S = 30.0
 """For the shards of a node that leaves to end cleanly."""
+_APART_S = 5.0
+"""How often it is looked whether different servers lead the keys and the beats."""
 
 
 class NodeParts(NamedTuple):
@@ -47,10 +56,12 @@ class Node:
     def __init__(self, engine: ClusterEngine, parts: NodeParts, tell: Tell, now: Now) -> None:
         self._engine, self.parts = engine, parts
         self._tell, self._now = tell, now
-        self._last_round = now()
+        self._last_beat = now()
+        self._until = now()  # requests may begin
         self._rebalances = 0
         self._is_cut_off = False
         self._is_leaving = False
+        parts.view.known_to = dict.fromkeys((KEYS, BEATS), -math.inf)
 
     def leave(self) -> None:
         """Give up all shards, and end."""
@@ -67,24 +78,47 @@ class Node:
 
     async def _work(self) -> None:
         leaves_at = None
+        beating = asyncio.create_task(self._beat_on())
         try:
             await asyncio.sleep(BEAT_S)  # what others say comes meanwhile
             while not (self._is_leaving and not len(self.parts.held)):
-                await self.round()
+                await self.decide()
                 if self._is_leaving and leaves_at is None:
                     leaves_at = self._now() + END_S
                 if leaves_at is not None and self._now() > leaves_at:
                     break
-                await asyncio.sleep(BEAT_S)
+                await asyncio.wait((beating,), timeout=BEAT_S)
+                if beating.done():
+                    beating.result()
         finally:
             await self.parts.held.drop(self.parts.held.numbers)
+            await cancelled((beating,))
             await self.parts.presence.leave()
+
+    async def _beat_on(self) -> None:
+        """Say that we are here, for ever."""
+        while True:
+            await self.beat()
+            await asyncio.sleep(BEAT_S)
+
+    async def _lead_apart(self) -> None:
+        """See that no server leads both places in which nodes say that they are there, for ever.
+
+        The first of the live nodes does that for all.
+        """
+        while True:
+            await asyncio.sleep(_APART_S)
+            if self.parts.presence.name == min(self.parts.view.live(self._now()), default=""):
+                with suppress(EngineError):  # the next look may do better
+                    await self._engine.beats.lead_apart()
 
     # ------------------------------------------------------------ what is heard
 
     def _following(self) -> Iterator[Coroutine[None, None, None]]:
         for prefix in _FOLLOWED:
             yield follow(self._engine, prefix, self.hear)
+        yield follow(self._engine.beats, records.NODE_PREFIX, self.hear_beat)
+        yield self._lead_apart()
 
     def hear(self, entry: KeyEntry) -> None:
         """A key as it is now. What no node writes is told, and changes nothing."""
@@ -93,12 +127,34 @@ class Node:
         except RecordError as error:
             self._tell(str(error))
 
+    def hear_beat(self, entry: KeyEntry) -> None:
+        """A key among the beats as it is now."""
+        if entry.value is None:
+            return
+        try:
+            beat = BeatRecord.unpack(entry.key, entry.value)
+        except RecordError as error:
+            self._tell(str(error))
+            return
+        name = entry.key.removeprefix(records.NODE_PREFIX)
+        self.parts.view.hear_beat(name, beat, self._now())
+        self._hear_own(BEATS, name, beat)
+
+    def _hear_own(self, place: str, name: str, said: BeatRecord | NodeRecord) -> None:
+        """Keys come in their order: before our own beat came all that was said before it."""
+        presence = self.parts.presence
+        began = presence.began(said.session, said.beat) if name == presence.name else None
+        if began is not None:
+            self.parts.view.know_all_to(place, began)
+
     def _hear(self, entry: KeyEntry) -> None:
         view, (kind, _, name) = self.parts.view, entry.key.partition(".")
         match f"{kind}.":
             case records.NODE_PREFIX:
-                node = entry.value and NodeRecord.unpack(entry.key, entry.value)
-                view.hear_node(name, node or None, self._now())
+                node = NodeRecord.unpack(entry.key, entry.value) if entry.value else None
+                view.hear_node(name, node, self._now())
+                if node is not None:
+                    self._hear_own(KEYS, name, node)
             case records.LEASE_PREFIX if name.isdecimal():
                 lease = entry.value and LeaseRecord.unpack(entry.key, entry.value)
                 view.hear_lease(int(name), lease or None, entry.revision)
@@ -109,23 +165,32 @@ class Node:
             case _:
                 self.parts.state.hear(entry)
 
-    # ------------------------------------------------------------ what is done at each beat
+    # ------------------------------------------------------------ what is done again and again
 
-    async def round(self) -> None:
-        """Say that we are here, then do what follows from what was heard."""
-        away_s, self._last_round = self._now() - self._last_round, self._now()
-        if not await self.parts.presence.beat(self.parts.presence.record):
-            await self._do_without_engine()
-            return
+    async def beat(self) -> None:
+        """Say that we are here; whoever has heard it leaves us our shards for a while."""
         presence = self.parts.presence
+        away_s, self._last_beat = self._now() - self._last_beat, self._now()
+        if not await presence.beat(presence.record):
+            self._do_without_engine()
+            return
         self.parts.view.hear_node(presence.name, presence.record, self._now())
         if self._is_cut_off or away_s > HOLD_S:
             await self._come_back(away_s)
+        if not self._is_cut_off:
+            self._until = presence.renewed_at + HOLD_S
+            for crawl in self.parts.held.running.values():
+                await crawl.until(self._until)
+
+    async def decide(self) -> None:
+        """Do what follows from what was heard."""
+        if self._is_cut_off:
+            return
         await self._settle_shards()
         await self._steer()
         await self.parts.state.end_if_over()
 
-    async def _do_without_engine(self) -> None:
+    def _do_without_engine(self) -> None:
         """Our leases last for a while. Then others may have the shards, so their crawls begin no
         request any more: nobody has moved their deadline.
         """
@@ -142,9 +207,10 @@ class Node:
         """Whatever was not heard is looked at before anything goes on."""
         view, held = self.parts.view, self.parts.held
         try:
-            for entry in await self._engine.keys(records.LEASE_PREFIX):
-                self.hear(entry)
-        except EngineUnavailable:
+            async with asyncio.timeout(PATIENCE_S):
+                for entry in await self._engine.keys(records.LEASE_PREFIX):
+                    self.hear(entry)
+        except (EngineUnavailable, TimeoutError):
             self._is_cut_off = True
             return
         view.excuse(self._now())
@@ -201,7 +267,7 @@ class Node:
         await state.share_out(held.running, held.yield_pages)
         for shard, crawl in held.running.items():
             await crawl.steer(state.orders(shard, presence.name))
-            await crawl.until(presence.renewed_at + HOLD_S)
+            await crawl.until(self._until)
 
 
 def _listed(shards: Collection[int]) -> str:
