@@ -262,7 +262,7 @@ def test_beats_are_answered_while_servers_choose_who_leads_the_keys(tmp_path: Pa
 
 async def leader(streams: Streams, bucket: Bucket) -> str:
     """The server that leads it, or nothing while they choose."""
-    return await streams._leader(bucket.stream) or ""
+    return await streams.leader(bucket) or ""
 
 
 async def outlive(servers: LocalServers, engine: ClusterEngine) -> None:

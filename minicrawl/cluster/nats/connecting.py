@@ -44,6 +44,10 @@ class NatsEngine(NatsLogs, NatsBatches, NatsKeys, NatsObjects):
         super().__init__(asking, streams)
         self.beats = NatsBeats(asking, streams)
 
+    async def leader_of_keys(self) -> str | None:
+        """The server that leads the keys, by its name, where there are several."""
+        return await self._streams.leader(self._streams.keys)
+
     async def close(self) -> None:
         """Let go of the connection. Inboxes and watches end."""
         with suppress(Error):

@@ -95,8 +95,8 @@ class Streams:
     async def lead_apart(self) -> None:
         """Let one server lead the keys and another one the beats, if there are several."""
         with suppress(JetStreamRefusal):  # nobody else can lead now
-            leader = await self._leader(self.keys.stream)
-            if leader and leader == await self._leader(self.beats.stream):
+            leader = await self.leader(self.keys)
+            if leader and leader == await self.leader(self.beats):
                 await self.asking.api(f"STREAM.LEADER.STEPDOWN.{self.beats.stream}")
 
     async def log(self, shard: int) -> str:
@@ -130,9 +130,9 @@ class Streams:
             return False
         return True
 
-    async def _leader(self, name: str) -> str | None:
-        """The server that leads the stream; None if there is only one server, or nobody leads."""
-        answer = await self.asking.api(f"STREAM.INFO.{name}")
+    async def leader(self, bucket: Bucket) -> str | None:
+        """The server that leads the bucket; None if there is only one server, or nobody leads."""
+        answer = await self.asking.api(f"STREAM.INFO.{bucket.stream}")
         found: str | None = (answer.get("cluster") or {}).get("leader")
         return found
 

@@ -32,6 +32,7 @@ from minicrawl.config import Loaded, load
 from minicrawl.config.table import BY_NAME
 from minicrawl.control.client import ask
 from minicrawl.control.requests import ControlRequest, Reply, Verb
+from minicrawl.crawl.events import Event, Warned
 from minicrawl.crawl.process_memory import keep_large_arrays_apart
 from minicrawl.crawl.shard.exchange import ShardSetup
 from minicrawl.crawl.workers.channel import PickleChannel
@@ -73,6 +74,7 @@ class ShardChild:
         self._until = 0.0
         self._orders: ShardOrders | None = None
         self._has_news = asyncio.Event()
+        self._warnings = asyncio.Queue[str]()
         self._tasks: set[asyncio.Task[None]] = set()
 
     # ------------------------------------------------------------ what the node says
@@ -80,10 +82,8 @@ class ShardChild:
     def _hear(self, message: tuple[int, int | None, Any]) -> None:
         number, command, argument = message
         match command:
-            case ShardCommand.RUN:
-                self._begin(self._reply(number, partial(self._run, argument)))
-            case ShardCommand.YIELD:
-                self._begin(self._reply(number, self._yield_pages))
+            case ShardCommand.RUN | ShardCommand.YIELD | ShardCommand.WARNING:
+                self._begin(self._reply(number, command, argument))
             case ShardCommand.UNTIL:
                 self._until = argument
                 if self._exchange is not None:
@@ -101,8 +101,13 @@ class ShardChild:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _reply(self, number: int, work: Callable[[], Awaitable[object]]) -> None:
-        self.channel.send((number, await work(), process_time()))
+    async def _reply(self, number: int, command: int, argument: Any) -> None:
+        answers: dict[int, Callable[[], Awaitable[object]]] = {
+            ShardCommand.RUN: partial(self._run, argument),
+            ShardCommand.YIELD: self._yield_pages,
+            ShardCommand.WARNING: self._warnings.get,
+        }
+        self.channel.send((number, await answers[command](), process_time()))
 
     # ------------------------------------------------------------ the crawl
 
@@ -122,6 +127,7 @@ class ShardChild:
             setup = ShardSetup(place, exchange, replica)
             seeds = await seeds_of(engine, job.seeds)
             self._crawl = crawl = Crawl(seeds, _settings(job, store), shard=setup)
+            crawl.subscribe(self._warn, (Warned,))
             if self._is_stopped:
                 crawl.stop()
             listening = asyncio.create_task(exchange.listen())
@@ -130,6 +136,10 @@ class ShardChild:
                 return ShardEnd(reason=str(await crawl.run_async()))
             finally:
                 await cancelled((listening, steering))
+
+    def _warn(self, event: Event) -> None:
+        if isinstance(event, Warned):
+            self._warnings.put_nowait(event.text)
 
     # ------------------------------------------------------------ what the shard may do
 

@@ -238,6 +238,8 @@ class Node:
             held.give_up(shard)
         for shard in todo.take:
             held.take(shard)
+        for text, shards in held.warnings().items():
+            self._tell(f"{_listed(shards)}: {text}")
         for shard, end in held.look_after(now):
             await self._explain(shard, end)
 

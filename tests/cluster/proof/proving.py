@@ -137,7 +137,9 @@ class Prover:
             await self._check(cluster.servers, name, done.kind)
             if await self._has_ended(cluster, wait_s=0):
                 return
-        if not self.proof.wrong:
+        if self._plan.of:  # how long these stop a crawl is all that is asked
+            await asyncio.sleep(_LONGEST_S)
+        elif not self.proof.wrong:
             assert await self._has_ended(cluster, wait_s=_END_S), "the crawl does not end"
 
     async def _has_ended(self, cluster: Upsettable, wait_s: float) -> bool:

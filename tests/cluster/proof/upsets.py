@@ -15,8 +15,10 @@ from typing import NamedTuple
 
 from minicrawl.cluster import wishes
 from minicrawl.cluster.engine import ClusterEngine, EngineUnavailable
+from minicrawl.cluster.nats.connecting import NatsEngine
 from minicrawl.cluster.node.leases import HOLD_S
 from minicrawl.cluster.overview import ClusterStatus
+from minicrawl.cluster.servers import LocalServer
 from tests.cluster.node_process import NodeProcess, shards_of, until
 from tests.cluster.proof.judging import Silence, Upset
 from tests.cluster.proof.servers import RelayedServers
@@ -53,7 +55,19 @@ async def kill_a_node_and_its_folder(cluster: Upsettable, chance: Random) -> Non
 
 async def kill_a_server(cluster: Upsettable, chance: Random) -> None:
     """It is started again with what it keeps."""
-    server = chance.choice(cluster.servers.servers)
+    await _server_killed(chance.choice(cluster.servers.servers), chance)
+
+
+async def kill_the_server_of_the_keys(cluster: Upsettable, chance: Random) -> None:
+    """The one that leads them: nobody may change a lease until another one does."""
+    engine = cluster.engine
+    assert isinstance(engine, NatsEngine)
+    leader = await engine.leader_of_keys()
+    server = next((one for one in cluster.servers.servers if one.name == leader), None)
+    await _server_killed(server or chance.choice(cluster.servers.servers), chance)
+
+
+async def _server_killed(server: LocalServer, chance: Random) -> None:
     await server.end(signal.SIGKILL)
     await asyncio.sleep(chance.uniform(0, _DOWN_S))
     await server.start()
@@ -87,7 +101,10 @@ async def move(cluster: Upsettable, chance: Random) -> None:
     await wishes.rebalance(engine)
 
 
-KILLS: tuple[Work, ...] = (kill_a_node, kill_a_node_and_its_folder, kill_a_server)
+KILLS: tuple[Work, ...] = (
+    *(kill_a_node, kill_a_node_and_its_folder),
+    *(kill_a_server, kill_the_server_of_the_keys),
+)
 CUTS: tuple[Work, ...] = (cut_a_node_off, cut_a_server_off)
 MOVES: tuple[Work, ...] = (move,)
 
