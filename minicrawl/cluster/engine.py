@@ -33,7 +33,7 @@ class EngineUnavailable(EngineError):
     """Nobody answered in time: it may or may not have been done. The same again may succeed."""
 
 
-class EngineFull(EngineError):
+class EngineFull(EngineUnavailable):
     """There is no room: nothing was done. The same again may succeed when there is."""
 
 

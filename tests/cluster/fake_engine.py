@@ -39,6 +39,8 @@ class Fault(Enum):
 
     BEFORE = auto()
     AFTER = auto()
+    FULL = auto()
+    """Nothing is done: there is no room."""
 
 
 class Log:
@@ -160,6 +162,9 @@ class _Call:
         if self._fault is Fault.BEFORE:
             self._servers.lock.release()
             raise EngineUnavailable("the engine does not answer")
+        if self._fault is Fault.FULL:
+            self._servers.lock.release()
+            raise EngineFull("the servers have no room")
 
     async def __aexit__(self, *_error: object) -> None:
         self._servers.lock.release()

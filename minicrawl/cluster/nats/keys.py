@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 from nats.aio.msg import Msg
+from nats.errors import Error
 
 from minicrawl.cluster.engine import MOST_VALUE_BYTES, EngineError, KeyEntry, KeyTaken
 from minicrawl.cluster.nats.asking import NOT_FOUND, WRONG_SEQUENCE, JetStreamRefusal
@@ -99,7 +100,8 @@ class NatsKeys(NatsPart):
                     seen = entry.revision
                     yield entry
         finally:
-            await changes.unsubscribe()
+            with suppress(Error):  # the connection is closed
+                await changes.unsubscribe()
 
     async def _behind(self, revision: int, prefix: str) -> AsyncGenerator[KeyEntry, None]:
         """Keys and markers with a later revision, in the order of their revisions."""

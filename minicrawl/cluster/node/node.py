@@ -194,14 +194,14 @@ class Node:
         """Our leases last for a while. Then others may have the shards, so their crawls begin no
         request any more: nobody has moved their deadline.
         """
-        held = self.parts.held
-        if self._now() - self.parts.presence.renewed_at < HOLD_S or self._is_cut_off:
+        presence = self.parts.presence
+        if self._now() - presence.renewed_at < HOLD_S or self._is_cut_off:
             return
         self._is_cut_off = True
-        self._tell(
-            f"the cluster has not answered for {HOLD_S:g} s: "
-            f"{counted(len(held), 'shard')} of this node stand still until it does"
-        )
+        why = presence.refusal or f"the cluster has not answered for {HOLD_S:g} s"
+        ends = "there is room" if presence.refusal else "it does"
+        shards = counted(len(self.parts.held), "shard")
+        self._tell(f"{why}: {shards} of this node stand still until {ends}")
 
     async def _come_back(self, away_s: float) -> None:
         """Whatever was not heard is looked at before anything goes on."""

@@ -11,7 +11,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 
-from minicrawl.cluster.engine import EngineUnavailable, KeyEntry, KeyTaken, KeyValues
+from minicrawl.cluster.engine import (
+    EngineFull,
+    EngineUnavailable,
+    KeyEntry,
+    KeyTaken,
+    KeyValues,
+)
 from minicrawl.cluster.node.leases import BEAT_S, BEATS, KEYS, LEASE_S
 from minicrawl.cluster.node.records import NODE_PREFIX, BeatRecord, NodeRecord
 from minicrawl.errors import UsageError
@@ -37,6 +43,8 @@ class NodePresence:
         self._under_way: dict[str, asyncio.Task[None]] = {}
         self._began: dict[int, float] = {}
         self._answers = 0
+        self.refusal = ""
+        """What servers without room have said to the last beat; else empty."""
         self.renewed_at = now()
 
     @property
@@ -100,8 +108,12 @@ class NodePresence:
         try:
             async with asyncio.timeout(PATIENCE_S):
                 await write
+        except EngineFull as error:
+            self.refusal = str(error)
+            return
         except (EngineUnavailable, TimeoutError):
             return  # nobody has heard it, as far as is known
+        self.refusal = ""
         self.renewed_at = max(self.renewed_at, began)
         self._answers += 1
 

@@ -128,9 +128,9 @@ class Cluster:
     def node(self, name: str) -> TriedNode:
         return TriedNode(self.servers, name, self.clock)
 
-    def nobody_answers(self) -> None:
+    def nobody_answers(self, fault: Fault = Fault.BEFORE) -> None:
         for servers in (self.servers, self.beats):
-            servers.faults = [Fault.BEFORE] * 10_000
+            servers.faults = [fault] * 10_000
 
     def all_answer(self) -> None:
         for servers in (self.servers, self.beats):
@@ -240,6 +240,27 @@ def test_a_node_that_the_servers_do_not_answer_lets_its_shards_stand_still() -> 
         await cluster.pass_time(1, a)
         assert a.said[1:] == ["the cluster answers again"]
         assert a.crawls[0].deadline == cluster.clock[0] + HOLD_S
+
+    tried(work)
+
+
+def test_shards_stand_still_and_say_why_while_servers_have_no_room() -> None:
+    async def work(cluster: Cluster) -> None:
+        a = cluster.node("a")
+        await cluster.pass_time(2, a)
+        cluster.nobody_answers(Fault.FULL)
+        await cluster.pass_time(HOLD_S + 3, a)
+        assert a.said == [
+            "the servers have no room: 4 shards of this node stand still until there is room"
+        ]
+        cluster.all_answer()
+        await cluster.pass_time(1, a)
+        assert a.said[1:] == ["the cluster answers again"]
+        cluster.nobody_answers()
+        await cluster.pass_time(HOLD_S + 3, a)
+        assert a.said[2:] == [
+            "the cluster has not answered for 6 s: 4 shards of this node stand still until it does"
+        ]
 
     tried(work)
 
