@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 STORE = "crawl.db"
 _AGAIN_S = 0.1
 _NODE_IS_GONE = 1
+_LEAST_FREE = 1 << 20
+"""Of a disk, in bytes. With less SQLite cannot write a batch."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -138,7 +140,13 @@ class ShardChild:
                 await cancelled((listening, steering))
 
     def _warn(self, event: Event) -> None:
-        if isinstance(event, Warned):
+        """Tell the node. On a full disk the crawl does not wait: other nodes may have room, and
+        have all that was committed.
+        """
+        crawl = self._crawl
+        if crawl is not None and _is_full(crawl.settings.storing.store.parent):
+            crawl.stop()
+        elif isinstance(event, Warned):
             self._warnings.put_nowait(event.text)
 
     # ------------------------------------------------------------ what the shard may do
@@ -194,6 +202,10 @@ class ShardChild:
             return await asyncio.to_thread(ask, self._crawl.settings.storing.store, request)
         except NoCrawlError:
             return None
+
+
+def _is_full(folder: Path) -> bool:
+    return shutil.disk_usage(folder).free < _LEAST_FREE
 
 
 def _fresh_folder(job: ShardJob) -> Path:

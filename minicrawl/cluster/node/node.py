@@ -256,7 +256,10 @@ class Node:
         """The disk has no room for another shard: other nodes may have some."""
         presence, room = self.parts.presence, len(self.parts.held.running)
         if not room:
-            raise UsageError(f"no room for shard {shard} on this node's disk: {end.error}")
+            raise UsageError(
+                f"no room for shard {shard} on this node's disk: {end.error}; "
+                "make some, or give a --folder on another disk"
+            )
         presence.record = replace(presence.record, room=room)
         self._tell(
             f"no room for shard {shard} on this node's disk: it holds {counted(room, 'shard')} at "
