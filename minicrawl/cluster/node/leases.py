@@ -84,9 +84,13 @@ class ClusterView:
             record = replace(before.record, beat=beat.beat)
             self.nodes[name] = SeenNode(record, before.since, now)
 
-    def know_all_to(self, place: str, moment: float) -> None:
-        """All that was said in this place before this moment was heard."""
+    def know_all_to(self, place: str, moment: float) -> bool:
+        """All that was said in this place before this moment was heard; whether more is known in
+        all places now.
+        """
+        before = min(self.known_to.values(), default=moment)
         self.known_to[place] = max(moment, self.known_to.get(place, moment))
+        return min(self.known_to.values()) > before
 
     def hear_lease(self, shard: int, record: LeaseRecord | None, revision: int) -> None:
         """Who holds a shard from now on. What is older than what is known is no news; revision 0

@@ -37,6 +37,8 @@ _FOLLOWED = (
 )
 END_S = 30.0
 """For the shards of a node that leaves to end cleanly."""
+_LONGEST_S = 1.5 * BEAT_S
+"""Between two decisions."""
 _APART_S = 5.0
 """How often it is looked whether different servers lead the keys and the beats."""
 
@@ -61,6 +63,7 @@ class Node:
         self._rebalances = 0
         self._is_cut_off = False
         self._is_leaving = False
+        self._knows_more = asyncio.Event()
         parts.view.known_to = dict.fromkeys((KEYS, BEATS), -math.inf)
 
     def leave(self) -> None:
@@ -78,6 +81,7 @@ class Node:
 
     async def _work(self) -> None:
         leaves_at = None
+        self._last_beat = self._now()  # to begin may have taken a while
         beating = asyncio.create_task(self._beat_on())
         try:
             await asyncio.sleep(BEAT_S)  # what others say comes meanwhile
@@ -87,13 +91,22 @@ class Node:
                     leaves_at = self._now() + END_S
                 if leaves_at is not None and self._now() > leaves_at:
                     break
-                await asyncio.wait((beating,), timeout=BEAT_S)
-                if beating.done():
-                    beating.result()
+                await self._wait(beating)
         finally:
             await self.parts.held.drop(self.parts.held.numbers)
             await cancelled((beating,))
             await self.parts.presence.leave()
+
+    async def _wait(self, beating: asyncio.Task[None]) -> None:
+        """Until what was said up to our last beat is known, which may have left somebody silent."""
+        self._knows_more.clear()
+        knowing = asyncio.create_task(self._knows_more.wait())
+        await asyncio.wait(
+            (beating, knowing), timeout=_LONGEST_S, return_when=asyncio.FIRST_COMPLETED
+        )
+        knowing.cancel()
+        if beating.done():
+            beating.result()
 
     async def _beat_on(self) -> None:
         """Say that we are here, for ever."""
@@ -144,8 +157,8 @@ class Node:
         """Keys come in their order: before our own beat came all that was said before it."""
         presence = self.parts.presence
         began = presence.began(said.session, said.beat) if name == presence.name else None
-        if began is not None:
-            self.parts.view.know_all_to(place, began)
+        if began is not None and self.parts.view.know_all_to(place, began):
+            self._knows_more.set()
 
     def _hear(self, entry: KeyEntry) -> None:
         view, (kind, _, name) = self.parts.view, entry.key.partition(".")

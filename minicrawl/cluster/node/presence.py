@@ -22,8 +22,8 @@ from minicrawl.cluster.node.leases import BEAT_S, BEATS, KEYS, LEASE_S
 from minicrawl.cluster.node.records import NODE_PREFIX, BeatRecord, NodeRecord
 from minicrawl.errors import UsageError
 
-PATIENCE_S = 2.0
-"""For the answer to a beat."""
+PATIENCE_S = 4.0
+"""For the answer to a beat. A late one counts from when it was sent."""
 _BEATS_KEPT = 64
 
 Sleep = Callable[[float], Awaitable[None]]
