@@ -149,6 +149,9 @@ class BeatKeys(KeyValues, Protocol):
     async def lead_apart(self) -> None:
         """Let another server lead these than the one that leads the keys, if there are several."""
 
+    async def leave_server(self) -> None:
+        """Go to another server, if there are several: this one may be cut off from the others."""
+
 
 class ObjectFiles(Protocol):
     """Large files, such as snapshots of stores."""

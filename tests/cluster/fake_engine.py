@@ -333,9 +333,15 @@ class FakeKeys(_Part):
 class FakeBeats(FakeKeys):
     """Keys of their own."""
 
+    left = 0
+    """How often it has gone to another server."""
+
     async def lead_apart(self) -> None:
         async with self._call():
             pass
+
+    async def leave_server(self) -> None:
+        self.left += 1
 
 
 class FakeObjects(_Part):

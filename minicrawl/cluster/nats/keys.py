@@ -153,6 +153,10 @@ class NatsBeats(NatsKeys):
         """Let another server lead these than the one that leads the keys, if there are several."""
         await self._streams.lead_apart()
 
+    async def leave_server(self) -> None:
+        """Go to another server, if there are several: this one may be cut off from the others."""
+        await self._asking.leave_server()
+
 
 async def _soon(changed: asyncio.Event) -> None:
     """Wait for a change, or for a while."""

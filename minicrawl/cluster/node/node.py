@@ -186,6 +186,8 @@ class Node:
         away_s, self._last_beat = self._now() - self._last_beat, self._now()
         if not await presence.beat(presence.record):
             self._do_without_engine()
+            if not presence.refusal:  # two servers lead the two places, and neither answers
+                await self._engine.beats.leave_server()
             return
         self.parts.view.hear_node(presence.name, presence.record, self._now())
         if self._is_cut_off or away_s > HOLD_S:

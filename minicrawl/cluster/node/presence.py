@@ -22,7 +22,7 @@ from minicrawl.cluster.node.leases import BEAT_S, BEATS, KEYS, LEASE_S
 from minicrawl.cluster.node.records import NODE_PREFIX, BeatRecord, NodeRecord
 from minicrawl.errors import UsageError
 
-PATIENCE_S = 4.0
+PATIENCE_S = 3.0
 """For the answer to a beat. A late one counts from when it was sent."""
 _BEATS_KEPT = 64
 

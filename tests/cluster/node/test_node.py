@@ -265,6 +265,23 @@ def test_shards_stand_still_and_say_why_while_servers_have_no_room() -> None:
     tried(work)
 
 
+def test_a_node_leaves_a_server_at_which_neither_place_answers() -> None:
+    async def work(cluster: Cluster) -> None:
+        a = cluster.node("a")
+        await cluster.pass_time(2, a)
+        cluster.servers.faults = [Fault.BEFORE] * 10_000
+        await cluster.pass_time(5, a)
+        assert a.engine.beats.left == 0
+        cluster.nobody_answers()
+        await cluster.pass_time(1, a)
+        assert a.engine.beats.left == 1
+        cluster.nobody_answers(Fault.FULL)
+        await cluster.pass_time(1, a)
+        assert a.engine.beats.left == 1
+
+    tried(work)
+
+
 def places(cluster: Cluster) -> list[FakeServers]:
     """Those of the keys, and those of the beats."""
     return [cluster.servers, cluster.beats]
