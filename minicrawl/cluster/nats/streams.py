@@ -9,6 +9,7 @@ beats    `KV_minicrawl_beats-NAME`, another one
 objects  `OBJ_minicrawl-NAME`, a bucket as `nats object` knows them
 """
 
+import asyncio
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -72,25 +73,28 @@ class Streams:
 
     async def open_common(self) -> None:
         """Make those that all shards share."""
-        for bucket in (self.keys, self.beats):
-            await self._make(
+        buckets = (
+            self._make(
                 bucket.stream,
                 [bucket.subject(">")],
                 allow_rollup_hdrs=True,
                 max_msgs_per_subject=1,
                 deny_delete=True,
             )
-        await self._make(
+            for bucket in (self.keys, self.beats)
+        )
+        objects = self._make(
             self.objects,
             [f"$O.{self.bucket}.{part}.>" for part in "CM"],
             allow_rollup_hdrs=True,
         )
-        await self._make(
+        batches = self._make(
             self.batches,
             [self.batch_subject("*", 0).removesuffix("0") + "*"],
             retention="workqueue",
             duplicate_window=_DUPLICATES_NS,
         )
+        await asyncio.gather(*buckets, objects, batches)
 
     async def lead_apart(self) -> None:
         """Let one server lead the keys and another one the beats, if there are several."""

@@ -20,7 +20,7 @@ from time import process_time
 from typing import TYPE_CHECKING, Any
 
 from minicrawl.app import Crawl
-from minicrawl.cluster.access import connected_anew, opened
+from minicrawl.cluster.access import connected_anew, import_engine, opened
 from minicrawl.cluster.engine import ClusterEngine, Fenced
 from minicrawl.cluster.node.exchange import EngineExchange
 from minicrawl.cluster.node.keys import cancelled
@@ -34,6 +34,7 @@ from minicrawl.control.client import ask
 from minicrawl.control.requests import ControlRequest, Reply, Verb
 from minicrawl.crawl.events import Event, Warned
 from minicrawl.crawl.process_memory import keep_large_arrays_apart
+from minicrawl.crawl.shard import together  # noqa: F401  # else imported when the crawl begins
 from minicrawl.crawl.shard.exchange import ShardSetup
 from minicrawl.crawl.workers.channel import PickleChannel
 from minicrawl.crawl.workers.messages import connection_at_stdin
@@ -60,6 +61,7 @@ def main() -> None:
 
 async def _serve(connection: socket.socket) -> None:
     child = ShardChild()
+    import_engine()
     await child.channel.connect(connection)
     await child.channel.ended.wait()
     os._exit(_NODE_IS_GONE)  # whoever has the shard next does again what was not committed
