@@ -8,39 +8,26 @@ with those that are still its own. It says what happened to it in one line.
 from __future__ import annotations
 
 import asyncio
-import math
-from collections.abc import Collection, Coroutine, Iterator
-from contextlib import suppress
+from collections.abc import Collection
 from dataclasses import replace
 from typing import NamedTuple
 
-from minicrawl.cluster.engine import (
-    ClusterEngine,
-    EngineError,
-    EngineUnavailable,
-    KeyEntry,
-)
+from minicrawl.cluster.engine import ClusterEngine, EngineUnavailable
 from minicrawl.cluster.node import records
 from minicrawl.cluster.node.crawl_state import CrawlState
+from minicrawl.cluster.node.hearing import NodeHearing
 from minicrawl.cluster.node.held import HeldShards, Tell
-from minicrawl.cluster.node.keys import cancelled, follow
-from minicrawl.cluster.node.leases import BEAT_S, BEATS, HOLD_S, KEYS, ClusterView, plan
+from minicrawl.cluster.node.keys import cancelled
+from minicrawl.cluster.node.leases import BEAT_S, HOLD_S, ClusterView, plan
 from minicrawl.cluster.node.presence import PATIENCE_S, NodePresence, Now
-from minicrawl.cluster.node.records import BeatRecord, LeaseRecord, NodeRecord, RecordError
 from minicrawl.cluster.node.shard_process import ShardEnd
 from minicrawl.errors import UsageError
 from minicrawl.wording import counted
 
-_FOLLOWED = (
-    *(records.NODE_PREFIX, records.LEASE_PREFIX, records.DRAIN_PREFIX),
-    *(records.CRAWL_PREFIX, records.WORKERS_PREFIX, records.TOLD_PREFIX),
-)
 END_S = 30.0
 """For the shards of a node that leaves to end cleanly."""
 _LONGEST_S = 1.5 * BEAT_S
 """Between two decisions."""
-_APART_S = 5.0
-"""How often it is looked whether different servers lead the keys and the beats."""
 
 
 class NodeParts(NamedTuple):
@@ -63,8 +50,7 @@ class Node:
         self._rebalances = 0
         self._is_cut_off = False
         self._is_leaving = False
-        self._knows_more = asyncio.Event()
-        parts.view.known_to = dict.fromkeys((KEYS, BEATS), -math.inf)
+        self.hearing = NodeHearing(engine, parts.presence, parts.state, parts.view, tell, now)
 
     def leave(self) -> None:
         """Give up all shards, and end."""
@@ -73,7 +59,7 @@ class Node:
     async def run(self) -> None:
         """Until it is told to leave and holds nothing."""
         await self.parts.presence.begin()
-        following = [asyncio.create_task(work) for work in self._following()]
+        following = [asyncio.create_task(job) for job in self.hearing.jobs()]
         try:
             await self._work()
         finally:
@@ -99,8 +85,8 @@ class Node:
 
     async def _wait(self, beating: asyncio.Task[None]) -> None:
         """Until what was said up to our last beat is known, which may have left somebody silent."""
-        self._knows_more.clear()
-        knowing = asyncio.create_task(self._knows_more.wait())
+        self.hearing.knows_more.clear()
+        knowing = asyncio.create_task(self.hearing.knows_more.wait())
         await asyncio.wait(
             (beating, knowing), timeout=_LONGEST_S, return_when=asyncio.FIRST_COMPLETED
         )
@@ -113,70 +99,6 @@ class Node:
         while True:
             await self.beat()
             await asyncio.sleep(BEAT_S)
-
-    async def _lead_apart(self) -> None:
-        """See that no server leads both places in which nodes say that they are there, for ever.
-
-        The first of the live nodes does that for all.
-        """
-        while True:
-            await asyncio.sleep(_APART_S)
-            if self.parts.presence.name == min(self.parts.view.live(self._now()), default=""):
-                with suppress(EngineError):  # the next look may do better
-                    await self._engine.beats.lead_apart()
-
-    # ------------------------------------------------------------ what is heard
-
-    def _following(self) -> Iterator[Coroutine[None, None, None]]:
-        for prefix in _FOLLOWED:
-            yield follow(self._engine, prefix, self.hear)
-        yield follow(self._engine.beats, records.NODE_PREFIX, self.hear_beat)
-        yield self._lead_apart()
-
-    def hear(self, entry: KeyEntry) -> None:
-        """A key as it is now. What no node writes is told, and changes nothing."""
-        try:
-            self._hear(entry)
-        except RecordError as error:
-            self._tell(str(error))
-
-    def hear_beat(self, entry: KeyEntry) -> None:
-        """A key among the beats as it is now."""
-        if entry.value is None:
-            return
-        try:
-            beat = BeatRecord.unpack(entry.key, entry.value)
-        except RecordError as error:
-            self._tell(str(error))
-            return
-        name = entry.key.removeprefix(records.NODE_PREFIX)
-        self.parts.view.hear_beat(name, beat, self._now())
-        self._hear_own(BEATS, name, beat)
-
-    def _hear_own(self, place: str, name: str, said: BeatRecord | NodeRecord) -> None:
-        """Keys come in their order: before our own beat came all that was said before it."""
-        presence = self.parts.presence
-        began = presence.began(said.session, said.beat) if name == presence.name else None
-        if began is not None and self.parts.view.know_all_to(place, began):
-            self._knows_more.set()
-
-    def _hear(self, entry: KeyEntry) -> None:
-        view, (kind, _, name) = self.parts.view, entry.key.partition(".")
-        match f"{kind}.":
-            case records.NODE_PREFIX:
-                node = NodeRecord.unpack(entry.key, entry.value) if entry.value else None
-                view.hear_node(name, node, self._now())
-                if node is not None:
-                    self._hear_own(KEYS, name, node)
-            case records.LEASE_PREFIX if name.isdecimal():
-                lease = entry.value and LeaseRecord.unpack(entry.key, entry.value)
-                view.hear_lease(int(name), lease or None, entry.revision)
-            case records.DRAIN_PREFIX if entry.value is None:
-                view.drained.discard(name)
-            case records.DRAIN_PREFIX:
-                view.drained.add(name)
-            case _:
-                self.parts.state.hear(entry)
 
     # ------------------------------------------------------------ what is done again and again
 
@@ -224,7 +146,7 @@ class Node:
         try:
             async with asyncio.timeout(PATIENCE_S):
                 for entry in await self._engine.keys(records.LEASE_PREFIX):
-                    self.hear(entry)
+                    self.hearing.hear(entry)
         except (EngineUnavailable, TimeoutError):
             self._is_cut_off = True
             return

@@ -30,6 +30,22 @@ Sleep = Callable[[float], Awaitable[None]]
 Now = Callable[[], float]
 
 
+class BeatAnswers:
+    """What came of the beats of a node, in all places together."""
+
+    def __init__(self, now: float) -> None:
+        self.count = 0
+        self.renewed_at = now
+        self.refusal = ""
+        """What servers without room have said to the last beat; else empty."""
+
+    def heard(self, began: float) -> None:
+        """A beat that was sent at this moment is known."""
+        self.count += 1
+        self.renewed_at = max(self.renewed_at, began)
+        self.refusal = ""
+
+
 class NodePresence:
     """The record of one node."""
 
@@ -37,20 +53,30 @@ class NodePresence:
         self, engine: KeyValues, beats: KeyValues, name: str, record: NodeRecord, now: Now
     ) -> None:
         self._engine, self._beats, self._now = engine, beats, now
-        self._key = f"{NODE_PREFIX}{name}"
         self.name, self.record = name, record
         self._revision: int | None = None
         self._under_way: dict[str, asyncio.Task[None]] = {}
         self._began: dict[int, float] = {}
-        self._answers = 0
-        self.refusal = ""
-        """What servers without room have said to the last beat; else empty."""
-        self.renewed_at = now()
+        self._answers = BeatAnswers(now())
 
     @property
     def me(self) -> tuple[str, str]:
         """The name and the session."""
         return self.name, self.record.session
+
+    @property
+    def renewed_at(self) -> float:
+        """When the last beat that is known was sent."""
+        return self._answers.renewed_at
+
+    @property
+    def refusal(self) -> str:
+        """What servers without room have said to the last beat; else empty."""
+        return self._answers.refusal
+
+    @property
+    def _key(self) -> str:
+        return f"{NODE_PREFIX}{self.name}"
 
     def began(self, session: str, beat: int) -> float | None:
         """When this beat was sent, if it is one of our last ones."""
@@ -81,7 +107,7 @@ class NodePresence:
 
         Where the last beat has no answer yet, no other one is sent.
         """
-        began, before = self._now(), self._answers
+        began, before = self._now(), self._answers.count
         for task in self._under_way.values():
             if task.done():
                 task.result()
@@ -91,11 +117,11 @@ class NodePresence:
         self._send(KEYS, self._write(), began)
         self._send(BEATS, self._write_beat(), began)
         waiting = set(self._under_way.values())
-        while waiting and self._answers == before:
+        while waiting and self._answers.count == before:
             done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
-        return self._answers > before
+        return self._answers.count > before
 
     def _send(self, place: str, write: Coroutine[None, None, None], began: float) -> None:
         sent = self._under_way.get(place)
@@ -109,13 +135,11 @@ class NodePresence:
             async with asyncio.timeout(PATIENCE_S):
                 await write
         except EngineFull as error:
-            self.refusal = str(error)
+            self._answers.refusal = str(error)
             return
         except (EngineUnavailable, TimeoutError):
             return  # nobody has heard it, as far as is known
-        self.refusal = ""
-        self.renewed_at = max(self.renewed_at, began)
-        self._answers += 1
+        self._answers.heard(began)
 
     async def _write_beat(self) -> None:
         beat = BeatRecord(session=self.record.session, beat=self.record.beat)

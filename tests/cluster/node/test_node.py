@@ -95,8 +95,8 @@ class TriedNode:
     async def hear(self) -> None:
         """All keys as they are now."""
         for keys, hear in (
-            (self.engine, self.node.hear),
-            (self.engine.beats, self.node.hear_beat),
+            (self.engine, self.node.hearing.hear),
+            (self.engine.beats, self.node.hearing.hear_beat),
         ):
             for entry in sorted(keys.servers.values.values(), key=lambda one: one.revision):
                 hear(entry)
