@@ -12,7 +12,7 @@
     ├── FormError           values that a form in the browser cannot have
     ├── EngineError         what joins the shards of a crawl cannot do what was asked
     │   ├── EngineUnavailable  nobody answered: the same again may succeed
-    │   ├── EngineFull      it has no room: the same again may succeed later
+    │   │   └── EngineFull  it has no room: the same again may succeed later
     │   ├── Fenced          another node has the shard now
     │   └── KeyTaken        somebody else was faster
     └── RecordError         a value of a cluster that no node of this version writes

@@ -54,15 +54,21 @@ async def opened(access: ClusterAccess) -> AsyncIterator[ClusterEngine]:
         await engine.close()
 
 
-async def connected_anew(access: ClusterAccess) -> ClusterEngine:
-    """Another connection to the engine; whoever asks for it closes it."""
+def import_engine() -> None:
+    """Import what a connection needs. Who does it ahead of time connects sooner."""
     try:
-        from minicrawl.cluster.nats.connecting import connect
-        from minicrawl.cluster.nats.settings import NatsSettings
+        import minicrawl.cluster.nats.connecting  # noqa: F401
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != _MODULE:
             raise
         raise UsageError(_MISSING) from None
+
+
+async def connected_anew(access: ClusterAccess) -> ClusterEngine:
+    """Another connection to the engine; whoever asks for it closes it."""
+    import_engine()
+    from minicrawl.cluster.nats.connecting import connect
+    from minicrawl.cluster.nats.settings import NatsSettings
 
     settings = NatsSettings(url=access.url, name=access.name, creds=access.creds, ca=access.ca)
     return await connect(settings)

@@ -8,6 +8,7 @@ nothing is done twice.
 log        the entries of one shard, numbered from 1 on; the first ones may have been removed
 batch      transfers from shard to shard; it comes again until the receiver says that it is done
 key        a name with a small value and a revision, which grows with each change of any key
+beats      keys apart from the others: while servers choose who leads the ones, the others answer
 object     a large file with a name
 """
 
@@ -32,7 +33,7 @@ class EngineUnavailable(EngineError):
     """Nobody answered in time: it may or may not have been done. The same again may succeed."""
 
 
-class EngineFull(EngineError):
+class EngineFull(EngineUnavailable):
     """There is no room: nothing was done. The same again may succeed when there is."""
 
 
@@ -142,6 +143,16 @@ class KeyValues(Protocol):
         """
 
 
+class BeatKeys(KeyValues, Protocol):
+    """Keys of their own, for what nodes say again and again."""
+
+    async def lead_apart(self) -> None:
+        """Let another server lead these than the one that leads the keys, if there are several."""
+
+    async def leave_server(self) -> None:
+        """Go to another server, if there are several: this one may be cut off from the others."""
+
+
 class ObjectFiles(Protocol):
     """Large files, such as snapshots of stores."""
 
@@ -160,6 +171,10 @@ class ObjectFiles(Protocol):
 
 class ClusterEngine(ShardLogs, BatchChannels, KeyValues, ObjectFiles, Protocol):
     """All of it. Use it in one event loop."""
+
+    @property
+    def beats(self) -> BeatKeys:
+        """Keys apart from the others."""
 
     async def close(self) -> None:
         """Let go of the connection. Inboxes and watches end."""

@@ -1,21 +1,30 @@
 """Kill nodes and servers, cut networks and move shards while a cluster crawls real manuals:
 
 python -m tests.cluster --kills 200 --cuts 20 --moves 20 --pages 5000 --into docs/hostile.md
+
+How long one kind of them stops the crawl, each by itself:
+
+python -m tests.cluster --kills 12 --of "kill a server" --apart 12 --pages 100000
 """
 
 import asyncio
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
 
 from tests.bench.notes import circumstances, head, into_document, row, write_into
+from tests.cluster.proof.judging import Pauses
 from tests.cluster.proof.proving import SERVERS, SHARDS, Proof, ProofPlan, Prover
 from tests.cluster.proof.shelves import shelves
-from tests.cluster.proof.upsets import ADDRESSES, CUTS, KILLS, MOVES
+from tests.cluster.proof.upsets import ADDRESSES, CUTS, KILLS, MOVES, named
+
+KINDS = [named(work) for work in (*KILLS, *CUTS)]
+_COLUMNS = ("of the crawl, median", "longest", "of a shard, median", "longest")
 
 
 @click.command()
@@ -26,6 +35,10 @@ from tests.cluster.proof.upsets import ADDRESSES, CUTS, KILLS, MOVES
 @click.option(
     "--delay", "delay_s", type=float, default=0.4, help="Seconds between requests to a host."
 )
+@click.option(
+    "--of", multiple=True, type=click.Choice(KINDS), help="Only of this kind; repeatable."
+)
+@click.option("--apart", "apart_s", type=float, default=0.0, help="Seconds between two, at least.")
 @click.option("--seed", type=int, default=0, help="What is drawn is drawn from this.")
 @into_document
 def prove(into: Path | None, **drawn: Any) -> None:
@@ -55,12 +68,15 @@ def _circumstances(plan: ProofPlan, found: Proof) -> str:
 
 def _pauses(found: Proof) -> Iterator[str]:
     """Rows of what was done."""
-    yield from head("", "times", "longest time without a request, s", "to some host, s")
+    yield from head("the longest time without a request, s", "times", *_COLUMNS)
     for kind, pauses in sorted(found.pauses.items()):
         if pauses:
-            of_all = max(one.of_all for one in pauses)
-            of_a_host = max(one.of_a_host for one in pauses)
-            yield row(kind, f"{len(pauses):,}", f"{of_all:.1f}", f"{of_a_host:.1f}")
+            seconds = [
+                judged([getattr(one, name) for one in pauses])
+                for name in Pauses._fields
+                for judged in (median, max)
+            ]
+            yield row(kind, f"{len(pauses):,}", *(f"{one:.1f}" for one in seconds))
 
 
 def _rest(found: Proof) -> Iterator[str]:

@@ -39,6 +39,8 @@ class Fault(Enum):
 
     BEFORE = auto()
     AFTER = auto()
+    FULL = auto()
+    """Nothing is done: there is no room."""
 
 
 class Log:
@@ -87,7 +89,9 @@ class Sent(NamedTuple):
 class FakeServers:
     """What the servers keep. `seed` makes them unruly; without it they are quick and exact."""
 
-    def __init__(self, seed: int | None = None, log_bytes: int | None = None) -> None:
+    def __init__(
+        self, seed: int | None = None, log_bytes: int | None = None, *, is_second: bool = False
+    ) -> None:
         self.logs: defaultdict[int, Log] = defaultdict(Log)
         self.waiting: defaultdict[int, list[Sent]] = defaultdict(list)
         self.numbers: defaultdict[tuple[int, int], int] = defaultdict(int)
@@ -99,6 +103,8 @@ class FakeServers:
         self.log_bytes = log_bytes
         self.faults = list[Fault | None]()
         """Of the next calls, in their order."""
+        self.beats = None if is_second else FakeServers(seed, is_second=True)
+        """What the server that leads the beats keeps."""
         self.waiters = Waiters()
         self.lock = threading.RLock()
         self._random = None if seed is None else random.Random(seed)
@@ -156,6 +162,9 @@ class _Call:
         if self._fault is Fault.BEFORE:
             self._servers.lock.release()
             raise EngineUnavailable("the engine does not answer")
+        if self._fault is Fault.FULL:
+            self._servers.lock.release()
+            raise EngineFull("the servers have no room")
 
     async def __aexit__(self, *_error: object) -> None:
         self._servers.lock.release()
@@ -321,6 +330,20 @@ class FakeKeys(_Part):
         return revision
 
 
+class FakeBeats(FakeKeys):
+    """Keys of their own."""
+
+    left = 0
+    """How often it has gone to another server."""
+
+    async def lead_apart(self) -> None:
+        async with self._call():
+            pass
+
+    async def leave_server(self) -> None:
+        self.left += 1
+
+
 class FakeObjects(_Part):
     async def put_object(self, name: str, file: Path) -> None:
         async with self._call():
@@ -344,6 +367,11 @@ class FakeObjects(_Part):
 class FakeEngine(FakeLogs, FakeBatches, FakeKeys, FakeObjects):
     """All of it."""
 
+    def __init__(self, servers: FakeServers | None = None) -> None:
+        super().__init__(servers)
+        self.beats = FakeBeats(self.servers.beats)
+
     async def close(self) -> None:
-        self.closed = True
-        self.servers.waiters.wake()
+        for part in (self, self.beats):
+            part.closed = True
+            part.servers.waiters.wake()

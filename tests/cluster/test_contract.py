@@ -320,6 +320,22 @@ def test_a_value_may_have_the_largest_size(run: Callable[[Test], None]) -> None:
     run(test)
 
 
+def test_beats_are_keys_of_their_own(run: Callable[[Test], None]) -> None:
+    async def test(connect: Connect) -> None:
+        engine, other = await connect(), await connect()
+        await engine.beats.lead_apart()
+        await engine.put("node.a", b"key")
+        await engine.beats.put("node.a", b"beat")
+        assert [entry.value for entry in await other.keys()] == [b"key"]
+        assert [entry.value for entry in await other.beats.keys()] == [b"beat"]
+        async with aclosing(other.beats.watch("node.")) as changes:
+            there = await anext(changes)
+            assert there is not None
+            assert there.value == b"beat"
+
+    run(test)
+
+
 # ------------------------------------------------------------ objects
 
 

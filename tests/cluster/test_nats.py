@@ -21,8 +21,9 @@ from minicrawl.cluster.engine import (
     EngineFull,
     EngineUnavailable,
 )
-from minicrawl.cluster.nats.connecting import connect, connected
+from minicrawl.cluster.nats.connecting import NatsEngine, connect, connected
 from minicrawl.cluster.nats.settings import NatsSettings
+from minicrawl.cluster.nats.streams import Bucket, Streams
 from minicrawl.cluster.servers import LocalServers, local_servers
 from minicrawl.errors import UsageError
 from minicrawl.shards.batches import Transfer, TransferBatch, unpack
@@ -232,6 +233,36 @@ def test_of_three_servers_one_may_be_killed(tmp_path: Path) -> None:
             await outlive(servers, engine)
 
     run(work())
+
+
+def test_beats_are_answered_while_servers_choose_who_leads_the_keys(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with (
+            local_servers(tmp_path, 3) as servers,
+            connected(NatsSettings(url=servers.url, patience_s=60)) as engine,
+        ):
+            assert isinstance(engine, NatsEngine)
+            streams = engine._streams
+            leaders = [""]
+            while len(set(leaders) - {""}) < 2:
+                await engine.beats.lead_apart()
+                leaders = [await leader(streams, one) for one in (streams.keys, streams.beats)]
+            (led,) = (one for one in servers.servers if one.name == leaders[0])
+            await led.end(signal.SIGKILL)
+            keys, beats = (
+                asyncio.create_task(one.put("node.a", b"1")) for one in (engine, engine.beats)
+            )
+            await asyncio.wait((keys, beats), return_when=asyncio.FIRST_COMPLETED)
+            assert beats.done()
+            assert not keys.done()
+            assert await keys
+
+    run(work())
+
+
+async def leader(streams: Streams, bucket: Bucket) -> str:
+    """The server that leads it, or nothing while they choose."""
+    return await streams.leader(bucket) or ""
 
 
 async def outlive(servers: LocalServers, engine: ClusterEngine) -> None:

@@ -32,6 +32,10 @@ async def cut_off(folder: Path) -> None:
                 assert await engine.append(SHARD, 1, b"meanwhile") == 2
                 assert server_of(engine) != at
             assert await engine.append(SHARD, 2, b"after") == 3
+            at = server_of(engine)
+            await engine.beats.leave_server()
+            assert await engine.append(SHARD, 2, b"after") == 3
+            assert server_of(engine) != at
             assert [one.content async for one in engine.entries(SHARD)] == [
                 *(b"before", b"meanwhile", b"after")
             ]

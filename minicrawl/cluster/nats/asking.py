@@ -110,10 +110,19 @@ class Asking:
 
     async def _leave_silent_server(self, asked_at: float) -> None:
         """Go to another server if this one has answered nothing for long."""
-        if not self.client.is_connected or len(self.client.servers) == 1:
+        if not self._has_others:
             return
         self._silent_since = since = self._silent_since or asked_at
         if asyncio.get_running_loop().time() - since >= _SILENT_S:
+            await self.leave_server()
+
+    @property
+    def _has_others(self) -> bool:
+        return self.client.is_connected and len(self.client.servers) > 1
+
+    async def leave_server(self) -> None:
+        """Go to another server, if there is one."""
+        if self._has_others:
             self._silent_since = None
             await self.client.force_reconnect()
 

@@ -12,10 +12,12 @@ import asyncio
 import json
 from collections import defaultdict
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from secrets import token_hex
 
 import zstandard
 from nats.aio.msg import Msg
+from nats.errors import Error
 
 from minicrawl.cluster.engine import BatchDelivery, EngineError, Fenced
 from minicrawl.cluster.nats.asking import (
@@ -94,7 +96,8 @@ class NatsBatches(NatsPart):
                 async for message in self._pull(consumer, coming.subject, came):
                     yield NatsDelivery(message)
         finally:
-            await coming.unsubscribe()
+            with suppress(Error):  # the connection is closed
+                await coming.unsubscribe()
 
     async def _pull(
         self, consumer: str, address: str, came: asyncio.Queue[Msg]

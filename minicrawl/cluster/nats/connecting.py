@@ -19,7 +19,7 @@ from nats.errors import AuthorizationError, Error
 from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailable
 from minicrawl.cluster.nats.asking import Asking
 from minicrawl.cluster.nats.batches import NatsBatches
-from minicrawl.cluster.nats.keys import NatsKeys
+from minicrawl.cluster.nats.keys import NatsBeats, NatsKeys
 from minicrawl.cluster.nats.logs import NatsLogs
 from minicrawl.cluster.nats.objects import NatsObjects
 from minicrawl.cluster.nats.settings import NatsSettings, without_password
@@ -39,6 +39,14 @@ _MOST_ERRORS = 10
 
 class NatsEngine(NatsLogs, NatsBatches, NatsKeys, NatsObjects):
     """All of it, for one crawl."""
+
+    def __init__(self, asking: Asking, streams: Streams) -> None:
+        super().__init__(asking, streams)
+        self.beats = NatsBeats(asking, streams)
+
+    async def leader_of_keys(self) -> str | None:
+        """The server that leads the keys, by its name, where there are several."""
+        return await self._streams.leader(self._streams.keys)
 
     async def close(self) -> None:
         """Let go of the connection. Inboxes and watches end."""

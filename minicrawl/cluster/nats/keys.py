@@ -1,4 +1,4 @@
-"""The keys: a bucket of JetStream's key-value store.
+"""The keys, and the beats: buckets of JetStream's key-value store.
 
 Law: what is read comes from the leader of the stream, so a revision that was confirmed is seen.
 Nothing that servers forget when they end is needed to watch: changes wake a watcher, which then
@@ -14,10 +14,12 @@ from contextlib import suppress
 from typing import Any
 
 from nats.aio.msg import Msg
+from nats.errors import Error
 
 from minicrawl.cluster.engine import MOST_VALUE_BYTES, EngineError, KeyEntry, KeyTaken
 from minicrawl.cluster.nats.asking import NOT_FOUND, WRONG_SEQUENCE, JetStreamRefusal
 from minicrawl.cluster.nats.parts import NatsPart
+from minicrawl.cluster.nats.streams import Bucket
 
 _LOOKS_EVERY_S = 2.0
 """At what changed, even if nobody said that anything did."""
@@ -30,14 +32,18 @@ _MARKER = b"KV-Operation: "
 class NatsKeys(NatsPart):
     """The keys."""
 
+    @property
+    def _bucket(self) -> Bucket:
+        return self._streams.keys
+
     async def get(self, key: str) -> KeyEntry | None:
         """The key as it is now; None if there is none."""
-        found = await self._find({"last_by_subj": self._streams.key_subject(key)})
+        found = await self._find({"last_by_subj": self._bucket.subject(key)})
         return None if found is None or found.value is None else found
 
     async def create(self, key: str, value: bytes) -> int:
         """A new key; its revision. Raises KeyTaken if it is there."""
-        marker = await self._find({"last_by_subj": self._streams.key_subject(key)})
+        marker = await self._find({"last_by_subj": self._bucket.subject(key)})
         if marker is None or marker.value is None:
             return await self.update(key, value, marker.revision if marker else 0)
         raise KeyTaken(f"{key} is there")
@@ -47,7 +53,7 @@ class NatsKeys(NatsPart):
         try:
             return await self._store(key, value, **{_EXPECTED: revision})
         except KeyTaken:
-            found = await self._find({"last_by_subj": self._streams.key_subject(key)})
+            found = await self._find({"last_by_subj": self._bucket.subject(key)})
             if found is None or found.value != value or found.revision <= revision:
                 raise
             return found.revision  # an answer was lost
@@ -94,7 +100,8 @@ class NatsKeys(NatsPart):
                     seen = entry.revision
                     yield entry
         finally:
-            await changes.unsubscribe()
+            with suppress(Error):  # the connection is closed
+                await changes.unsubscribe()
 
     async def _behind(self, revision: int, prefix: str) -> AsyncGenerator[KeyEntry, None]:
         """Keys and markers with a later revision, in the order of their revisions."""
@@ -109,11 +116,11 @@ class NatsKeys(NatsPart):
     def _subjects(self, prefix: str) -> str:
         if prefix and not prefix.endswith("."):
             raise ValueError(f"the prefix {prefix!r} does not end with a dot")
-        return self._streams.key_subject(f"{prefix}>")
+        return self._bucket.subject(f"{prefix}>")
 
     async def _find(self, request: dict[str, Any]) -> KeyEntry | None:
         try:
-            answer = await self._asking.api(f"STREAM.MSG.GET.{self._streams.keys}", request)
+            answer = await self._asking.api(f"STREAM.MSG.GET.{self._bucket.stream}", request)
         except JetStreamRefusal as refusal:
             if refusal.code != NOT_FOUND:
                 raise EngineError(str(refusal)) from None
@@ -121,18 +128,34 @@ class NatsKeys(NatsPart):
         message = answer["message"]
         is_marker = _MARKER in base64.b64decode(message.get("hdrs", ""))
         value = None if is_marker else base64.b64decode(message.get("data", ""))
-        key = message["subject"].removeprefix(self._streams.key_subject(""))
+        key = message["subject"].removeprefix(self._bucket.subject(""))
         return KeyEntry(key, value, int(message["seq"]))
 
     async def _store(self, key: str, value: bytes, **headers: str | int) -> int:
         if len(value) > MOST_VALUE_BYTES:
             raise ValueError(f"{key}: {len(value):,} bytes are more than a value may have")
         try:
-            return await self._asking.store(self._streams.key_subject(key), value, **headers)
+            return await self._asking.store(self._bucket.subject(key), value, **headers)
         except JetStreamRefusal as refusal:
             if refusal.error_code != WRONG_SEQUENCE:
                 raise EngineError(str(refusal)) from None
             raise KeyTaken(f"{key} was changed by another node") from None
+
+
+class NatsBeats(NatsKeys):
+    """What nodes say again and again."""
+
+    @property
+    def _bucket(self) -> Bucket:
+        return self._streams.beats
+
+    async def lead_apart(self) -> None:
+        """Let another server lead these than the one that leads the keys, if there are several."""
+        await self._streams.lead_apart()
+
+    async def leave_server(self) -> None:
+        """Go to another server, if there are several: this one may be cut off from the others."""
+        await self._asking.leave_server()
 
 
 async def _soon(changed: asyncio.Event) -> None:

@@ -5,10 +5,13 @@ Law: a stream that is there stays as it is, whatever a later version would make.
 log      `minicrawl-NAME-log-3` has what is appended for shard 3
 batches  `minicrawl-NAME-batches` has what is published and not done yet
 keys     `KV_minicrawl-NAME`, a bucket as `nats kv` knows them
+beats    `KV_minicrawl_beats-NAME`, another one
 objects  `OBJ_minicrawl-NAME`, a bucket as `nats object` knows them
 """
 
-from typing import Any
+import asyncio
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 from minicrawl.cluster.nats.asking import (
     NOT_FOUND,
@@ -24,12 +27,29 @@ _DUPLICATES_NS = 120 * 10**9
 """A batch that is published twice within this time is kept once."""
 
 
+class Bucket(NamedTuple):
+    """A bucket of keys, by its name."""
+
+    name: str
+
+    @property
+    def stream(self) -> str:
+        """The stream that has it."""
+        return f"KV_{self.name}"
+
+    def subject(self, key: str) -> str:
+        """The subject of a key, or of all that begin so if it ends with `>`."""
+        return f"$KV.{self.name}.{key}"
+
+
 class Streams:
     """Names of streams, and streams that are made when they are first used."""
 
     def __init__(self, asking: Asking, settings: NatsSettings) -> None:
         self.asking = asking
         self.bucket = f"minicrawl-{settings.name}"
+        self.keys = Bucket(self.bucket)
+        self.beats = Bucket(f"minicrawl_beats-{settings.name}")
         self._settings = settings
         self._made = set[str]()
 
@@ -39,18 +59,9 @@ class Streams:
         return f"{self.bucket}-batches"
 
     @property
-    def keys(self) -> str:
-        """The stream of keys."""
-        return f"KV_{self.bucket}"
-
-    @property
     def objects(self) -> str:
         """The stream of objects."""
         return f"OBJ_{self.bucket}"
-
-    def key_subject(self, key: str) -> str:
-        """The subject of a key, or of all that begin so if it ends with `>`."""
-        return f"$KV.{self.bucket}.{key}"
 
     def batch_subject(self, sender: int | str, receiver: int) -> str:
         """The subject of batches; the sender may be `*`."""
@@ -62,24 +73,35 @@ class Streams:
 
     async def open_common(self) -> None:
         """Make those that all shards share."""
-        await self._make(
-            self.keys,
-            [self.key_subject(">")],
-            allow_rollup_hdrs=True,
-            max_msgs_per_subject=1,
-            deny_delete=True,
+        buckets = (
+            self._make(
+                bucket.stream,
+                [bucket.subject(">")],
+                allow_rollup_hdrs=True,
+                max_msgs_per_subject=1,
+                deny_delete=True,
+            )
+            for bucket in (self.keys, self.beats)
         )
-        await self._make(
+        objects = self._make(
             self.objects,
             [f"$O.{self.bucket}.{part}.>" for part in "CM"],
             allow_rollup_hdrs=True,
         )
-        await self._make(
+        batches = self._make(
             self.batches,
             [self.batch_subject("*", 0).removesuffix("0") + "*"],
             retention="workqueue",
             duplicate_window=_DUPLICATES_NS,
         )
+        await asyncio.gather(*buckets, objects, batches)
+
+    async def lead_apart(self) -> None:
+        """Let one server lead the keys and another one the beats, if there are several."""
+        with suppress(JetStreamRefusal):  # nobody else can lead now
+            leader = await self.leader(self.keys)
+            if leader and leader == await self.leader(self.beats):
+                await self.asking.api(f"STREAM.LEADER.STEPDOWN.{self.beats.stream}")
 
     async def log(self, shard: int) -> str:
         """The stream of a log; it is there when this returns."""
@@ -111,6 +133,12 @@ class Streams:
                 raise
             return False
         return True
+
+    async def leader(self, bucket: Bucket) -> str | None:
+        """The server that leads the bucket; None if there is only one server, or nobody leads."""
+        answer = await self.asking.api(f"STREAM.INFO.{bucket.stream}")
+        found: str | None = (answer.get("cluster") or {}).get("leader")
+        return found
 
     async def _create(self, config: dict[str, Any]) -> None:
         """With as many copies as there are servers for, unless the user said how many."""

@@ -20,7 +20,7 @@ from time import process_time
 from typing import TYPE_CHECKING, Any
 
 from minicrawl.app import Crawl
-from minicrawl.cluster.access import connected_anew, opened
+from minicrawl.cluster.access import connected_anew, import_engine, opened
 from minicrawl.cluster.engine import ClusterEngine, Fenced
 from minicrawl.cluster.node.exchange import EngineExchange
 from minicrawl.cluster.node.keys import cancelled
@@ -32,7 +32,9 @@ from minicrawl.config import Loaded, load
 from minicrawl.config.table import BY_NAME
 from minicrawl.control.client import ask
 from minicrawl.control.requests import ControlRequest, Reply, Verb
+from minicrawl.crawl.events import Event, Warned
 from minicrawl.crawl.process_memory import keep_large_arrays_apart
+from minicrawl.crawl.shard import together  # noqa: F401  # else imported when the crawl begins
 from minicrawl.crawl.shard.exchange import ShardSetup
 from minicrawl.crawl.workers.channel import PickleChannel
 from minicrawl.crawl.workers.messages import connection_at_stdin
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
 STORE = "crawl.db"
 _AGAIN_S = 0.1
 _NODE_IS_GONE = 1
+_LEAST_FREE = 1 << 20
+"""Of a disk, in bytes. With less SQLite cannot write a batch."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -57,6 +61,7 @@ def main() -> None:
 
 async def _serve(connection: socket.socket) -> None:
     child = ShardChild()
+    import_engine()
     await child.channel.connect(connection)
     await child.channel.ended.wait()
     os._exit(_NODE_IS_GONE)  # whoever has the shard next does again what was not committed
@@ -73,6 +78,7 @@ class ShardChild:
         self._until = 0.0
         self._orders: ShardOrders | None = None
         self._has_news = asyncio.Event()
+        self._warnings = asyncio.Queue[str]()
         self._tasks: set[asyncio.Task[None]] = set()
 
     # ------------------------------------------------------------ what the node says
@@ -80,10 +86,8 @@ class ShardChild:
     def _hear(self, message: tuple[int, int | None, Any]) -> None:
         number, command, argument = message
         match command:
-            case ShardCommand.RUN:
-                self._begin(self._reply(number, partial(self._run, argument)))
-            case ShardCommand.YIELD:
-                self._begin(self._reply(number, self._yield_pages))
+            case ShardCommand.RUN | ShardCommand.YIELD | ShardCommand.WARNING:
+                self._begin(self._reply(number, command, argument))
             case ShardCommand.UNTIL:
                 self._until = argument
                 if self._exchange is not None:
@@ -101,8 +105,13 @@ class ShardChild:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _reply(self, number: int, work: Callable[[], Awaitable[object]]) -> None:
-        self.channel.send((number, await work(), process_time()))
+    async def _reply(self, number: int, command: int, argument: Any) -> None:
+        answers: dict[int, Callable[[], Awaitable[object]]] = {
+            ShardCommand.RUN: partial(self._run, argument),
+            ShardCommand.YIELD: self._yield_pages,
+            ShardCommand.WARNING: self._warnings.get,
+        }
+        self.channel.send((number, await answers[command](), process_time()))
 
     # ------------------------------------------------------------ the crawl
 
@@ -122,6 +131,7 @@ class ShardChild:
             setup = ShardSetup(place, exchange, replica)
             seeds = await seeds_of(engine, job.seeds)
             self._crawl = crawl = Crawl(seeds, _settings(job, store), shard=setup)
+            crawl.subscribe(self._warn, (Warned,))
             if self._is_stopped:
                 crawl.stop()
             listening = asyncio.create_task(exchange.listen())
@@ -130,6 +140,16 @@ class ShardChild:
                 return ShardEnd(reason=str(await crawl.run_async()))
             finally:
                 await cancelled((listening, steering))
+
+    def _warn(self, event: Event) -> None:
+        """Tell the node. On a full disk the crawl does not wait: other nodes may have room, and
+        have all that was committed.
+        """
+        crawl = self._crawl
+        if crawl is not None and _is_full(crawl.settings.storing.store.parent):
+            crawl.stop()
+        elif isinstance(event, Warned):
+            self._warnings.put_nowait(event.text)
 
     # ------------------------------------------------------------ what the shard may do
 
@@ -184,6 +204,10 @@ class ShardChild:
             return await asyncio.to_thread(ask, self._crawl.settings.storing.store, request)
         except NoCrawlError:
             return None
+
+
+def _is_full(folder: Path) -> bool:
+    return shutil.disk_usage(folder).free < _LEAST_FREE
 
 
 def _fresh_folder(job: ShardJob) -> Path:

@@ -1,14 +1,15 @@
 """What the crawl of a shard hears of the others and tells them, through the engine.
 
 Laws: no request begins after the moment up to which the lease is ours, nor before the node has
-said what the shard may do. What another run of the crawl has told does not count.
+said what the shard may do. What another run of the crawl has told does not count, nor what was told
+long ago.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 
 from minicrawl.cluster.engine import BatchDelivery, ClusterEngine, EngineUnavailable, KeyEntry
@@ -19,6 +20,10 @@ from minicrawl.shards.facts import ShardFacts, as_bytes, facts_in
 from minicrawl.shards.owners import ShardPlace
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.2, 5.0
+_TELL_S = 1.0
+"""The longest that telling may take: newer facts come."""
+FRESH_S = 4.0
+"""What was told longer ago holds nobody back: its shard may be moving, or nobody can be heard."""
 
 
 def lease_clock() -> float:
@@ -31,10 +36,16 @@ def lease_clock() -> float:
 class EngineExchange:
     """One shard's way to the others."""
 
-    def __init__(self, engine: ClusterEngine, place: ShardPlace, run: int) -> None:
-        self._engine, self._place = engine, place
+    def __init__(
+        self,
+        engine: ClusterEngine,
+        place: ShardPlace,
+        run: int,
+        now: Callable[[], float] = lease_clock,
+    ) -> None:
+        self._engine, self._place, self._now = engine, place, now
         self._prefix = f"{TOLD_PREFIX}{run}."
-        self._told: dict[int, ShardFacts] = {}
+        self._told: dict[int, tuple[ShardFacts, float]] = {}
         self.until = 0.0
         self.is_halted = True
 
@@ -66,16 +77,17 @@ class EngineExchange:
 
     async def tell(self, facts: ShardFacts) -> None:
         """Tell all shards how this one stands; while the engine does not answer, nobody hears."""
-        self._told[facts.shard] = facts
         try:
-            await self._engine.put(f"{self._prefix}{facts.shard}", as_bytes(facts))
-        except EngineUnavailable:
+            async with asyncio.timeout(_TELL_S):
+                await self._engine.put(f"{self._prefix}{facts.shard}", as_bytes(facts))
+        except (EngineUnavailable, TimeoutError):
             return  # it is told again in a second
 
     @property
     def told(self) -> Mapping[int, ShardFacts]:
-        """What each shard told last in this run."""
-        return self._told
+        """What each other shard told last in this run, if that was lately."""
+        since = self._now() - FRESH_S
+        return {shard: facts for shard, (facts, at) in self._told.items() if at >= since}
 
     async def listen(self) -> None:
         """Hear what the others tell, for ever."""
@@ -89,13 +101,13 @@ class EngineExchange:
         except BatchError:
             return  # what was told before goes on to count
         if 0 <= facts.shard < self._place.of and facts.shard != self._place.number:
-            self._told[facts.shard] = facts
+            self._told[facts.shard] = facts, self._now()
 
     # ------------------------------------------------------------ the lease
 
     def may_fetch(self) -> bool:
         """Whether the shard is ours for sure, and not told to wait."""
-        return not self.is_halted and lease_clock() < self.until
+        return not self.is_halted and self._now() < self.until
 
     def is_over(self) -> bool:
         """The node says when it is: it stops the crawl."""

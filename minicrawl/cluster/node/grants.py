@@ -13,8 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-AHEAD_S = 3.0
-"""A shard gets what it will read in this time, so that it need not wait for the next grant."""
+AHEAD_S = 12.0
+"""A shard gets what it will read in this time, so that it need not wait for the next grant, even
+while servers choose who leads the keys."""
+SOON_S = 3.0
+"""If others want pages and none is left, it keeps what it will read in this time."""
 LEAST = 8
 
 
@@ -46,7 +49,7 @@ def granted_anew(
         shard: need.spent
         for shard, need in needs.items()
         if (unspent := granted.get(shard, 0) - need.spent) > 0
-        and (not need.waiting or (is_short and unspent > need.pace * AHEAD_S))
+        and (not need.waiting or (is_short and unspent > need.pace * SOON_S))
     }
     hungry = {
         shard: wanted

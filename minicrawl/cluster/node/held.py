@@ -37,6 +37,9 @@ class HeldCrawl(Protocol):
     async def yield_pages(self) -> int | None:
         """Fetch nothing but what is under way; the pages that it has then fetched in all."""
 
+    def warnings(self) -> list[str]:
+        """What it has warned of since this was asked for the last time."""
+
     async def stop(self) -> ShardEnd:
         """End cleanly."""
 
@@ -175,6 +178,14 @@ class HeldShards:
         """The pages that a shard has fetched and asks for now: it fetches no others from now on."""
         crawl = self.running.get(shard)
         return None if crawl is None else await crawl.yield_pages()
+
+    def warnings(self) -> dict[str, list[int]]:
+        """What crawls have warned of since this was asked for the last time, and which."""
+        found: dict[str, list[int]] = {}
+        for shard, crawl in self.running.items():
+            for text in crawl.warnings():
+                found.setdefault(text, []).append(shard)
+        return found
 
     def look_after(self, now: float) -> list[tuple[int, ShardEnd]]:
         """The crawls that have ended by themselves, each once; those that failed begin again."""

@@ -1,34 +1,37 @@
 """Who holds which shard, as one node sees it, and what that node should do. No I/O and no clock.
 
 Laws: a node takes a shard only if nobody holds it, or if its holder has been silent for `LEASE_S`
-by the clock of whoever takes it. A node that could not say anything for `HOLD_S` by its own clock
-holds nothing. HOLD_S is the shorter one, so no two nodes crawl a shard, however their clocks are
-set, as long as these run at about the same pace. A pause of the whole process is no exception: the
-clock has gone on.
+by the clock of whoever takes it: silent in each place where nodes say that they are there, as far
+as it is known for sure what was said there. A node that could not say anything in any place for
+`HOLD_S` by its own clock holds nothing. HOLD_S is the shorter one, so no two nodes crawl a shard,
+however their clocks are set, as long as these run at about the same pace. A pause of the whole
+process is no exception: the clock has gone on.
 
 silent    a node whose record did not change; its record renews all of its leases at once
+place     the keys or the beats; each has a server of its own that leads it
 young     a node that came a moment ago: free shards go to it, but none moves to it yet
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from minicrawl.cluster.node.records import LeaseRecord, NodeRecord
+from minicrawl.cluster.node.records import BeatRecord, LeaseRecord, NodeRecord
 from minicrawl.shards.assignment import assignment
 
 BEAT_S = 1.0
 """How often a node says that it is there."""
 HOLD_S = 6.0
 LEASE_S = 8.0
+KEYS, BEATS = "keys", "beats"
 YOUNG_S = 5.0
 """For so long no shard moves to a node, so that one that comes and goes moves none."""
 
 
 class SeenNode(NamedTuple):
-    """A node, when it was first heard of in this session, and when its record last changed."""
+    """A node, when it was first heard of in this session, and when it last said something."""
 
     record: NodeRecord
     since: float
@@ -59,6 +62,8 @@ class ClusterView:
     nodes: dict[str, SeenNode] = field(default_factory=dict)
     leases: dict[int, SeenLease] = field(default_factory=dict)
     drained: set[str] = field(default_factory=set)
+    known_to: dict[str, float] = field(default_factory=dict)
+    """Up to when all that was said in a place is known, by its name; no other place matters."""
 
     def hear_node(self, name: str, record: NodeRecord | None, now: float) -> None:
         """What a node says of itself; None if it has said goodbye."""
@@ -67,8 +72,25 @@ class ClusterView:
             self.nodes.pop(name, None)
         elif before is None or before.record.session != record.session:
             self.nodes[name] = SeenNode(record, now, now)
-        elif before.record != record:  # else it was only read again
+        elif before.record.beat < record.beat:  # else it was only read again, or came late
             self.nodes[name] = SeenNode(record, before.since, now)
+
+    def hear_beat(self, name: str, beat: BeatRecord, now: float) -> None:
+        """What a node that is known has said among the beats."""
+        before = self.nodes.get(name)
+        if before is None or before.record.session != beat.session:
+            return
+        if before.record.beat < beat.beat:
+            record = replace(before.record, beat=beat.beat)
+            self.nodes[name] = SeenNode(record, before.since, now)
+
+    def know_all_to(self, place: str, moment: float) -> bool:
+        """All that was said in this place before this moment was heard; whether more is known in
+        all places now.
+        """
+        before = min(self.known_to.values(), default=moment)
+        self.known_to[place] = max(moment, self.known_to.get(place, moment))
+        return min(self.known_to.values()) > before
 
     def hear_lease(self, shard: int, record: LeaseRecord | None, revision: int) -> None:
         """Who holds a shard from now on. What is older than what is known is no news; revision 0
@@ -87,9 +109,9 @@ class ClusterView:
         self.nodes = {name: seen._replace(heard_at=now) for name, seen in self.nodes.items()}
 
     def is_live(self, name: str, now: float) -> bool:
-        """Whether the node has said something lately."""
+        """Whether the node has said something lately, or may have without being heard."""
         seen = self.nodes.get(name)
-        return seen is not None and now - seen.heard_at < LEASE_S
+        return seen is not None and min((now, *self.known_to.values())) - seen.heard_at < LEASE_S
 
     def live(self, now: float) -> dict[str, SeenNode]:
         """The nodes that have said something lately."""

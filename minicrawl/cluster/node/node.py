@@ -1,35 +1,33 @@
 """A node: it says that it is there, takes the shards that it should hold, and gives up the others.
 
-Laws: what a node does is decided anew at each beat from what it has heard. A node that could not be
-heard stops its shards by itself, and goes on with those that are still its own. It says what
-happened to it in one line.
+Laws: what a node does is decided anew each second from what it has heard. It says that it is there
+whatever else it waits for. A node that could not be heard stops its shards by itself, and goes on
+with those that are still its own. It says what happened to it in one line.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Coroutine, Iterator
+from collections.abc import Collection
 from dataclasses import replace
 from typing import NamedTuple
 
-from minicrawl.cluster.engine import ClusterEngine, EngineUnavailable, KeyEntry
+from minicrawl.cluster.engine import ClusterEngine, EngineUnavailable
 from minicrawl.cluster.node import records
 from minicrawl.cluster.node.crawl_state import CrawlState
+from minicrawl.cluster.node.hearing import NodeHearing
 from minicrawl.cluster.node.held import HeldShards, Tell
-from minicrawl.cluster.node.keys import cancelled, follow
+from minicrawl.cluster.node.keys import cancelled
 from minicrawl.cluster.node.leases import BEAT_S, HOLD_S, ClusterView, plan
-from minicrawl.cluster.node.presence import NodePresence, Now
-from minicrawl.cluster.node.records import LeaseRecord, NodeRecord, RecordError
+from minicrawl.cluster.node.presence import PATIENCE_S, NodePresence, Now
 from minicrawl.cluster.node.shard_process import ShardEnd
 from minicrawl.errors import UsageError
 from minicrawl.wording import counted
 
-_FOLLOWED = (
-    *(records.NODE_PREFIX, records.LEASE_PREFIX, records.DRAIN_PREFIX),
-    *(records.CRAWL_PREFIX, records.WORKERS_PREFIX, records.TOLD_PREFIX),
-)
 END_S = 30.0
 """For the shards of a node that leaves to end cleanly."""
+_LONGEST_S = 1.5 * BEAT_S
+"""Between two decisions."""
 
 
 class NodeParts(NamedTuple):
@@ -47,10 +45,12 @@ class Node:
     def __init__(self, engine: ClusterEngine, parts: NodeParts, tell: Tell, now: Now) -> None:
         self._engine, self.parts = engine, parts
         self._tell, self._now = tell, now
-        self._last_round = now()
+        self._last_beat = now()
+        self._until = now()  # requests may begin
         self._rebalances = 0
         self._is_cut_off = False
         self._is_leaving = False
+        self.hearing = NodeHearing(engine, parts.presence, parts.state, parts.view, tell, now)
 
     def leave(self) -> None:
         """Give up all shards, and end."""
@@ -59,7 +59,7 @@ class Node:
     async def run(self) -> None:
         """Until it is told to leave and holds nothing."""
         await self.parts.presence.begin()
-        following = [asyncio.create_task(work) for work in self._following()]
+        following = [asyncio.create_task(job) for job in self.hearing.jobs()]
         try:
             await self._work()
         finally:
@@ -67,84 +67,87 @@ class Node:
 
     async def _work(self) -> None:
         leaves_at = None
+        self._last_beat = self._now()  # to begin may have taken a while
+        beating = asyncio.create_task(self._beat_on())
         try:
             await asyncio.sleep(BEAT_S)  # what others say comes meanwhile
             while not (self._is_leaving and not len(self.parts.held)):
-                await self.round()
+                await self.decide()
                 if self._is_leaving and leaves_at is None:
                     leaves_at = self._now() + END_S
                 if leaves_at is not None and self._now() > leaves_at:
                     break
-                await asyncio.sleep(BEAT_S)
+                await self._wait(beating)
         finally:
             await self.parts.held.drop(self.parts.held.numbers)
+            await cancelled((beating,))
             await self.parts.presence.leave()
 
-    # ------------------------------------------------------------ what is heard
+    async def _wait(self, beating: asyncio.Task[None]) -> None:
+        """Until what was said up to our last beat is known, which may have left somebody silent."""
+        self.hearing.knows_more.clear()
+        knowing = asyncio.create_task(self.hearing.knows_more.wait())
+        await asyncio.wait(
+            (beating, knowing), timeout=_LONGEST_S, return_when=asyncio.FIRST_COMPLETED
+        )
+        knowing.cancel()
+        if beating.done():
+            beating.result()
 
-    def _following(self) -> Iterator[Coroutine[None, None, None]]:
-        for prefix in _FOLLOWED:
-            yield follow(self._engine, prefix, self.hear)
+    async def _beat_on(self) -> None:
+        """Say that we are here, for ever."""
+        while True:
+            await self.beat()
+            await asyncio.sleep(BEAT_S)
 
-    def hear(self, entry: KeyEntry) -> None:
-        """A key as it is now. What no node writes is told, and changes nothing."""
-        try:
-            self._hear(entry)
-        except RecordError as error:
-            self._tell(str(error))
+    # ------------------------------------------------------------ what is done again and again
 
-    def _hear(self, entry: KeyEntry) -> None:
-        view, (kind, _, name) = self.parts.view, entry.key.partition(".")
-        match f"{kind}.":
-            case records.NODE_PREFIX:
-                node = entry.value and NodeRecord.unpack(entry.key, entry.value)
-                view.hear_node(name, node or None, self._now())
-            case records.LEASE_PREFIX if name.isdecimal():
-                lease = entry.value and LeaseRecord.unpack(entry.key, entry.value)
-                view.hear_lease(int(name), lease or None, entry.revision)
-            case records.DRAIN_PREFIX if entry.value is None:
-                view.drained.discard(name)
-            case records.DRAIN_PREFIX:
-                view.drained.add(name)
-            case _:
-                self.parts.state.hear(entry)
-
-    # ------------------------------------------------------------ what is done at each beat
-
-    async def round(self) -> None:
-        """Say that we are here, then do what follows from what was heard."""
-        away_s, self._last_round = self._now() - self._last_round, self._now()
-        if not await self.parts.presence.beat(self.parts.presence.record):
-            await self._do_without_engine()
-            return
+    async def beat(self) -> None:
+        """Say that we are here; whoever has heard it leaves us our shards for a while."""
         presence = self.parts.presence
+        away_s, self._last_beat = self._now() - self._last_beat, self._now()
+        if not await presence.beat(presence.record):
+            self._do_without_engine()
+            if not presence.refusal:  # two servers lead the two places, and neither answers
+                await self._engine.beats.leave_server()
+            return
         self.parts.view.hear_node(presence.name, presence.record, self._now())
         if self._is_cut_off or away_s > HOLD_S:
             await self._come_back(away_s)
+        if not self._is_cut_off:
+            self._until = presence.renewed_at + HOLD_S
+            for crawl in self.parts.held.running.values():
+                await crawl.until(self._until)
+
+    async def decide(self) -> None:
+        """Do what follows from what was heard."""
+        if self._is_cut_off:
+            return
         await self._settle_shards()
         await self._steer()
         await self.parts.state.end_if_over()
 
-    async def _do_without_engine(self) -> None:
+    def _do_without_engine(self) -> None:
         """Our leases last for a while. Then others may have the shards, so their crawls begin no
         request any more: nobody has moved their deadline.
         """
-        held = self.parts.held
-        if self._now() - self.parts.presence.renewed_at < HOLD_S or self._is_cut_off:
+        presence = self.parts.presence
+        if self._now() - presence.renewed_at < HOLD_S or self._is_cut_off:
             return
         self._is_cut_off = True
-        self._tell(
-            f"the cluster has not answered for {HOLD_S:g} s: "
-            f"{counted(len(held), 'shard')} of this node stand still until it does"
-        )
+        why = presence.refusal or f"the cluster has not answered for {HOLD_S:g} s"
+        ends = "there is room" if presence.refusal else "it does"
+        shards = counted(len(self.parts.held), "shard")
+        self._tell(f"{why}: {shards} of this node stand still until {ends}")
 
     async def _come_back(self, away_s: float) -> None:
         """Whatever was not heard is looked at before anything goes on."""
         view, held = self.parts.view, self.parts.held
         try:
-            for entry in await self._engine.keys(records.LEASE_PREFIX):
-                self.hear(entry)
-        except EngineUnavailable:
+            async with asyncio.timeout(PATIENCE_S):
+                for entry in await self._engine.keys(records.LEASE_PREFIX):
+                    self.hearing.hear(entry)
+        except (EngineUnavailable, TimeoutError):
             self._is_cut_off = True
             return
         view.excuse(self._now())
@@ -172,6 +175,8 @@ class Node:
             held.give_up(shard)
         for shard in todo.take:
             held.take(shard)
+        for text, shards in held.warnings().items():
+            self._tell(f"{_listed(shards)}: {text}")
         for shard, end in held.look_after(now):
             await self._explain(shard, end)
 
@@ -188,7 +193,10 @@ class Node:
         """The disk has no room for another shard: other nodes may have some."""
         presence, room = self.parts.presence, len(self.parts.held.running)
         if not room:
-            raise UsageError(f"no room for shard {shard} on this node's disk: {end.error}")
+            raise UsageError(
+                f"no room for shard {shard} on this node's disk: {end.error}; "
+                "make some, or give a --folder on another disk"
+            )
         presence.record = replace(presence.record, room=room)
         self._tell(
             f"no room for shard {shard} on this node's disk: it holds {counted(room, 'shard')} at "
@@ -201,7 +209,7 @@ class Node:
         await state.share_out(held.running, held.yield_pages)
         for shard, crawl in held.running.items():
             await crawl.steer(state.orders(shard, presence.name))
-            await crawl.until(presence.renewed_at + HOLD_S)
+            await crawl.until(self._until)
 
 
 def _listed(shards: Collection[int]) -> str:

@@ -1,40 +1,86 @@
-"""How a node says that it is there: its record, written again at each beat.
+"""How a node says that it is there: its record, written again at each beat, in two places.
 
 Laws: a name belongs to one process at a time; a second one is refused. `renewed_at` is never later
-than what the others have heard: it is the moment before the beat was sent.
+than what the others have heard: it is the moment before the beat was sent. One place is enough: a
+server that ends leaves those whose keys it led without answers for up to 9 seconds.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 
-from minicrawl.cluster.engine import EngineUnavailable, KeyEntry, KeyTaken, KeyValues
-from minicrawl.cluster.node.leases import BEAT_S, LEASE_S
-from minicrawl.cluster.node.records import NODE_PREFIX, NodeRecord
+from minicrawl.cluster.engine import (
+    EngineFull,
+    EngineUnavailable,
+    KeyEntry,
+    KeyTaken,
+    KeyValues,
+)
+from minicrawl.cluster.node.leases import BEAT_S, BEATS, KEYS, LEASE_S
+from minicrawl.cluster.node.records import NODE_PREFIX, BeatRecord, NodeRecord
 from minicrawl.errors import UsageError
 
-PATIENCE_S = 2.0
-"""For the answer to a beat."""
+PATIENCE_S = 3.0
+"""For the answer to a beat. A late one counts from when it was sent."""
+_BEATS_KEPT = 64
 
 Sleep = Callable[[float], Awaitable[None]]
 Now = Callable[[], float]
 
 
+class BeatAnswers:
+    """What came of the beats of a node, in all places together."""
+
+    def __init__(self, now: float) -> None:
+        self.count = 0
+        self.renewed_at = now
+        self.refusal = ""
+        """What servers without room have said to the last beat; else empty."""
+
+    def heard(self, began: float) -> None:
+        """A beat that was sent at this moment is known."""
+        self.count += 1
+        self.renewed_at = max(self.renewed_at, began)
+        self.refusal = ""
+
+
 class NodePresence:
     """The record of one node."""
 
-    def __init__(self, engine: KeyValues, name: str, record: NodeRecord, now: Now) -> None:
-        self._engine, self._key, self._now = engine, f"{NODE_PREFIX}{name}", now
+    def __init__(
+        self, engine: KeyValues, beats: KeyValues, name: str, record: NodeRecord, now: Now
+    ) -> None:
+        self._engine, self._beats, self._now = engine, beats, now
         self.name, self.record = name, record
         self._revision: int | None = None
-        self.renewed_at = now()
+        self._under_way: dict[str, asyncio.Task[None]] = {}
+        self._began: dict[int, float] = {}
+        self._answers = BeatAnswers(now())
 
     @property
     def me(self) -> tuple[str, str]:
         """The name and the session."""
         return self.name, self.record.session
+
+    @property
+    def renewed_at(self) -> float:
+        """When the last beat that is known was sent."""
+        return self._answers.renewed_at
+
+    @property
+    def refusal(self) -> str:
+        """What servers without room have said to the last beat; else empty."""
+        return self._answers.refusal
+
+    @property
+    def _key(self) -> str:
+        return f"{NODE_PREFIX}{self.name}"
+
+    def began(self, session: str, beat: int) -> float | None:
+        """When this beat was sent, if it is one of our last ones."""
+        return self._began.get(beat) if session == self.record.session else None
 
     async def begin(self, sleep: Sleep = asyncio.sleep) -> None:
         """Announce the node. A name whose record still changes belongs to another process."""
@@ -57,16 +103,47 @@ class NodePresence:
         self._revision = before.revision
 
     async def beat(self, record: NodeRecord) -> bool:
-        """Say what the node is now; whether the engine has heard it."""
-        began = self._now()
+        """Say what the node is now; whether it was heard in some place since the last beat.
+
+        Where the last beat has no answer yet, no other one is sent.
+        """
+        began, before = self._now(), self._answers.count
+        for task in self._under_way.values():
+            if task.done():
+                task.result()
         self.record = replace(record, beat=self.record.beat + 1)
+        self._began[self.record.beat] = began
+        self._began.pop(self.record.beat - _BEATS_KEPT, None)
+        self._send(KEYS, self._write(), began)
+        self._send(BEATS, self._write_beat(), began)
+        waiting = set(self._under_way.values())
+        while waiting and self._answers.count == before:
+            done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        return self._answers.count > before
+
+    def _send(self, place: str, write: Coroutine[None, None, None], began: float) -> None:
+        sent = self._under_way.get(place)
+        if sent is None or sent.done():
+            self._under_way[place] = asyncio.create_task(self._renew(write, began))
+        else:
+            write.close()
+
+    async def _renew(self, write: Coroutine[None, None, None], began: float) -> None:
         try:
             async with asyncio.timeout(PATIENCE_S):
-                await self._write()
+                await write
+        except EngineFull as error:
+            self._answers.refusal = str(error)
+            return
         except (EngineUnavailable, TimeoutError):
-            return False
-        self.renewed_at = began
-        return True
+            return  # nobody has heard it, as far as is known
+        self._answers.heard(began)
+
+    async def _write_beat(self) -> None:
+        beat = BeatRecord(session=self.record.session, beat=self.record.beat)
+        await self._beats.put(self._key, beat.pack())
 
     async def _write(self) -> None:
         content = self.record.pack()
@@ -93,8 +170,12 @@ class NodePresence:
 
     async def leave(self) -> None:
         """Say goodbye, if the engine can be reached."""
+        for task in self._under_way.values():
+            task.cancel()
+        await asyncio.gather(*self._under_way.values(), return_exceptions=True)
         try:
             async with asyncio.timeout(PATIENCE_S):
                 await self._engine.delete(self._key)
+                await self._beats.delete(self._key)
         except (EngineUnavailable, TimeoutError):
             return  # the record falls silent

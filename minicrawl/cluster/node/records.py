@@ -81,6 +81,14 @@ class NodeRecord(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BeatRecord(Record):
+    """That a node is there, said a second time, where another server leads."""
+
+    session: str
+    beat: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseRecord(Record):
     """Who holds a shard. Without a session nobody does: it was given back."""
 

@@ -89,7 +89,7 @@ def node_of(
         workers=0,
         disk_free=shutil.disk_usage(place.folder).free,
     )
-    presence = NodePresence(engine, place.name, record, lease_clock)
+    presence = NodePresence(engine, engine.beats, place.name, record, lease_clock)
     view = ClusterView(state.shards)
     held = HeldShards(engine, view, presence.me, start, tell)
     return Node(engine, NodeParts(presence, state, view, held), tell, lease_clock)

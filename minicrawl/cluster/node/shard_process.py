@@ -7,6 +7,7 @@ unless its node moves that; so a node that is paused or cut off need not be hear
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from pathlib import Path
@@ -29,6 +30,7 @@ class ShardCommand(IntEnum):
     STEER = 3  # a ShardOrders
     STOP = 4  # None: end after the requests under way
     YIELD = 5  # None; the reply is how many pages it has fetched and asks for, its limit from now
+    WARNING = 6  # None; the reply is what the crawl warns of next, a line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +106,13 @@ class ShardProcess:
         self.job, self._process = job, process
         self._orders: ShardOrders | None = None
         self._end = asyncio.create_task(self._run())
+        self._warnings: list[str] = []
+        self._hearing = asyncio.create_task(self._hear_warnings())
+
+    def warnings(self) -> list[str]:
+        """What it has warned of since this was asked for the last time."""
+        new, self._warnings = self._warnings, []
+        return new
 
     @property
     def pid(self) -> int | None:
@@ -158,5 +167,12 @@ class ShardProcess:
         except ChildLost:
             found = ShardEnd(reason="lost", error="its process ended")
         assert isinstance(found, ShardEnd)
+        self._hearing.cancel()
         await self._process.close()
         return found
+
+    async def _hear_warnings(self) -> None:
+        with suppress(ChildLost):
+            while True:
+                warning = await self._process.call(ShardCommand.WARNING, None)
+                self._warnings.append(str(warning))

@@ -234,7 +234,7 @@ class _Snapshots:
         self._under_way = None
         try:
             self._entry = taken.result().entry
-        except (EngineFull, EngineUnavailable, CancelledError):
+        except (EngineUnavailable, CancelledError):
             return  # the next one is taken later
         except OSError as error:
             raise NoRoom(f"{self._path}: no snapshot: {error.strerror}; {_SAFE}") from error

@@ -50,7 +50,7 @@ class Exchange(Protocol):
 
     @property
     def told(self) -> Mapping[int, ShardFacts]:
-        """What each shard told last in this run of the whole crawl, as far as it is known."""
+        """What each shard told lately in this run of the whole crawl, as far as it is known."""
 
     def may_fetch(self) -> bool:
         """Whether the shard is still ours for sure. It is asked before each request: no I/O."""

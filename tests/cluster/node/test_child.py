@@ -1,7 +1,9 @@
 """What the child process of a shard does as its node says."""
 
 import asyncio
+import shutil
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -9,6 +11,25 @@ import pytest
 
 from minicrawl.cluster.node.child import ShardChild
 from minicrawl.cluster.node.shard_process import ShardCommand, ShardOrders
+from minicrawl.crawl.events import Warned
+
+
+@pytest.mark.parametrize(("free", "is_stopped"), [(100, True), (1 << 30, False)])
+def test_a_crawl_waits_for_room_at_the_servers_and_leaves_a_full_disk(
+    free: int, is_stopped: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    async def warned() -> bool:
+        stopped = asyncio.Event()
+        child = ShardChild()
+        storing = SimpleNamespace(store=tmp_path / "crawl.db")
+        crawl: Any = SimpleNamespace(stop=stopped.set, settings=SimpleNamespace(storing=storing))
+        child._crawl = crawl
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=free))
+        child._warn(Warned(text="no room"))
+        assert child._warnings.empty() == stopped.is_set()
+        return stopped.is_set()
+
+    assert asyncio.run(warned()) == is_stopped
 
 
 def test_pages_that_are_given_back_are_not_fetched_by_an_order_from_before(

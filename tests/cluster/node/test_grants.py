@@ -17,7 +17,13 @@ def test_a_shard_with_pages_that_wait_gets_some() -> None:
 
 
 def test_a_fast_shard_gets_what_it_reads_until_it_is_asked_again() -> None:
-    assert granted_anew(1000, {0: 10}, {0: ShardNeed(10, 500, 50)}, 4) == {0: 160}
+    assert granted_anew(9000, {0: 10}, {0: ShardNeed(10, 5000, 50)}, 4) == {0: 610}
+
+
+def test_a_shard_has_pages_for_longer_than_servers_take_to_choose_a_leader() -> None:
+    pace, servers_take_s = 5, 9
+    granted = granted_anew(9000, {}, {0: ShardNeed(0, 500, pace)}, 4)
+    assert granted[0] > pace * servers_take_s
 
 
 def test_a_shard_gets_no_more_than_waits_there() -> None:

@@ -3,8 +3,16 @@ the test turns."""
 
 from dataclasses import replace
 
-from minicrawl.cluster.node.leases import HOLD_S, LEASE_S, YOUNG_S, ClusterView, plan
-from minicrawl.cluster.node.records import LeaseRecord, NodeRecord
+from minicrawl.cluster.node.leases import (
+    BEATS,
+    HOLD_S,
+    KEYS,
+    LEASE_S,
+    YOUNG_S,
+    ClusterView,
+    plan,
+)
+from minicrawl.cluster.node.records import BeatRecord, LeaseRecord, NodeRecord
 
 SHARDS = 4
 
@@ -54,6 +62,30 @@ def test_shards_of_a_node_are_taken_when_it_was_silent_for_the_time_of_a_lease()
     seen.hear_node("a", record("a", 2), LEASE_S)
     assert plan(seen, me("a"), (), LEASE_S - 1).take == []
     assert plan(seen, me("a"), (), LEASE_S).take == [0, 1, 2, 3]
+
+
+def test_what_a_node_says_among_the_beats_counts_if_it_is_known_and_new() -> None:
+    seen = view("a", "b", held="bbbb")
+    for session, beat, at in (("session of b", 2, 5), ("session of b", 2, 6), ("before", 9, 7)):
+        seen.hear_beat("b", BeatRecord(session=session, beat=beat), at)
+    seen.hear_node("b", record("b", 2), 7.5)  # the same beat, heard late
+    seen.hear_beat("c", BeatRecord(session="session of c", beat=1), 8)
+    assert seen.is_live("b", 5 + LEASE_S - 1)
+    assert not seen.is_live("b", 5 + LEASE_S)
+    assert "c" not in seen.nodes
+
+
+def test_nobody_is_silent_before_all_that_was_said_is_known() -> None:
+    seen = view("a", "b", held="bbbb")
+    seen.hear_node("a", record("a", 2), 60)
+    for place in (KEYS, BEATS):
+        seen.know_all_to(place, 1)
+    assert plan(seen, me("a"), (), 60).take == []
+    seen.know_all_to(KEYS, 60)
+    assert plan(seen, me("a"), (), 60).take == []
+    seen.know_all_to(BEATS, LEASE_S)
+    seen.know_all_to(BEATS, LEASE_S - 1)  # what was known stays known
+    assert plan(seen, me("a"), (), 60).take == [0, 1, 2, 3]
 
 
 def test_whoever_holds_a_shard_stops_before_another_node_may_take_it() -> None:

@@ -38,6 +38,11 @@ class NotedCrawl:
         self.deadline = 0.0
         self.orders: ShardOrders | None = None
         self.was_killed = False
+        self.warned: list[str] = []
+
+    def warnings(self) -> list[str]:
+        new, self.warned = self.warned, []
+        return new
 
     async def until(self, moment: float) -> None:
         self.deadline = moment
@@ -74,7 +79,7 @@ class TriedNode:
             disk_free=1,
         )
         now = lambda: clock[0]  # noqa: E731
-        self.presence = NodePresence(self.engine, name, record, now)
+        self.presence = NodePresence(self.engine, self.engine.beats, name, record, now)
         self.state = CrawlState(self.engine, TERMS)
         self.state.hear(KeyEntry(STATE_KEY, RUNNING.pack(), 1))
         view = ClusterView(SHARDS)
@@ -89,12 +94,17 @@ class TriedNode:
 
     async def hear(self) -> None:
         """All keys as they are now."""
-        for entry in sorted(self.engine.servers.values.values(), key=lambda one: one.revision):
-            self.node.hear(entry)
+        for keys, hear in (
+            (self.engine, self.node.hearing.hear),
+            (self.engine.beats, self.node.hearing.hear_beat),
+        ):
+            for entry in sorted(keys.servers.values.values(), key=lambda one: one.revision):
+                hear(entry)
 
     async def round(self) -> None:
         await self.hear()
-        await self.node.round()
+        await self.node.beat()
+        await self.node.decide()
         await self.held.settled()
 
 
@@ -110,8 +120,21 @@ class Cluster:
     def __init__(self) -> None:
         self.servers, self.clock = FakeServers(), [100.0]
 
+    @property
+    def beats(self) -> FakeServers:
+        assert self.servers.beats is not None
+        return self.servers.beats
+
     def node(self, name: str) -> TriedNode:
         return TriedNode(self.servers, name, self.clock)
+
+    def nobody_answers(self, fault: Fault = Fault.BEFORE) -> None:
+        for servers in (self.servers, self.beats):
+            servers.faults = [fault] * 10_000
+
+    def all_answer(self) -> None:
+        for servers in (self.servers, self.beats):
+            servers.faults = []
 
     async def pass_time(self, seconds: float, *nodes: TriedNode) -> None:
         """These nodes have a round each second."""
@@ -207,16 +230,113 @@ def test_a_node_that_the_servers_do_not_answer_lets_its_shards_stand_still() -> 
         a = cluster.node("a")
         await cluster.pass_time(2, a)
         deadline = a.crawls[0].deadline
-        cluster.servers.faults = [Fault.BEFORE] * 100
+        cluster.nobody_answers()
         await cluster.pass_time(HOLD_S + 3, a)
         assert a.crawls[0].deadline == deadline < cluster.clock[0]
         assert a.said == [
             "the cluster has not answered for 6 s: 4 shards of this node stand still until it does"
         ]
-        cluster.servers.faults = []
+        cluster.all_answer()
         await cluster.pass_time(1, a)
         assert a.said[1:] == ["the cluster answers again"]
         assert a.crawls[0].deadline == cluster.clock[0] + HOLD_S
+
+    tried(work)
+
+
+def test_shards_stand_still_and_say_why_while_servers_have_no_room() -> None:
+    async def work(cluster: Cluster) -> None:
+        a = cluster.node("a")
+        await cluster.pass_time(2, a)
+        cluster.nobody_answers(Fault.FULL)
+        await cluster.pass_time(HOLD_S + 3, a)
+        assert a.said == [
+            "the servers have no room: 4 shards of this node stand still until there is room"
+        ]
+        cluster.all_answer()
+        await cluster.pass_time(1, a)
+        assert a.said[1:] == ["the cluster answers again"]
+        cluster.nobody_answers()
+        await cluster.pass_time(HOLD_S + 3, a)
+        assert a.said[2:] == [
+            "the cluster has not answered for 6 s: 4 shards of this node stand still until it does"
+        ]
+
+    tried(work)
+
+
+def test_a_node_leaves_a_server_at_which_neither_place_answers() -> None:
+    async def work(cluster: Cluster) -> None:
+        a = cluster.node("a")
+        await cluster.pass_time(2, a)
+        cluster.servers.faults = [Fault.BEFORE] * 10_000
+        await cluster.pass_time(5, a)
+        assert a.engine.beats.left == 0
+        cluster.nobody_answers()
+        await cluster.pass_time(1, a)
+        assert a.engine.beats.left == 1
+        cluster.nobody_answers(Fault.FULL)
+        await cluster.pass_time(1, a)
+        assert a.engine.beats.left == 1
+
+    tried(work)
+
+
+def places(cluster: Cluster) -> list[FakeServers]:
+    """Those of the keys, and those of the beats."""
+    return [cluster.servers, cluster.beats]
+
+
+@pytest.mark.parametrize("silent", [0, 1])
+def test_one_place_is_enough_to_say_that_a_node_is_there(silent: int) -> None:
+    """As long as nobody leads the other one."""
+
+    async def work(cluster: Cluster) -> None:
+        a, b = await _with_two(cluster)
+        before = dict(a.crawls)
+        places(cluster)[silent].faults = [Fault.BEFORE] * 10_000
+        await cluster.pass_time(3 * LEASE_S, a, b)
+        assert a.crawls == before
+        assert {before[one].deadline for one in a.held.running} == {cluster.clock[0] + HOLD_S}
+        assert len(b.held.running) == 2
+        assert a.said == b.said == []
+
+    tried(work)
+
+
+def test_a_node_that_is_silent_in_one_place_keeps_its_shards() -> None:
+    """It cannot be heard among the keys, or those who look there are late."""
+
+    async def work(cluster: Cluster) -> None:
+        _gone, b = await _with_two(cluster)
+        cluster.beats.faults = [Fault.BEFORE] * 10_000  # what b says is not heard there
+        await cluster.pass_time(2 * LEASE_S, b)
+        assert len(b.held.running) == 2
+        cluster.beats.faults = []
+        await cluster.pass_time(3, b)
+        assert sorted(b.held.running) == [0, 1, 2, 3]
+
+    tried(work)
+
+
+def test_a_node_says_that_it_is_there_while_the_budget_waits_for_an_answer() -> None:
+    async def work(cluster: Cluster) -> None:
+        a = cluster.node("a")
+        await cluster.pass_time(2, a)
+        answers = asyncio.Event()
+
+        async def waits(*_given: object) -> None:
+            await answers.wait()
+
+        a.state.share_out = waits  # type: ignore[method-assign, assignment]  # takes no notice
+        deciding = asyncio.create_task(a.node.decide())
+        for _ in range(2):
+            cluster.clock[0] += HOLD_S - 1
+            await a.node.beat()
+        assert not deciding.done()
+        assert {crawl.deadline for crawl in a.crawls.values()} == {cluster.clock[0] + HOLD_S}
+        answers.set()
+        await deciding
 
     tried(work)
 
@@ -227,7 +347,7 @@ def test_a_beat_whose_answer_is_lost_costs_nothing(fault: Fault) -> None:
         a = cluster.node("a")
         await cluster.pass_time(2, a)
         for _ in range(3):
-            cluster.servers.faults = [fault]
+            cluster.servers.faults, cluster.beats.faults = [fault], [fault]
             await cluster.pass_time(2, a)
         assert sorted(a.held.running) == [0, 1, 2, 3]
         assert a.said == []
@@ -335,6 +455,18 @@ def test_what_no_node_writes_is_told_and_changes_nothing() -> None:
         assert len(a.said) == 2
         assert all("has no value of ours" in line for line in a.said)
         assert sorted(a.held.running) == [0, 1, 2, 3]
+
+    tried(work)
+
+
+def test_what_several_shards_warn_of_is_said_once() -> None:
+    async def work(cluster: Cluster) -> None:
+        a = cluster.node("a")
+        await cluster.pass_time(2, a)
+        for shard, warnings in {0: ["full"], 2: ["full", "slow"]}.items():
+            a.crawls[shard].warned = warnings
+        await cluster.pass_time(2, a)
+        assert a.said == ["shards 0, 2: full", "shard 2: slow"]
 
     tried(work)
 

@@ -6,10 +6,11 @@ that is cut off asks for nothing after its leases have run out by its own clock.
 
 upset    a kill, a cut or a move: when it began, and when all shards were held again
 pause    the longest time without a request that touches an upset
+owner    a host -> its shard
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -39,10 +40,10 @@ class Upset(NamedTuple):
 
 
 class Pauses(NamedTuple):
-    """The longest time without a request, in seconds: to no host at all, and to some host."""
+    """The longest time without a request, in seconds: of the crawl, and of some shard."""
 
     of_all: float = 0.0
-    of_a_host: float = 0.0
+    of_a_shard: float = 0.0
 
 
 class Judgement(NamedTuple):
@@ -96,14 +97,14 @@ def _broken(asked: Sequence[Asked], upsets: Iterable[Upset]) -> Iterator[str]:
                 yield f"{one.url} was asked for by a node {late_s:.1f} s after its leases"
 
 
-def pauses(asked: Sequence[Asked], upset: Upset) -> Pauses:
+def pauses(asked: Sequence[Asked], upset: Upset, owner: Callable[[str], int]) -> Pauses:
     """The pauses that an upset made."""
+    by_shard = defaultdict[int, list[float]](list)
+    for one in asked:
+        by_shard[owner(one.host)].append(one.at)
     return Pauses(
         of_all=_longest((one.at for one in asked), upset),
-        of_a_host=max(
-            (_longest((one.at for one in found), upset) for found in _by_host(asked).values()),
-            default=0.0,
-        ),
+        of_a_shard=max((_longest(times, upset) for times in by_shard.values()), default=0.0),
     )
 
 

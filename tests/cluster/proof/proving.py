@@ -19,6 +19,8 @@ from typing import NamedTuple
 
 from minicrawl.cluster.access import ClusterAccess, opened
 from minicrawl.cluster.terms import begin_or_join
+from minicrawl.shards.owners import ShardPlace
+from minicrawl.web.sites import site
 from tests.cluster.node_process import nodes, until
 from tests.cluster.proof.judging import Judgement, Pauses, Upset, judge, pauses
 from tests.cluster.proof.servers import RelayedServers, relayed_servers
@@ -43,6 +45,14 @@ class ProofPlan(NamedTuple):
     pages: int
     delay_s: float
     seed: int
+    apart_s: float = 0.0
+    """The least time between two of them."""
+    of: tuple[str, ...] = ()
+    """The kinds that are done; if none is named, all."""
+
+    def among(self, works: tuple[Work, ...]) -> tuple[Work, ...]:
+        """Those of a kind that is done."""
+        return tuple(one for one in works if not self.of or named(one) in self.of)
 
 
 @dataclass
@@ -64,6 +74,10 @@ class Proof:
 Tell = Callable[[str], None]
 
 
+def _owner(host: str) -> int:
+    return ShardPlace(0, SHARDS).owner(site(host))
+
+
 class Prover:
     """Crawls, and what is done to them."""
 
@@ -75,8 +89,9 @@ class Prover:
 
     def _shuffled(self) -> list[Work]:
         plan, chance = self._plan, self._chance
-        todo = [chance.choice(KILLS) for _ in range(plan.kills)]
-        todo += [CUTS[number % len(CUTS)] for number in range(plan.cuts)]
+        kills, cuts = plan.among(KILLS), plan.among(CUTS)
+        todo = [chance.choice(kills) for _ in range(plan.kills if kills else 0)]
+        todo += [cuts[number % len(cuts)] for number in range(plan.cuts if cuts else 0)]
         todo += [MOVES[number % len(MOVES)] for number in range(plan.moves)]
         chance.shuffle(todo)
         return todo
@@ -114,15 +129,18 @@ class Prover:
     ) -> None:
         await until(cluster.engine, lambda now: now.fetched > 0, "the crawl does not begin")
         while self._todo and not self.proof.wrong:
-            await asyncio.sleep(self._chance.uniform(0, _LONGEST_S))
+            await asyncio.sleep(self._plan.apart_s + self._chance.uniform(0, _LONGEST_S))
             work = self._todo.pop()
             done = await upset(cluster, work, self._chance)
             upsets.append(done)
             self._tell(f"{name}: {done.kind}, over after {done.ended - done.began:.1f} s")
-            await self._check(cluster.servers, name, done.kind)
+            if not self._plan.of:
+                await self._check(cluster.servers, name, done.kind)
             if await self._has_ended(cluster, wait_s=0):
                 return
-        if not self.proof.wrong:
+        if self._plan.of:  # how long these stop a crawl is all that is asked
+            await asyncio.sleep(_LONGEST_S)
+        elif not self.proof.wrong:
             assert await self._has_ended(cluster, wait_s=_END_S), "the crawl does not end"
 
     async def _has_ended(self, cluster: Upsettable, wait_s: float) -> bool:
@@ -161,4 +179,4 @@ class Prover:
         self.proof.judgements.append(found)
         self.proof.wrong += found.wrong
         for one in upsets:
-            self.proof.pauses[one.kind].append(pauses(asked, one))
+            self.proof.pauses[one.kind].append(pauses(asked, one, _owner))

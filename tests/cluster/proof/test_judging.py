@@ -48,6 +48,8 @@ def test_a_node_that_is_cut_off_must_fall_silent() -> None:
 
 def test_pauses_are_those_that_touch_an_upset() -> None:
     asked = log((0, "a", "x/1"), (9, "a", "y/1"), (12, "a", "x/2"), (13, "a", "y/2"))
-    assert pauses([*asked, *log((50, "a", "y/3"))], KILL) == Pauses(37.0, 37.0)
-    assert pauses(asked, KILL) == Pauses(3.0, 12.0)
-    assert pauses([], KILL) == Pauses(0.0, 0.0)
+    owner = {"x": 0, "y": 1, "z": 1}.__getitem__
+    assert pauses([*asked, *log((50, "a", "y/3"))], KILL, owner) == Pauses(37.0, 37.0)
+    assert pauses(asked, KILL, owner) == Pauses(3.0, 12.0)
+    assert pauses(sorted([*asked, *log((11, "b", "z/1"))]), KILL, owner) == Pauses(2.0, 12.0)
+    assert pauses([], KILL, owner) == Pauses(0.0, 0.0)

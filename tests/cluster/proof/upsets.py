@@ -1,6 +1,7 @@
 """What is done to a cluster at random moments.
 
-Law: each of them is undone, and it is over when every shard is held by a live node again.
+Law: each of them is undone, and it is over when every shard is held by a live node again, and some
+server leads every log.
 """
 
 import asyncio
@@ -8,13 +9,16 @@ import shutil
 import signal
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from random import Random
 from typing import NamedTuple
 
 from minicrawl.cluster import wishes
-from minicrawl.cluster.engine import ClusterEngine
+from minicrawl.cluster.engine import ClusterEngine, EngineUnavailable
+from minicrawl.cluster.nats.connecting import NatsEngine
 from minicrawl.cluster.node.leases import HOLD_S
 from minicrawl.cluster.overview import ClusterStatus
+from minicrawl.cluster.servers import LocalServer
 from tests.cluster.node_process import NodeProcess, shards_of, until
 from tests.cluster.proof.judging import Silence, Upset
 from tests.cluster.proof.servers import RelayedServers
@@ -51,7 +55,19 @@ async def kill_a_node_and_its_folder(cluster: Upsettable, chance: Random) -> Non
 
 async def kill_a_server(cluster: Upsettable, chance: Random) -> None:
     """It is started again with what it keeps."""
-    server = chance.choice(cluster.servers.servers)
+    await _server_killed(chance.choice(cluster.servers.servers), chance)
+
+
+async def kill_the_server_of_the_keys(cluster: Upsettable, chance: Random) -> None:
+    """The one that leads them: nobody may change a lease until another one does."""
+    engine = cluster.engine
+    assert isinstance(engine, NatsEngine)
+    leader = await engine.leader_of_keys()
+    server = next((one for one in cluster.servers.servers if one.name == leader), None)
+    await _server_killed(server or chance.choice(cluster.servers.servers), chance)
+
+
+async def _server_killed(server: LocalServer, chance: Random) -> None:
     await server.end(signal.SIGKILL)
     await asyncio.sleep(chance.uniform(0, _DOWN_S))
     await server.start()
@@ -85,7 +101,10 @@ async def move(cluster: Upsettable, chance: Random) -> None:
     await wishes.rebalance(engine)
 
 
-KILLS: tuple[Work, ...] = (kill_a_node, kill_a_node_and_its_folder, kill_a_server)
+KILLS: tuple[Work, ...] = (
+    *(kill_a_node, kill_a_node_and_its_folder),
+    *(kill_a_server, kill_the_server_of_the_keys),
+)
 CUTS: tuple[Work, ...] = (cut_a_node_off, cut_a_server_off)
 MOVES: tuple[Work, ...] = (move,)
 
@@ -104,7 +123,16 @@ async def upset(cluster: Upsettable, work: Work, chance: Random) -> Upset:
         lambda now: now.doing == "ended" or _is_whole(now, cluster),
         f"not all shards are held after this: {named(work)}",
     )
+    await _led(cluster.engine)
     return Upset(named(work), work in MOVES, began, time.time(), silence)
+
+
+async def _led(engine: ClusterEngine) -> None:
+    """Wait until servers have chosen who leads each log."""
+    shards = (await until(engine, lambda _: True, "the cluster does not answer")).shards
+    for shard in range(shards):
+        with suppress(EngineUnavailable):  # it has waited for longer than a choice takes
+            await engine.log_span(shard)
 
 
 def _is_whole(now: ClusterStatus, cluster: Upsettable) -> bool:

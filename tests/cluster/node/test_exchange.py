@@ -1,0 +1,50 @@
+"""What a shard hears of the others over the fake engine, with a clock that the test turns."""
+
+import asyncio
+
+from minicrawl.cluster.node.exchange import FRESH_S, EngineExchange
+from minicrawl.shards.facts import ShardFacts
+from minicrawl.shards.owners import ShardPlace
+from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
+
+RUN = 1
+
+
+async def told_to(exchange: EngineExchange, wanted: ShardFacts) -> None:
+    """Wait until these facts were heard."""
+    while exchange.told.get(wanted.shard) != wanted:
+        await asyncio.sleep(0)
+
+
+def test_what_was_told_long_ago_holds_nobody_back() -> None:
+    async def work() -> None:
+        servers, clock = FakeServers(), [100.0]
+        one, other = (
+            EngineExchange(FakeEngine(servers), ShardPlace(shard, 2), RUN, lambda: clock[0])
+            for shard in range(2)
+        )
+        listening = asyncio.create_task(one.listen())
+        await other.tell(ShardFacts(1, fetched=5))
+        await told_to(one, ShardFacts(1, fetched=5))
+        clock[0] += FRESH_S
+        assert set(one.told) == {1}
+        clock[0] += 0.1
+        assert one.told == {}
+        await other.tell(ShardFacts(1, fetched=6))
+        await told_to(one, ShardFacts(1, fetched=6))
+        listening.cancel()
+
+    asyncio.run(asyncio.wait_for(work(), 30))
+
+
+def test_facts_that_nobody_takes_are_told_again_later() -> None:
+    async def work() -> None:
+        servers = FakeServers()
+        exchange = EngineExchange(FakeEngine(servers), ShardPlace(0, 2), RUN)
+        servers.faults = [Fault.BEFORE]
+        await exchange.tell(ShardFacts(0))
+        assert not servers.values
+        await exchange.tell(ShardFacts(0))
+        assert set(servers.values) == {"told.1.0"}
+
+    asyncio.run(asyncio.wait_for(work(), 30))
