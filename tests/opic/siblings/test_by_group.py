@@ -1,6 +1,7 @@
 """The order by siblings takes the page that a search through all pages by the formulas would."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from random import Random
 
 import numpy as np
@@ -84,6 +85,22 @@ def test_the_page_that_is_taken_is_worth_most(few_members: int, seed: int) -> No
         patch.setattr(by_group, "PART_AT_FIRST", 4 if few_members else 1000)
         patch.setattr(waiting, "_LARGE", 64 if few_members else 2)
         check_the_order(Random(seed))
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 1 << 30))
+def test_many_groups_that_become_known_together_are_taken_in_their_order(seed: int) -> None:
+    rng, hosts = Random(seed), range(12)
+    world = SiblingWorld(hosts)
+    (first,) = world.birth([0])
+    world.vouch(first)
+    world.visit(first, [], [rng.choice(hosts) for _ in range(60)])
+    taken: list[float] = []
+    while (page := world.take()) is not None:
+        taken.append(world.truth.value(page))
+        world.resume(world.host_of[page])
+    assert len(taken) == 60
+    assert all(one >= other * EXACT for one, other in pairwise(taken))
 
 
 def test_a_page_that_waits_again_and_is_on_lease_stays_there_when_it_is_counted() -> None:
@@ -193,12 +210,14 @@ def test_a_lone_page_that_was_given_cash_is_not_missing_until_that_is_counted(
 
 
 def test_of_a_large_crawl_more_plans_are_counted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(by_group, "AT_ONCE", 1)
-    monkeypatch.setattr(by_group, "PART_AT_ONCE", 20)
+    monkeypatch.setattr(rounds, "AT_ONCE", 1)
+    monkeypatch.setattr(rounds, "PART_AT_ONCE", 20)
     monkeypatch.setattr(by_group, "PART_AT_FIRST", 1)
     world = SiblingWorld((0,))
     counted: list[int] = []
     world.birth([0] * 300)
+    world.vouch(0)
+    monkeypatch.setattr(families, "PATIENCE", 1000)
     monkeypatch.setattr(by_group.ByGroup, "count", _noted(by_group.ByGroup.count, counted))
     for page in range(199):
         world.visit(page, [page])
