@@ -365,3 +365,37 @@ def test_where_hosts_are_many_only_large_ones_keep_candidates(
         world.take()
         world.resume(0)
     assert len(few.queue._queue.hosts) > 10 > len(many.queue._queue.hosts)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 1 << 30))
+def test_when_it_is_counted_changes_nothing_of_what_it_comes_to(seed: int) -> None:
+    rng, world = Random(seed), SiblingWorld(SITES)
+    at_once = Siblings(world.ledger, world.host_of, SitesByHost(SITES))
+    within: list[str] = []
+    for name in ("introduce", "foretell", "end_turn", "vouch", "spend_again"):
+        _tell_both(world.siblings, at_once, name, within)
+    world.birth(range(HOSTS), 20)
+    world.vouch(0)
+    for _ in range(40):
+        if (page := world.take()) is not None:
+            live(world, rng, page)
+        disturb(world, rng)
+        for host in sorted(world.paused):
+            world.resume(host)
+    assert world.siblings.state() == at_once.state()
+
+
+def _tell_both(late: Siblings, at_once: Siblings, name: str, within: list[str]) -> None:
+    """What the one is told, the other one is told as well, and counts it at once."""
+    tell, tell_too = getattr(late, name), getattr(at_once, name)
+
+    def both(*arguments: object, **more: object) -> None:
+        within.append(name)
+        tell(*arguments, **more)
+        within.pop()
+        if not within:  # what it tells itself, the other one tells itself too
+            tell_too(*arguments, **more)
+            at_once.count()
+
+    setattr(late, name, both)
