@@ -1,11 +1,11 @@
 """The best page by its siblings among the hosts that may be asked now: exact order.
 
 Law: `take` answers with a page of the largest factor * worth among the pages of ready hosts that
-wait and are not on lease; see `values` for what these are. They are those of the last *count*. What
-was posted is counted after 8 plans that tell something: in the beginning after a sixteenth of those
-so far, and in a large crawl after an 8,192nd of them, up to 64. It is counted at once when no page
-may be taken while a page of a ready host has become known. A page that was closed without a
-request, or has no links when it is read again, tells nothing.
+wait and are not on lease; see `values` for what these are. Pages wait from their birth, and what a
+turn has revealed counts for its group at once. Links are counted, with what they brought to pages
+that were known before, after 32 plans that tell something: in the beginning after a sixteenth of
+those so far, and in a large crawl after an 8,192nd of them, up to 64. A page that was closed
+without a request, or has no links when it is read again, tells nothing.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from minicrawl.opic.ledger import Plan
 from minicrawl.opic.siblings import values
 from minicrawl.opic.siblings.group_queue import GroupQueue
 from minicrawl.opic.siblings.groups import OrderChanges
+from minicrawl.opic.siblings.rounds import at_once
 from minicrawl.opic.siblings.shown import Siblings
 
-AT_ONCE, PART_AT_FIRST = 8, 16
-MOST_AT_ONCE, PART_AT_ONCE = 64, 8192
+PART_AT_FIRST = 16
 
 
 class ByGroup:
@@ -60,33 +60,34 @@ class ByGroup:
         """
         for plan in plans:
             self._queue.end_lease(plan.page)
-        if paid or self._siblings.told >= self._count_at:
+        self._queue.bear()
+        if paid or self._is_time():
             self.count()
         if paid:
             for page in set(paid) - self._queue.members.leased.keys():
                 self._queue.let_wait(page)
 
+    def _is_time(self) -> bool:
+        siblings = self._siblings
+        assert siblings.changes is not None
+        return siblings.changes.are_counted or siblings.told >= self._count_at
+
     def count(self) -> None:
         """Count what was posted."""
         self._siblings.count()
         told = self._siblings.told
-        at_once = max(AT_ONCE, min(told // PART_AT_ONCE, MOST_AT_ONCE))
-        self._count_at = told + min(told // PART_AT_FIRST, at_once)
+        self._count_at = told + min(told // PART_AT_FIRST, at_once(told))
         changes, self._siblings.changes = self._siblings.changes, OrderChanges()
         assert changes is not None  # or nobody would tell this queue anything
-        self._queue.bear()
         for links, groups in changes.gifts:
             self._queue.compare(links, groups)
         if changes.lone:
             self._queue.lone.offer(_once(np.concatenate(changes.lone)))
-        touched = [groups for _, groups in changes.gifts] + changes.groups
+        touched = [groups for _, groups in changes.gifts]
         self._queue.doubt(changes.fallen)
-        for own in changes.groups:
-            self._queue.look_again(own)
         if changes.of_all:
             touched.append(self._siblings.groups.judged())
-        for host in changes.hosts:
-            touched.append(self._queue.key_all_of(host))
+        touched += map(self._queue.key_all_of, changes.hosts)
         if touched:
             self._queue.key_many(_once(np.concatenate(touched)))
 
@@ -97,15 +98,7 @@ class ByGroup:
 
     def take(self) -> int | None:
         """Lease the best page and its host; None if no ready host has a page."""
-        while (page := self._queue.take()) is None and self._hides_pages():
-            self.count()
-        return page
-
-    def _hides_pages(self) -> bool:
-        """Whether pages of ready hosts became known that the queue has not got yet."""
-        siblings = self._siblings
-        strange = siblings.host_of[self._queue.known : len(siblings.bonus)]
-        return any(map(self.is_ready, set(strange)))
+        return self._queue.take()
 
     # ------------------------------------------------------------ hosts
 

@@ -1,9 +1,9 @@
 """Budgets: how much a family of sites may have read that the user did not name.
 
 Laws: a farm that links to itself earns nothing, on however many domains it is. What the order uses
-is the budget as of the last *round*, which ends when reads or budget have grown by a thirty-second:
-then the groups of the family are keyed anew. A round is told by the steps alone, so the same steps
-make the same rounds.
+is the budget as of the last *round*, which ends when reads or budget have grown by a thirty-second.
+Rounds end together, with the turn after which links are counted: so they are counted once for all
+of them. A round is told by the steps alone, so the same steps make the same rounds.
 
 site      the hosts of one registrable domain
 family    the sites that a site has led to, and it itself. A site that pages of a site with a seed
@@ -16,7 +16,7 @@ budget    10 turns, and one more for each thousand of all turns, up to 200; and 
           income. Past that all groups of the family have at most factor 1, times
           (budget / reads)^4.
 
-Gifts are added up when a round ends and after so many turns.
+Gifts are added up when rounds end and after so many turns.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from minicrawl.opic.siblings.rounds import at_once
 
 Hosts = NDArray[np.uint32]
 Floats = NDArray[np.float64]
@@ -82,8 +84,10 @@ class FamilyIncomes:
         self._gifts[1].frombytes(givers.tobytes())
         self._gifts[2].frombytes(units.tobytes())
 
-    def add_up(self, family_of: Hosts) -> None:
-        """Add up the gifts that wait; `family_of` has the family of each host."""
+    def add_up(self, family_of: Hosts) -> set[int]:
+        """Add up the gifts that wait; `family_of` has the family of each host. Answers with the
+        families that were given something.
+        """
         takers, givers, units = (np.array(column) for column in self._gifts)
         self._gifts = _no_gifts()
         takers, givers = family_of[takers], family_of[givers]
@@ -93,6 +97,7 @@ class FamilyIncomes:
         has_limit = givers != _SEEDED
         units[has_limit] *= self._shares_that_count(givers[has_limit], units[has_limit], income)
         np.add.at(income, takers, units)
+        return set(takers.tolist())
 
     def _shares_that_count(self, givers: Hosts, units: Floats, income: Floats) -> Floats:
         """Of what each of these families gave."""
@@ -150,6 +155,7 @@ class FamilyBudgets:
         "_due",
         "_first_hosts",
         "_free",
+        "_free_then",
         "_held",
         "_sites",
         "_vouched",
@@ -172,14 +178,17 @@ class FamilyBudgets:
         """Of the sites that began a family."""
         self._vouched = VouchedSites(sites)
         self._due, self._free = set[int](), FREE_AT_FIRST
+        self._free_then = 0
+        """What was free when budgets were looked at last; 0 if that is not known."""
 
     # ------------------------------------------------------------ what happens
 
     def introduce(self, hosts: Sequence[int], by: int) -> None:
         """Pages of these hosts became known by the links of this one, or by NOBODY's."""
-        self._grow(max(hosts, default=-1) + 1)
         family_of = self.family_of
         for host in hosts:
+            if host >= len(family_of):
+                self._grow(host + 1)
             if family_of[host] == _UNKNOWN:
                 family_of[host] = self._family(host, by)
 
@@ -192,8 +201,6 @@ class FamilyBudgets:
 
     def _grow(self, hosts: int) -> None:
         missing = hosts - len(self.family_of)
-        if missing <= 0:
-            return
         self.family_of.extend(repeat(_UNKNOWN, missing))
         self.reads.extend(repeat(0, missing))
         self.incomes.grow(missing)
@@ -217,33 +224,40 @@ class FamilyBudgets:
 
     def read(self, host: int, turns: int) -> bool:
         """A page of the host had its turn, the last of so many. Whether it is time to `look`."""
-        is_time = not turns % (LOOK_EVERY * (1 if self.rounds else PATIENCE))
         self._free = min(FREE_READS, FREE_AT_FIRST + turns // TURNS_A_READ)
         family = self.family_of[host]
-        if family == _SEEDED:
-            return is_time
-        reads = self.reads[family] = self.reads[family] + 1
-        last = self.rounds.get(family)
-        if reads > self._free if last is None else reads >= last.reads * _GROWTH:
-            self._due.add(family)
-        return is_time or bool(self._due)
+        if family != _SEEDED:
+            reads = self.reads[family] = self.reads[family] + 1
+            last = self.rounds.get(family)
+            if reads > self._free if last is None else reads >= last.reads * _GROWTH:
+                self._due.add(family)
+        if self._due:
+            return not turns % at_once(turns)
+        return not turns % (LOOK_EVERY * (1 if self.rounds else PATIENCE))
 
-    def look(self) -> list[int]:
-        """Add up the gifts that wait. Answers with the families whose rounds end."""
-        self.incomes.add_up(np.frombuffer(self.family_of, dtype=np.uint32))
+    def look(self) -> dict[int, bool]:
+        """Add up the gifts that wait. Answers with the families whose rounds end, and whether their
+        groups count for more than before.
+        """
+        given = self.incomes.add_up(np.frombuffer(self.family_of, dtype=np.uint32))
+        rounds = self.rounds
+        may_have_grown = given & rounds.keys() if self._free == self._free_then else rounds.keys()
         grown = {
             family
-            for family, last in self.rounds.items()
-            if self._budget(family) >= last.budget * _GROWTH
+            for family in may_have_grown
+            if self._budget(family) >= rounds[family].budget * _GROWTH
         }
-        ended, self._due = sorted(self._due | grown), set()
-        for family in ended:
-            self._end_round(family, Round(self.reads[family], self._budget(family)))
-        return ended
+        ended, self._due, self._free_then = sorted(self._due | grown), set(), self._free
+        return {
+            family: self._end_round(family, Round(self.reads[family], self._budget(family)))
+            for family in ended
+        }
 
-    def _end_round(self, family: int, now: Round) -> None:
+    def _end_round(self, family: int, now: Round) -> bool:
+        last = self._held[family]
         self.rounds[family] = now
         self._held[family] = min(1.0, (now.budget / now.reads) ** HOLD_BACK)
+        return self._held[family] > last
 
     def _budget(self, family: int) -> float:
         return self._free + READS_A_UNIT * self.incomes.of[family]
@@ -257,6 +271,11 @@ class FamilyBudgets:
         family_of = np.frombuffer(self.family_of, dtype=np.uint32)
         found: list[int] = np.flatnonzero(np.isin(family_of, list(families))).tolist()
         return found
+
+    def held(self, host: int) -> float:
+        """What the factors of groups of the host are multiplied by, if that is less than 1."""
+        family = self.family_of[host]
+        return 1.0 if family == _SEEDED else self._held[family]
 
     def hold_back(self, host: int, factor: float) -> float:
         """The factor of a group of the host, by the budget of its family."""
@@ -284,6 +303,7 @@ class FamilyBudgets:
         return {
             "rounds": array("d", chain.from_iterable(rounds)).tobytes(),
             "free": array("I", [self._free]).tobytes(),
+            "due": array("I", sorted(self._due)).tobytes(),
             **{name: column.tobytes() for name, column in self._columns().items()},
         }
 
@@ -292,6 +312,7 @@ class FamilyBudgets:
         for name, column in self._columns().items():
             column.frombytes(state[name])
         (self._free,) = array("I", state["free"])
+        self._due.update(array("I", state.get("due", b"")))  # stores of before have none
         self._held.extend(repeat(1.0, len(self.family_of)))
         rounds = array("d", state["rounds"])
         for family, reads, budget in zip(rounds[::3], rounds[1::3], rounds[2::3], strict=True):

@@ -3,7 +3,8 @@
 Law: a group waits in the queue of its host, so `by_host` does for groups what it does for pages.
 That a factor changes costs one key, however many members the group has. Which member is the best is
 looked for only when the group is taken: until then its key is that of a member worth as much as any
-may be.
+may be. What waits of a host that is held back more than before has keys that are too good until one
+of them is taken: then all of that host are keyed anew.
 
 worth    of a group: that of its best member, or a bound for it where the best is not known
 held     a group whose waiting members are all on lease
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
+from math import inf
 
 import numpy as np
 
@@ -23,12 +25,14 @@ from minicrawl.opic.by_site import BySite, ImportanceOfHosts
 from minicrawl.opic.ledger import UNREAD
 from minicrawl.opic.siblings import values
 from minicrawl.opic.siblings.groups import NO_GROUP, Numbers, Pages
-from minicrawl.opic.siblings.members import NOBODY, FreeMembers, best_members
+from minicrawl.opic.siblings.members import NOBODY, FreeMembers, best_members, best_of_few
 from minicrawl.opic.siblings.shown import Siblings
 from minicrawl.opic.siblings.values import Floats, key_of, keys_of
 from minicrawl.opic.siblings.waiting import LONE, PAGES_AT_ONCE, EligibleItems, LonePages
 
 _NOT_KNOWN = 0xFFFFFFFE
+_FEW_GROUPS = 8
+"""Up to so many it is quicker to go one by one."""
 _WAITING, _EMPTY = 0, 1
 
 
@@ -37,8 +41,8 @@ class GroupQueue:
 
     __slots__ = (
         "_best",
+        "_eligible",
         "_flags",
-        "_groups",
         "_keys",
         "_siblings",
         "_worth",
@@ -50,13 +54,13 @@ class GroupQueue:
 
     def __init__(self, siblings: Siblings, importance: ImportanceOfHosts | None = None) -> None:
         """With `importance` groups of the site that matters most come first."""
-        self._siblings, self._groups = siblings, siblings.groups
+        self._siblings = siblings
         self._keys, self._flags = array("q"), bytearray()
         self._best, self._worth = array("I"), array("d")
         self.members = FreeMembers(siblings)
         self.known = 0
         """The pages that it has heard of."""
-        eligible = EligibleItems(siblings, self._keys, self._flags)
+        self._eligible = eligible = EligibleItems(siblings, self._keys, self._flags)
         self.hosts = ByHost(eligible) if importance is None else BySite(eligible, importance)
         self.lone = LonePages(siblings, self.hosts)
 
@@ -65,8 +69,8 @@ class GroupQueue:
     def load(self) -> None:
         """All groups and lone pages wait from now on."""
         first = 0
-        while first < len(self._groups):
-            stop = self._groups.until(first, PAGES_AT_ONCE)
+        while first < len(self._siblings.groups):
+            stop = self._siblings.groups.until(first, PAGES_AT_ONCE)
             self._add(range(first, stop))
             first = stop
         self.known = len(self._siblings.bonus)
@@ -76,11 +80,31 @@ class GroupQueue:
 
     def bear(self) -> None:
         """New groups and lone pages wait."""
-        known, self.known = self.known, len(self._siblings.bonus)
-        if new := range(len(self._keys), len(self._groups)):
-            self._add(new)
+        pages = range(self.known, len(self._siblings.bonus))
+        if not pages:
+            return
+        self.known = pages.stop
+        if new := range(len(self._keys), len(self._siblings.groups)):
+            if len(new) <= _FEW_GROUPS:
+                self._add_few(new, pages)
+            else:
+                self._add(new)
             self.hosts.born(new)
-        self.lone.bear(range(known, self.known))
+        self.lone.bear(pages)
+
+    def _add_few(self, new: range, pages: range) -> None:
+        """The members of these groups are among these pages, and all of them wait."""
+        siblings = self._siblings
+        for group in new:
+            found = best_of_few(siblings, group, ())
+            if found is None:
+                most = max(siblings.ledger.key[pages.start :]) + max(siblings.bonus[pages.start :])
+                found = most * values.MOST_LIFT, _NOT_KNOWN
+            worth, page = found
+            self._flags.append(_WAITING)
+            self._best.append(page)
+            self._worth.append(worth)
+            self._keys.append(key_of(values.factor(siblings, group), worth))
 
     def _add(self, new: range) -> None:
         best, worths = best_members(self._siblings, new)
@@ -96,31 +120,49 @@ class GroupQueue:
     def take(self) -> int | None:
         """Lease the best page and its host; None if no ready host has a page."""
         while True:
-            group = self.hosts.take()
-            if group is None:
+            item = self.hosts.take()
+            if item is None:
                 return None
-            if group >= LONE:
-                self.members.leased[group - LONE] = NO_GROUP
-                return group - LONE
-            if self._best[group] != _NOT_KNOWN:
-                return self._lease(group)
-            self._look_through(group)
-            self.hosts.resume(self._groups.host[group])
+            if self._siblings.budgets.rounds and self._has_fallen(item):
+                continue
+            if item >= LONE:
+                self.members.leased[item - LONE] = NO_GROUP
+                return item - LONE
+            if self._best[item] != _NOT_KNOWN:
+                return self._lease(item)
+            self._look_through(item)
+            self.hosts.resume(self._siblings.groups.host[item])
+
+    def _has_fallen(self, item: int) -> bool:
+        """Whether its host is held back more than when it was keyed. Then it is keyed anew."""
+        host = self._eligible.host_of[item]
+        if not self._eligible.is_outdated(host):
+            return False
+        self.hosts.release(item)
+        self.key_many(self.key_all_of(host))
+        self.hosts.resume(host)
+        return True
 
     def _lease(self, group: int) -> int:
         page = self._best[group]
         self.members.lease(group, page)
-        if self.members.is_quick(group):
-            self._look_through(group)  # now it costs less than to take the group in vain later
-        else:
-            self._best[group] = _NOT_KNOWN
-            self.hosts.release(group)
+        self._best[group] = _NOT_KNOWN
+        self.hosts.release(group)
         return page
 
     def end_lease(self, page: PageId) -> None:
-        """The page has no lease, whether it had one or not."""
-        if self.members.end_lease(page) == NO_GROUP:
+        """The page has no lease, whether it had one or not. Its turn may have shown something."""
+        group = self.members.end_lease(page)
+        if group == NO_GROUP:
             self.hosts.release(LONE + page)
+        elif group is None:
+            return
+        elif self._best[group] == _NOT_KNOWN and self.members.is_quick(group):
+            self._look_through(group)  # now it costs less than to take the group in vain later
+        elif self._best[group] == NOBODY:
+            self._hold(group)
+        else:
+            self._key(group)
 
     # ------------------------------------------------------------ the best member
 
@@ -129,9 +171,10 @@ class GroupQueue:
         waits = np.frombuffer(self._siblings.ledger.flags, dtype=np.uint8)[pages] == UNREAD
         pages, groups = pages[waits], groups[waits]
         worths = values.worths(self._siblings, pages)
-        if self.members.floors:
+        if floors := self.members.floors:
             for page, group, worth in _rows(pages, groups, worths):
-                self.members.rank(group, page, worth)
+                if worth >= floors.get(group, inf):
+                    self.members.rank(group, page, worth)
         grown = worths > np.frombuffer(self._worth, dtype=np.float64)[groups]
         grown &= np.frombuffer(self._best, dtype=np.uint32)[groups] != NOBODY
         most, leased = self._worth, self.members.leased
@@ -163,7 +206,7 @@ class GroupQueue:
 
     def wait_again(self, page: PageId) -> None:
         """The page had its turn, and waits for another one."""
-        if self._groups.is_lone(page):
+        if self._siblings.groups.is_lone(page):
             self.hosts.born((LONE + page,))
         else:
             self.let_wait(page)
@@ -183,7 +226,7 @@ class GroupQueue:
         if self.members.is_held(group):
             self._flags[group] = _WAITING
             self.hosts.hold(group)
-        elif self._flags[group] == _WAITING:
+        else:
             self._flags[group] = _EMPTY
             self.hosts.release(group)
 
@@ -193,12 +236,6 @@ class GroupQueue:
             self.members.forget(group)
             if self._best[group] != NOBODY:
                 self._best[group] = _NOT_KNOWN
-
-    def look_again(self, groups: Numbers) -> None:
-        """Members of these had their turn: no other ones may be on lease."""
-        for group in groups.tolist():
-            if self._best[group] == NOBODY:
-                self._hold(group)
 
     def _put_first(self, group: int, page: int, worth: float) -> None:
         """The page is the best that the group has."""
@@ -215,10 +252,16 @@ class GroupQueue:
 
     def key_all_of(self, host: int) -> Numbers:
         """The factors of what waits of a host may have changed. Answers with the groups of it."""
+        self._eligible.note_keyed(host)
         items = self.hosts.waiting(host)
         self.hosts.offer_many(items[items >= LONE])
         found: Numbers = items[items < LONE].astype(np.int64)
         return found
+
+    def _key(self, group: int) -> None:
+        """The factor of the group may have changed."""
+        self._keys[group] = key_of(values.factor(self._siblings, group), self._worth[group])
+        self.hosts.offer((group,))
 
     def key_many(self, groups: Numbers) -> None:
         """The factors of these groups may have changed."""

@@ -56,6 +56,9 @@ class Groups:
         hosts of their groups.
         """
         self._lone += bytes((first + len(hosts) + 7 >> 3) - len(self._lone))
+        if len(hosts) == 1:  # so are most
+            self._lone[first >> 3] |= 1 << (first & 7)
+            return [hosts[0]]
         found: list[int] = []
         for start in range(0, len(hosts), MOST_MEMBERS):
             own = hosts[start : start + MOST_MEMBERS]
@@ -100,11 +103,10 @@ class Groups:
         turns = np.frombuffer(self.turns, dtype=np.uint32)
         return np.flatnonzero(turns | np.frombuffer(self.linked, dtype=np.uint32))
 
-    def count_turns(self, groups: Numbers, revealed: NDArray[np.float64]) -> None:
-        """A member of each of these had its turn, which revealed so much."""
-        np.add.at(np.frombuffer(self.turns, dtype=np.uint32), groups, np.uint32(1))
-        shown = np.frombuffer(self.revealed, dtype=np.float32)
-        np.add.at(shown, groups, revealed.astype(np.float32))
+    def count_turn(self, group: int, revealed: float) -> None:
+        """A member had its turn, which revealed so much."""
+        self.turns[group] += 1
+        self.revealed[group] += revealed
 
     def count_links(self, groups: Numbers) -> None:
         """One more link to a member of each."""
@@ -188,18 +190,18 @@ def _mark_lone(
 class OrderChanges:
     """What has changed since it was asked last."""
 
-    __slots__ = ("fallen", "gifts", "groups", "hosts", "lone", "of_all")
+    __slots__ = ("are_counted", "fallen", "gifts", "hosts", "lone", "of_all")
 
     def __init__(self) -> None:
         self.gifts: list[tuple[Pages, Numbers]] = []
         """Pages that were given cash after they were born, and their groups."""
         self.lone: list[Pages] = []
         """Lone pages that were given cash, or wait again."""
-        self.groups: list[Numbers] = []
-        """Those of pages that spent."""
         self.fallen: set[int] = set()
-        """Those of them that wait again: such a page has no bonus any more."""
+        """Groups of pages that spent and wait again: such a page has no bonus any more."""
         self.hosts: set[int] = set()
         """Those whose budgets were looked at."""
+        self.are_counted = False
+        """Budgets were looked at, so all that was posted is counted by now."""
         self.of_all = False
         """The means have moved."""

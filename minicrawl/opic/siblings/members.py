@@ -76,7 +76,7 @@ class FreeMembers:
     def take_best(self, group: int) -> tuple[float, int] | None:
         """The worth of the best member that may be taken, and the member, if there is one."""
         if self._siblings.groups.members[group] <= _FEW_MEMBERS:
-            return _best_of_few(self._siblings, group, self.leased)
+            return best_of_few(self._siblings, group, self.leased)
         ranked = self._ranked.get(group)
         if ranked and (found := self._last(ranked)):
             return found
@@ -137,17 +137,13 @@ def best_members(siblings: Siblings, groups: range) -> tuple[Pages, Floats]:
     return best, most
 
 
-def _best_of_few(
-    siblings: Siblings, group: int, leased: Container[int]
-) -> tuple[float, int] | None:
-    """The best member that may be taken, if there is one."""
-    flags, best, most = siblings.ledger.flags, NOBODY, -1.0
-    for page in siblings.groups.few_members(group, siblings.host_of):
-        if flags[page] == UNREAD and page not in leased:
-            worth = values.worth(siblings, page)
-            if worth > most:
-                best, most = page, worth
-    return None if best == NOBODY else (most, best)
+def best_of_few(siblings: Siblings, group: int, leased: Container[int]) -> tuple[float, int] | None:
+    """The best member that may be taken of a group with few, if there is one."""
+    if siblings.groups.members[group] > _FEW_MEMBERS:
+        return None
+    flags, members = siblings.ledger.flags, siblings.groups.few_members(group, siblings.host_of)
+    free = [page for page in members if flags[page] == UNREAD and page not in leased]
+    return values.best(siblings, free) if free else None
 
 
 def _rank(siblings: Siblings, group: int, held: Iterable[int]) -> Ranked:

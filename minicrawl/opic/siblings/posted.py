@@ -1,7 +1,7 @@
-"""What was posted and is not counted yet, in the order in which it was posted.
+"""Links that were posted and are not counted yet, in the order in which they were posted.
 
-Law: when it is counted changes nothing of what it comes to. So plans are counted many at a time,
-by a few operations on arrays.
+Law: when they are counted changes nothing of what they come to. So those of many plans are counted
+at a time, by a few operations on arrays.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.model import PageId
 from minicrawl.opic.ledger import Plan
 from minicrawl.opic.siblings.groups import Numbers, Pages
 
 Floats = NDArray[np.float64]
-
-NOT_JUDGED = -1.0
 
 
 class PostedLinks(NamedTuple):
@@ -39,8 +38,6 @@ class PostedColumns(NamedTuple):
     shares: Floats
     firsts: Floats
     """The first pages that their turns made known."""
-    shown: Floats
-    """What that showed of their siblings."""
     worth_more: Floats
 
 
@@ -50,7 +47,7 @@ _COLUMNS = len(PostedColumns._fields)
 class PostedPlans:
     """Plans that are not counted yet."""
 
-    __slots__ = ("_extras", "_links", "_plans", "_told")
+    __slots__ = ("_extras", "_links", "_plans", "_told", "handed_over")
 
     def __init__(self) -> None:
         self._plans = array("d")
@@ -59,6 +56,8 @@ class PostedPlans:
         self._extras: list[tuple[int, Sequence[tuple[int, int]]]] = []
         """Of plans whose links get different sums."""
         self._told: list[tuple[int, Sequence[range]]] = []
+        self.handed_over: list[tuple[int, int, int]] = []
+        """Pages that stand for others, each with the other one, and before which plan they did."""
 
     def __len__(self) -> int:
         return len(self._plans) // _COLUMNS
@@ -66,18 +65,20 @@ class PostedPlans:
     def post(self, plan: Plan) -> None:
         """A page spent."""
         links = self._add(plan) if plan.links or plan.extras else 0
-        self._plans.extend((plan.page, links, plan.share, 0, NOT_JUDGED, 0))
+        self._plans.extend((plan.page, links, plan.share, 0, 0))
 
-    def judge(
-        self, plan: Plan, first: int, told: Sequence[range], shown: float, worth_more: float
-    ) -> None:
+    def judge(self, plan: Plan, first: int, told: Sequence[range], worth_more: float) -> None:
         """The same by a turn of a page that waited. It made known the pages from the first one on,
         and those that it `told` of before. What it gave counts that much more.
         """
         if told:
             self._told.append((len(self), told))
         links = self._add(plan)
-        self._plans.extend((plan.page, links, plan.share, first, shown, worth_more))
+        self._plans.extend((plan.page, links, plan.share, first, worth_more))
+
+    def hand_over(self, page: PageId, target: int) -> None:
+        """The page stands for the other one from now on."""
+        self.handed_over.append((len(self), page, target))
 
     def _add(self, plan: Plan) -> int:
         self._links.extend(plan.links)
@@ -102,11 +103,19 @@ class PostedPlans:
             atoms[place : place + len(extras)] = [atoms for _, atoms in extras]
         return PostedLinks(np.frombuffer(self._links, dtype=np.uint32), atoms, places)
 
-    def recommends(self, plans: PostedColumns, links: PostedLinks) -> NDArray[np.bool_]:
-        """Whether the link is that of a turn, and leads to a page that was known before it."""
-        is_older: NDArray[np.bool_] = links.pages < plans.firsts[links.plans]
+    @staticmethod
+    def are_older(plans: PostedColumns, links: PostedLinks) -> NDArray[np.bool_]:
+        """Whether the link is that of a turn, and leads to a page that it did not bear."""
+        found: NDArray[np.bool_] = links.pages < plans.firsts[links.plans]
+        return found
+
+    def recommends(self, links: PostedLinks, is_older: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Whether the link is that of a turn, and leads to a page that did not become known by it:
+        one that `is_older`, and that the turn had not told of before.
+        """
+        found = is_older.copy() if self._told else is_older
         for place, told in self._told:
             for pages in told:
                 is_own = (links.pages >= pages.start) & (links.pages < pages.stop)
-                is_older &= ~(is_own & (links.plans == place))
-        return is_older
+                found &= ~(is_own & (links.plans == place))
+        return found

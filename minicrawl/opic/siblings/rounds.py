@@ -17,6 +17,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping
 
+AT_ONCE, MOST_AT_ONCE, PART_AT_ONCE = 32, 64, 8192
 FEWEST_TURNS = 1000
 """Before that many, what was revealed of late says little. A wiki tells of most of its pages at
 once: there what siblings have shown is of use though nothing is left to reveal.
@@ -24,6 +25,11 @@ once: there what siblings have shown is of use though nothing is left to reveal.
 _LATE = 10
 _SMALL, _SMALL_RELEVANCE = 1 / 32, 1 / 16
 _SUMS = ("linked", "mean_linked", "mean_revealed", "revealed", "turns")
+
+
+def at_once(turns: int) -> int:
+    """So many turns are counted at once, of so many so far: a few, and more in a large crawl."""
+    return max(AT_ONCE, min(turns // PART_AT_ONCE, MOST_AT_ONCE))
 
 
 class Means:

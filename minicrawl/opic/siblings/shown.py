@@ -35,7 +35,11 @@ from minicrawl.opic.ledger import UNREAD, Ledger, Plan
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.siblings.families import NOBODY, FamilyBudgets, Sites
 from minicrawl.opic.siblings.groups import NO_GROUP, Groups, Numbers, OrderChanges, Pages
-from minicrawl.opic.siblings.posted import NOT_JUDGED, PostedLinks, PostedPlans
+from minicrawl.opic.siblings.posted import (
+    PostedColumns,
+    PostedLinks,
+    PostedPlans,
+)
 from minicrawl.opic.siblings.rounds import Means
 
 MOST_LINKS = 100
@@ -106,18 +110,34 @@ class Siblings:
         if not leads_on:
             self.hand_over(plan)
         worth_more, shown = 1 / (1 - RETURNED * (novelty or 0.0)) - 1, log1p(own)
-        self._posted.judge(plan, new.start if new else ALL_PAGES, told, shown, worth_more)
+        if new and worth_more:
+            self._give_newborn(plan, new, worth_more)
+        self._posted.judge(plan, new.start if new else ALL_PAGES, told, worth_more)
+        if (group := self.groups.of_one(plan.page, host)) != NO_GROUP:
+            self.groups.count_turn(group, shown)
         linked = min(max(links - revealed, 0), MOST_LINKS)
         if self.means.count(shown, linked) and self.changes is not None:
             self.changes.of_all = True
         self._spend_budget(host)
+
+    def _give_newborn(self, plan: Plan, new: range, worth_more: float) -> None:
+        """What pages are given by the plan by which they were born."""
+        bonus, first = self.bonus, new.start
+        for page in [page for page in plan.links if page >= first]:
+            bonus[page] += plan.share * worth_more
+        for page, atoms in plan.extras:
+            if page >= first:
+                bonus[page] += atoms * worth_more
 
     def _spend_budget(self, host: int) -> None:
         if len(self._posted) >= _MOST_POSTED:
             self.count()
         if self.budgets.read(host, self.means.turns):
             self.count()
-            self._note_hosts(self.budgets.hosts(self.budgets.look()))
+            ended = self.budgets.look()
+            if self.changes is not None:
+                self.changes.are_counted = True
+            self._note_hosts(self.budgets.hosts([one for one, is_more in ended.items() if is_more]))
 
     def _of_host(self, host: int, pages: range) -> int:
         return self.host_of[pages.start : pages.stop].count(host)
@@ -135,9 +155,8 @@ class Siblings:
 
     def hand_over(self, plan: Plan) -> None:
         """A page stands for another one from now on: its bonus goes where its cash goes."""
-        self.count()
         for target in plan.links:
-            self.bonus[target] += self.bonus[plan.page]
+            self._posted.hand_over(plan.page, target)
 
     def group_of(self, page: PageId) -> int:
         """The group of a page; a lone one has none."""
@@ -151,26 +170,25 @@ class Siblings:
         plans = posted.columns()
         links = posted.links(plans)
         host_of = np.frombuffer(self.host_of, dtype=np.uint32)
-        pages, count = plans.pages, len(posted)
-        both = np.concatenate((pages, links.pages))
-        hosts = host_of[both]
-        found = self.groups.of(both, hosts)
-        own, groups, givers, hosts = found[:count], found[count:], hosts[:count], hosts[count:]
-        self._give(pages, links, links.atoms * plans.worth_more.repeat(plans.sizes))
-        self._judge(own, plans.shown, groups[posted.recommends(plans, links)])
-        givers = givers[links.plans]
-        is_away = hosts != givers
-        self.budgets.incomes.earn(hosts[is_away], givers[is_away], links.atoms[is_away] / UNIT)
+        hosts, givers = host_of[links.pages], host_of[plans.pages][links.plans]
+        groups, is_older = self.groups.of(links.pages, hosts), posted.are_older(plans, links)
+        self._move_bonus(posted, plans, links, is_older)
+        recommended = groups[posted.recommends(links, is_older)]
+        self.groups.count_links(recommended[recommended != NO_GROUP])
+        (away,) = (hosts != givers).nonzero()
+        self.budgets.incomes.earn(hosts[away], givers[away], links.atoms[away] / UNIT)
         if self.changes is not None:
-            self._note_pages(self.changes, pages, own)
+            self._note_pages(self.changes, plans.pages)
             self._note_gifts(self.changes, links.pages, groups)
 
-    def _note_pages(self, changes: OrderChanges, pages: Pages, own: Numbers) -> None:
-        waits_again = np.frombuffer(self.ledger.flags, dtype=np.uint8)[pages] == UNREAD
-        has_group = own != NO_GROUP
-        changes.groups.append(own[has_group])
-        changes.fallen.update(own[waits_again & has_group].tolist())
-        changes.lone.append(pages[waits_again & ~has_group])
+    def _note_pages(self, changes: OrderChanges, pages: Pages) -> None:
+        """Those of them that wait again have no bonus any more."""
+        (again,) = (np.frombuffer(self.ledger.flags, dtype=np.uint8)[pages] == UNREAD).nonzero()
+        if len(again):
+            pages = pages[again]
+            groups = self.groups.of(pages, np.frombuffer(self.host_of, dtype=np.uint32)[pages])
+            changes.fallen.update(groups[groups != NO_GROUP].tolist())
+            changes.lone.append(pages[groups == NO_GROUP])
 
     @staticmethod
     def _note_gifts(changes: OrderChanges, pages: Pages, groups: Numbers) -> None:
@@ -178,22 +196,44 @@ class Siblings:
         changes.gifts.append((pages[has_group], groups[has_group]))
         changes.lone.append(pages[~has_group])
 
-    def _give(self, pages: Pages, links: PostedLinks, gifts: Floats) -> None:
-        """A page that spends has no bonus any more: what it was given before is lost."""
+    def _move_bonus(
+        self,
+        posted: PostedPlans,
+        plans: PostedColumns,
+        links: PostedLinks,
+        is_older: NDArray[np.bool_],
+    ) -> None:
+        """What was given to a page up to then goes to the one that it stands for. Newborn pages
+        have what they were given.
+        """
+        gifts, bonus = links.atoms * plans.worth_more[links.plans] * is_older, self.bonus
+        first = begin = 0
+        for plan, page, target in posted.handed_over:
+            if plan > first:
+                end = int(links.plans.searchsorted(plan))
+                givers = links.plans[begin:end] - first
+                self._give(
+                    plans.pages[first:plan], links.pages[begin:end], givers, gifts[begin:end]
+                )
+                first, begin = plan, end
+            bonus[target] += bonus[page]
+        self._give(
+            plans.pages[first:], links.pages[begin:], links.plans[begin:] - first, gifts[begin:]
+        )
+
+    def _give(self, pages: Pages, takers: Pages, givers: Numbers, gifts: Floats) -> None:
+        """A page that spends has no bonus any more: what it was given before is lost. `givers` are
+        places among these pages.
+        """
         bonus = np.frombuffer(self.bonus, dtype=np.float32)
         bonus[pages] = 0.0
         (counts,) = gifts.nonzero()
         if not len(counts):
             return
-        takers, order = links.pages[counts], np.argsort(pages, kind="stable")
+        takers, order = takers[counts], np.argsort(pages, kind="stable")
         last = order[pages[order].searchsorted(takers, side="right") - 1]
-        stays = (pages[last] != takers) | (links.plans[counts] >= last)
+        stays = (pages[last] != takers) | (givers[counts] >= last)
         np.add.at(bonus, takers[stays], gifts[counts[stays]].astype(np.float32))
-
-    def _judge(self, own: Numbers, shown: Floats, linked: Numbers) -> None:
-        is_judged = (shown != NOT_JUDGED) & (own != NO_GROUP)
-        self.groups.count_turns(own[is_judged], shown[is_judged])
-        self.groups.count_links(linked[linked != NO_GROUP])
 
     def _note_hosts(self, hosts: Iterable[int]) -> None:
         if self.changes is not None:

@@ -13,6 +13,9 @@ factor    of a group: (((3 mS + S) / ((3 + F) mS))^.2 * ((3 mT + T) / ((3 + F) m
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import inf
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -44,6 +47,18 @@ def worth(siblings: Siblings, page: PageId) -> float:
     mixed = page * _MIX & _32_BITS
     mixed = (mixed ^ mixed >> _HALF) * _MIX_AGAIN & _32_BITS
     return (siblings.ledger.key[page] + siblings.bonus[page]) * _LIFT[mixed >> _HALF]
+
+
+def best(siblings: Siblings, pages: Sequence[PageId]) -> tuple[float, PageId]:
+    """The worth of the best of a few pages, and the page; of equals it is the first."""
+    keys, bonus, most, found = siblings.ledger.key, siblings.bonus, -inf, pages[0]
+    for page in pages:
+        mixed = page * _MIX & _32_BITS
+        mixed = (mixed ^ mixed >> _HALF) * _MIX_AGAIN & _32_BITS
+        own = (keys[page] + bonus[page]) * _LIFT[mixed >> _HALF]
+        if own > most:
+            most, found = own, page
+    return most, found
 
 
 def worths(siblings: Siblings, pages: Pages) -> Floats:

@@ -25,8 +25,10 @@ from minicrawl.opic.siblings.shown import Siblings
 LONE = 1 << 31
 _LONE = np.uint32(LONE)
 PAGES_AT_ONCE = 1 << 18
-_LARGE = 16
+_LARGE = 8
 """Items of a host from which on it keeps candidates: their keys fall as often as they grow."""
+_FEW_PAGES = 32
+"""Up to so many it is quicker to go one by one."""
 _MANY_HOSTS, _LARGE_OF_MANY = 4096, 256
 """Of so many hosts only larger ones do: candidates take more memory than the items."""
 
@@ -46,11 +48,13 @@ class ItemColumn:
 class EligibleItems(EligiblePages):
     """The items that may be taken."""
 
-    __slots__ = ("_flags", "_keys", "_siblings")
+    __slots__ = ("_flags", "_keyed", "_keys", "_siblings")
 
     def __init__(self, siblings: Siblings, keys: array[int], flags: bytearray) -> None:
         """`keys` and `flags` are those of the groups."""
         self._siblings, self._keys, self._flags = siblings, keys, flags
+        self._keyed: dict[int, float] = {}
+        """Hosts, and by how much they were held back when all of their groups were keyed."""
 
         def lone_key(page: PageId) -> int:
             return values.lone_key(siblings, page)
@@ -85,7 +89,17 @@ class EligibleItems(EligiblePages):
         if not self.is_eligible(item):
             return False
         key, now = (item - entry) >> 32, self.keys[item]
-        return key == now if item < LONE else key <= now
+        if key == now if item < LONE else key <= now:
+            return True
+        return bool(self._siblings.budgets.rounds) and self.is_outdated(self.host_of[item])
+
+    def is_outdated(self, host: int) -> bool:
+        """Whether the host is held back more than when its groups were keyed."""
+        return self._siblings.budgets.held(host) != self._keyed.get(host, 1.0)
+
+    def note_keyed(self, host: int) -> None:
+        """All groups of the host are keyed by what is known now."""
+        self._keyed[host] = self._siblings.budgets.held(host)
 
     def keys_of(self, pages: Pages) -> Numbers:
         found = np.empty(len(pages), dtype=np.int64)
@@ -131,6 +145,10 @@ class LonePages:
 
     def bear(self, new: range) -> None:
         """Those of these pages wait from now on."""
+        if len(new) <= _FEW_PAGES:
+            is_lone = self._siblings.groups.is_lone
+            self._hosts.born([LONE + page for page in new if is_lone(page)])
+            return
         pages = np.arange(new.start, new.stop, dtype=np.uint32)
         self._hosts.born_many(pages[self._siblings.groups.are_lone(pages)] + _LONE)
 

@@ -45,6 +45,7 @@ class Truth:
         self.income: dict[int, float] = {}
         self._given: dict[int, float] = {}
         self._rounds: dict[int, tuple[int, float]] = {}
+        self._due: set[int] = set()
         self._gifts: list[tuple[int, int, float]] = []
         self.vouched: set[int] = set()
 
@@ -99,15 +100,18 @@ class Truth:
         free = self._free()
         reads = self._reads[family] = self._reads.get(family, 0) + 1
         last = self._rounds.get(family)
-        is_over = family >= 0 and (reads > free if last is None else reads >= last[0] * 33 / 32)
+        if family >= 0 and (reads > free if last is None else reads >= last[0] * 33 / 32):
+            self._due.add(family)
         patience = 1 if self._rounds else families.PATIENCE
-        if is_over or not self._turns % (families.LOOK_EVERY * patience):
+        every = rounds.AT_ONCE if self._due else families.LOOK_EVERY * patience
+        if not self._turns % every:
             self._count()
             for one, (_, budget) in self._rounds.items():
                 if self._budget(one) >= budget * 33 / 32:
                     self._rounds[one] = self._reads[one], self._budget(one)
-        if is_over:
-            self._rounds[family] = reads, self._budget(family)
+            for one in self._due:
+                self._rounds[one] = self._reads[one], self._budget(one)
+            self._due.clear()
 
     def pass_on(self, plan: Plan) -> None:
         for page in plan.links:

@@ -1,6 +1,7 @@
 """The order by siblings takes the page that a search through all pages by the formulas would."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from random import Random
 
 import numpy as np
@@ -84,6 +85,22 @@ def test_the_page_that_is_taken_is_worth_most(few_members: int, seed: int) -> No
         patch.setattr(by_group, "PART_AT_FIRST", 4 if few_members else 1000)
         patch.setattr(waiting, "_LARGE", 64 if few_members else 2)
         check_the_order(Random(seed))
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 1 << 30))
+def test_many_groups_that_become_known_together_are_taken_in_their_order(seed: int) -> None:
+    rng, hosts = Random(seed), range(12)
+    world = SiblingWorld(hosts)
+    (first,) = world.birth([0])
+    world.vouch(first)
+    world.visit(first, [], [rng.choice(hosts) for _ in range(60)])
+    taken: list[float] = []
+    while (page := world.take()) is not None:
+        taken.append(world.truth.value(page))
+        world.resume(world.host_of[page])
+    assert len(taken) == 60
+    assert all(one >= other * EXACT for one, other in pairwise(taken))
 
 
 def test_a_page_that_waits_again_and_is_on_lease_stays_there_when_it_is_counted() -> None:
@@ -193,12 +210,14 @@ def test_a_lone_page_that_was_given_cash_is_not_missing_until_that_is_counted(
 
 
 def test_of_a_large_crawl_more_plans_are_counted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(by_group, "AT_ONCE", 1)
-    monkeypatch.setattr(by_group, "PART_AT_ONCE", 20)
+    monkeypatch.setattr(rounds, "AT_ONCE", 1)
+    monkeypatch.setattr(rounds, "PART_AT_ONCE", 20)
     monkeypatch.setattr(by_group, "PART_AT_FIRST", 1)
     world = SiblingWorld((0,))
     counted: list[int] = []
     world.birth([0] * 300)
+    world.vouch(0)
+    monkeypatch.setattr(families, "PATIENCE", 1000)
     monkeypatch.setattr(by_group.ByGroup, "count", _noted(by_group.ByGroup.count, counted))
     for page in range(199):
         world.visit(page, [page])
@@ -346,3 +365,37 @@ def test_where_hosts_are_many_only_large_ones_keep_candidates(
         world.take()
         world.resume(0)
     assert len(few.queue._queue.hosts) > 10 > len(many.queue._queue.hosts)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 1 << 30))
+def test_when_it_is_counted_changes_nothing_of_what_it_comes_to(seed: int) -> None:
+    rng, world = Random(seed), SiblingWorld(SITES)
+    at_once = Siblings(world.ledger, world.host_of, SitesByHost(SITES))
+    within: list[str] = []
+    for name in ("introduce", "foretell", "end_turn", "vouch", "spend_again"):
+        _tell_both(world.siblings, at_once, name, within)
+    world.birth(range(HOSTS), 20)
+    world.vouch(0)
+    for _ in range(40):
+        if (page := world.take()) is not None:
+            live(world, rng, page)
+        disturb(world, rng)
+        for host in sorted(world.paused):
+            world.resume(host)
+    assert world.siblings.state() == at_once.state()
+
+
+def _tell_both(late: Siblings, at_once: Siblings, name: str, within: list[str]) -> None:
+    """What the one is told, the other one is told as well, and counts it at once."""
+    tell, tell_too = getattr(late, name), getattr(at_once, name)
+
+    def both(*arguments: object, **more: object) -> None:
+        within.append(name)
+        tell(*arguments, **more)
+        within.pop()
+        if not within:  # what it tells itself, the other one tells itself too
+            tell_too(*arguments, **more)
+            at_once.count()
+
+    setattr(late, name, both)

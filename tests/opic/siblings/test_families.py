@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from minicrawl.opic.siblings import rounds
 from minicrawl.opic.siblings.families import (
     FREE_AT_FIRST,
     FREE_READS,
@@ -19,6 +20,12 @@ from tests.opic.siblings.sibling_worlds import SitesByHost
 
 SEED, FARM, SUBDOMAIN, MADE, OTHER = range(5)
 SITES = [SEED, FARM, FARM, MADE, OTHER]
+
+
+@pytest.fixture(autouse=True)
+def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounds end at once."""
+    monkeypatch.setattr(rounds, "AT_ONCE", 1)
 
 
 @pytest.fixture
@@ -40,11 +47,11 @@ def introduce(budgets: FamilyBudgets, by: dict[int, int]) -> None:
 def earn(budgets: FamilyBudgets, taker: int, giver: int, *units: float) -> list[int]:
     takers, givers = (np.full(len(units), host, dtype=np.uint32) for host in (taker, giver))
     budgets.incomes.earn(takers, givers, np.array(units))
-    return budgets.look()
+    return list(budgets.look())
 
 
 def read(budgets: FamilyBudgets, host: int, turns: int = 1) -> list[int]:
-    return budgets.look() if budgets.read(host, turns) else []
+    return list(budgets.look()) if budgets.read(host, turns) else []
 
 
 def spend(budgets: FamilyBudgets, host: int) -> list[int]:
@@ -88,6 +95,24 @@ def test_a_round_ends_when_reads_have_grown_by_a_thirty_second(budgets: FamilyBu
     assert reads[:30] == list(range(11, 34)) + list(range(35, 48, 2))
 
 
+def test_rounds_end_together(budgets: FamilyBudgets, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rounds, "AT_ONCE", 32)
+    turns = [(turn, (FARM, OTHER)[turn % 2]) for turn in range(1, 33)]
+    looks = [budgets.look() for turn, host in turns if budgets.read(host, turn)]
+    assert looks == [{FARM: False, OTHER: False}]
+
+
+def test_a_round_that_has_not_ended_yet_is_saved(
+    budgets: FamilyBudgets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spend(budgets, FARM)
+    monkeypatch.setattr(rounds, "AT_ONCE", 32)
+    assert not budgets.read(FARM, 33)
+    again = FamilyBudgets(SitesByHost(SITES))
+    again.restore(budgets.state())
+    assert again.look() == budgets.look() == {FARM: False}
+
+
 def test_a_budget_grows_with_all_turns_up_to_a_limit(budgets: FamilyBudgets) -> None:
     spend(budgets, FARM)
     read(budgets, FARM, TURNS_A_READ)
@@ -99,7 +124,9 @@ def test_a_budget_grows_with_all_turns_up_to_a_limit(budgets: FamilyBudgets) -> 
 def test_a_family_earns_from_others_only(budgets: FamilyBudgets) -> None:
     assert spend(budgets, FARM) == [FARM]
     assert earn(budgets, SUBDOMAIN, MADE, 5.0) == []
+    assert budgets.held(FARM) < 1
     assert earn(budgets, MADE, SEED, 0.25, 0.75) == [FARM]
+    assert budgets.held(FARM) == 1
     assert budgets.rounds[FARM].budget == FREE_AT_FIRST + READS_A_UNIT
     assert budgets.hold_back(FARM, 2.0) == 2.0
 

@@ -227,4 +227,4 @@ def test_plans_that_nobody_asks_for_are_counted_before_they_take_much_memory(
         plan = visit(siblings.ledger, page, [3])
         siblings.ledger.post(plan)
         siblings.end_turn(plan, range(4, 4))
-        assert list(siblings.groups.turns) == [3 if page == 2 else 0]
+        assert list(siblings.groups.linked) == [3 if page == 2 else 0]
