@@ -19,8 +19,8 @@ from minicrawl.errors import UsageError
 _NAMED = re.compile("(.*[^/])/([A-Za-z0-9_-]*)")
 """A path behind the servers; the slashes of `nats://` are none."""
 USUAL_NAME = "crawl"
-_MISSING = "a cluster needs nats-py: install minicrawl[cluster]"
-_MODULE = "nats"
+_MISSING = "a cluster needs nats-py[nkeys]: install minicrawl[cluster]"
+_MODULES = ("nats", "nkeys")
 
 
 class ClusterAccess(NamedTuple):
@@ -30,6 +30,8 @@ class ClusterAccess(NamedTuple):
     name: str = USUAL_NAME
     creds: Path | None = None
     ca: Path | None = None
+    cert: Path | None = None
+    key: Path | None = None
 
 
 def access_of(cluster: Cluster) -> ClusterAccess:
@@ -38,7 +40,8 @@ def access_of(cluster: Cluster) -> ClusterAccess:
         raise UsageError("which cluster? --cluster nats://host:4222 names its servers")
     found = _NAMED.fullmatch(cluster.url)
     servers, name = found.groups() if found else (cluster.url, "")
-    return ClusterAccess(servers, name or USUAL_NAME, cluster.creds, cluster.ca)
+    files = (cluster.creds, cluster.ca, cluster.cert, cluster.key)
+    return ClusterAccess(servers, name or USUAL_NAME, *files)
 
 
 @asynccontextmanager
@@ -59,7 +62,7 @@ def import_engine() -> None:
     try:
         import minicrawl.cluster.nats.connecting  # noqa: F401
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != _MODULE:
+        if (error.name or "").partition(".")[0] not in _MODULES:
             raise
         raise UsageError(_MISSING) from None
 
@@ -70,5 +73,4 @@ async def connected_anew(access: ClusterAccess) -> ClusterEngine:
     from minicrawl.cluster.nats.connecting import connect
     from minicrawl.cluster.nats.settings import NatsSettings
 
-    settings = NatsSettings(url=access.url, name=access.name, creds=access.creds, ca=access.ca)
-    return await connect(settings)
+    return await connect(NatsSettings(**access._asdict()))

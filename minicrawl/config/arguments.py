@@ -123,3 +123,5 @@ class SettingArguments(TypedDict, total=False):
     cluster: str | None
     cluster_creds: str | PathLike[str] | None
     cluster_ca: str | PathLike[str] | None
+    cluster_cert: str | PathLike[str] | None
+    cluster_key: str | PathLike[str] | None

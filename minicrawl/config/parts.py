@@ -211,6 +211,8 @@ class Cluster:
     url: str | None = None
     creds: Path | None = None
     ca: Path | None = None
+    cert: Path | None = None
+    key: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

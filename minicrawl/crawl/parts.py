@@ -59,7 +59,7 @@ class CrawlParts:
         self.leases = LeaseScheduler(
             settings, recorder, clock, lambda: self.traps.importance_of_sites(endowment)
         )
-        shards = 1 if recorder.shard is None else recorder.shard.place.of
+        shards = 1 if recorder.shard is None else recorder.shard.parts_of_pace
         origins = frontier.urls.origins
         self.hosts = hosts_of(settings, origins, self.leases.resume, clock, shards)
         self.side_requests = SideRequests(self.hosts, clock, context.wake)

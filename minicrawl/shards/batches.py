@@ -84,7 +84,7 @@ def unpack(data: bytes) -> TransferBatch:
 
 
 def _transfer(url: Any, atoms: Any, depth: Any, hops: Any) -> Transfer:
-    if not isinstance(url, str) or not url:
+    if not isinstance(url, str) or not url or not url.isascii():
         raise BatchError(f"{url!r} is no URL")
     _whole(atoms, _MOST_ATOMS)
     _whole(depth, _MOST_DEPTH)

@@ -17,8 +17,10 @@ from typing import Any, NamedTuple
 
 from minicrawl.shards.batches import BatchError
 from minicrawl.shards.levelling import PotTold
+from minicrawl.shards.owners import MOST_SHARDS
 
 MOST_FACTS_BYTES = 1 << 20
+_MOST = 1 << 100
 
 
 class ShardFacts(NamedTuple):
@@ -71,15 +73,25 @@ def facts_in(data: bytes) -> ShardFacts:
         facts = ShardFacts(**found, **tables)
     except (TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
         raise BatchError(f"these bytes are no facts of a shard: {error}") from error
-    if any(not isinstance(value, int) for value in found.values()):
+    if any(not _is_number(value) for value in found.values()):
         raise BatchError("what a shard tells of itself are whole numbers")
+    if not 0 <= facts.shard < MOST_SHARDS or min(facts.fetched, facts.waiting, facts.pace) < 0:
+        raise BatchError("what a shard tells of itself is less than nothing")
     return facts
 
 
+def _is_number(value: Any) -> bool:
+    """Atoms and pages of the largest crawl are far below."""
+    return isinstance(value, int) and -_MOST < value < _MOST
+
+
 def _table(found: dict[str, Any]) -> dict[int, int]:
+    """By shard, or by the bins of a sketch, which are fewer."""
     table = {int(key): value for key, value in found.items()}
-    if any(type(value) is not int for value in table.values()):
+    if any(type(value) is not int or not 0 <= value < _MOST for value in table.values()):
         raise ValueError("what a shard tells of itself are whole numbers")
+    if any(not 0 <= key < MOST_SHARDS for key in table):
+        raise ValueError("a table is by shard")
     return table
 
 

@@ -21,6 +21,7 @@ from minicrawl.web.html.page import ParseOptions, parse_page
 from minicrawl.web.robots import rules
 from minicrawl.web.robots.rules import Rules
 from minicrawl.web.sitemaps import sitemap
+from tests.fuzz.wire import WIRE_READERS
 
 URL = "http://a.example/d/page"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -225,4 +226,5 @@ READERS: dict[str, Reader] = {
     "answer": read_answer,
     "chunks": read_chunks,
     "heads": read_heads,
+    **WIRE_READERS,
 }

@@ -16,12 +16,16 @@ from minicrawl.shards.facts import (
     has_ended,
 )
 from minicrawl.shards.levelling import PotTold
+from minicrawl.shards.owners import MOST_SHARDS
 
 COUNTS = st.integers(0, 1 << 62)
 TABLES = st.dictionaries(st.integers(0, 400), COUNTS, max_size=8)
 
 
-@given(st.builds(ShardFacts, *[COUNTS] * 9, TABLES, TABLES, TABLES, st.booleans(), st.booleans()))
+NUMBERS = (st.integers(0, MOST_SHARDS - 1), *[COUNTS] * 8)
+
+
+@given(st.builds(ShardFacts, *NUMBERS, TABLES, TABLES, TABLES, st.booleans(), st.booleans()))
 def test_facts_are_what_their_bytes_say(facts: ShardFacts) -> None:
     assert facts_in(as_bytes(facts)) == facts
     assert facts.pot_told == PotTold(facts.pot, facts.waiting)
@@ -41,6 +45,12 @@ def test_facts_are_what_their_bytes_say(facts: ShardFacts) -> None:
         json.dumps(ShardFacts(1)._asdict() | {"sent": [1, 2]}).encode(),
         json.dumps(ShardFacts(1)._asdict() | {"sent": {"a": 2}}).encode(),
         json.dumps(ShardFacts(1)._asdict() | {"more": 2}).encode(),
+        json.dumps(ShardFacts(-1)._asdict()).encode(),
+        json.dumps(ShardFacts(MOST_SHARDS)._asdict()).encode(),
+        json.dumps(ShardFacts(1, waiting=-1)._asdict()).encode(),
+        json.dumps(ShardFacts(1, minted=1 << 100)._asdict()).encode(),
+        json.dumps(ShardFacts(1, sent={1: -2})._asdict()).encode(),
+        json.dumps(ShardFacts(1, sketch={10**9: 2})._asdict()).encode(),
         b" " * (MOST_FACTS_BYTES + 1),
     ],
 )

@@ -1,6 +1,7 @@
 """The engine over NATS JetStream: streams for the logs, its stores for the rest.
 
 settings    where the servers are, and how to be let in
+credentials what servers are shown: passwords, JWTs, nkeys and certificates
 asking      one request, again and again until somebody answers, and errors in our words
 streams     the names of the streams of a crawl, and how they are made
 logs        a stream for each shard

@@ -8,10 +8,8 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
 from random import SystemRandom
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from nats.aio.client import Client
 from nats.errors import AuthorizationError, Error
@@ -19,12 +17,12 @@ from nats.errors import AuthorizationError, Error
 from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailable
 from minicrawl.cluster.nats.asking import Asking
 from minicrawl.cluster.nats.batches import NatsBatches
+from minicrawl.cluster.nats.credentials import authentication, encryption
 from minicrawl.cluster.nats.keys import NatsBeats, NatsKeys
 from minicrawl.cluster.nats.logs import NatsLogs
 from minicrawl.cluster.nats.objects import NatsObjects
 from minicrawl.cluster.nats.settings import NatsSettings, without_password
 from minicrawl.cluster.nats.streams import Streams
-from minicrawl.errors import UsageError
 
 _OLDEST = (2, 9)
 _CONNECT_S = 5
@@ -32,7 +30,9 @@ _AGAIN_S = 0.2
 """Between two tries to reach a server."""
 _PING_S, _PINGS = 2, 2
 """A server that does not answer so many pings is left."""
-_SEED_OF_USER = "SU"
+_REFUSALS = ("authorization", "authentication")
+_ALERT, _OF_OUR_CERTIFICATE = "ALERT", ("CERTIFICATE", "UNKNOWN_CA")
+"""What TLS calls it when the other side refuses our certificate."""
 _FORBIDDEN = "permissions violation"
 _MOST_ERRORS = 10
 
@@ -118,8 +118,8 @@ async def _let_in(client: Client, asking: Asking, settings: NatsSettings) -> Non
     options = {
         "error_cb": note,
         "disconnected_cb": ask_again,
-        **_authentication(settings),
-        **_encryption(settings),
+        **authentication(settings),
+        **encryption(settings),
     }
     errors += await _first_of(_reach(client, settings, options), is_refused.wait(), settings)
     if not client.is_connected:
@@ -160,11 +160,19 @@ async def _reach(client: Client, settings: NatsSettings, options: dict[str, Any]
 
 
 def _is_hopeless(error: Exception) -> bool:
-    return _is_refusal(error) or isinstance(error, ssl.SSLCertVerificationError)
+    is_distrust = isinstance(error, ssl.SSLCertVerificationError)
+    return _is_refusal(error) or is_distrust or _wants_certificate(error)
 
 
 def _is_refusal(error: Exception) -> bool:
-    return isinstance(error, AuthorizationError) or "authorization" in str(error).lower()
+    text = str(error).lower()
+    return isinstance(error, AuthorizationError) or any(word in text for word in _REFUSALS)
+
+
+def _wants_certificate(error: Exception) -> bool:
+    """Whether the server refuses the certificate that we show, or that we show none."""
+    reason = error.reason or "" if isinstance(error, ssl.SSLError) else ""
+    return _ALERT in reason and any(word in reason for word in _OF_OUR_CERTIFICATE)
 
 
 def _kept_out(errors: list[Exception], settings: NatsSettings) -> EngineError:
@@ -173,6 +181,11 @@ def _kept_out(errors: list[Exception], settings: NatsSettings) -> EngineError:
         return EngineError(
             f"{settings.shown} refuses these credentials: give --cluster-creds FILE, "
             "or nats://USER:PASSWORD@HOST"
+        )
+    if any(map(_wants_certificate, errors)):
+        return EngineError(
+            f"{settings.shown} wants a certificate that it trusts: give --cluster-cert FILE, and "
+            "--cluster-key FILE if the key is not in it"
         )
     for error in errors:
         if isinstance(error, ssl.SSLError):
@@ -185,37 +198,6 @@ def _kept_out(errors: list[Exception], settings: NatsSettings) -> EngineError:
         f"{settings.shown} cannot be reached ({why}): start nats-server -js there, "
         "or give another URL"
     )
-
-
-def _authentication(settings: NatsSettings) -> dict[str, Any]:
-    """A user's name and password are not left in the URL, where servers found later lack them."""
-    options: dict[str, Any] = {}
-    for url in settings.urls:
-        parts = urlsplit(url)
-        if parts.username and parts.password:
-            options |= {"user": unquote(parts.username), "password": unquote(parts.password)}
-        elif parts.username:
-            options["token"] = unquote(parts.username)
-    if settings.creds is not None:
-        kind = "nkeys_seed" if _is_seed(settings.creds) else "user_credentials"
-        options[kind] = str(settings.creds)
-    return options
-
-
-def _is_seed(creds: Path) -> bool:
-    try:
-        return creds.read_text(encoding="utf-8").lstrip().startswith(_SEED_OF_USER)
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"--cluster-creds {creds} cannot be read: {error}") from error
-
-
-def _encryption(settings: NatsSettings) -> dict[str, Any]:
-    if not settings.wants_tls:
-        return {}
-    try:
-        return {"tls": ssl.create_default_context(cafile=settings.ca)}
-    except (OSError, ssl.SSLError) as error:
-        raise UsageError(f"the certificates in {settings.ca} cannot be read: {error}") from error
 
 
 def _check_version(client: Client, settings: NatsSettings) -> None:

@@ -26,6 +26,10 @@ class NatsSettings:
     """A file with credentials, as NATS has them, or with the seed of an nkey."""
     ca: Path | None = None
     """A file with certificates to trust instead of those of the system."""
+    cert: Path | None = None
+    """A file with the certificate that we show, if servers ask for one."""
+    key: Path | None = None
+    """A file with its key, if that is not in the same one."""
     replicas: int | None = None
     """Copies of everything; if it is not said, 3 where there are servers for that."""
     log_bytes: int | None = None
@@ -54,7 +58,8 @@ class NatsSettings:
     @property
     def wants_tls(self) -> bool:
         """Whether the connection must be encrypted."""
-        return self.ca is not None or any(url.startswith(("tls:", "wss:")) for url in self.urls)
+        has_files = self.ca is not None or self.cert is not None
+        return has_files or any(url.startswith(("tls:", "wss:")) for url in self.urls)
 
 
 def without_password(url: str) -> str:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from minicrawl.app import Crawl
 from minicrawl.cluster.access import connected_anew, import_engine, opened
 from minicrawl.cluster.engine import ClusterEngine, Fenced
+from minicrawl.cluster.node.address_records import EngineAddressRecords
 from minicrawl.cluster.node.exchange import EngineExchange
 from minicrawl.cluster.node.keys import cancelled
 from minicrawl.cluster.node.shard_process import ShardCommand, ShardEnd, ShardJob, ShardOrders
@@ -128,7 +129,8 @@ class ShardChild:
         self._exchange = exchange = EngineExchange(engine, place, job.run)
         exchange.until = self._until
         async with _replicated(engine, job, store) as replica:
-            setup = ShardSetup(place, exchange, replica)
+            records = EngineAddressRecords(engine, place, job.generation)
+            setup = ShardSetup(place, exchange, replica, addresses=records)
             seeds = await seeds_of(engine, job.seeds)
             self._crawl = crawl = Crawl(seeds, _settings(job, store), shard=setup)
             crawl.subscribe(self._warn, (Warned,))

@@ -16,6 +16,7 @@ from enum import StrEnum
 from typing import Any, Self
 
 from minicrawl.errors import MinicrawlError
+from minicrawl.shards.owners import MOST_SHARDS
 
 NODE_PREFIX, LEASE_PREFIX, DRAIN_PREFIX, WORKERS_PREFIX = "node.", "lease.", "drain.", "workers."
 TOLD_PREFIX = "told."
@@ -23,6 +24,8 @@ CRAWL_PREFIX = "crawl."
 TERMS_KEY, STATE_KEY, GRANTS_KEY = "crawl.terms", "crawl.state", "crawl.grants"
 REBALANCE_KEY = "crawl.rebalance"
 _LONGEST_TEXT = 1000
+_MOST_NUMBER = 1 << 63
+_LONGEST_KEY = 10
 
 
 class RecordError(MinicrawlError):
@@ -42,10 +45,9 @@ class Record:
         """Raises RecordError. Fields that a later version has added are left out."""
         try:
             found = json.loads(content)
-            known = {one.name: _checked(one.type, found[one.name]) for one in fields(cls)}
+            return cls(**{one.name: _checked(one.type, found[one.name]) for one in fields(cls)})
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise RecordError(f"the cluster's key {key} has no value of ours: {error}") from None
-        return cls(**known)
 
 
 def _checked(kind: Any, value: object) -> object:
@@ -54,16 +56,26 @@ def _checked(kind: Any, value: object) -> object:
     if kind in wanted:
         if kind == "float" and type(value) is int:
             return float(value)
-        if type(value) is not wanted[kind] or (
-            isinstance(value, str) and len(value) > _LONGEST_TEXT
-        ):
-            raise ValueError(f"{value!r:.60} is no {kind}")
+        if type(value) is not wanted[kind] or not _is_sane(value):
+            raise ValueError(f"{value!a:.60} is no {kind}")
         return value
     if not isinstance(value, dict):
-        raise ValueError(f"{value!r:.60} is no table")
-    if "int" in str(kind) and not all(type(one) is int for one in value.values()):
-        raise ValueError(f"{value!r:.60} is no table of numbers")
+        raise ValueError(f"{value!a:.60} is no table")
+    if "int" in str(kind) and not all(map(_counts, value, value.values())):
+        raise ValueError(f"{value!a:.60} is no table of numbers")
     return value
+
+
+def _is_sane(value: object) -> bool:
+    """What a terminal can show, and a number that a machine can have."""
+    if isinstance(value, str):
+        return len(value) <= _LONGEST_TEXT and value.isprintable()
+    return not isinstance(value, int) or 0 <= value < _MOST_NUMBER
+
+
+def _counts(key: str, value: object) -> bool:
+    """Whether something is counted by shard."""
+    return key.isdecimal() and len(key) < _LONGEST_KEY and type(value) is int and _is_sane(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,3 +162,7 @@ class TermsRecord(Record):
     shards: int
     settings: Mapping[str, object]  # by name, as JSON has them
     seeds: str  # the name of the object that has them, one a line
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.shards <= MOST_SHARDS:
+            raise ValueError(f"{self.shards} shards")

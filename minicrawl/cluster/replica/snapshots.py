@@ -101,9 +101,15 @@ def _read(found: KeyEntry | None) -> StoreSnapshot | None:
         return None
     try:
         name, entry, size = json.loads(found.value)
-        return StoreSnapshot(str(name), int(entry), int(size))
-    except (TypeError, ValueError) as error:
+        if not isinstance(name, str) or not all(map(_is_count, (entry, size))):
+            raise ValueError("it names no snapshot")
+        return StoreSnapshot(name, entry, size)
+    except (TypeError, ValueError, RecursionError) as error:
         raise EngineError(f"the key {found.key} is damaged: {error}") from error
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and 0 <= value < 1 << 63
 
 
 def _compress(file: Path, to: Path) -> None:

@@ -42,4 +42,19 @@ CLUSTER_ROWS = (
         "Trust the certificates in this file (PEM) for the NATS servers, in place of those of the "
         "system; none for no file.",
     ),
+    Setting(
+        CLUSTER,
+        "cert",
+        "cluster-cert",
+        kinds.optional(kinds.FILE),
+        "The certificate (PEM) that this machine shows to the NATS servers, where they ask for "
+        "one; none for no file.",
+    ),
+    Setting(
+        CLUSTER,
+        "key",
+        "cluster-key",
+        kinds.optional(kinds.FILE),
+        "The key of --cluster-cert (PEM); none if it is in the same file.",
+    ),
 )

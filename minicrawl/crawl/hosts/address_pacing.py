@@ -1,9 +1,10 @@
 """Addresses: how many requests each takes, how far apart, and which host is next there.
 
 Laws: an address has at most `per_address` requests at once, and between the starts of two requests
-lies its own delay, whatever the host names. Of the hosts that wait for an address the one with the
-least rank is next, and of equals the one that has waited longest; none is forgotten, even if one
-that was let in sends no request.
+lies its own delay, whatever the host names. Where several crawls share an address, each has a part
+of both, and takes no request before it has one. Of the hosts that wait for an address the one with
+the least rank is next, and of equals the one that has waited longest; none is forgotten, even if
+one that was let in sends no request.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from heapq import heappop, heappush
 from ipaddress import ip_address
 from itertools import count
 from math import inf
+from typing import Protocol
 
 from minicrawl.config import Politeness
 
@@ -49,9 +51,20 @@ def _is_loopback(address: str) -> bool:
         return False
 
 
+class AddressShares(Protocol):
+    """Which part of the pace of each address is ours, if others ask there as well."""
+
+    def share_of(self, name: str) -> float:
+        """Of the whole, which is 1; 0 until the others have agreed."""
+
+    def want(self, name: str) -> None:
+        """Hosts wait for an address that we have no share of."""
+
+
 @dataclass(slots=True)
 class _Address:
     delay_s: float
+    most: int  # requests at once
     free_at: float = 0.0
     in_use: int = 0
     waiting: set[int] = field(default_factory=set)
@@ -81,6 +94,7 @@ class AddressPacing:
         self._numbers = count()
         self._alarms: list[tuple[float, str]] = []  # a heap: when the delay of an address is over
         self._vacant: set[str] = set()  # addresses that have room, and hosts that wait for it
+        self.shares: AddressShares | None = None
 
     def __len__(self) -> int:
         return len(self._addresses)
@@ -89,19 +103,52 @@ class AddressPacing:
         """Other delays hold from now on, for what has been requested already as well."""
         self._delay_s = delay_s
         for name, address in self._addresses.items():
-            former, address.delay_s = address.delay_s, delay_s(name)
+            former = address.delay_s
+            address.delay_s, address.most = self._limits(name)
             address.free_at += address.delay_s - former
+
+    def change_share(self, name: str, now: float) -> None:
+        """Our share of the address is another one. Who had none waits its delay first, as others
+        may have asked just now.
+        """
+        address = self._addresses.get(name)
+        if address is None:
+            return
+        had_none, former = not address.most, address.delay_s
+        address.delay_s, address.most = self._limits(name)
+        if had_none:
+            address.free_at = max(address.free_at, now + address.delay_s)
+        else:
+            address.free_at += address.delay_s - former
+        if address.waiting:
+            self._vacant.add(name)
+
+    def is_within_share(self, name: str) -> bool:
+        """Whether no more requests are under way than our share allows."""
+        address = self._addresses.get(name)
+        return address is None or address.in_use <= address.most
+
+    def is_in_use(self, name: str, since: float) -> bool:
+        """Whether somebody waits for the address, or it was asked since then."""
+        address = self._addresses.get(name)
+        if address is None:
+            return False
+        return bool(address.in_use or address.waiting) or address.free_at > since
 
     def has_room(self, name: str, now: float) -> bool:
         """Whether the address takes one more request."""
         address = self._addresses.get(name)
-        return address is None or (address.in_use < self._per_address and address.free_at <= now)
+        if address is None:
+            return self.shares is None or self._limits(name)[1] > 0
+        return address.in_use < address.most and address.free_at <= now
 
     def wait(self, name: str, host: int, rank: Rank, now: float) -> None:
         """The host is let in when the address, which has no room now, takes one more request."""
         address = self._address(name, now)
         address.wait(host, rank, next(self._numbers))
         self._set_alarm(name, address, now)
+        if not address.most and self.shares is not None:
+            self.shares.want(name)
 
     def begin(self, name: str, now: float) -> None:
         """A request starts."""
@@ -133,7 +180,7 @@ class AddressPacing:
     def _admit_to(self, name: str, now: float) -> list[int]:
         """As many as there is room for. If one sends no request, the next one is admitted later."""
         address = self._addresses[name]
-        room = self._per_address - address.in_use if address.free_at <= now else 0
+        room = max(0, address.most - address.in_use) if address.free_at <= now else 0
         hosts = address.release(min(room, 1) if address.delay_s else room)
         if not room or not address.waiting:
             self._vacant.discard(name)
@@ -152,8 +199,18 @@ class AddressPacing:
         if address is None:
             if len(self._addresses) >= self._most_addresses:
                 self._forget_idle(now)
-            address = self._addresses[name] = _Address(self._delay_s(name))
+            address = self._addresses[name] = _Address(*self._limits(name))
         return address
+
+    def _limits(self, name: str) -> tuple[float, int]:
+        """Our delay there, and the most requests at once. Addresses without a delay are not shared:
+        each crawl asks them at any pace.
+        """
+        delay_s, most = self._delay_s(name), self._per_address
+        if self.shares is None or not delay_s:
+            return delay_s, most
+        share = self.shares.share_of(name)
+        return (delay_s / share, max(1, int(most * share))) if share else (delay_s, 0)
 
     def _forget_idle(self, now: float) -> None:
         """Forget the addresses that nothing is known of any more."""

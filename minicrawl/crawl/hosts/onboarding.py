@@ -5,7 +5,8 @@ exist forbids nothing; one that cannot be fetched forbids everything. Sitemaps c
 
 Back-off: what a response, or a missing one, means for the next requests to the host. A failure that
 is the host's own fault is a strike (see `host_state`). Pauses longer than `LONG_PAUSE_S`, and what
-is wrong with a host, are stored, so that a later run keeps to them.
+is wrong with a host, are stored, so that a later run keeps to them; in a shard, which may move at
+any moment, all pauses are.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ class BackOff:
     ) -> None:
         self._politeness, self._max_tries = settings.politeness, settings.limits.max_tries
         self._recorder, self._hosts, self._clock = recorder, hosts, clock
+        self._long_pause_s = LONG_PAUSE_S if recorder.shard is None else 0.0  # a move is quick
         self._proxy_faults = Counter[int]()  # before robots.txt was had
 
     def strike(self, host: int, answer: FetchResult) -> bool:
@@ -67,7 +69,7 @@ class BackOff:
             return False
         now, state = self._clock.now(), self._hosts[host]
         state.strike(now, *struck, self._politeness)
-        if state.trouble_at(now) or state.paused_until - now > LONG_PAUSE_S:
+        if state.trouble_at(now) or state.paused_until - now > self._long_pause_s:
             wait_until = self._clock.today() + state.paused_until - now
             self.store(host, wait_until, trouble=self._trouble(state.strikes, answer))
         return True

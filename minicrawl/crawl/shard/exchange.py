@@ -7,9 +7,10 @@ not `done` comes again, even to another process. Batches may come twice, late an
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from minicrawl.shards.address_parts import AddressParts
 from minicrawl.shards.batches import TransferBatch
 from minicrawl.shards.facts import ShardFacts
 from minicrawl.shards.outbox import Posting
@@ -59,6 +60,28 @@ class Exchange(Protocol):
         """Whether the whole crawl is over, by its budget or because nothing is left."""
 
 
+class AddressRecords(Protocol):
+    """Who has which part of the pace of an address: a record for each, which one shard at a time
+    changes. What fails is asked again until it is done.
+    """
+
+    @property
+    def generation(self) -> int:
+        """How often the shard has changed hands: who has it next has a higher one."""
+
+    async def read(self, address: str) -> tuple[AddressParts, int]:
+        """The parts, and the revision of the record."""
+
+    async def write(self, address: str, parts: AddressParts, revision: int) -> bool:
+        """Change the record if this is its revision; whether it was."""
+
+    async def point_out(self, address: str, shards: Sequence[int]) -> None:
+        """Have these shards look at the record, whoever has them then."""
+
+    def pointed_out(self) -> AsyncIterator[str]:
+        """The addresses that this shard is to look at, without end."""
+
+
 class ShardSetup(NamedTuple):
     """What `Crawl` is given for a shard."""
 
@@ -68,3 +91,5 @@ class ShardSetup(NamedTuple):
     """What has each commit before it counts."""
     posting: Posting = Posting()
     tell_s: float = TELL_S
+    addresses: AddressRecords | None = None
+    """Without them each shard has an even part of the pace of every address."""

@@ -99,6 +99,11 @@ class LocalShard:
         self.met_foreign: Callable[[Sequence[int]], None] = lambda _pages: None
         """Called with foreign pages that were just born."""
 
+    @property
+    def parts_of_pace(self) -> int:
+        """Each shard has one of so many of an address's pace, if they do not agree on more."""
+        return self.place.of if self.setup.addresses is None else 1
+
     def saw(self, step: Step, plans: Sequence[Plan]) -> None:
         """A step was applied."""
         self.core.saw(step, plans, monotonic())

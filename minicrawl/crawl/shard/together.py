@@ -12,6 +12,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from minicrawl.crawl.events import Reason
+from minicrawl.crawl.shard.addresses import ShardAddresses
 from minicrawl.crawl.shard.local import LocalShard
 from minicrawl.crawl.shard.ordering import PageLevel
 from minicrawl.crawl.shard.traffic import ShardTraffic
@@ -39,6 +40,10 @@ class ShardCrawl:
         self.traffic = ShardTraffic(crawler.context, crawler.parts, shard)
         self._requests = crawler.context.recorder.counters.number("requests")
         self._is_empty = self._wants_pages = False
+        self._addresses: ShardAddresses | None = None
+        if (records := shard.setup.addresses) is not None:
+            pacing = crawler.parts.hosts.addresses
+            self._addresses = ShardAddresses(crawler.context, pacing, shard.place.number, records)
         self.level: PageLevel | None = None
         order = crawler.context.settings.order
         if (order.strategy, order.order_by) == ("greedy", "page"):
@@ -52,7 +57,8 @@ class ShardCrawl:
 
     async def during(self, work: Coroutine[Any, Any, T], group: asyncio.TaskGroup) -> T:
         """Do the work while batches come and go."""
-        jobs = (*self.traffic.jobs(), self._tell())
+        jobs = [*self.traffic.jobs(), self._tell()]
+        jobs += [self._addresses.run()] if self._addresses is not None else []
         tasks = [group.create_task(job) for job in jobs]
         try:
             return await work
@@ -78,7 +84,9 @@ class ShardCrawl:
 
     @property
     def holds_back(self) -> bool:
-        """Whether pages wait because richer ones wait elsewhere."""
+        """Whether pages wait because richer ones wait elsewhere, or for a part of an address."""
+        if self._addresses is not None and self._addresses.are_awaited:
+            return True
         return self.level is not None and self.level.holds_back
 
     # ------------------------------------------------------------ what is told and heard

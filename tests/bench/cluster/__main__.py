@@ -3,8 +3,10 @@
     python -m tests.bench.cluster scale --into docs/speed.md
     python -m tests.bench.cluster move --into docs/speed.md
     python -m tests.bench.cluster agree --into docs/speed.md
+    python -m tests.bench.cluster engines --into docs/speed.md
 
-Without a word all three are done.
+Without a word all four are done. `engines` measures those of PostgreSQL, Redis and RabbitMQ that
+are installed, with psycopg, redis and pika.
 """
 
 from collections.abc import Iterator
@@ -15,11 +17,12 @@ from tempfile import TemporaryDirectory
 import click
 
 from tests.bench.cluster.agreeing import agreement
+from tests.bench.cluster.engines.measuring import costs, costs_table
 from tests.bench.cluster.moving import moves
 from tests.bench.cluster.scaling import Scene, paces, scaling_table
 from tests.bench.notes import circumstances, into_document, tell
 
-_QUESTIONS = ("scale", "move", "agree")
+_QUESTIONS = ("scale", "move", "agree", "engines")
 
 
 def _numbers(_: click.Context, __: click.Parameter, text: str) -> list[int]:
@@ -34,6 +37,16 @@ def _scale(folder: Path, scenes: list[Scene], cores: float, seconds: float) -> I
     yield f"Nodes held to {cores:g} of a core each, {seconds:g} s."
     yield ""
     yield from scaling_table(found, cores)
+
+
+def _engines(folder: Path, entries: int) -> Iterator[str]:
+    found = []
+    for cost in costs(folder, entries):
+        click.echo(f"{cost.name}: {len(cost.latencies_s) / sum(cost.latencies_s):,.0f}/s", err=True)
+        found.append(cost)
+    yield f"{entries:,} entries of 20 to 60 kB, each acknowledged before the next one."
+    yield ""
+    yield from costs_table(found)
 
 
 @click.command()
@@ -52,6 +65,7 @@ def _scale(folder: Path, scenes: list[Scene], cores: float, seconds: float) -> I
 @click.option("--pages", default="1e6", show_default=True, help="Of the shard that moves.")
 @click.option("--moves", "count", default=4, show_default=True)
 @click.option("--demo-pages", default=4000, show_default=True)
+@click.option("--entries", default=1000, show_default=True, help="Appended to each engine.")
 @into_document
 def main(  # noqa: PLR0913, PLR0917 (each is an option of its own)
     questions: tuple[str, ...],
@@ -63,6 +77,7 @@ def main(  # noqa: PLR0913, PLR0917 (each is an option of its own)
     pages: str,
     count: int,
     demo_pages: int,
+    entries: int,
     into: Path | None,
 ) -> None:
     with TemporaryDirectory(prefix="minicrawl-bench-") as name:
@@ -73,6 +88,8 @@ def main(  # noqa: PLR0913, PLR0917 (each is an option of its own)
                 lines = _scale(folder, scenes, cores, seconds)
             elif question == "move":
                 lines = moves(folder, int(float(pages)), count)
+            elif question == "engines":
+                lines = _engines(folder, entries)
             else:
                 lines = agreement(folder, demo_pages)
             tell([circumstances(), "", *lines], f"cluster: {question}", into)

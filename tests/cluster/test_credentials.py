@@ -1,0 +1,234 @@
+"""Who is let in: the credentials of NATS' own clients, against a real server; wrong ones are one
+line that says what to do, and has no secret in it."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import nkeys
+import pytest
+import trustme
+
+from minicrawl.cluster.access import ClusterAccess, opened
+from minicrawl.cluster.engine import EngineError
+from minicrawl.cluster.nats.connecting import connect, connected
+from minicrawl.cluster.nats.settings import NatsSettings
+from minicrawl.cluster.node import records
+from minicrawl.cluster.servers import local_servers
+from minicrawl.cluster.terms import begin_or_join
+from minicrawl.config import Loaded, Settings
+from minicrawl.errors import UsageError
+from tests.cluster.engines import needs_server
+from tests.cluster.jwt_users import SignedUsers, identity
+
+SHARD, LONG_S = 3, 120
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    async def bounded() -> None:
+        async with asyncio.timeout(LONG_S):
+            await work
+
+    asyncio.run(bounded())
+
+
+async def is_let_in(settings: NatsSettings) -> None:
+    async with connected(settings) as engine:
+        await engine.put("key", b"value")
+
+
+async def is_refused(settings: NatsSettings, line: str) -> None:
+    with pytest.raises(EngineError, match=line) as refused:
+        await connect(settings)
+    assert "\n" not in str(refused.value)
+
+
+# ------------------------------------------------------------ JWTs
+
+
+@needs_server
+def test_a_user_whose_jwt_an_account_has_signed_is_let_in(tmp_path: Path) -> None:
+    users = SignedUsers()
+    creds = users.write_creds(tmp_path / "crawler.creds")
+
+    def settings_for(url: str) -> NatsSettings:
+        return NatsSettings(url=url, creds=creds)
+
+    async def work() -> None:
+        folder = tmp_path / "servers"
+        more = users.config
+        async with local_servers(folder, 1, more=more, settings_for=settings_for) as servers:
+            await is_let_in(settings_for(servers.url))
+            stranger = SignedUsers().write_creds(tmp_path / "stranger.creds")
+            expired = users.write_creds(tmp_path / "expired.creds", valid_s=-60)
+            for wrong in (stranger, expired, None):
+                settings = NatsSettings(url=servers.url, creds=wrong)
+                await is_refused(settings, "refuses these credentials: give --cluster-creds FILE")
+
+    run(work())
+
+
+SEED = identity(nkeys.PREFIX_BYTE_USER).seed.decode()
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("", "has no credentials"),
+        ("nothing of NATS", "has no credentials"),
+        ("-----BEGIN NATS USER JWT-----\na.b.c\n", "has no credentials"),
+        (f"-----BEGIN USER NKEY SEED-----\n{SEED}\n", "has no credentials"),
+        ("SUAAAA", "the seed of its user is damaged"),
+        (SEED[:-2], "the seed of its user is damaged"),
+        ("\xe9", "cannot be read"),
+        (
+            f"-----BEGIN NATS USER JWT-----\na.b.c\n-----BEGIN USER NKEY SEED-----\n{SEED[:20]}\n",
+            "the seed of its user is damaged",
+        ),
+    ],
+)
+def test_files_that_are_no_credentials_are_one_line_without_a_secret(
+    tmp_path: Path, text: str, line: str
+) -> None:
+    creds = tmp_path / "user.creds"
+    creds.write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError, match=line) as refused:
+        run(is_let_in(NatsSettings(url="nats://127.0.0.2:1", creds=creds)))
+    assert str(creds) in str(refused.value)
+    assert SEED[:12] not in str(refused.value)
+
+
+# ------------------------------------------------------------ certificates
+
+
+class Certificates:
+    """Files of an authority, and of a server or a client that it has signed."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        folder.mkdir()
+        self._authority, self._folder = trustme.CA(), folder
+        self.ca = folder / "ca.pem"
+        self._authority.cert_pem.write_to_path(self.ca)
+        self.cert, self.key = self.issued(name)
+
+    def issued(self, name: str) -> tuple[Path, Path]:
+        issued = self._authority.issue_cert(name)
+        cert, key = (self._folder / f"{name}-{what}.pem" for what in ("cert", "key"))
+        issued.cert_chain_pems[0].write_to_path(cert)
+        issued.private_key_pem.write_to_path(key)
+        return cert, key
+
+    def config(self) -> str:
+        """Of a server that lets in whoever shows a certificate of this authority."""
+        files = f'cert_file: "{self.cert}", key_file: "{self.key}", ca_file: "{self.ca}"'
+        return f"tls {{ {files}, verify: true }}"
+
+
+@needs_server
+def test_a_client_shows_its_certificate_where_servers_ask_for_one(tmp_path: Path) -> None:
+    own, foreign = (Certificates(tmp_path / name, "127.0.0.2") for name in ("own", "foreign"))
+    cert, key = own.issued("crawler.example")
+    other_cert, other_key = foreign.issued("crawler.example")
+    both = tmp_path / "both.pem"
+    both.write_bytes(cert.read_bytes() + key.read_bytes())
+
+    def settings_for(url: str) -> NatsSettings:
+        return NatsSettings(url=url, ca=own.ca, cert=cert, key=key)
+
+    async def work() -> None:
+        folder = tmp_path / "servers"
+        more = own.config()
+        async with local_servers(folder, 1, more=more, settings_for=settings_for) as servers:
+            await is_let_in(settings_for(servers.url))
+            await is_let_in(NatsSettings(url=servers.url, ca=own.ca, cert=both))
+            for shown, its_key in ((None, None), (other_cert, other_key)):
+                settings = NatsSettings(url=servers.url, ca=own.ca, cert=shown, key=its_key)
+                await is_refused(settings, "give --cluster-cert FILE")
+
+    run(work())
+
+
+@pytest.mark.parametrize(
+    ("files", "line"),
+    [
+        ({"cert": "absent.pem"}, "--cluster-cert .*absent.pem and its key cannot be used"),
+        ({"cert": "empty.pem"}, "--cluster-cert .*empty.pem and its key cannot be used"),
+        ({"key": "empty.pem"}, "--cluster-key .*empty.pem needs its --cluster-cert"),
+        ({"ca": "empty.pem"}, "the certificates in .*empty.pem cannot be read"),
+    ],
+)
+def test_certificates_that_cannot_be_used_are_one_line(
+    tmp_path: Path, files: dict[str, str], line: str
+) -> None:
+    (tmp_path / "empty.pem").touch()
+    paths: dict[str, Any] = {name: tmp_path / file for name, file in files.items()}
+    with pytest.raises(UsageError, match=line):
+        run(is_let_in(NatsSettings(url="tls://127.0.0.2:1", **paths)))
+
+
+# ------------------------------------------------------------ what others see
+
+
+@needs_server
+def test_no_password_is_in_a_store_a_log_or_the_list_of_processes(tmp_path: Path) -> None:
+    secret = os.urandom(8).hex()
+    more = f'authorization {{ users: [{{user: "crawler", password: "{secret}"}}] }}'
+
+    def url_of(url: str) -> str:
+        return url.replace("nats://", f"nats://crawler:{secret}@")
+
+    def settings_for(url: str) -> NatsSettings:
+        return NatsSettings(url=url_of(url))
+
+    async def work() -> None:
+        folder = tmp_path / "servers"
+        async with local_servers(folder, 1, more=more, settings_for=settings_for) as servers:
+            url = url_of(servers.url)
+            seeds = ["http://127.0.0.1:9/"]
+            async with opened(ClusterAccess(url)) as engine:
+                await begin_or_join(engine, Loaded.of(Settings.of(cluster=url)), seeds, 1)
+                with node_of_environment(url, tmp_path / "node") as node:
+                    told = f"{records.TOLD_PREFIX}1."
+                    while not await engine.keys(told):
+                        await asyncio.sleep(0.1)
+                    commands = commands_from(node.pid)
+                    node.send_signal(signal.SIGTERM)
+                    said = await asyncio.to_thread(node.communicate)
+            for server in servers.servers:
+                await server.end()
+        assert len(commands) > 1
+        assert secret not in "".join((*commands, *said))
+        (folder / "server-0.conf").unlink()
+        kept = [file for file in tmp_path.rglob("*") if file.is_file()]
+        assert not [file for file in kept if secret.encode() in file.read_bytes()]
+
+    run(work())
+
+
+@contextmanager
+def node_of_environment(url: str, folder: Path) -> Iterator["subprocess.Popen[str]"]:
+    """A node that finds its servers in the environment, where other users do not see them."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "minicrawl", "node", "--name", "a", "--folder", str(folder)],
+        env={**os.environ, "MINICRAWL_CLUSTER": url},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as node:
+        try:
+            yield node
+        finally:
+            node.kill()
+
+
+def commands_from(pid: int) -> list[str]:
+    """The command lines of a process and of all that it has started."""
+    command = Path(f"/proc/{pid}/cmdline").read_bytes().decode()
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [command, *(one for child in children for one in commands_from(int(child)))]
