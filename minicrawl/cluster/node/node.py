@@ -198,9 +198,11 @@ class Node:
 
     async def _steer(self) -> None:
         held, state, presence = self.parts.held, self.parts.state, self.parts.presence
-        await state.share_out(held.running, held.yield_pages)
+        leases = self.parts.view.generations(*presence.me)
+        running = {shard: leases[shard] for shard in held.running if shard in leases}
+        await state.share_out(running, held.yield_pages)
         for shard, crawl in held.running.items():
-            await crawl.steer(state.orders(shard, presence.name))
+            await crawl.steer(state.orders(shard, leases.get(shard, 0), presence.name))
             await crawl.until(presence.renewed_at + HOLD_S)
 
 
