@@ -36,7 +36,7 @@ class ShardFacts(NamedTuple):
     minted: int = 0
     recorded: int = 0
     pace: int = 0
-    """Pages that were asked for since the shard told the last time."""
+    """Pages that were asked for in a second, lately."""
     sketch: Mapping[int, int] = {}
     """The richest pages that wait and may be asked for soon, as `water.sketch` tells them."""
     sent: Mapping[int, int] = {}

@@ -41,20 +41,32 @@ class _Pending(NamedTuple):
     act: Callable[[], Awaitable[None]]
 
 
+def key_queue(parts: CrawlParts) -> ByKey:
+    """The queue of a crawl in shards: orders without keys are refused there."""
+    queue = parts.leases.queue
+    assert isinstance(queue, ByKey)
+    return queue
+
+
 class ShardTraffic:
     """The batches of one crawl."""
 
-    def __init__(self, context: CrawlContext, parts: CrawlParts, shard: LocalShard) -> None:
-        self._context, self._parts = context, parts
+    def __init__(
+        self,
+        context: CrawlContext,
+        parts: CrawlParts,
+        shard: LocalShard,
+        rhythm_s: Callable[[float], float],
+    ) -> None:
+        """`rhythm_s` makes what is usually waited shorter in a young crawl."""
+        self._context, self._parts, self._rhythm_s = context, parts, rhythm_s
         self._recorder, self._frontier = context.recorder, context.recorder.frontier
         self._shard, self._core, self._exchange = shard, shard.core, shard.setup.exchange
         self._pending = asyncio.Queue[_Pending](MOST_PENDING)
         self._is_following = True  # what earlier runs sent is published first
         self.to_level: dict[int, int] = {}
         """What the pot is to send to those of other shards."""
-        queue = parts.leases.queue
-        assert isinstance(queue, ByKey)
-        shard.met_foreign = queue.met_foreign
+        shard.met_foreign = key_queue(parts).met_foreign
         for tracker in parts.trackers:
             tracker.brought_nearer = set()
 
@@ -91,11 +103,13 @@ class ShardTraffic:
         return [(seq, self._core.batch(step)) for seq, step in sendings]
 
     async def _send(self) -> None:
+        usual_s = self._shard.setup.posting.wait_s
         while True:
             self.tell_of_shorter_ways()
-            for receiver in {*self._core.outbox.due(time.monotonic()), *self.to_level}:
+            wait_s = self._rhythm_s(usual_s)
+            for receiver in {*self._core.outbox.due(time.monotonic(), wait_s), *self.to_level}:
                 await self._send_to(receiver)
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(min(LOOK_S, wait_s / 2))
 
     def tell_of_shorter_ways(self) -> None:
         """Foreign pages may be nearer than their shards know."""
