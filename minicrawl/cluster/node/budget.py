@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 
 from minicrawl.cluster.engine import EngineUnavailable, KeyEntry, KeyTaken, KeyValues
-from minicrawl.cluster.node.grants import ShardNeed, granted_anew
+from minicrawl.cluster.node.grants import ShardNeed, granted_anew, is_short
 from minicrawl.cluster.node.records import GRANTS_KEY, GrantsRecord
 
 Yield = Callable[[int], Awaitable[int | None]]
@@ -27,8 +27,8 @@ _NOTHING = GrantsRecord(granted={}, generations={})
 class SharedBudget:
     """What shards were granted, as far as this node knows."""
 
-    def __init__(self, engine: KeyValues, shards: int) -> None:
-        self._engine, self._shards = engine, shards
+    def __init__(self, engine: KeyValues) -> None:
+        self._engine = engine
         self._known, self._revision = _NOTHING, 0
         self._doubted: GrantsRecord | None = None
 
@@ -47,6 +47,14 @@ class SharedBudget:
         pages = self._known.granted.get(key, 0)
         return pages if self._doubted is None else min(pages, self._doubted.granted.get(key, 0))
 
+    def is_short(self, leases: Mapping[int, int], needs: Mapping[int, ShardNeed]) -> bool:
+        """Whether one of these shards will soon have read all that it may."""
+        return any(
+            is_short(self.granted(shard, generation), needs[shard])
+            for shard, generation in leases.items()
+            if shard in needs
+        )
+
     async def share_out(
         self,
         budget: int,
@@ -57,12 +65,19 @@ class SharedBudget:
         is_wanted: bool,
     ) -> None:
         """Claim these shards, which have leases of such generations; grant them what they need of
-        the budget, and take back what they do not.
+        the budget, and take back what they do not. `needs` are those of all shards.
         """
         if self._doubted is not None and not await self._is_settled(self._doubted):
             return
         granted = {int(shard): pages for shard, pages in self._known.granted.items()}
-        anew = granted_anew(budget, granted, needs, self._shards, is_wanted=is_wanted)
+        anew = granted_anew(
+            budget,
+            granted,
+            {shard: needs[shard] for shard in leases if shard in needs},
+            sum(bool(need.waiting) for need in needs.values()),
+            pace=sum(need.pace for need in needs.values()),
+            is_wanted=is_wanted,
+        )
         for shard, pages in tuple(anew.items()):
             if pages < granted.get(shard, 0):
                 spent = await give_back(shard)

@@ -39,7 +39,7 @@ class CrawlState:
         self.told: dict[int, ShardFacts] = {}
         self.rebalances = 0
         self._state_revision = 0
-        self._grants = SharedBudget(engine, terms.shards)
+        self._grants = SharedBudget(engine)
         self._workers: dict[str, int] = {}
 
     # ------------------------------------------------------------ what is heard
@@ -131,9 +131,16 @@ class CrawlState:
         """
         if self.budget is None:
             return
-        needs = {shard: _need(self.told[shard]) for shard in leases if shard in self.told}
         is_wanted = any(facts.wants_pages for facts in self.told.values())
+        needs = self._needs()
         await self._grants.share_out(self.budget, leases, needs, give_back, is_wanted=is_wanted)
+
+    def is_short(self, leases: Mapping[int, int]) -> bool:
+        """Whether one of these shards will soon have read all that it may."""
+        return self.budget is not None and self._grants.is_short(leases, self._needs())
+
+    def _needs(self) -> dict[int, ShardNeed]:
+        return {shard: _need(facts) for shard, facts in self.told.items()}
 
 
 def _need(facts: ShardFacts) -> ShardNeed:

@@ -22,6 +22,7 @@ from minicrawl.cluster.node.presence import NodePresence, Now
 from minicrawl.cluster.node.records import LeaseRecord, NodeRecord, RecordError
 from minicrawl.cluster.node.shard_process import ShardEnd
 from minicrawl.errors import UsageError
+from minicrawl.shards.rhythm import rhythm_s
 from minicrawl.wording import counted
 
 _FOLLOWED = (
@@ -75,10 +76,19 @@ class Node:
                     leaves_at = self._now() + END_S
                 if leaves_at is not None and self._now() > leaves_at:
                     break
-                await asyncio.sleep(BEAT_S)
+                await self._rest()
         finally:
             await self.parts.held.drop(self.parts.held.numbers)
             await self.parts.presence.leave()
+
+    async def _rest(self) -> None:
+        """Until the next beat; shards that will soon have read all that they may get more."""
+        ends_at, state = self._now() + BEAT_S, self.parts.state
+        pause_s = rhythm_s(0, state.shards, BEAT_S)
+        while (left_s := ends_at - self._now()) > 0:
+            await asyncio.sleep(min(pause_s, left_s))
+            if state.is_short(self._running()) and not self._is_cut_off:
+                await self._steer()
 
     # ------------------------------------------------------------ what is heard
 
@@ -198,12 +208,16 @@ class Node:
 
     async def _steer(self) -> None:
         held, state, presence = self.parts.held, self.parts.state, self.parts.presence
-        leases = self.parts.view.generations(*presence.me)
-        running = {shard: leases[shard] for shard in held.running if shard in leases}
+        running = self._running()
         await state.share_out(running, held.yield_pages)
         for shard, crawl in held.running.items():
-            await crawl.steer(state.orders(shard, leases.get(shard, 0), presence.name))
+            await crawl.steer(state.orders(shard, running.get(shard, 0), presence.name))
             await crawl.until(presence.renewed_at + HOLD_S)
+
+    def _running(self) -> dict[int, int]:
+        """The shards of this node that are crawled, with the generations of their leases."""
+        leases = self.parts.view.generations(*self.parts.presence.me)
+        return {one: leases[one] for one in self.parts.held.running if one in leases}
 
 
 def _listed(shards: Collection[int]) -> str:
