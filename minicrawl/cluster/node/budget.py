@@ -69,6 +69,7 @@ class SharedBudget:
         """
         if self._doubted is not None and not await self._is_settled(self._doubted):
             return
+        revision = self._revision
         granted = {int(shard): pages for shard, pages in self._known.granted.items()}
         anew = granted_anew(
             budget,
@@ -89,7 +90,7 @@ class SharedBudget:
             granted={str(shard): after[shard] for shard in sorted(after)},
             generations=self._claimed(leases),
         )
-        if record != self._known:
+        if revision == self._revision and record != self._known:  # else somebody was quicker
             await self._change(record)
 
     def _claimed(self, leases: Mapping[int, int]) -> dict[str, int]:
@@ -104,9 +105,9 @@ class SharedBudget:
             entry = await self._engine.get(GRANTS_KEY)
         except EngineUnavailable:
             return False
-        if entry is not None and entry.revision > self._revision:
+        if entry is not None:
             self.hear(entry)
-        else:
+        if self._doubted is not None:  # else it was heard of now, or meanwhile
             await self._change(doubted)
         return self._doubted is None
 

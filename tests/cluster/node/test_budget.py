@@ -3,7 +3,7 @@ less.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from random import Random
 
 import pytest
@@ -27,6 +27,8 @@ class BudgetOfNode:
         self.shared = SharedBudget(FakeEngine(servers))
         self.fetched = dict.fromkeys(self.leases, 0)
         self.waiting = dict.fromkeys(self.leases, 500)
+        self.meanwhile: Callable[[], Awaitable[None]] | None = None
+        """Happens while a crawl is asked how many pages it has fetched."""
 
     def hear(self) -> None:
         if entry := self.servers.values.get(GRANTS_KEY):
@@ -42,6 +44,8 @@ class BudgetOfNode:
         )
 
     async def _give_back(self, shard: int) -> int | None:
+        if self.meanwhile is not None:
+            await self.meanwhile()
         return self.fetched[shard]
 
     def granted(self) -> dict[int, int]:
@@ -194,6 +198,7 @@ def test_whatever_is_lost_the_budget_is_fetched_to_the_page(seed: int) -> None:
                 node.waiting[shard] = chance.choice((0, 3, 500))
             rules = (None, None, Fault.BEFORE, Fault.AFTER) if turn < 300 else (None,)
             servers.faults = [chance.choice(rules)]
+            node.meanwhile = _turn_of_others(chance, nodes, node) if chance.random() < 0.3 else None
             await node.share_out(is_wanted=chance.random() < 0.5)
             servers.faults = []
             node.fetch(most=chance.choice((0, 1, 8)))
@@ -207,6 +212,23 @@ def test_whatever_is_lost_the_budget_is_fetched_to_the_page(seed: int) -> None:
 
 def fetched(nodes: list[BudgetOfNode]) -> int:
     return sum(sum(node.fetched.values()) for node in nodes)
+
+
+def _turn_of_others(
+    chance: Random, nodes: list[BudgetOfNode], busy: BudgetOfNode
+) -> Callable[[], Awaitable[None]]:
+    """The other node shares out, and this one hears of it."""
+
+    async def turn() -> None:
+        busy.meanwhile = None
+        other = next(node for node in nodes if node is not busy)
+        other.meanwhile = None
+        other.hear()
+        await other.share_out()
+        other.fetch(most=chance.choice((0, 8)))
+        busy.hear()
+
+    return turn
 
 
 def _move(chance: Random, nodes: list[BudgetOfNode]) -> None:
