@@ -1,19 +1,31 @@
-"""The budget of a crawl: how many of its pages each shard may fetch, as one value of the engine.
+"""The budget of a crawl: how many of its pages each shard may fetch.
 
 Laws: what all shards may fetch is never more than the budget, whatever answers of the engine are
-lost. The value changes only for who knows its revision. While it is not known what became of a
-change, a shard may fetch the lesser of both numbers, and the same change is tried again, after a
-look at the key, until the revision has moved: then it was done, or never will be.
+lost. Grants are entries of a log of their own, and the last one counts: it follows only from who
+knows the one before. While it is not known what became of a change, a shard may fetch the lesser of
+both numbers, and the same change is tried again until the log has gone on: then it was done, or
+never will be.
 
-claim   whoever takes a shard first writes its lease's generation here. That moves the revision, so
-        what an earlier holder of the shard still wants to change is refused.
+A key says what the last entry is, so that nodes need not ask. It may be old. It is not what counts,
+as servers before NATS 2.10 take two changes of a key by the same revision when both come at once
+(nats-server issue 4320); of two entries of a log they take one.
+
+claim   whoever takes a shard first writes its lease's generation here. So what an earlier holder of
+        the shard still wants to change is refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 
-from minicrawl.cluster.engine import EngineUnavailable, KeyEntry, KeyTaken, KeyValues
+from minicrawl.cluster.engine import (
+    ClusterEngine,
+    EngineFull,
+    EngineUnavailable,
+    Fenced,
+    KeyEntry,
+)
 from minicrawl.cluster.node.grants import ShardNeed, granted_anew, is_short
 from minicrawl.cluster.node.records import GRANTS_KEY, GrantsRecord
 
@@ -21,23 +33,26 @@ Yield = Callable[[int], Awaitable[int | None]]
 """A shard -> the pages that it has fetched and asks for now: it fetches no more until it is granted
 more. None if its crawl does not answer."""
 
-_NOTHING = GrantsRecord(granted={}, generations={})
+KEPT_ENTRIES = 64
+"""Of the log; only the last one counts."""
 
 
 class SharedBudget:
     """What shards were granted, as far as this node knows."""
 
-    def __init__(self, engine: KeyValues) -> None:
-        self._engine = engine
-        self._known, self._revision = _NOTHING, 0
+    def __init__(self, engine: ClusterEngine, shards: int) -> None:
+        self._engine, self._log = engine, shards  # the logs before it are those of shards
+        self._known = GrantsRecord(entry=0, granted={}, generations={})
         self._doubted: GrantsRecord | None = None
 
     def hear(self, entry: KeyEntry) -> None:
         """The key as it is now, or was."""
-        if entry.value is None or entry.revision <= self._revision:
-            return
-        record = GrantsRecord.unpack(entry.key, entry.value)
-        self._known, self._revision, self._doubted = record, entry.revision, None
+        if entry.value is not None:
+            self._learn(GrantsRecord.unpack(entry.key, entry.value))
+
+    def _learn(self, record: GrantsRecord) -> None:
+        if record.entry > self._known.entry:
+            self._known, self._doubted = record, None
 
     def granted(self, shard: int, generation: int) -> int:
         """The pages that a shard may fetch in all, for sure, under this lease."""
@@ -69,8 +84,8 @@ class SharedBudget:
         """
         if self._doubted is not None and not await self._is_settled(self._doubted):
             return
-        revision = self._revision
-        granted = {int(shard): pages for shard, pages in self._known.granted.items()}
+        known = self._known
+        granted = {int(shard): pages for shard, pages in known.granted.items()}
         anew = granted_anew(
             budget,
             granted,
@@ -86,12 +101,13 @@ class SharedBudget:
         after = granted | anew
         if sum(after.values()) > max(budget, sum(granted.values())):
             after = granted
-        record = GrantsRecord(
+        record = replace(
+            known,
             granted={str(shard): after[shard] for shard in sorted(after)},
             generations=self._claimed(leases),
         )
-        if revision == self._revision and record != self._known:  # else somebody was quicker
-            await self._change(record)
+        if known is self._known and record != known:  # else somebody was quicker
+            await self._change(replace(record, entry=known.entry + 1))
 
     def _claimed(self, leases: Mapping[int, int]) -> dict[str, int]:
         """A later lease, of which we have not heard yet, stays."""
@@ -102,24 +118,30 @@ class SharedBudget:
     async def _is_settled(self, doubted: GrantsRecord) -> bool:
         """Find out what became of a change, or do it now; whether that is known."""
         try:
-            entry = await self._engine.get(GRANTS_KEY)
+            await self._look()
         except EngineUnavailable:
             return False
-        if entry is not None:
-            self.hear(entry)
         if self._doubted is not None:  # else it was heard of now, or meanwhile
             await self._change(doubted)
         return self._doubted is None
 
+    async def _look(self) -> None:
+        """Read the last entry of the log."""
+        _, last = await self._engine.log_span(self._log)
+        if last > self._known.entry:
+            async for entry in self._engine.entries(self._log, last - 1):
+                self._learn(GrantsRecord.unpack(GRANTS_KEY, entry.content))
+
     async def _change(self, record: GrantsRecord) -> None:
-        """If another node was quicker, what it has written comes, and counts."""
         self._doubted = record
-        content, revision = record.pack(), self._revision
         try:
-            if revision:
-                now = await self._engine.update(GRANTS_KEY, content, revision)
-            else:
-                now = await self._engine.create(GRANTS_KEY, content)
-        except (KeyTaken, EngineUnavailable):
-            return
-        self.hear(KeyEntry(GRANTS_KEY, content, now))
+            await self._engine.append(self._log, record.entry - 1, record.pack())
+        except (Fenced, EngineUnavailable, EngineFull):
+            return  # somebody else was quicker, or nobody knows: looked at before the next try
+        self._learn(record)
+        try:
+            await self._engine.put(GRANTS_KEY, record.pack())
+            if record.entry % KEPT_ENTRIES == 0:
+                await self._engine.remove_entries(self._log, record.entry - 1)
+        except EngineUnavailable:
+            return  # others find the entry when they want to change it

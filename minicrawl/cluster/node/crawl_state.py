@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from minicrawl.cluster.engine import EngineUnavailable, KeyEntry, KeyTaken, KeyValues
+from minicrawl.cluster.engine import ClusterEngine, EngineUnavailable, KeyEntry, KeyTaken
 from minicrawl.cluster.node.budget import SharedBudget, Yield
 from minicrawl.cluster.node.grants import ShardNeed
 from minicrawl.cluster.node.records import (
@@ -32,14 +32,14 @@ from minicrawl.shards.facts import ShardFacts, facts_in, fetched_together, has_e
 class CrawlState:
     """What is known of the crawl."""
 
-    def __init__(self, engine: KeyValues, terms: TermsRecord) -> None:
+    def __init__(self, engine: ClusterEngine, terms: TermsRecord) -> None:
         self._engine, self.shards = engine, terms.shards
         self.hear_terms(terms)
         self.state = StateRecord(doing=Doing.RUNNING, run=0, reason="")
         self.told: dict[int, ShardFacts] = {}
         self.rebalances = 0
         self._state_revision = 0
-        self._grants = SharedBudget(engine)
+        self._grants = SharedBudget(engine, terms.shards)
         self._workers: dict[str, int] = {}
 
     # ------------------------------------------------------------ what is heard

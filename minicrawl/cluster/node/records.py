@@ -121,6 +121,7 @@ class StateRecord(Record):
 class GrantsRecord(Record):
     """How many pages each shard may fetch in all, and under which lease: by shard, as text."""
 
+    entry: int  # of the log of grants
     granted: Mapping[str, int]
     generations: Mapping[str, int]
 

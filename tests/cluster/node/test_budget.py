@@ -4,11 +4,12 @@ less.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from random import Random
 
 import pytest
 
-from minicrawl.cluster.engine import KeyTaken
+from minicrawl.cluster.engine import Fenced
 from minicrawl.cluster.node.budget import SharedBudget
 from minicrawl.cluster.node.grants import LEAST, ShardNeed
 from minicrawl.cluster.node.records import GRANTS_KEY, GrantsRecord
@@ -24,7 +25,7 @@ class BudgetOfNode:
 
     def __init__(self, servers: FakeServers, leases: Mapping[int, int], budget: int = 20) -> None:
         self.servers, self.leases, self.budget = servers, dict(leases), budget
-        self.shared = SharedBudget(FakeEngine(servers))
+        self.shared = SharedBudget(FakeEngine(servers), SHARDS)
         self.fetched = dict.fromkeys(self.leases, 0)
         self.waiting = dict.fromkeys(self.leases, 500)
         self.meanwhile: Callable[[], Awaitable[None]] | None = None
@@ -61,9 +62,7 @@ class BudgetOfNode:
 
 
 def written(servers: FakeServers) -> GrantsRecord:
-    content = servers.values[GRANTS_KEY].value
-    assert content is not None
-    return GrantsRecord.unpack(GRANTS_KEY, content)
+    return GrantsRecord.unpack(GRANTS_KEY, servers.logs[SHARDS].contents[-1])
 
 
 @pytest.mark.parametrize("fault", list(Fault))
@@ -113,18 +112,18 @@ def test_a_change_that_comes_late_is_refused_when_it_was_tried_again() -> None:
         servers = FakeServers()
         node, engine = BudgetOfNode(servers, {0: 1}), FakeEngine(servers)
         await node.share_out()
-        before = servers.values[GRANTS_KEY]
+        before = written(servers)
         servers.faults = [Fault.BEFORE]
         node.fetch(most=2)
         node.waiting[0] = 0
         await node.share_out()
-        late = GrantsRecord(granted={"0": 2}, generations={"0": 1}).pack()
+        late = replace(before, entry=before.entry + 1, granted={"0": 3}).pack()
         await node.share_out()
         node.waiting[0] = 500
         await node.share_out()
         assert node.granted()[0] > 2
-        with pytest.raises(KeyTaken):
-            await engine.update(GRANTS_KEY, late, before.revision)
+        with pytest.raises(Fenced):
+            await engine.append(SHARDS, before.entry, late)
 
     asyncio.run(work())
 
