@@ -46,6 +46,8 @@ class ShardFacts(NamedTuple):
     is_idle: bool = False
     wants_pages: bool = False
     """Whether it has fetched as many pages as it may, and has more to read."""
+    has_choice: bool = False
+    """Whether more hosts may be asked than it asks at a time."""
 
     @property
     def pot_told(self) -> PotTold:

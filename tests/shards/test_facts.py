@@ -21,7 +21,7 @@ COUNTS = st.integers(0, 1 << 62)
 TABLES = st.dictionaries(st.integers(0, 400), COUNTS, max_size=8)
 
 
-@given(st.builds(ShardFacts, *[COUNTS] * 9, TABLES, TABLES, TABLES, st.booleans(), st.booleans()))
+@given(st.builds(ShardFacts, *[COUNTS] * 9, *[TABLES] * 3, *[st.booleans()] * 3))
 def test_facts_are_what_their_bytes_say(facts: ShardFacts) -> None:
     assert facts_in(as_bytes(facts)) == facts
     assert facts.pot_told == PotTold(facts.pot, facts.waiting)

@@ -5,6 +5,10 @@ that wait for their host's delay hold up nobody elsewhere. Without a level pages
 machine. Only an order by cash has levels.
 
 headroom   so many times the pages that all shards can read until the next level are above this one
+choice     A shard has one if more hosts may be asked than it asks at a time. Such a shard reads the
+           richest pages first on one machine as well, so it has less headroom, above all in a young
+           crawl, whose levels follow each other quickly. Without a choice each host is asked as
+           soon as it may be.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.crawl.shard.exchange import TELL_S
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import PageId, State
 from minicrawl.shards.facts import ShardFacts
@@ -43,6 +48,8 @@ class PageLevel:
         self.key = NO_LEVEL
         self.holds_back = False
         """Whether a page was held back since the last level."""
+        self.has_choice = False
+        """Whether more hosts could be asked, as of the last sketch, than are asked at a time."""
 
     def admits(self, page: PageId) -> bool:
         """Whether the page may be read now."""
@@ -52,13 +59,20 @@ class PageLevel:
     def hear(self, told: Iterable[ShardFacts], within_s: float) -> None:
         """Find the level anew, for so long."""
         facts = list(told)
-        soon = sum(ceil(max(one.pace, FEWEST) * within_s) for one in facts)
-        self._pages = HEADROOM * soon
+        least = min(HEADROOM, 1 + within_s / TELL_S)
+        self._pages = ceil(
+            sum(
+                ceil(max(one.pace, FEWEST) * within_s) * (least if one.has_choice else HEADROOM)
+                for one in facts
+            )
+        )
         self.key = water_level([one.sketch for one in facts], self._pages)
         self.holds_back = False
 
-    def sketch(self, within_s: float) -> Counter[int]:
-        """The keys of the richest pages that wait and may be asked for in this time."""
+    def sketch(self, within_s: float, slots: int) -> Counter[int]:
+        """The keys of the richest pages that wait and may be asked for in this time; `slots` hosts
+        are asked at a time.
+        """
         waits = self._frontier.states() == State.UNREAD
         waits[list(self._leased())] = False
         unread = np.flatnonzero(waits)
@@ -69,6 +83,7 @@ class PageLevel:
         hosts = np.frombuffer(self._frontier.urls.host_of, dtype=np.uint32)[unread]
         found, which = np.unique(hosts, return_inverse=True)
         counts = np.array([self._pages_soon(host, within_s) for host in found.tolist()], np.int64)
+        self.has_choice = int(np.count_nonzero(counts)) > slots
         return sketch(keys[_is_among_first(hosts, keys, counts[which])], self._pages)
 
 

@@ -126,6 +126,7 @@ class ShardCrawl:
         waiting = ledger.unread - sum(map(len, self._crawler.parts.trackers))
         traffic.tell_of_shorter_ways()
         outbox = len(core.outbox)
+        slots = self._context.settings.politeness.concurrency
         is_safe = recorder.committer.last_step == frontier.last_seq and not traffic.is_busy
         return ShardFacts(
             shard=self._shard.place.number,
@@ -137,7 +138,8 @@ class ShardCrawl:
             minted=ledger.minted,
             recorded=ledger.recorded,
             pace=self._pace.now(number("requests"), time.monotonic()),
-            sketch=self.level.sketch(within_s) if self.level is not None else {},
+            sketch=self.level.sketch(within_s, slots) if self.level is not None else {},
+            has_choice=self.level is not None and self.level.has_choice,
             sent={other: end.number for other, end in core.channels.sent.items()},
             received={other: end.number for other, end in core.channels.received.items()},
             is_idle=self._is_empty and is_safe and not waiting and not outbox,
