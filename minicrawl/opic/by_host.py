@@ -10,7 +10,7 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heappush
 
 import numpy as np
@@ -108,11 +108,6 @@ class ByHost:
     def hold(self, page: PageId) -> None:
         """Nobody may take the page until it is released."""
         self._eligible.leased.add(page)
-
-    @property
-    def leased(self) -> Collection[int]:
-        """The pages that nobody may take now."""
-        return self._eligible.leased
 
     def waiting(self, host: int) -> NDArray[np.uint32]:
         """The pages of a host that wait, those on lease too."""

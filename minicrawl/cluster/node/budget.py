@@ -94,11 +94,7 @@ class SharedBudget:
             pace=sum(need.pace for need in needs.values()),
             is_wanted=is_wanted,
         )
-        for shard, pages in tuple(anew.items()):
-            if pages < granted.get(shard, 0):
-                spent = await give_back(shard)
-                anew[shard] = granted[shard] if spent is None else spent
-        after = granted | anew
+        after = granted | await _taken_back(anew, granted, give_back)
         if sum(after.values()) > max(budget, sum(granted.values())):
             after = granted
         record = replace(
@@ -145,3 +141,15 @@ class SharedBudget:
                 await self._engine.remove_entries(self._log, record.entry - 1)
         except EngineUnavailable:
             return  # others find the entry when they want to change it
+
+
+async def _taken_back(
+    anew: Mapping[int, int], granted: Mapping[int, int], give_back: Yield
+) -> dict[int, int]:
+    """What shards get, where those that are to have less have given back what they can."""
+    after = dict(anew)
+    for shard, pages in anew.items():
+        if pages < granted.get(shard, 0):
+            spent = await give_back(shard)
+            after[shard] = granted[shard] if spent is None else spent
+    return after

@@ -54,14 +54,8 @@ def granted_anew(
     come in for them as well.
     """
     left = budget - sum(granted.values())
-    is_short = is_wanted and left <= 0
     soon_s = ahead_s(left, pace)
-    back = {
-        shard: need.spent
-        for shard, need in needs.items()
-        if (unspent := granted.get(shard, 0) - need.spent) > 0
-        and (not need.waiting or (is_short and unspent > need.pace * AHEAD_S))
-    }
+    back = _given_back(granted, needs, are_wanted=is_wanted and left <= 0)
     hungry = {
         shard: wanted
         for shard, need in needs.items()
@@ -75,6 +69,17 @@ def granted_anew(
             more[shard] = granted.get(shard, 0) + part
             left -= part
     return back | more
+
+
+def _given_back(
+    granted: Mapping[int, int], needs: Mapping[int, ShardNeed], *, are_wanted: bool
+) -> dict[int, int]:
+    return {
+        shard: need.spent
+        for shard, need in needs.items()
+        if (unspent := granted.get(shard, 0) - need.spent) > 0
+        and (not need.waiting or (are_wanted and unspent > need.pace * AHEAD_S))
+    }
 
 
 def is_short(granted: int, need: ShardNeed) -> bool:
