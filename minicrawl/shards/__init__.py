@@ -14,5 +14,6 @@ shard      a shard as a fold over its log: what it sends, and how it posts what 
 audit      the law of all shards: what they hold and what is under way is what was minted
 levelling  what virtual pages send each other, so that pages of all shards are paid alike
 facts      what shards tell each other, and when a crawl is over
+rhythm     how long shards wait before they tell and send: short while a crawl is young
 water      a level of cash for all shards: pages below it wait while others are richer elsewhere
 """

@@ -38,7 +38,7 @@ class ShardFacts(NamedTuple):
     minted: int = 0
     recorded: int = 0
     pace: int = 0
-    """Pages that were asked for since the shard told the last time."""
+    """Pages that were asked for in a second, lately."""
     sketch: Mapping[int, int] = {}
     """The richest pages that wait and may be asked for soon, as `water.sketch` tells them."""
     sent: Mapping[int, int] = {}
@@ -48,6 +48,8 @@ class ShardFacts(NamedTuple):
     is_idle: bool = False
     wants_pages: bool = False
     """Whether it has fetched as many pages as it may, and has more to read."""
+    has_choice: bool = False
+    """Whether more hosts may be asked than it asks at a time."""
 
     @property
     def pot_told(self) -> PotTold:

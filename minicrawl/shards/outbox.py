@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
@@ -80,9 +81,9 @@ class Outbox:
             waiting.since = now
             self._waiting[receiver] = waiting
 
-    def due(self, now: float) -> list[int]:
-        """The shards that something is to be sent to now."""
-        size, wait_s = self._posting.transfers, self._posting.wait_s
+    def due(self, now: float, longest_s: float = inf) -> list[int]:
+        """The shards that something is to be sent to now. Nothing waits longer than `longest_s`."""
+        size, wait_s = self._posting.transfers, min(self._posting.wait_s, longest_s)
         return [
             receiver
             for receiver, waiting in self._waiting.items()

@@ -25,7 +25,7 @@ TABLES = st.dictionaries(st.integers(0, 400), COUNTS, max_size=8)
 NUMBERS = (st.integers(0, MOST_SHARDS - 1), *[COUNTS] * 8)
 
 
-@given(st.builds(ShardFacts, *NUMBERS, TABLES, TABLES, TABLES, st.booleans(), st.booleans()))
+@given(st.builds(ShardFacts, *NUMBERS, TABLES, TABLES, TABLES, *[st.booleans()] * 3))
 def test_facts_are_what_their_bytes_say(facts: ShardFacts) -> None:
     assert facts_in(as_bytes(facts)) == facts
     assert facts.pot_told == PotTold(facts.pot, facts.waiting)

@@ -132,6 +132,7 @@ def test_a_batch_is_due_when_it_is_full_or_has_waited() -> None:
     kept.read(0, [URLS[1]])
     outbox = kept.shard.outbox
     assert outbox.due(0.9) == []
+    assert outbox.due(0.9, longest_s=0.9) == [1]
     assert outbox.due(1.0) == [1]
     kept = a_shard()
     kept.read(0, [URLS[1], URLS[1] + "more"])

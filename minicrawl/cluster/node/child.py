@@ -80,6 +80,8 @@ class ShardChild:
         self._orders: ShardOrders | None = None
         self._has_news = asyncio.Event()
         self._warnings = asyncio.Queue[str]()
+        self._yielding = 0
+        """Whether pages are being given back: until it is known how many, nothing is asked for."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     # ------------------------------------------------------------ what the node says
@@ -176,7 +178,7 @@ class ShardChild:
             if wanted:
                 await self._set(crawl, wanted)
             before = orders
-            if orders is self._orders:  # else pages were given back meanwhile: those count first
+            if orders is self._orders and not self._yielding:  # else pages given back count first
                 exchange.is_halted = orders.paused
 
     async def _yield_pages(self) -> int | None:
@@ -184,15 +186,19 @@ class ShardChild:
         crawl, exchange = self._crawl, self._exchange
         if crawl is None or exchange is None or self._orders is None:
             return None
+        self._yielding += 1
         exchange.is_halted = True
-        shown = await self._ask(ControlRequest(verb=Verb.SHOW))
-        progress = crawl.progress()
-        if shown is None or progress is None:
-            return None
-        spent = progress.fetched + int(shown["in_flight"])
-        self._orders = replace(self._orders, pages=spent, paused=self._orders.paused or not spent)
-        self._has_news.set()
-        return spent
+        try:
+            shown = await self._ask(ControlRequest(verb=Verb.SHOW))
+            progress = crawl.progress()
+            if shown is None or progress is None:
+                return None
+            spent, paused = progress.fetched + int(shown["in_flight"]), self._orders.paused
+            self._orders = replace(self._orders, pages=spent, paused=paused or not spent)
+            return spent
+        finally:
+            self._yielding -= 1
+            self._has_news.set()
 
     async def _set(self, crawl: Crawl, values: dict[str, object]) -> None:
         """Change settings of the crawl, as soon as it can be asked."""

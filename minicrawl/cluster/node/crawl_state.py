@@ -7,10 +7,11 @@ first. A shard gives pages of the budget back only after it can fetch them no mo
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Mapping
 
-from minicrawl.cluster.engine import EngineUnavailable, KeyEntry, KeyTaken, KeyValues
-from minicrawl.cluster.node.grants import ShardNeed, granted_anew
+from minicrawl.cluster.engine import ClusterEngine, EngineUnavailable, KeyEntry, KeyTaken
+from minicrawl.cluster.node.budget import SharedBudget, Yield
+from minicrawl.cluster.node.grants import ShardNeed
 from minicrawl.cluster.node.records import (
     GRANTS_KEY,
     REBALANCE_KEY,
@@ -19,7 +20,6 @@ from minicrawl.cluster.node.records import (
     TOLD_PREFIX,
     WORKERS_PREFIX,
     Doing,
-    GrantsRecord,
     StateRecord,
     TermsRecord,
     WishRecord,
@@ -28,23 +28,18 @@ from minicrawl.cluster.node.shard_process import ShardOrders
 from minicrawl.shards.batches import BatchError
 from minicrawl.shards.facts import ShardFacts, facts_in, fetched_together, has_ended
 
-Yield = Callable[[int], Awaitable[int | None]]
-"""A shard -> the pages that it has fetched and asks for now: it fetches no more until it is granted
-more. None if its crawl does not answer."""
-
 
 class CrawlState:
     """What is known of the crawl."""
 
-    def __init__(self, engine: KeyValues, terms: TermsRecord) -> None:
+    def __init__(self, engine: ClusterEngine, terms: TermsRecord) -> None:
         self._engine, self.shards = engine, terms.shards
         self.hear_terms(terms)
         self.state = StateRecord(doing=Doing.RUNNING, run=0, reason="")
         self.told: dict[int, ShardFacts] = {}
         self.rebalances = 0
         self._state_revision = 0
-        self._granted: dict[int, int] = {}
-        self._grants_revision = 0
+        self._grants = SharedBudget(engine, terms.shards)
         self._workers: dict[str, int] = {}
 
     # ------------------------------------------------------------ what is heard
@@ -61,8 +56,7 @@ class CrawlState:
         elif key == TERMS_KEY:
             self.hear_terms(TermsRecord.unpack(key, content))
         elif key == GRANTS_KEY:
-            record = GrantsRecord.unpack(key, content)
-            self._hear_grants({int(one): n for one, n in record.granted.items()}, entry.revision)
+            self._grants.hear(entry)
         elif key == REBALANCE_KEY:
             self.rebalances = WishRecord.unpack(key, content).value
         elif key.startswith(TOLD_PREFIX):
@@ -81,10 +75,6 @@ class CrawlState:
             self.told.clear()
         self.state, self._state_revision = state, revision
 
-    def _hear_grants(self, granted: dict[int, int], revision: int) -> None:
-        if revision > self._grants_revision:
-            self._granted, self._grants_revision = granted, revision
-
     def _hear_workers(self, node: str, entry: KeyEntry) -> None:
         if entry.value is None:
             self._workers.pop(node, None)
@@ -102,9 +92,9 @@ class CrawlState:
 
     # ------------------------------------------------------------ what follows
 
-    def orders(self, shard: int, node: str) -> ShardOrders:
-        """What the crawl of a shard on this node should do."""
-        pages = None if self.budget is None else self._granted.get(shard, 0)
+    def orders(self, shard: int, generation: int, node: str) -> ShardOrders:
+        """What the crawl of a shard, which this node has in this generation, should do."""
+        pages = None if self.budget is None else self._grants.granted(shard, generation)
         is_paused = self.state.doing == Doing.PAUSED or pages == 0
         return ShardOrders(paused=is_paused, pages=pages, workers=self.workers_of(node))
 
@@ -135,36 +125,22 @@ class CrawlState:
 
     # ------------------------------------------------------------ the budget
 
-    async def share_out(self, shards: Iterable[int], give_back: Yield) -> None:
-        """Grant pages to these shards, and take back what they do not need."""
+    async def share_out(self, leases: Mapping[int, int], give_back: Yield) -> None:
+        """Grant pages to these shards, with the generations of their leases, and take back what
+        they do not need.
+        """
         if self.budget is None:
             return
-        needs = {shard: _need(self.told[shard]) for shard in shards if shard in self.told}
         is_wanted = any(facts.wants_pages for facts in self.told.values())
-        anew = granted_anew(self.budget, self._granted, needs, self.shards, is_wanted=is_wanted)
-        for shard, pages in tuple(anew.items()):
-            if pages < self._granted.get(shard, 0):
-                spent = await give_back(shard)
-                anew[shard] = self._granted[shard] if spent is None else spent
-        changed = {shard: n for shard, n in anew.items() if n != self._granted.get(shard, 0)}
-        if changed:
-            await self._grant({**self._granted, **changed})
+        needs = self._needs()
+        await self._grants.share_out(self.budget, leases, needs, give_back, is_wanted=is_wanted)
 
-    async def _grant(self, granted: dict[int, int]) -> None:
-        assert self.budget is not None
-        if sum(granted.values()) > max(self.budget, sum(self._granted.values())):
-            return
-        record = GrantsRecord(granted={str(shard): n for shard, n in sorted(granted.items())})
-        try:
-            if self._grants_revision:
-                revision = await self._engine.update(
-                    GRANTS_KEY, record.pack(), self._grants_revision
-                )
-            else:
-                revision = await self._engine.create(GRANTS_KEY, record.pack())
-        except (KeyTaken, EngineUnavailable):
-            return  # another node was quicker; once more with what it has written
-        self._hear_grants(granted, revision)
+    def is_short(self, leases: Mapping[int, int]) -> bool:
+        """Whether one of these shards will soon have read all that it may."""
+        return self.budget is not None and self._grants.is_short(leases, self._needs())
+
+    def _needs(self) -> dict[int, ShardNeed]:
+        return {shard: _need(facts) for shard, facts in self.told.items()}
 
 
 def _need(facts: ShardFacts) -> ShardNeed:

@@ -138,6 +138,11 @@ class ClusterView:
         }
         return assignment(self.shards, rooms, self.holders(now))
 
+    def generations(self, name: str, session: str) -> dict[int, int]:
+        """The shards of this node, and how often each has changed hands."""
+        own = (one for one in self.leases if self.is_mine(one, name, session))
+        return {shard: self.leases[shard].record.generation for shard in own}
+
     def is_mine(self, shard: int, name: str, session: str) -> bool:
         """Whether the shard is this node's, as far as is known."""
         lease = self.leases.get(shard)

@@ -22,6 +22,7 @@ from minicrawl.cluster.node.leases import BEAT_S, HOLD_S, ClusterView, plan
 from minicrawl.cluster.node.presence import PATIENCE_S, NodePresence, Now
 from minicrawl.cluster.node.shard_process import ShardEnd
 from minicrawl.errors import UsageError
+from minicrawl.shards.rhythm import rhythm_s
 from minicrawl.wording import counted
 
 END_S = 30.0
@@ -84,12 +85,21 @@ class Node:
             await self.parts.presence.leave()
 
     async def _wait(self, beating: asyncio.Task[None]) -> None:
-        """Until what was said up to our last beat is known, which may have left somebody silent."""
+        """Until what was said up to our last beat is known, which may have left somebody silent.
+        Shards that will soon have read all that they may get more.
+        """
+        ends_at, state = self._now() + _LONGEST_S, self.parts.state
+        pause_s = rhythm_s(0, state.shards, BEAT_S)
         self.hearing.knows_more.clear()
         knowing = asyncio.create_task(self.hearing.knows_more.wait())
-        await asyncio.wait(
-            (beating, knowing), timeout=_LONGEST_S, return_when=asyncio.FIRST_COMPLETED
-        )
+        until = {beating, knowing}
+        while (left_s := ends_at - self._now()) > 0:
+            pause = min(pause_s, left_s)
+            done, _ = await asyncio.wait(until, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
+            if done:
+                break
+            if state.is_short(self._running()) and not self._is_cut_off:
+                await self._steer()
         knowing.cancel()
         if beating.done():
             beating.result()
@@ -206,10 +216,16 @@ class Node:
 
     async def _steer(self) -> None:
         held, state, presence = self.parts.held, self.parts.state, self.parts.presence
-        await state.share_out(held.running, held.yield_pages)
+        running = self._running()
+        await state.share_out(running, held.yield_pages)
         for shard, crawl in held.running.items():
-            await crawl.steer(state.orders(shard, presence.name))
+            await crawl.steer(state.orders(shard, running.get(shard, 0), presence.name))
             await crawl.until(self._until)
+
+    def _running(self) -> dict[int, int]:
+        """The shards of this node that are crawled, with the generations of their leases."""
+        leases = self.parts.view.generations(*self.parts.presence.me)
+        return {one: leases[one] for one in self.parts.held.running if one in leases}
 
 
 def _listed(shards: Collection[int]) -> str:

@@ -139,9 +139,11 @@ class StateRecord(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantsRecord(Record):
-    """How many pages each shard may fetch in all: by shard, as text."""
+    """How many pages each shard may fetch in all, and under which lease: by shard, as text."""
 
+    entry: int  # of the log of grants
     granted: Mapping[str, int]
+    generations: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

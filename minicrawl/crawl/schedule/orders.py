@@ -9,7 +9,7 @@ key, and the largest comes first: they are an array of keys, and what to do when
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from random import Random
 from typing import Any, Protocol
 
@@ -135,6 +135,11 @@ class ByKey(ByHost):
         """These pages of other shards were born: they have keys as all pages, and never wait."""
         self._order.grow(range(pages[0], pages[-1] + 1))
         self.born(pages)
+
+    @property
+    def leased(self) -> Collection[int]:
+        """The pages that nobody may take now."""
+        return self._eligible.leased
 
     def key(self, page: PageId) -> int:
         """The page with the largest comes first."""

@@ -7,15 +7,18 @@ over, and not when its own pages or its own budget are: more of both may come.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+import time
+from collections import deque
+from collections.abc import Coroutine, Mapping
 from math import ceil
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from minicrawl.crawl.events import Reason
 from minicrawl.crawl.shard.addresses import ShardAddresses
+from minicrawl.crawl.shard.beginning import TogetherBeginning
 from minicrawl.crawl.shard.local import LocalShard
 from minicrawl.crawl.shard.ordering import PageLevel
-from minicrawl.crawl.shard.traffic import ShardTraffic
+from minicrawl.crawl.shard.traffic import ShardTraffic, key_queue
 from minicrawl.opic.money import UNIT
 from minicrawl.shards.facts import ShardFacts
 from minicrawl.shards.levelling import to_level
@@ -29,16 +32,19 @@ _LEAST_SHARE = 16
 """Of a pot, what is worth a batch to another pot: that many of it are the whole."""
 _NO_DELAY = 256
 """Pages of a host that can be asked for between two levels, if it has no delay."""
+_OF_THE_TIME = 20
+"""Telling takes at most that part of it: the sketch of a large shard takes a while."""
 
 
 class ShardCrawl:
     """What the loop asks of other shards. Its tasks run `during` the crawl."""
 
     def __init__(self, crawler: Crawler, shard: LocalShard) -> None:
-        self._crawler, self._context, self._parts = crawler, crawler.context, crawler.parts
+        self._crawler, self._context = crawler, crawler.context
         self._shard, self.exchange = shard, shard.setup.exchange
-        self.traffic = ShardTraffic(crawler.context, crawler.parts, shard)
-        self._requests = crawler.context.recorder.counters.number("requests")
+        self._beginning = TogetherBeginning(shard.place, shard.began)
+        self.traffic = ShardTraffic(crawler.context, crawler.parts, shard, self._rhythm_s)
+        self._pace = ShardPace(shard.setup.tell_s)
         self._is_empty = self._wants_pages = False
         self._addresses: ShardAddresses | None = None
         if (records := shard.setup.addresses) is not None:
@@ -47,13 +53,26 @@ class ShardCrawl:
         self.level: PageLevel | None = None
         order = crawler.context.settings.order
         if (order.strategy, order.order_by) == ("greedy", "page"):
-            self.level = PageLevel(crawler.context.recorder.frontier, self._a_host())
-            self._parts.leases.admits = self.level.admits
+            leases, queue = crawler.parts.leases, key_queue(crawler.parts)
+            frontier = crawler.context.recorder.frontier
+            self.level = PageLevel(frontier, lambda: queue.leased, self._pages_soon)
+            leases.admits = self.level.admits
 
-    def _a_host(self) -> int:
-        """The pages of a host that can be asked for while the level stays."""
-        delay_s = self._context.settings.politeness.delay_after(None)
-        return ceil(self._shard.setup.tell_s / delay_s) if delay_s else _NO_DELAY
+    def _rhythm_s(self, usual_s: float) -> float:
+        """What is waited now where so much is usual."""
+        return self._beginning.rhythm_s(usual_s, time.monotonic())
+
+    def _pages_soon(self, host: int, within_s: float) -> int:
+        """The pages of a host that can be asked for in this time. One that waits for its address
+        may wait for long, so it counts for nothing.
+        """
+        hosts, now = self._crawler.parts.hosts, self._context.clock.now()
+        state = hosts[host]
+        delay_s = state.delay_s(hosts.politeness)
+        wait_s = max(state.ready_at - now, delay_s if state.in_use else 0.0, 0.0)
+        if wait_s >= within_s or not hosts.has_room(host, now):
+            return 0
+        return ceil((within_s - wait_s) / delay_s) if delay_s else _NO_DELAY
 
     async def during(self, work: Coroutine[Any, Any, T], group: asyncio.TaskGroup) -> T:
         """Do the work while batches come and go."""
@@ -70,7 +89,7 @@ class ShardCrawl:
 
     def may_fetch(self) -> bool:
         """Whether requests may begin."""
-        return self.exchange.may_fetch()
+        return self._beginning.has_begun and self.exchange.may_fetch()
 
     def reason_to_end(self, own: Reason | None, *, has_unread: bool, turns: int) -> Reason | None:
         """Why the crawl ends, if it does; `own` is why it would if there were no other shards."""
@@ -92,21 +111,30 @@ class ShardCrawl:
     # ------------------------------------------------------------ what is told and heard
 
     async def _tell(self) -> None:
+        levelled_at, usual_s = 0.0, self._shard.setup.tell_s
         while True:
-            facts = self.facts()
+            began = time.monotonic()
+            within_s = self._rhythm_s(usual_s)
+            facts = self.facts(within_s)
+            cost_s = time.monotonic() - began
             await self.exchange.tell(facts)
-            self._hear(facts)
-            await asyncio.sleep(self._shard.setup.tell_s)
+            told = {**self.exchange.told, facts.shard: facts}
+            self._hear(told, within_s)
+            if began - levelled_at >= usual_s:
+                levelled_at = began
+                self._level_pots(facts, told)
+            self._context.wake()
+            await asyncio.sleep(max(within_s, min(usual_s, _OF_THE_TIME * cost_s)))
 
-    def facts(self) -> ShardFacts:
-        """How the shard stands."""
+    def facts(self, within_s: float) -> ShardFacts:
+        """How the shard stands, and what it can read in this time."""
         recorder, core, traffic = self._context.recorder, self._shard.core, self.traffic
         frontier, number = recorder.frontier, recorder.counters.number
         ledger = frontier.ledger
-        before, self._requests = self._requests, number("requests")
-        waiting = ledger.unread - sum(map(len, self._parts.trackers))
+        waiting = ledger.unread - sum(map(len, self._crawler.parts.trackers))
         traffic.tell_of_shorter_ways()
         outbox = len(core.outbox)
+        slots = self._context.settings.politeness.concurrency
         is_safe = recorder.committer.last_step == frontier.last_seq and not traffic.is_busy
         return ShardFacts(
             shard=self._shard.place.number,
@@ -117,19 +145,38 @@ class ShardCrawl:
             pot=ledger.virtual_page.pot,
             minted=ledger.minted,
             recorded=ledger.recorded,
-            pace=int(self._requests - before),
-            sketch=self.level.sketch() if self.level is not None else {},
+            pace=self._pace.now(number("requests"), time.monotonic()),
+            sketch=self.level.sketch(within_s, slots) if self.level is not None else {},
+            has_choice=self.level is not None and self.level.has_choice,
             sent={other: end.number for other, end in core.channels.sent.items()},
             received={other: end.number for other, end in core.channels.received.items()},
             is_idle=self._is_empty and is_safe and not waiting and not outbox,
             wants_pages=self._wants_pages,
         )
 
-    def _hear(self, own: ShardFacts) -> None:
-        told = {**self.exchange.told, own.shard: own}
+    def _hear(self, told: Mapping[int, ShardFacts], within_s: float) -> None:
+        self._beginning.hear(told, time.monotonic())
         if self.level is not None:
-            self.level.hear(told.values())
+            self.level.hear(told.values(), within_s)
+
+    def _level_pots(self, own: ShardFacts, told: Mapping[int, ShardFacts]) -> None:
         pots = {shard: facts.pot_told for shard, facts in told.items()}
         least = max(UNIT, own.pot // _LEAST_SHARE)
         self.traffic.to_level = to_level(own.shard, pots, least)
-        self._context.wake()
+
+
+class ShardPace:
+    """The requests of the last time, in a second."""
+
+    def __init__(self, over_s: float) -> None:
+        self._over_s = over_s
+        self._counts = deque[tuple[float, float]]()
+
+    def now(self, requests: float, now: float) -> int:
+        """With so many requests in all until now."""
+        counts = self._counts
+        counts.append((now, requests))
+        while counts[0][0] < now - self._over_s and counts[1][0] <= now - self._over_s:
+            counts.popleft()
+        before, fewer = counts[0]
+        return ceil((requests - fewer) / (now - before)) if now > before else 0

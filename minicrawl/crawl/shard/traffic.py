@@ -41,20 +41,32 @@ class _Pending(NamedTuple):
     act: Callable[[], Awaitable[None]]
 
 
+def key_queue(parts: CrawlParts) -> ByKey:
+    """The queue of a crawl in shards: orders without keys are refused there."""
+    queue = parts.leases.queue
+    assert isinstance(queue, ByKey)
+    return queue
+
+
 class ShardTraffic:
     """The batches of one crawl."""
 
-    def __init__(self, context: CrawlContext, parts: CrawlParts, shard: LocalShard) -> None:
-        self._context, self._parts = context, parts
+    def __init__(
+        self,
+        context: CrawlContext,
+        parts: CrawlParts,
+        shard: LocalShard,
+        rhythm_s: Callable[[float], float],
+    ) -> None:
+        """`rhythm_s` makes what is usually waited shorter in a young crawl."""
+        self._context, self._parts, self._rhythm_s = context, parts, rhythm_s
         self._recorder, self._frontier = context.recorder, context.recorder.frontier
-        self._shard, self._core, self._exchange = shard, shard.core, shard.setup.exchange
+        self._shard, self._exchange = shard, shard.setup.exchange
         self._pending = asyncio.Queue[_Pending](MOST_PENDING)
         self._is_following = True  # what earlier runs sent is published first
         self.to_level: dict[int, int] = {}
         """What the pot is to send to those of other shards."""
-        queue = parts.leases.queue
-        assert isinstance(queue, ByKey)
-        shard.met_foreign = queue.met_foreign
+        shard.met_foreign = key_queue(parts).met_foreign
         for tracker in parts.trackers:
             tracker.brought_nearer = set()
 
@@ -88,28 +100,33 @@ class ShardTraffic:
         """What earlier runs sent, and perhaps did not publish."""
         last = int(self._recorder.counters.number(PUBLISHED))
         sendings = self._recorder.pages.sendings_after(last)
-        return [(seq, self._core.batch(step)) for seq, step in sendings]
+        return [(seq, self._shard.core.batch(step)) for seq, step in sendings]
 
     async def _send(self) -> None:
+        usual_s = self._shard.setup.posting.wait_s
         while True:
             self.tell_of_shorter_ways()
-            for receiver in {*self._core.outbox.due(time.monotonic()), *self.to_level}:
+            wait_s = self._rhythm_s(usual_s)
+            for receiver in {
+                *self._shard.core.outbox.due(time.monotonic(), wait_s),
+                *self.to_level,
+            }:
                 await self._send_to(receiver)
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(min(LOOK_S, wait_s / 2))
 
     def tell_of_shorter_ways(self) -> None:
         """Foreign pages may be nearer than their shards know."""
         for tracker in self._parts.trackers:
             pages, tracker.brought_nearer = tracker.brought_nearer or (), set()
-            self._core.outbox.tell(pages, time.monotonic())
+            self._shard.core.outbox.tell(pages, time.monotonic())
 
     async def _send_to(self, receiver: int) -> None:
         pot = max(0, self._frontier.ledger.virtual_page.pot)
         of_pot = min(self.to_level.pop(receiver, 0), pot)
-        step = self._core.sending(receiver, of_pot)
+        step = self._shard.core.sending(receiver, of_pot)
         if not step.spending.links and not of_pot:
             return
-        batch = self._core.batch(step)
+        batch = self._shard.core.batch(step)
         self._recorder.apply_step(step)
         seq = self._frontier.last_seq
         await self._after_commit(partial(self._publish, seq, batch))
@@ -134,8 +151,8 @@ class ShardTraffic:
         looked_up = await self._recorder.look_up_urls(urls)
         await self._recorder.committer.caught_up()
         self._shard.pages.looked_up = looked_up
-        arrival = self._core.channels.judge(batch)
-        for step in self._core.receipt(batch):
+        arrival = self._shard.core.channels.judge(batch)
+        for step in self._shard.core.receipt(batch):
             self._post_step(step)
         if arrival is Arrival.EARLY:
             await arrived.later()

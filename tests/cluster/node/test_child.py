@@ -59,3 +59,44 @@ def test_pages_that_are_given_back_are_not_fetched_by_an_order_from_before(
         return seen
 
     assert asyncio.run(steering()) == [(60, True), (50, True)]
+
+
+def test_nothing_is_asked_for_before_it_is_known_how_many_pages_are_given_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The order of 60 pages was carried out while the crawl was asked how many it has fetched."""
+
+    async def yielding() -> list[bool]:
+        child, exchange, shown = ShardChild(), SimpleNamespace(is_halted=True), asyncio.Event()
+        was_set, halted = asyncio.Event(), list[bool]()
+
+        async def set_in_crawl(_crawl: object, values: dict[str, object]) -> None:
+            if values["pages"] == 60:
+                was_set.set()
+            await asyncio.sleep(0)
+
+        async def ask(_request: object) -> dict[str, object]:
+            await shown.wait()
+            return {"in_flight": 3}
+
+        monkeypatch.setattr(child, "_set", set_in_crawl)
+        monkeypatch.setattr(child, "_ask", ask)
+        child._crawl = cast(Any, SimpleNamespace(progress=lambda: SimpleNamespace(fetched=7)))
+        child._exchange = cast(Any, exchange)
+        orders: Any = ShardOrders(pages=60)
+        child._hear((1, ShardCommand.STEER, orders))
+        giving = asyncio.create_task(child._yield_pages())
+        steer = asyncio.create_task(child._steer(cast(Any, None), cast(Any, exchange)))
+        await was_set.wait()
+        for _ in range(5):
+            await asyncio.sleep(0)
+            halted.append(exchange.is_halted)
+        shown.set()
+        assert await giving == 10
+        while exchange.is_halted:
+            await asyncio.sleep(0)
+        assert child._orders == ShardOrders(pages=10)
+        steer.cancel()
+        return halted
+
+    assert asyncio.run(asyncio.wait_for(yielding(), 10)) == [True] * 5

@@ -3,7 +3,15 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.cluster.node.grants import LEAST, ShardNeed, granted_anew
+from minicrawl.cluster.node.grants import (
+    AHEAD_S,
+    LEAST,
+    PARTS,
+    SHORTEST_S,
+    ShardNeed,
+    ahead_s,
+    granted_anew,
+)
 
 NEEDS = st.dictionaries(
     st.integers(0, 7),
@@ -37,6 +45,16 @@ def test_a_shard_without_pages_gives_back_what_it_has_not_spent() -> None:
 def test_the_last_pages_are_given_out_one_by_one() -> None:
     needs = {0: ShardNeed(9, 50, 9), 1: ShardNeed(8, 70, 9)}
     assert granted_anew(20, {0: 9, 1: 8}, needs, 4) == {0: 10, 1: 9}
+
+
+def test_towards_the_end_less_is_ahead_so_that_others_come_in() -> None:
+    assert ahead_s(10_000, 100) == AHEAD_S
+    assert ahead_s(400, 100) == 400 / 100 / PARTS
+    assert ahead_s(0, 100) == SHORTEST_S
+    assert ahead_s(0, 0) == AHEAD_S
+    need = {0: ShardNeed(40, 500, 40)}
+    assert granted_anew(10_000, {0: 40}, need, 8, pace=160) == {0: 520}
+    assert granted_anew(680, {0: 40}, need, 8, pace=160) == {0: 80}
 
 
 def test_nothing_is_given_out_when_the_budget_is_granted() -> None:

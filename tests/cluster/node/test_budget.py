@@ -1,0 +1,240 @@
+"""The budget of a crawl over an engine whose answers are lost: no page more is fetched, and none
+less.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from minicrawl.cluster.engine import Fenced
+from minicrawl.cluster.node.budget import SharedBudget
+from minicrawl.cluster.node.grants import LEAST, ShardNeed
+from minicrawl.cluster.node.records import GRANTS_KEY, GrantsRecord
+from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
+
+SHARDS = 4
+HUNGRY = ShardNeed(0, 500, 0)
+LEASES = dict.fromkeys(range(SHARDS), 1)
+
+
+class BudgetOfNode:
+    """What one node knows, and the crawls of its shards: each fetches all that it may."""
+
+    def __init__(self, servers: FakeServers, leases: Mapping[int, int], budget: int = 20) -> None:
+        self.servers, self.leases, self.budget = servers, dict(leases), budget
+        self.shared = SharedBudget(FakeEngine(servers), SHARDS)
+        self.fetched = dict.fromkeys(self.leases, 0)
+        self.waiting = dict.fromkeys(self.leases, 500)
+        self.meanwhile: Callable[[], Awaitable[None]] | None = None
+        """Happens while a crawl is asked how many pages it has fetched."""
+
+    def hear(self) -> None:
+        if entry := self.servers.values.get(GRANTS_KEY):
+            self.shared.hear(entry)
+
+    async def share_out(self, *, is_wanted: bool = False) -> None:
+        needs = {
+            shard: ShardNeed(fetched, self.waiting[shard], 0)
+            for shard, fetched in self.fetched.items()
+        }
+        await self.shared.share_out(
+            self.budget, self.leases, needs, self._give_back, is_wanted=is_wanted
+        )
+
+    async def _give_back(self, shard: int) -> int | None:
+        if self.meanwhile is not None:
+            await self.meanwhile()
+        return self.fetched[shard]
+
+    def granted(self) -> dict[int, int]:
+        return {
+            one: self.shared.granted(one, generation) for one, generation in self.leases.items()
+        }
+
+    def fetch(self, most: int = 1000) -> None:
+        for shard, pages in self.granted().items():
+            wanted = min(self.waiting[shard], most, pages - self.fetched[shard])
+            self.fetched[shard] += max(0, wanted)
+            self.waiting[shard] -= max(0, wanted)
+
+
+def written(servers: FakeServers) -> GrantsRecord:
+    return GrantsRecord.unpack(GRANTS_KEY, servers.logs[SHARDS].contents[-1])
+
+
+@pytest.mark.parametrize("fault", list(Fault))
+def test_a_grant_whose_answer_is_lost_is_used_when_it_is_known(fault: Fault) -> None:
+    async def work() -> None:
+        servers = FakeServers()
+        node = BudgetOfNode(servers, {0: 1})
+        servers.faults = [fault]
+        await node.share_out()
+        assert node.granted() == {0: 0}
+        await node.share_out()
+        assert node.granted() == {0: LEAST}
+        assert written(servers).granted == {"0": LEAST}
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("fault", list(Fault))
+def test_pages_given_back_are_not_fetched_while_nobody_knows_whether_they_were(
+    fault: Fault,
+) -> None:
+    """If it was done, another shard may have them already."""
+
+    async def work() -> None:
+        servers = FakeServers()
+        node = BudgetOfNode(servers, {0: 1})
+        await node.share_out()
+        node.fetch(most=2)
+        node.waiting[0] = 0
+        servers.faults = [fault]
+        await node.share_out()
+        assert node.granted() == {0: 2}
+        node.waiting[0] = 500
+        servers.faults = [Fault.BEFORE]  # nor can the key be read
+        await node.share_out()
+        assert node.granted() == {0: 2}
+        await node.share_out()
+        assert node.granted() == {0: 2 + LEAST}
+
+    asyncio.run(work())
+
+
+def test_a_change_that_comes_late_is_refused_when_it_was_tried_again() -> None:
+    """A request may be on its way when its sender gives it up."""
+
+    async def work() -> None:
+        servers = FakeServers()
+        node, engine = BudgetOfNode(servers, {0: 1}), FakeEngine(servers)
+        await node.share_out()
+        before = written(servers)
+        servers.faults = [Fault.BEFORE]
+        node.fetch(most=2)
+        node.waiting[0] = 0
+        await node.share_out()
+        late = replace(before, entry=before.entry + 1, granted={"0": 3}).pack()
+        await node.share_out()
+        node.waiting[0] = 500
+        await node.share_out()
+        assert node.granted()[0] > 2
+        with pytest.raises(Fenced):
+            await engine.append(SHARDS, before.entry, late)
+
+    asyncio.run(work())
+
+
+def test_who_takes_a_shard_is_granted_nothing_before_its_claim_is_written() -> None:
+    async def work() -> None:
+        servers = FakeServers()
+        former, later = BudgetOfNode(servers, {0: 1}), BudgetOfNode(servers, {0: 2})
+        await former.share_out()
+        later.hear()
+        assert later.granted() == {0: 0}
+        await later.share_out()
+        granted = later.granted()
+        assert granted == {0: LEAST}
+        former.fetch(most=2)
+        former.waiting[0] = 0
+        await former.share_out()  # it was paused, and does not know what happened meanwhile
+        later.hear()
+        assert later.granted() == granted
+        former.hear()
+        assert former.granted() == {0: 0}
+        await former.share_out()
+        assert written(servers).generations == {"0": 2}
+
+    asyncio.run(work())
+
+
+def test_a_crawl_that_does_not_answer_keeps_what_it_was_granted() -> None:
+    async def work() -> None:
+        node = BudgetOfNode(FakeServers(), {0: 1})
+        await node.share_out()
+
+        async def silent(_shard: int) -> int | None:
+            return None
+
+        needs = {0: ShardNeed(0, 0, 0)}
+        await node.shared.share_out(20, node.leases, needs, silent, is_wanted=False)
+        assert node.granted() == {0: LEAST}
+
+    asyncio.run(work())
+
+
+def test_who_has_read_all_is_short_of_pages() -> None:
+    async def work() -> None:
+        node = BudgetOfNode(FakeServers(), {0: 1})
+        await node.share_out()
+        assert not node.shared.is_short(node.leases, {0: ShardNeed(LEAST - 1, 5, 0)})
+        assert node.shared.is_short(node.leases, {0: ShardNeed(LEAST - 1, 5, 9)})
+        assert node.shared.is_short(node.leases, {0: ShardNeed(LEAST, 5, 0)})
+        assert not node.shared.is_short(node.leases, {0: ShardNeed(LEAST, 0, 0)})
+        assert not node.shared.is_short(node.leases, {1: ShardNeed(LEAST, 5, 0)})
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whatever_is_lost_the_budget_is_fetched_to_the_page(seed: int) -> None:
+    """Two nodes, shards that move between them, an engine that fails before and after."""
+
+    async def work() -> int:
+        chance, servers, budget = Random(seed), FakeServers(), 60
+        nodes = [
+            BudgetOfNode(servers, {0: 1, 1: 1}, budget),
+            BudgetOfNode(servers, {2: 1, 3: 1}, budget),
+        ]
+        for turn in range(400):
+            node = chance.choice(nodes)
+            if chance.random() < 0.7:
+                node.hear()
+            for shard in node.waiting:
+                node.waiting[shard] = chance.choice((0, 3, 500))
+            rules = (None, None, Fault.BEFORE, Fault.AFTER) if turn < 300 else (None,)
+            servers.faults = [chance.choice(rules)]
+            node.meanwhile = _turn_of_others(chance, nodes, node) if chance.random() < 0.3 else None
+            await node.share_out(is_wanted=chance.random() < 0.5)
+            servers.faults = []
+            node.fetch(most=chance.choice((0, 1, 8)))
+            assert fetched(nodes) <= budget
+            if chance.random() < 0.1:
+                _move(chance, nodes)
+        return fetched(nodes)
+
+    assert asyncio.run(work()) == 60
+
+
+def fetched(nodes: list[BudgetOfNode]) -> int:
+    return sum(sum(node.fetched.values()) for node in nodes)
+
+
+def _turn_of_others(
+    chance: Random, nodes: list[BudgetOfNode], busy: BudgetOfNode
+) -> Callable[[], Awaitable[None]]:
+    """The other node shares out, and this one hears of it."""
+
+    async def turn() -> None:
+        busy.meanwhile = None
+        other = next(node for node in nodes if node is not busy)
+        other.meanwhile = None
+        other.hear()
+        await other.share_out()
+        other.fetch(most=chance.choice((0, 8)))
+        busy.hear()
+
+    return turn
+
+
+def _move(chance: Random, nodes: list[BudgetOfNode]) -> None:
+    """A shard of one node goes to the other one, with all that its log says."""
+    giver, taker = chance.sample(nodes, 2)
+    if giver.leases:
+        shard = chance.choice(sorted(giver.leases))
+        taker.leases[shard] = giver.leases.pop(shard) + 1
+        taker.fetched[shard] = giver.fetched.pop(shard)
+        taker.waiting[shard] = giver.waiting.pop(shard)
