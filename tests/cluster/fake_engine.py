@@ -89,6 +89,7 @@ class FakeServers:
 
     def __init__(self, seed: int | None = None, log_bytes: int | None = None) -> None:
         self.logs: defaultdict[int, Log] = defaultdict(Log)
+        self.pages: defaultdict[int, Log] = defaultdict(Log)
         self.waiting: defaultdict[int, list[Sent]] = defaultdict(list)
         self.numbers: defaultdict[tuple[int, int], int] = defaultdict(int)
         self.early = set[int]()
@@ -174,14 +175,18 @@ class _Part:
 
 
 class FakeLogs(_Part):
+    @property
+    def _logs(self) -> defaultdict[int, Log]:
+        return self.servers.logs
+
     async def log_span(self, shard: int) -> LogSpan:
         async with self._call():
-            log = self.servers.logs[shard]
+            log = self._logs[shard]
             return LogSpan(log.first, log.last)
 
     async def append(self, shard: int, after: int, content: bytes) -> int:
         async with self._call():
-            log = self.servers.logs[shard]
+            log = self._logs[shard]
             if log.last != after:
                 is_ours = log.first <= after + 1 <= log.last
                 if is_ours and log.contents[after + 1 - log.first] == content:
@@ -195,7 +200,7 @@ class FakeLogs(_Part):
 
     async def entries(self, shard: int, after: int = 0) -> AsyncGenerator[LogEntry, None]:
         async with self._call():
-            log = self.servers.logs[shard]
+            log = self._logs[shard]
             first = max(after + 1, log.first)
             found = [
                 LogEntry(at, log.contents[at - log.first]) for at in range(first, log.last + 1)
@@ -205,10 +210,16 @@ class FakeLogs(_Part):
 
     async def remove_entries(self, shard: int, up_to: int) -> None:
         async with self._call():
-            log = self.servers.logs[shard]
+            log = self._logs[shard]
             if (gone := min(up_to, log.last) + 1 - log.first) > 0:
                 del log.contents[:gone]
                 log.first += gone
+
+
+class FakePages(FakeLogs):
+    @property
+    def _logs(self) -> defaultdict[int, Log]:
+        return self.servers.pages
 
 
 class FakeBatches(_Part):
@@ -343,6 +354,10 @@ class FakeObjects(_Part):
 
 class FakeEngine(FakeLogs, FakeBatches, FakeKeys, FakeObjects):
     """All of it."""
+
+    @property
+    def pages(self) -> FakePages:
+        return FakePages(self.servers)
 
     async def close(self) -> None:
         self.closed = True

@@ -20,7 +20,7 @@ from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailab
 from minicrawl.cluster.nats.asking import Asking
 from minicrawl.cluster.nats.batches import NatsBatches
 from minicrawl.cluster.nats.keys import NatsKeys
-from minicrawl.cluster.nats.logs import NatsLogs
+from minicrawl.cluster.nats.logs import NatsLogs, NatsPages
 from minicrawl.cluster.nats.objects import NatsObjects
 from minicrawl.cluster.nats.settings import NatsSettings, without_password
 from minicrawl.cluster.nats.streams import Streams
@@ -39,6 +39,11 @@ _MOST_ERRORS = 10
 
 class NatsEngine(NatsLogs, NatsBatches, NatsKeys, NatsObjects):
     """All of it, for one crawl."""
+
+    @property
+    def pages(self) -> NatsPages:
+        """The logs of kept pages."""
+        return NatsPages(self._asking, self._streams)
 
     async def close(self) -> None:
         """Let go of the connection. Inboxes and watches end."""
