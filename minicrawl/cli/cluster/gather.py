@@ -61,7 +61,7 @@ def store_of_cluster(cluster: Cluster, *, pages: bool) -> Path:
     """
     from minicrawl.cluster.gather.restoring import kept_store
 
-    folder = _folder_of(cluster)
+    folder = folder_of(cluster)
     with progress("gather") as tell:
         found = with_engine(cluster, lambda engine: kept_store(engine, folder, tell, pages=pages))
     if (made := found.made) is not None:
@@ -71,7 +71,7 @@ def store_of_cluster(cluster: Cluster, *, pages: bool) -> Path:
     return found.store
 
 
-def _folder_of(cluster: Cluster) -> Path:
+def folder_of(cluster: Cluster) -> Path:
     """The folder of the user for what can be made again, and in it that of this cluster."""
     if cluster.url is None:
         raise UsageError("which cluster? --cluster nats://host:4222 names its servers")
