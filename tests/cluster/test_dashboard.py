@@ -21,8 +21,12 @@ from tests.cluster.engines import needs_server
 from tests.cluster.node_process import nodes
 from tests.cluster.test_end_to_end import SITES, LoggedWeb, settings
 from tests.dashboard.browsers import Watched, browser, playwright, watch
-from tests.dashboard.servers import PATIENCE_MS, RunningDashboard, needs_chromium, wait_until
-from tests.processes import killed_on_failure
+from tests.dashboard.servers import (
+    PATIENCE_MS,
+    dashboard_of_cluster,
+    needs_chromium,
+    wait_until,
+)
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -69,17 +73,6 @@ def cluster(folder: Path) -> Iterator[str]:
         thread.join()
 
 
-@contextmanager
-def dashboard(url: str) -> Iterator[RunningDashboard]:
-    command = [sys.executable, "-m", "minicrawl", "dashboard", "--cluster", url, "--port", "0"]
-    with killed_on_failure(subprocess.Popen(command, stdout=subprocess.PIPE, text=True)) as process:
-        assert process.stdout is not None
-        address = process.stdout.readline().strip()
-        assert address.startswith("http://127.0.0.1:"), address
-        yield RunningDashboard(process, address)
-        process.terminate()
-
-
 def told(url: str) -> dict[str, Any]:
     """What `cluster status` says."""
     command = [sys.executable, "-m", "minicrawl", "cluster", "status", "--cluster", url, "--json"]
@@ -95,7 +88,7 @@ def test_nodes_are_watched_and_steered_and_what_they_found_is_shown(
     watch: Callable[..., Watched], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    with cluster(tmp_path) as url, dashboard(url) as served:
+    with cluster(tmp_path) as url, dashboard_of_cluster(url) as served:
         seen = watch(served)
         seen.wait_for_state("running")
         see_what_was_found(seen)
