@@ -100,7 +100,7 @@ def test_nodes_are_watched_and_steered_and_what_they_found_is_shown(
 def see_what_was_found(seen: Watched) -> None:
     page, expect = seen.page, playwright.expect
     expect(page.locator("tr[data-node]")).to_have_count(2, timeout=PATIENCE_MS)
-    facts = page.locator("section[aria-label=Coordinator]")
+    facts = page.locator("section[aria-label=Cluster]")
     expect(facts).to_contain_text("3 of 3 held", timeout=PATIENCE_MS)
     for name in ("Set up", "Search"):
         expect(page.get_by_role("tab", name=name)).to_be_hidden()

@@ -86,7 +86,7 @@ export const makeStatus = (place, app) => {
   const bar = (label, part, text, kind = "") => { const inner = h("i"); inner.style.width = `${Math.min(100 * part, 100)}%`; return h("div", { class: "gap" }, h("div", { class: "row" }, h("span", { class: "small muted" }, label), h("strong", { class: "small end" }, text)), h("div", { class: `progress ${kind}`, role: "progressbar", "aria-label": label, "aria-valuenow": Math.round(100 * part), "aria-valuemin": 0, "aria-valuemax": 100 }, inner)); };
   const drawCluster = () => {
     const { cluster, status } = crawl, runs = cluster.doing === "running" || cluster.doing === "paused";
-    if (crawlersTitle.textContent !== "Nodes") { put(coordinatorTitle, "Cluster"); put(crawlersTitle, "Nodes"); for (const one of ofOneMachine) one.hidden = true; }
+    if (crawlersTitle.textContent !== "Nodes") { for (const [title, name] of [[coordinatorTitle, "Cluster"], [crawlersTitle, "Nodes"]]) { put(title, name); title.closest("section").setAttribute("aria-label", name); } for (const one of ofOneMachine) one.hidden = true; }
     put(coordinatorFacts, clusterFacts(cluster));
     const ofBudget = cluster.why ? null : clusterShare(cluster);
     put(progress, ofBudget ? bar("pages of the budget", ...ofBudget) : null, status.missing ? null : bar("importance gathered", status.importance_gathered || 0, share(status.importance_gathered), "gold"));

@@ -178,6 +178,23 @@ TestKeptPages = KeptPages.TestCase
 TestKeptPages.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
 
 
+def test_pages_wait_while_the_engine_is_full(tmp_path: Path) -> None:
+    servers = FakeServers()
+    for name in ("node", "before", "after"):
+        (tmp_path / name).mkdir()
+    node = KeepingNode(servers, tmp_path / "node")
+    node.both.commit(Batch(answers=[kept(url(1), body(1))]))
+    servers.log_bytes, batch = 0, Batch(answers=[kept(url(2), body(2))])
+    for _ in range(2):
+        with pytest.raises(NoRoom, match="is full; everything committed before is safe"):
+            node.both.commit(batch)
+    assert restored(servers, tmp_path / "before") == {url(1): [body(1)]}
+    servers.log_bytes = None
+    node.both.commit(batch)
+    assert restored(servers, tmp_path / "after") == {url(1): [body(1)], url(2): [body(2)]}
+    node.end()
+
+
 # ------------------------------------------------------------ damage
 
 
