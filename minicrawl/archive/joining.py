@@ -1,7 +1,8 @@
 """Archives that become one, which grows as they do: those of the shards of a crawl.
 
 Laws: each record of an archive is copied once, in its order, and damage with it. A body that
-another archive has is not written again. Dictionaries get numbers of their own, and are there
+another archive has is not written again; a different one with the same digest gets another
+number, also where its revisits name it. Dictionaries get numbers of their own, and are there
 before the records that need them, and at the beginning of each segment. What a kill leaves behind
 the last archive that was copied is cut off; one process at a time copies, and others wait for it.
 """
@@ -17,10 +18,10 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from minicrawl.archive.digest import EMPTY
 from minicrawl.archive.index import index_errors, short
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import (
-    EMPTY,
     WITH_BODY,
     Header,
     RecordKind,
@@ -28,6 +29,11 @@ from minicrawl.archive.record import (
     header_of,
     numbered,
     pack_dictionary,
+    read,
+    read_packed,
+    seal,
+    with_digest_of,
+    with_next_number,
 )
 from minicrawl.archive.scan import Found, scan
 from minicrawl.archive.segments import (
@@ -57,6 +63,8 @@ class JoinedSource(NamedTuple):
     """What whoever copied it wants to know the next time."""
     dictionaries: tuple[tuple[int, int], ...] = ()
     """Their numbers there and here."""
+    digests: tuple[tuple[str, str], ...] = ()
+    """Those that other bodies have here: there and here, in hexadecimal digits."""
 
 
 class JoinedArchive:
@@ -80,6 +88,7 @@ class JoinedArchive:
         self._unwritten: list[bytes] = []
         self._written = self.end
         self._numbers: dict[int, int] = {}
+        self._digests: dict[str, str] = {}
 
     def source(self, name: str) -> JoinedSource:
         """How much of an archive is there."""
@@ -94,7 +103,7 @@ class JoinedArchive:
         """Copy what an archive has up to this end, and was not copied before."""
         source, begin = self.source(name), self.end
         first = max(source.place, segments.begin(end))
-        self._numbers = dict(source.dictionaries)
+        self._numbers, self._digests = dict(source.dictionaries), dict(source.digests)
         with index_errors(self.folder):
             index = self._archive.index
             index.begin(begin)
@@ -109,8 +118,8 @@ class JoinedArchive:
             if self.end > begin:
                 self._archive.segments.sync(begin, self.end)
             index.commit(self.end)
-        numbers = tuple(sorted(self._numbers.items()))
-        self._sources[name] = JoinedSource(max(first, end), note, numbers)
+        numbers, digests = tuple(sorted(self._numbers.items())), tuple(self._digests.items())
+        self._sources[name] = JoinedSource(max(first, end), note, numbers, digests)
         self._save()
 
     # ------------------------------------------------------------ records
@@ -140,18 +149,45 @@ class JoinedArchive:
     def _reduced(self, record: bytes, known: set[int]) -> bytes:
         """The record, without its body if that is here."""
         header = header_of(record)
-        if header.kind not in WITH_BODY or header.digest == EMPTY:
+        if header.kind == RecordKind.REVISIT:
+            return self._redirected(record, header)
+        digest = header.digest
+        if header.kind not in WITH_BODY or digest == EMPTY:
             return record
-        if short(header.digest) not in known:
-            known.add(short(header.digest))
+        while (place := self._original(digest, known)) is not None:
+            if self._has_body_of(place, record):
+                record = as_revisit(record, self._archive.codec)
+                break
+            record = with_next_number(record)
+            digest = header_of(record).digest
+        if digest != header.digest:
+            self._digests[header.digest.hex()] = digest.hex()
+        return seal(record, header.at)
+
+    def _redirected(self, record: bytes, header: Header) -> bytes:
+        """The revisit with the digest that its body has here."""
+        digest = self._digests.get(header.digest.hex())
+        if digest is None:
             return record
+        changed = with_digest_of(record, header._replace(digest=bytes.fromhex(digest)))
+        return seal(changed, header.at)
+
+    def _original(self, digest: bytes, known: set[int]) -> int | None:
+        """Where a body with this digest is, if one is here."""
+        if short(digest) not in known:
+            known.add(short(digest))
+            return None
         self._write()
-        if self._archive.place_of_body(header.digest) is None:
-            return record
-        with suppress(Damaged):  # its dictionary was lost
-            revisit = as_revisit(record, self._archive.codec)
-            return numbered(revisit, header.dictionary)
-        return record
+        return self._archive.place_of_body(digest)
+
+    def _has_body_of(self, place: int, record: bytes) -> bool:
+        """Whether the record here has the same body; it may have the same digest alone."""
+        archive = self._archive
+        try:
+            original = read(archive.segments.read(place), archive.codec)
+            return original.body == read_packed(record, archive.codec).body
+        except Damaged:
+            return False
 
     def _add_dictionary(self, record: bytes, number: int) -> None:
         if number not in self._numbers:
@@ -212,8 +248,13 @@ def _read(path: Path) -> tuple[int, dict[str, JoinedSource]]:
     with suppress(OSError, ValueError, TypeError):
         end, sources = json.loads(path.read_text("ascii"))
         known = {
-            str(name): JoinedSource(place, note, tuple((there, here) for there, here in numbers))
-            for name, (place, note, numbers) in sources.items()
+            str(name): JoinedSource(
+                place,
+                note,
+                tuple((there, here) for there, here in numbers),
+                tuple((there, here) for there, here in digests),
+            )
+            for name, (place, note, numbers, digests) in sources.items()
         }
         return int(end), known
     return FIRST, {}

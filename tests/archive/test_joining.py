@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.archive import joining, writer
+from minicrawl.archive import joining, record, writer
 from minicrawl.archive.joining import JoinedArchive
 from minicrawl.archive.reader import ArchiveReader, verify
-from minicrawl.archive.record import RecordKind
+from minicrawl.archive.record import PLAIN, RecordKind, pack
 from minicrawl.archive.segments import FIRST, Segments, segment_of
 from minicrawl.archive.writer import ArchiveWriter
-from tests.archive.archives import NOON, bodies, body, filled, kept, url
+from minicrawl.model import KeptAnswer
+from tests.archive.archives import NOON, answered, bodies, body, filled, kept, url
 
 MANY = 450
 """Enough for a dictionary."""
@@ -87,6 +88,32 @@ def test_a_body_that_another_archive_has_is_there_once(tmp_path: Path) -> None:
     end = joined(tmp_path / "all", ends)
     assert kinds(tmp_path / "all", end).count(RecordKind.REVISIT) == 1
     assert read(tmp_path / "all", end)["http://b.example/"] == [body(1)]
+
+
+def collided(folder: Path, name: str, text: bytes) -> int:
+    """An archive of a page, and of the same again, whose body has the hash of all others."""
+    archive = ArchiveWriter(folder, FIRST)
+    packed = pack(RecordKind.PAGE, name, answered(text), PLAIN, number=0, content=7)
+    for at in (NOON, NOON + 1):
+        archive.append([KeptAnswer(packed, at)])
+        archive.confirm()
+    archive.close()
+    return archive.end
+
+
+def test_bodies_that_share_a_digest_stay_apart_with_their_revisits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record, "_check_digest", lambda _header, _hasher: None)
+    texts = {"a": b"one", "b": b"two", "c": b"six"}
+    ends = {
+        name: (tmp_path / name, collided(tmp_path / name, f"http://{name}/", text))
+        for name, text in texts.items()
+    }
+    all_ = tmp_path / "all"
+    end = joined(all_, ends)
+    assert kinds(all_, end).count(RecordKind.REVISIT) == 3
+    assert read(all_, end) == {f"http://{name}/": [text] * 2 for name, text in texts.items()}
 
 
 def test_what_a_kill_left_is_cut_off(tmp_path: Path) -> None:
