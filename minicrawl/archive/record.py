@@ -212,6 +212,13 @@ def seal(record: bytes, at: float) -> bytes:
     return b"".join((record[:4], checksum.to_bytes(4, "little"), begin, rest))
 
 
+def numbered(record: bytes, number: int) -> bytes:
+    """The record, complete, for an archive in which its dictionary has this number."""
+    header = header_of(record)
+    changed = _with_header(header._replace(dictionary=number), _payload(record, header))
+    return seal(changed, header.at)
+
+
 def _with_header(header: Header, payload: bytes) -> bytes:
     return _LAYOUT.pack(MAGIC, 0, *header) + payload
 

@@ -8,7 +8,7 @@ import click
 
 from minicrawl.archive.pruning import PruneRules, Pruning
 from minicrawl.archive.reader import ArchiveReader, verify
-from minicrawl.cli.common.stores import json_option, own_store_option
+from minicrawl.cli.common.stores import json_option, own_store_option, store_with_pages_option
 from minicrawl.cli.common.tables import show_facts, show_json
 from minicrawl.crawl.settle.archiving import prune_store
 from minicrawl.export.cells import visible
@@ -34,7 +34,7 @@ def archive() -> None:
 @archive.command()
 @folder_argument
 @json_option
-@own_store_option
+@store_with_pages_option
 def info(folder: Path | None, store: Path, as_json: bool) -> None:
     """Show how much is kept in FOLDER."""
     with closing(ArchiveReader(folder_of(store, folder), _end(store, folder))) as reader:
@@ -48,7 +48,7 @@ def info(folder: Path | None, store: Path, as_json: bool) -> None:
 @archive.command("verify")
 @folder_argument
 @json_option
-@own_store_option
+@store_with_pages_option
 def verify_command(folder: Path | None, store: Path, as_json: bool) -> None:
     """Read all records in FOLDER, and name those that are damaged.
 

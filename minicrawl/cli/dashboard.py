@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from minicrawl.cli import PROGRAM
+from minicrawl.cli.common.options import CommandWithSettings, settings_options
 from minicrawl.cli.common.stores import WATCH, store_option_for
+from minicrawl.config import Settings
 from minicrawl.errors import Interrupted, UsageError
 
 if TYPE_CHECKING:
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 _MISSING = "the dashboard needs starlette and uvicorn: install minicrawl[dashboard]"
 
 
-@click.command()
+@click.command(cls=CommandWithSettings)
 @click.option(
     "--host",
     default="127.0.0.1",
@@ -39,12 +42,24 @@ _MISSING = "the dashboard needs starlette and uvicorn: install minicrawl[dashboa
     help="End by itself when the process that started it has ended and nobody has looked for 10 "
     "minutes.",
 )
+@settings_options("cluster")
 @store_option_for(WATCH)
-def dashboard(store: Path, host: str, port: int | None, auto_end: bool) -> None:
+@click.pass_context
+def dashboard(  # click passes them by name
+    context: click.Context,
+    store: Path,
+    settings: Settings,
+    host: str,
+    port: int | None,
+    auto_end: bool,
+) -> None:
     """Watch and steer a crawl in the browser.
 
     Prints the address to open. Whoever has the token at its end can start, stop and change crawls
     of the store. All others can only watch. Ctrl-C ends the dashboard, but not the crawl.
+
+    With --cluster it shows the nodes of a cluster, and what its shards have found together. They
+    are gathered while somebody looks.
     """
     try:
         from minicrawl.dashboard.serving import Place, serve
@@ -53,8 +68,15 @@ def dashboard(store: Path, host: str, port: int | None, auto_end: bool) -> None:
             raise
         raise UsageError(_MISSING) from None
 
+    place = Place(host=host, port=port, ends_alone=auto_end)
+    is_store = context.get_parameter_source("store") is ParameterSource.COMMANDLINE
     with suppress(KeyboardInterrupt):
-        serve(store, Place(host=host, port=port, ends_alone=auto_end), click.echo)
+        if settings.cluster.url is not None and not is_store:
+            from minicrawl.cli.cluster.dashboard import serve_cluster
+
+            serve_cluster(settings.cluster, place)
+        else:
+            serve(store, place, click.echo)
 
 
 # ---------------------------------------------------------------- beside a crawl

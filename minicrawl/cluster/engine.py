@@ -6,6 +6,7 @@ published. A key changes only for who knows its revision. Whatever failed may be
 nothing is done twice.
 
 log        the entries of one shard, numbered from 1 on; the first ones may have been removed
+pages      logs of the same kind, of what shards keep of their pages
 batch      transfers from shard to shard; it comes again until the receiver says that it is done
 key        a name with a small value and a revision, which grows with each change of any key
 beats      keys apart from the others: while servers choose who leads the ones, the others answer
@@ -175,6 +176,10 @@ class ClusterEngine(ShardLogs, BatchChannels, KeyValues, ObjectFiles, Protocol):
     @property
     def beats(self) -> BeatKeys:
         """Keys apart from the others."""
+
+    @property
+    def pages(self) -> ShardLogs:
+        """The logs of kept pages: each shard has one beside its log, made when it is used."""
 
     async def close(self) -> None:
         """Let go of the connection. Inboxes and watches end."""

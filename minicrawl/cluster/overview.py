@@ -126,7 +126,18 @@ class ClusterOverview:
         elif key == records.TERMS_KEY:
             self.terms = TermsRecord.unpack(key, content)
         elif key == records.STATE_KEY:
-            self.state = StateRecord.unpack(key, content)
+            self._begin(StateRecord.unpack(key, content))
+
+    def _begin(self, state: StateRecord) -> None:
+        """What shards told in an earlier run does not count any more."""
+        if state.run != self.run:
+            self.told.clear()
+        self.state = state
+
+    @property
+    def run(self) -> int:
+        """Of the crawl; 0 if that is not known."""
+        return self.state.run if self.state else 0
 
     def beats(self) -> dict[str, tuple[str, int]]:
         """How often each node has said that it is there."""

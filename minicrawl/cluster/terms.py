@@ -45,8 +45,12 @@ _OF_A_NODE = frozenset(
 )
 _OF_ONE_MACHINE = (
     *("new-pages", "for", "bytes", "until", "max-rate"),
-    *("warc", "check-external", "check-assets"),
+    *("check-external", "check-assets", "requisites"),
 )
+_AFTERWARDS = {
+    "warc": "--keep pages keeps pages, and minicrawl export site.warc.gz --cluster URL writes them",
+}
+"""What is made of kept pages when somebody asks for it."""
 _LIVE = frozenset(("pages",))
 """What may change while shards are crawled."""
 _LOOKS_EVERY_S = 1.0
@@ -74,7 +78,7 @@ def settings_of_node(loaded: Loaded) -> dict[str, object]:
         for row in TABLE
         if loaded.is_given(row)
         and row.section is not CLUSTER
-        and row.name not in ("store", "workers", *_OF_ONE_MACHINE)
+        and row.name not in ("store", "workers", *_OF_ONE_MACHINE, *_AFTERWARDS)
     }
 
 
@@ -83,10 +87,13 @@ def _refuse_what_needs_one_machine(loaded: Loaded) -> None:
         row = BY_NAME[name]
         if loaded.settings.value(row) != row.default:
             raise UsageError(f"{row.flag} is for a crawl on one machine: leave it out of a cluster")
-    if loaded.settings.storing.keeps_answers:
+    for name, advice in _AFTERWARDS.items():
+        row = BY_NAME[name]
+        if loaded.settings.value(row) != row.default:
+            raise UsageError(f"{row.flag} is for a crawl on one machine: {advice}")
+    if isinstance(loaded.settings.storing.keep_versions, int):
         raise UsageError(
-            "--keep pages and --keep text are for a crawl on one machine: in a cluster kept pages "
-            "would be lost with their node"
+            "--keep-versions N is for a crawl on one machine: in a cluster say all or changed"
         )
 
 

@@ -30,15 +30,24 @@ class ClusterWatch:
     def __init__(self, engine: ClusterEngine) -> None:
         self._engine = engine
         self._seen = ClusterOverview()
-        self._run = 0
+        self._run = 0  # that is waited for, if one is
+        self._following: list[asyncio.Task[None]] = []
         self._heard: dict[str, tuple[tuple[str, int], float]] = {}
+
+    def begin(self) -> None:
+        """Follow all keys, until `end`."""
+        self._following = [
+            asyncio.create_task(follow(self._engine, one, self._hear)) for one in _FOLLOWED
+        ]
+
+    async def end(self) -> None:
+        """Hear nothing more."""
+        await cancelled(self._following)
 
     async def until_over(self, run: int, show: Show) -> ClusterStatus:
         """Show the cluster now and then until this run of its crawl is over; how it is then."""
         self._run = run
-        following = [
-            asyncio.create_task(follow(self._engine, one, self._hear)) for one in _FOLLOWED
-        ]
+        self.begin()
         try:
             while not self._is_over():
                 await asyncio.sleep(LOOKS_EVERY_S)
@@ -46,7 +55,7 @@ class ClusterWatch:
                     show(self.status())
             return self.status()
         finally:
-            await cancelled(following)
+            await self.end()
 
     def status(self) -> ClusterStatus:
         """The cluster as of now."""
@@ -64,6 +73,6 @@ class ClusterWatch:
     def _hear(self, entry: KeyEntry) -> None:
         if entry.key.startswith(records.TOLD_PREFIX):
             told_in = entry.key.removeprefix(records.TOLD_PREFIX).partition(".")[0]
-            if told_in != str(self._run):
+            if told_in != str(self._run or self._seen.run):
                 return
         self._seen.hear(entry)

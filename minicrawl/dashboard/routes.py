@@ -20,8 +20,6 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from minicrawl.control.client import ask
-from minicrawl.control.requests import request_of
 from minicrawl.dashboard.guard import DashboardAccess, Guard
 from minicrawl.dashboard.search_answers import SearchAnswers
 from minicrawl.dashboard.views import MOST_NODES, SharedView, Views, made
@@ -135,22 +133,22 @@ class Dashboard:
 
     async def _start(self, request: Request) -> Response:
         try:
-            await self._views.launcher.start(await _sent_object(request))
+            await self._views.start(await _sent_object(request))
         except MinicrawlError as error:
             return _refused(error)
         return JSONResponse({"ok": True})
 
     async def _dry_run(self, request: Request) -> Response:
         try:
-            text = await self._views.launcher.dry_run(await _sent_object(request))
+            text = await self._views.dry_run(await _sent_object(request))
         except MinicrawlError as error:
             return _refused(error)
         return JSONResponse({"text": text})
 
     async def _control(self, request: Request) -> Response:
         try:
-            wanted = request_of(json.dumps(await _sent_object(request)).encode())
-            return JSONResponse(await asyncio.to_thread(ask, self._views.store, wanted))
+            wanted = await _sent_object(request)
+            return JSONResponse(await asyncio.to_thread(self._views.control, wanted))
         except MinicrawlError as error:
             return _refused(error)
 

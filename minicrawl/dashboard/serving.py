@@ -51,6 +51,11 @@ class Place:
 
 def serve(store: Path, place: Place, announce: Callable[[str], None]) -> None:
     """Serve the dashboard of a store until the process is told to end."""
+    serve_views(Views(store), store, place, announce)
+
+
+def serve_views(views: Views, store: Path, place: Place, announce: Callable[[str], None]) -> None:
+    """Serve a dashboard that shows these views; it is the only one of this store."""
     with _alone(store) as note, listening(place.host, place.port) as listener:
         port = int(listener.getsockname()[1])
         token = _kept_token(note) or secrets.token_urlsafe(24)
@@ -59,7 +64,7 @@ def serve(store: Path, place: Place, announce: Callable[[str], None]) -> None:
         _write(note, {"address": address, "pid": os.getpid(), "token": token})
         access = DashboardAccess(port=port, names=frozenset((place.host,)), token=token)
         _step_back()
-        dashboard = Dashboard(Views(store), access)
+        dashboard = Dashboard(views, access)
         server = _server(dashboard, keeps=os.getppid() if place.ends_alone else None)
         announce(f"{address}#{token}")
         asyncio.run(server.serve(sockets=[listener]))

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from minicrawl.control.client import ask
-from minicrawl.control.requests import MOST_HOSTS, ControlRequest, Verb
-from minicrawl.dashboard.launching import Launcher
+from minicrawl.control.requests import MOST_HOSTS, ControlRequest, Verb, request_of
+from minicrawl.dashboard.launching import Form, Launcher
 from minicrawl.errors import MinicrawlError, NoCrawlError, UsageError
 from minicrawl.export.cells import Block
 from minicrawl.model import State
@@ -158,6 +158,20 @@ class Views:
         with snapshot(self.store) as seen:
             found = [row._asdict() for row in rows(seen, PageSelection(count=TOP_SHOWN))]
             return {"known": len(seen), "pages": found}
+
+    # ------------------------------------------------------------ what changes something
+
+    async def start(self, form: Form) -> None:
+        """Start a crawl, as the form says."""
+        await self.launcher.start(form)
+
+    async def dry_run(self, form: Form) -> str:
+        """What such a crawl would do first."""
+        return await self.launcher.dry_run(form)
+
+    def control(self, wanted: Json) -> Json:
+        """Ask the crawl that runs to do something."""
+        return ask(self.store, request_of(json.dumps(wanted).encode()))
 
     # ------------------------------------------------------------ what is asked for once
 

@@ -6,6 +6,11 @@ from typing import Protocol
 class StoreReplica(Protocol):
     """What has each commit of a store before it counts. It says when the log may be shortened."""
 
+    def kept(self, begin: int, end: int) -> None:
+        """Called when pages were appended to the archive between two places, before the commit that
+        counts them, as `committed` is.
+        """
+
     def committed(self) -> None:
         """Called after each commit, in the thread that writes.
 

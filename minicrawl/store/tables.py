@@ -48,6 +48,8 @@ MINTED = "minted"
 """M in atoms."""
 ARCHIVE_END = "archive_end"
 """The place behind the last record of the archive, in stores whose pages are kept."""
+ARCHIVES = "archives"
+"""Where the archives of the shards end that were gathered into this store, by shard."""
 WARC = "warc"
 """The WARC files that a crawl writes, and where they end, as `settle.warc_files` knows them."""
 OF_FILES_BESIDE = frozenset((ARCHIVE_END, WARC))

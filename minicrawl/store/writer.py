@@ -97,6 +97,11 @@ class StoreWriter:
         unlock_store(self.path, self._lock)
 
     @property
+    def replica(self) -> StoreReplica | None:
+        """What has each commit before it counts, if anything has."""
+        return self._replica
+
+    @property
     def connection(self) -> sqlite3.Connection:
         """The connection, for queries by the writer itself."""
         return self._connection

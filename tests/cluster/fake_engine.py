@@ -93,6 +93,7 @@ class FakeServers:
         self, seed: int | None = None, log_bytes: int | None = None, *, is_second: bool = False
     ) -> None:
         self.logs: defaultdict[int, Log] = defaultdict(Log)
+        self.pages: defaultdict[int, Log] = defaultdict(Log)
         self.waiting: defaultdict[int, list[Sent]] = defaultdict(list)
         self.numbers: defaultdict[tuple[int, int], int] = defaultdict(int)
         self.early = set[int]()
@@ -183,14 +184,18 @@ class _Part:
 
 
 class FakeLogs(_Part):
+    @property
+    def _logs(self) -> defaultdict[int, Log]:
+        return self.servers.logs
+
     async def log_span(self, shard: int) -> LogSpan:
         async with self._call():
-            log = self.servers.logs[shard]
+            log = self._logs[shard]
             return LogSpan(log.first, log.last)
 
     async def append(self, shard: int, after: int, content: bytes) -> int:
         async with self._call():
-            log = self.servers.logs[shard]
+            log = self._logs[shard]
             if log.last != after:
                 is_ours = log.first <= after + 1 <= log.last
                 if is_ours and log.contents[after + 1 - log.first] == content:
@@ -204,7 +209,7 @@ class FakeLogs(_Part):
 
     async def entries(self, shard: int, after: int = 0) -> AsyncGenerator[LogEntry, None]:
         async with self._call():
-            log = self.servers.logs[shard]
+            log = self._logs[shard]
             first = max(after + 1, log.first)
             found = [
                 LogEntry(at, log.contents[at - log.first]) for at in range(first, log.last + 1)
@@ -214,10 +219,16 @@ class FakeLogs(_Part):
 
     async def remove_entries(self, shard: int, up_to: int) -> None:
         async with self._call():
-            log = self.servers.logs[shard]
+            log = self._logs[shard]
             if (gone := min(up_to, log.last) + 1 - log.first) > 0:
                 del log.contents[:gone]
                 log.first += gone
+
+
+class FakePages(FakeLogs):
+    @property
+    def _logs(self) -> defaultdict[int, Log]:
+        return self.servers.pages
 
 
 class FakeBatches(_Part):
@@ -370,6 +381,10 @@ class FakeEngine(FakeLogs, FakeBatches, FakeKeys, FakeObjects):
     def __init__(self, servers: FakeServers | None = None) -> None:
         super().__init__(servers)
         self.beats = FakeBeats(self.servers.beats)
+
+    @property
+    def pages(self) -> FakePages:
+        return FakePages(self.servers)
 
     async def close(self) -> None:
         for part in (self, self.beats):

@@ -78,6 +78,22 @@ def test_a_log_begins_with_entry_1_and_keeps_the_order(run: Callable[[Test], Non
     run(test)
 
 
+def test_pages_have_logs_of_their_own(run: Callable[[Test], None]) -> None:
+    async def test(connect: Connect) -> None:
+        engine, other = await connect(), await connect()
+        assert await engine.append(SHARD, 0, b"a commit") == 1
+        assert await engine.pages.log_span(SHARD) == LogSpan(1, 0)
+        assert await engine.pages.append(SHARD, 0, b"pages") == 1
+        assert await other.pages.append(SHARD, 1, b"more") == 2
+        with pytest.raises(Fenced):
+            await engine.pages.append(SHARD, 1, b"mine")
+        kept = [entry async for entry in other.pages.entries(SHARD)]
+        assert kept == [LogEntry(1, b"pages"), LogEntry(2, b"more")]
+        assert await entries(engine) == [LogEntry(1, b"a commit")]
+
+    run(test)
+
+
 def test_only_who_knows_the_end_of_a_log_appends(run: Callable[[Test], None]) -> None:
     async def test(connect: Connect) -> None:
         one, other = await connect(), await connect()

@@ -120,7 +120,12 @@ def test_a_node_of_another_version_is_refused_and_told_what_to_do(
 
 
 @pytest.mark.parametrize(
-    "settings", [{"for_": "1h"}, {"new_pages": 5}, {"max_rate": "5/s"}, {"keep": "pages"}]
+    "settings",
+    [
+        *({"for_": "1h"}, {"new_pages": 5}, {"max_rate": "5/s"}),
+        *({"warc": "there"}, {"keep": "pages", "keep_versions": 3}),
+        {"keep": "pages", "requisites": True},
+    ],
 )
 def test_what_only_one_machine_can_keep_is_refused(settings: dict[str, object]) -> None:
     async def work(engine: FakeEngine) -> None:

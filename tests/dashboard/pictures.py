@@ -4,8 +4,13 @@ A demo crawl runs while the views are drawn, so that there is something to see o
 Needs the chromium of the tests. Look at what it has drawn before you commit it.
 """
 
+import os
+import re
+import signal
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,8 +25,10 @@ from tests.dashboard.servers import (
     PATIENCE_MS,
     crawl_of_demo,
     dashboard_of,
+    dashboard_of_cluster,
     wait_until,
 )
+from tests.processes import killed_on_failure
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -33,6 +40,8 @@ _CRAWL = (
     *("--demo-pages", "2000", "--delay", "0.2", "--workers", "2"),
     *("--keep", "pages", "--index", "--graph-stats"),
 )
+_CLUSTER = ("--demo-pages", "5000", "--delay", "0.2")
+_URL = re.compile("--cluster (nats://.*)")
 _ENOUGH = 400
 _WORDS = "museum harbour"
 
@@ -93,6 +102,47 @@ def draw(folder: Path) -> list[Path]:
     return drawn
 
 
+def draw_cluster(folder: Path) -> list[Path]:
+    """Draw the nodes of a demo cluster, light and dark."""
+    drawn = []
+    with (
+        TemporaryDirectory() as place,
+        cluster_of_demo(Path(place)) as url,
+        dashboard_of_cluster(url) as served,
+        playwright.sync_playwright() as driver,
+    ):
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
+        for scheme, suffix in SCHEMES.items():
+            context = browser.new_context(color_scheme=scheme, viewport=_SIZE)
+            seen = Watched(context.new_page(), served)
+            seen.wait_for_state("running")
+            gathered = seen.page.get_by_text("when the shards were gathered")
+            playwright.expect(gathered).to_be_visible(timeout=PATIENCE_MS)
+            drawn.append(folder / f"dashboard-cluster{suffix}.png")
+            seen.page.screenshot(path=drawn[-1])
+            Image.open(drawn[-1]).quantize().save(drawn[-1], optimize=True)
+            context.close()
+        browser.close()
+    return drawn
+
+
+@contextmanager
+def cluster_of_demo(folder: Path) -> Iterator[str]:
+    """The servers of `crawl --cluster demo`, as long as it is needed."""
+    os.environ["XDG_CACHE_HOME"] = str(folder)
+    command = (sys.executable, "-m", "minicrawl", "crawl", "--cluster", "demo", *_CLUSTER)
+    with killed_on_failure(
+        subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=folder)
+    ) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if found := _URL.search(line):
+                yield found[1]
+                break
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+
+
 def _has_enough(seen: Watched) -> bool:
     seen.tab("Status")
     crawled = seen.page.locator("dt", has_text="crawled").locator("xpath=../dd").first
@@ -101,4 +151,4 @@ def _has_enough(seen: Watched) -> bool:
 
 
 if __name__ == "__main__":
-    sys.stdout.writelines(f"{path}\n" for path in draw(IMAGES))
+    sys.stdout.writelines(f"{path}\n" for path in (*draw(IMAGES), *draw_cluster(IMAGES)))

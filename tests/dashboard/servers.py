@@ -3,7 +3,7 @@
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -40,12 +40,23 @@ def command(store: Path, *options: str) -> list[str]:
 
 
 @contextmanager
+def dashboard_of_cluster(url: str) -> Iterator[RunningDashboard]:
+    """A dashboard of the cluster; it is ended when the block is left."""
+    wanted = [sys.executable, "-m", "minicrawl", "dashboard", "--cluster", url, "--port", "0"]
+    with _announced(wanted) as running:
+        yield running
+
+
+@contextmanager
 def dashboard_of(store: Path, *options: str) -> Iterator[RunningDashboard]:
     """A dashboard of the store; it is ended when the block is left."""
-    wanted = options or ("--port", "0")
-    with killed_on_failure(
-        subprocess.Popen(command(store, *wanted), stdout=subprocess.PIPE, text=True)
-    ) as process:
+    with _announced(command(store, *(options or ("--port", "0")))) as running:
+        yield running
+
+
+@contextmanager
+def _announced(wanted: Sequence[str]) -> Iterator[RunningDashboard]:
+    with killed_on_failure(subprocess.Popen(wanted, stdout=subprocess.PIPE, text=True)) as process:
         assert process.stdout is not None
         address = process.stdout.readline().strip()
         assert address.startswith("http://127.0.0.1:"), address

@@ -25,6 +25,9 @@ class Replica:
         self.wants = False
         self.may = True
 
+    def kept(self, begin: int, end: int) -> None:
+        self.told.append(f"pages from {begin} to {end}")
+
     def committed(self) -> None:
         if not self.room:
             raise NoRoom("the engine is full")

@@ -36,11 +36,12 @@ def gather(file: Path, stores: tuple[Path, ...], settings: Settings, as_json: bo
 
     With --cluster, the shards are restored from the servers; no node is disturbed. Or name STORES,
     the files of all shards. All commands work on FILE: pages of all shards are there, with the cash
-    that was on its way to them. If cash is missing, FILE is not made, and the error says where.
+    that was on its way to them, and what was kept of them. If cash is missing, FILE is not made,
+    and the error says where.
     """
     with progress("gather") as tell:
         if stores:
-            from minicrawl.cluster.gather.gathering import gather as gather_stores
+            from minicrawl.cluster.gather.restoring import gather_stores
 
             made = gather_stores(stores, file, tell)
         else:
@@ -54,21 +55,23 @@ def gather(file: Path, stores: tuple[Path, ...], settings: Settings, as_json: bo
         show_facts(_facts(made))
 
 
-def store_of_cluster(cluster: Cluster) -> Path:
-    """The store that reports on the whole cluster read."""
+def store_of_cluster(cluster: Cluster, *, pages: bool) -> Path:
+    """The store that reports on the whole cluster read, with the pages that were kept or without
+    them, which takes less time.
+    """
     from minicrawl.cluster.gather.restoring import kept_store
 
-    folder = _folder_of(cluster)
+    folder = folder_of(cluster)
     with progress("gather") as tell:
-        found = with_engine(cluster, lambda engine: kept_store(engine, folder, tell))
+        found = with_engine(cluster, lambda engine: kept_store(engine, folder, tell, pages=pages))
     if (made := found.made) is not None:
         _tell_of_age(made)
-        pages, shards = counted(made.pages, "page"), counted(made.shards, "shard")
-        _say(f"gathered {pages} of {shards} into {found.store}")
+        read, shards = counted(made.pages, "page"), counted(made.shards, "shard")
+        _say(f"gathered {read} of {shards} into {found.store}")
     return found.store
 
 
-def _folder_of(cluster: Cluster) -> Path:
+def folder_of(cluster: Cluster) -> Path:
     """The folder of the user for what can be made again, and in it that of this cluster."""
     if cluster.url is None:
         raise UsageError("which cluster? --cluster nats://host:4222 names its servers")

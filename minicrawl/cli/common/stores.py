@@ -25,6 +25,8 @@ from minicrawl.store.trouble import translating_sqlite_errors
 from minicrawl.wording import counted
 
 Command = Callable[..., Any]
+NeedsPages = Callable[[Mapping[str, Any]], bool]
+"""Whether a command reads pages that were kept, by what it was given."""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -37,10 +39,13 @@ _DEFAULTS = {
 }
 
 
-def store_option_for(purpose: str, *, of_cluster: bool = False) -> Callable[[Command], Command]:
+def store_option_for(
+    purpose: str, *, of_cluster: bool = False, needs_pages: NeedsPages = lambda _given: False
+) -> Callable[[Command], Command]:
     """Pass `store` to the command, from the strongest source of settings.
 
-    `of_cluster` lets users name a cluster instead, whose shards are gathered into a store first.
+    `of_cluster` lets users name a cluster instead, whose shards are gathered into a store first,
+    with the pages that they keep if the command `needs_pages`.
     """
 
     def decorate(command: Command) -> Command:
@@ -51,10 +56,11 @@ def store_option_for(purpose: str, *, of_cluster: bool = False) -> Callable[[Com
             file = Path(chosen) if chosen else default_file()
             given = {"store": store and str(store), "cluster": cluster}
             loaded = load(given, os.environ, file)
-            if of_cluster and _is_of_cluster(given, loaded, rest.get("graph")):
+            if of_cluster and _is_of_cluster(given, loaded, rest):
                 from minicrawl.cli.cluster.gather import store_of_cluster
 
-                read = store_of_cluster(loaded.settings.cluster)
+                pages = needs_pages(rest)
+                read = store_of_cluster(loaded.settings.cluster, pages=pages)
             else:
                 read = _store_of(loaded) if purpose in _OF_DEMO else loaded.settings.storing.store
             with nullcontext() if rest.get("graph") else reporting_damaged_store(read):
@@ -78,12 +84,13 @@ _cluster_option = click.option(
 )
 
 
-def _is_of_cluster(given: Mapping[str, object], loaded: Loaded, graph: Path | None) -> bool:
+def _is_of_cluster(given: Mapping[str, object], loaded: Loaded, more: Mapping[str, object]) -> bool:
     """Whether a cluster is meant, by the strongest source that names one thing to read."""
-    if given["cluster"] and (given["store"] or graph):
-        other = "--store" if given["store"] else "--graph"
-        raise click.UsageError(f"--cluster and {other} cannot be combined")
-    if given["store"] or graph or loaded.settings.cluster.url is None:
+    others = {"--store": given["store"], "--graph": more.get("graph"), "FOLDER": more.get("folder")}
+    named = next((name for name, value in others.items() if value), None)
+    if given["cluster"] and named:
+        raise click.UsageError(f"--cluster and {named} cannot be combined")
+    if named or loaded.settings.cluster.url is None:
         return False
     return bool(given["cluster"]) or loaded.origins["store"] == DEFAULT
 
@@ -125,8 +132,9 @@ def _first_wrong(store: Path) -> str | None:
 
 
 store_option = store_option_for(READ, of_cluster=True)
+store_with_pages_option = store_option_for(READ, of_cluster=True, needs_pages=lambda _given: True)
 own_store_option = store_option_for(READ)
-"""For commands on files beside a store, which no cluster has."""
+"""For commands that change files beside a store, which no cluster has."""
 
 
 def selection_options(count: int) -> Callable[[Command], Command]:

@@ -38,7 +38,6 @@ _FOR_ONE_MACHINE = {
     "dry_run": "--dry-run",
     "demo": "--demo",
     "has_dashboard": "--dashboard",
-    "has_index": "--index",
     "graph_stats": "--graph-stats",
     "log_file": "--log-file",
     "max_failures": "--max-failures",
@@ -280,6 +279,11 @@ def _refuse_beside_a_cluster(given: dict[str, Any], cluster: str) -> None:
     for name, flag in _FOR_ONE_MACHINE.items():
         if given[name]:
             raise click.UsageError(f"{flag} is for a crawl on one machine: leave out --cluster")
+    if given["has_index"]:
+        raise click.UsageError(
+            "--index is for a crawl on one machine: minicrawl index --cluster URL makes the index "
+            "of what --keep pages keeps"
+        )
     if given["seeds"] and cluster == _DEMO:
         raise click.UsageError("--cluster demo has its own seeds: leave out SEEDS")
 

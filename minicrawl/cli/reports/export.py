@@ -2,12 +2,12 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import click
 
@@ -15,10 +15,11 @@ from minicrawl.analysis.source import unseen
 from minicrawl.cli.common.options import graph_of_option
 from minicrawl.cli.common.progress import progress
 from minicrawl.cli.common.stores import (
+    READ,
     json_option,
     refuse_without_near_duplicates,
     selection_options,
-    store_option,
+    store_option_for,
     tell_of_importance,
     warn_of_unranked_pages,
 )
@@ -58,6 +59,17 @@ class FormatName(click.Choice[str]):
         """The name, if there is such a format."""
         is_added = isinstance(value, str) and value in WRITERS
         return str(value) if is_added else super().convert(value, param, ctx)
+
+
+def _needs_pages(given: Mapping[str, Any]) -> bool:
+    """Whether what is written comes from the pages that were kept."""
+    suffix = format_of(given["file"], _format_name(given["file"], given["name"]))
+    return suffix in WEB_ARCHIVES or bool(given["contents"]) or bool(given["raw"])
+
+
+def _format_name(file: Path, name: str | None) -> str | None:
+    """The format that was named; that of stdout is csv."""
+    return name or ("csv" if file == STDOUT else None)
 
 
 @click.command()
@@ -105,7 +117,7 @@ class FormatName(click.Choice[str]):
 @graph_of_option(KNOWN)
 @click.option("--force", is_flag=True, help="Replace FILE if it exists, without asking.")
 @json_option
-@store_option
+@store_option_for(READ, of_cluster=True, needs_pages=_needs_pages)
 def export(
     file: Path,
     store: Path,
@@ -128,7 +140,7 @@ def export(
     or .wacz file has all that was fetched. `-` is stdout. When a file was written, stderr says how
     many rows it has and how exact the importance is.
     """
-    suffix = format_of(file, name or ("csv" if file == STDOUT else None))
+    suffix = format_of(file, _format_name(file, name))
     is_graph = edges or suffix in DRAWINGS
     _refuse_conflicts(suffix, ranks=ranks, edges=edges, level=level, raw=raw)
     _refuse_to_replace(file, force=force)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from minicrawl.cli.common.stores import json_option, store_option
+from minicrawl.cli.common.stores import json_option, store_with_pages_option
 from minicrawl.cli.common.tables import show_json, show_list
 from minicrawl.export.cells import visible
 from minicrawl.report.archived import pages
@@ -34,7 +34,7 @@ from minicrawl.wording import iso
     "--versions", "lists", is_flag=True, help="List the answers that are kept, the oldest first."
 )
 @json_option
-@store_option
+@store_with_pages_option
 def page(
     url: str,
     store: Path,

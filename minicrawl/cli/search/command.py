@@ -9,7 +9,7 @@ from typing import IO, Any
 
 import click
 
-from minicrawl.cli.common.stores import json_option, percent, store_option
+from minicrawl.cli.common.stores import json_option, percent, store_with_pages_option
 from minicrawl.cli.common.tables import show_json, show_paragraph
 from minicrawl.cli.search.judging import (
     ask_for_verdict,
@@ -110,7 +110,7 @@ class _SearchCommand(click.Command):
     help="The port of that page; 0 for any.  [default: 8420, or any if that is in use]",
 )
 @json_option
-@store_option
+@store_with_pages_option
 def search(
     words: tuple[str, ...],
     store: Path,

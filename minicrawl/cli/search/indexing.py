@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from minicrawl.cli.common.progress import progress
-from minicrawl.cli.common.stores import own_store_option
+from minicrawl.cli.common.stores import store_with_pages_option
 from minicrawl.report.search.indexing import bring_up_to_date
 from minicrawl.report.search.searching import keep_importance
 from minicrawl.report.snapshot import snapshot
@@ -15,7 +15,7 @@ from minicrawl.wording import counted
 
 @click.command()
 @click.option("--fresh", is_flag=True, help="Make the index anew.")
-@own_store_option
+@store_with_pages_option
 def index(store: Path, fresh: bool) -> None:
     """Bring the search index up to date.
 

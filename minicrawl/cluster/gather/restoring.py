@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +19,7 @@ from typing import NamedTuple
 from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.cluster.gather.gathering import Gathered, gather
 from minicrawl.cluster.node.records import TERMS_KEY, TermsRecord
+from minicrawl.cluster.pages.gathering import drafted, fetch_archives, has_pages, join_archives
 from minicrawl.cluster.replica.restoring import restore
 from minicrawl.cluster.terms import refuse_other_version
 from minicrawl.errors import UsageError
@@ -24,10 +27,12 @@ from minicrawl.export.drafts import scratch
 from minicrawl.progress import Progress, part, unreported
 from minicrawl.store.beside.files import files_of
 from minicrawl.store.merging import is_begun
-from minicrawl.store.reader import LOCK, refuse_to_overwrite
+from minicrawl.store.reader import LOCK, archive_folder, refuse_to_overwrite
 
-_RESTORED = 0.5
+_RESTORED, _MADE = 0.5, 0.7
 """Of the work, roughly."""
+_JOINED = ".pages"
+"""The folder of an archive to which those of all shards are joined."""
 _DIGEST_BYTES = 8
 
 
@@ -41,21 +46,46 @@ class KeptStore(NamedTuple):
 async def gather_cluster(
     engine: ClusterEngine, into: Path, tell: Progress = unreported
 ) -> Gathered:
-    """Make one store of the whole cluster."""
+    """Make one store of the whole cluster, with the pages that it keeps."""
     refuse_to_overwrite(into)
     terms = await _terms(engine)
-    return await _gathered(engine, await _ends(engine, terms), into, tell)
+    with drafted(into) as draft:
+        made = await _gathered(engine, await _ends(engine, terms), draft, part(tell, 0, _MADE))
+        if not has_pages(draft):
+            await fetch_archives(engine, draft, archive_folder(draft), part(tell, _MADE, 1))
+        refuse_to_overwrite(into)
+    return replace(made, store=into)
 
 
-async def kept_store(engine: ClusterEngine, folder: Path, tell: Progress = unreported) -> KeptStore:
-    """The gathered store in this folder, which is made anew if the crawl went on since."""
+def gather_stores(paths: Sequence[Path], into: Path, tell: Progress = unreported) -> Gathered:
+    """The same with the stores of all shards, and the archives beside them."""
+    refuse_to_overwrite(into)
+    with drafted(into) as draft:
+        made = gather(paths, draft, part(tell, 0, _MADE))
+        if not has_pages(draft):
+            join_archives(paths, draft, part(tell, _MADE, 1))
+        refuse_to_overwrite(into)
+    return replace(made, store=into)
+
+
+async def kept_store(
+    engine: ClusterEngine, folder: Path, tell: Progress = unreported, *, pages: bool = False
+) -> KeptStore:
+    """The gathered store in this folder, which is made anew if the crawl went on since.
+
+    With `pages` it has those that the shards keep. They are in one folder for all such stores.
+    """
     terms = await _terms(engine)
     ends = await _ends(engine, terms)
-    store = folder / f"{terms.id}-{_digest(ends)}.db"
-    if store.exists():
-        return KeptStore(store, None)
-    made = await _gathered(engine, ends, store, tell)
-    _remove_older(folder, store)
+    store, made = folder / f"{terms.id}-{_digest(ends)}.db", None
+    if not store.exists():
+        made = await _gathered(engine, ends, store, part(tell, 0, _MADE) if pages else tell)
+        _remove_older(folder, store, f"{terms.id}{_JOINED}")
+    if pages and not has_pages(store):
+        joined = folder / f"{terms.id}{_JOINED}"
+        await fetch_archives(engine, store, joined, part(tell, _MADE, 1))
+        with suppress(FileExistsError):
+            archive_folder(store).symlink_to(joined.name)
     return KeptStore(store, made)
 
 
@@ -98,13 +128,16 @@ def _digest(ends: Sequence[int]) -> str:
     return blake2b(repr(list(ends)).encode(), digest_size=_DIGEST_BYTES).hexdigest()
 
 
-def _remove_older(folder: Path, store: Path) -> None:
+def _remove_older(folder: Path, store: Path, joined: str) -> None:
     """Those of other moments and of crawls before this one, with all that lies beside them."""
+    for other in folder.glob(f"*{_JOINED}"):
+        if other.name != joined:
+            shutil.rmtree(other, ignore_errors=True)
     for other in folder.glob("*.db"):
         if other == store:
             continue
         for file in (*files_of(other), other.with_name(f"{other.name}{LOCK}")):
-            if file.is_dir():
+            if file.is_dir() and not file.is_symlink():
                 shutil.rmtree(file, ignore_errors=True)
             else:
                 file.unlink(missing_ok=True)

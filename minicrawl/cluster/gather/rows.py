@@ -70,7 +70,12 @@ def counters_of_all(shards: Sequence[NumberedStore]) -> dict[str, object]:
         numbers = [count for count in counts if isinstance(count, int | float)]
         if numbers:
             found[name] = max(numbers) if name in _LARGEST else sum(numbers)
-    return found
+    ends = {
+        shard.store.number: end
+        for shard, one in zip(shards, known, strict=True)
+        if (end := one.get(tables.ARCHIVE_END)) is not None
+    }
+    return found | {tables.ARCHIVES: ends} if ends else found
 
 
 def _fetches(shard: NumberedStore) -> Iterator[FetchRow]:

@@ -19,7 +19,7 @@ from minicrawl.cluster.nats.asking import Asking
 from minicrawl.cluster.nats.batches import NatsBatches
 from minicrawl.cluster.nats.credentials import authentication, encryption
 from minicrawl.cluster.nats.keys import NatsBeats, NatsKeys
-from minicrawl.cluster.nats.logs import NatsLogs
+from minicrawl.cluster.nats.logs import NatsLogs, NatsPages
 from minicrawl.cluster.nats.objects import NatsObjects
 from minicrawl.cluster.nats.settings import NatsSettings, without_password
 from minicrawl.cluster.nats.streams import Streams
@@ -47,6 +47,11 @@ class NatsEngine(NatsLogs, NatsBatches, NatsKeys, NatsObjects):
     async def leader_of_keys(self) -> str | None:
         """The server that leads the keys, by its name, where there are several."""
         return await self._streams.leader(self._streams.keys)
+
+    @property
+    def pages(self) -> NatsPages:
+        """The logs of kept pages."""
+        return NatsPages(self._asking, self._streams)
 
     async def close(self) -> None:
         """Let go of the connection. Inboxes and watches end."""

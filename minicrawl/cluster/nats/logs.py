@@ -1,4 +1,4 @@
-"""The logs of shards: a stream for each.
+"""The logs of shards, and those of their kept pages: a stream for each.
 
 A stream for each and not one for all: its numbers are those of its shard, removing its first
 entries drops whole files, and the servers share the work of leading them.
@@ -18,17 +18,20 @@ from minicrawl.cluster.engine import (
 )
 from minicrawl.cluster.nats.asking import NOT_FOUND, WRONG_SEQUENCE, JetStreamRefusal
 from minicrawl.cluster.nats.parts import NatsPart
+from minicrawl.cluster.nats.streams import LogKind
 
 _AT_ONCE = 16
 """Entries that are asked for at the same time."""
 
 
 class NatsLogs(NatsPart):
-    """The logs."""
+    """The logs of one kind."""
+
+    _kind = LogKind.STORE
 
     async def log_span(self, shard: int) -> LogSpan:
         """What the log has now."""
-        answer = await self._asking.api(f"STREAM.INFO.{await self._streams.log(shard)}")
+        answer = await self._asking.api(f"STREAM.INFO.{await self._stream(shard)}")
         state = answer["state"]
         last = int(state["last_seq"])
         return LogSpan(int(state["first_seq"]) if state["messages"] else last + 1, last)
@@ -37,11 +40,10 @@ class NatsLogs(NatsPart):
         """Append behind entry `after`, which must be the last one; the number of the new entry."""
         if len(content) > MOST_ENTRY_BYTES:
             raise ValueError(f"{len(content):,} bytes are more than an entry may have")
-        await self._streams.log(shard)
+        await self._stream(shard)
+        subject = self._streams.log_subject(shard, self._kind)
         try:
-            return await self._asking.store(
-                self._streams.log_subject(shard), content, Nats_Expected_Last_Sequence=after
-            )
+            return await self._asking.store(subject, content, Nats_Expected_Last_Sequence=after)
         except JetStreamRefusal as refusal:
             if refusal.error_code != WRONG_SEQUENCE:
                 raise EngineError(
@@ -62,7 +64,7 @@ class NatsLogs(NatsPart):
 
     async def remove_entries(self, shard: int, up_to: int) -> None:
         """Remove the first entries, up to and with this one. Numbers stay as they are."""
-        name = await self._streams.log(shard)
+        name = await self._stream(shard)
         await self._asking.api(f"STREAM.PURGE.{name}", {"seq": up_to + 1})
 
     async def _present(self, shard: int, number: int) -> bytes:
@@ -73,7 +75,7 @@ class NatsLogs(NatsPart):
 
     async def _entry(self, shard: int, number: int) -> bytes | None:
         """As the leader has it; None if it is not there."""
-        name = await self._streams.log(shard)
+        name = await self._stream(shard)
         try:
             answer = await self._asking.api(f"STREAM.MSG.GET.{name}", {"seq": number})
         except JetStreamRefusal as refusal:
@@ -81,3 +83,12 @@ class NatsLogs(NatsPart):
                 raise
             return None
         return base64.b64decode(answer["message"].get("data", ""))
+
+    async def _stream(self, shard: int) -> str:
+        return await self._streams.log(shard, self._kind)
+
+
+class NatsPages(NatsLogs):
+    """The logs of kept pages."""
+
+    _kind = LogKind.PAGES

@@ -33,7 +33,7 @@ class NatsSettings:
     replicas: int | None = None
     """Copies of everything; if it is not said, 3 where there are servers for that."""
     log_bytes: int | None = None
-    """That the log of a shard may have. If it is not said, the servers' own limits hold."""
+    """That a log of a shard may have. If it is not said, the servers' own limits hold."""
     patience_s: float = 15.0
     """How long a request is repeated. Servers take up to 10 s to choose a leader."""
 

@@ -3,6 +3,7 @@
 Law: a stream that is there stays as it is, whatever a later version would make.
 
 log      `minicrawl-NAME-log-3` has what is appended for shard 3
+pages    `minicrawl-NAME-pages-3` has the pages that it keeps, if it does
 batches  `minicrawl-NAME-batches` has what is published and not done yet
 keys     `KV_minicrawl-NAME`, a bucket as `nats kv` knows them
 beats    `KV_minicrawl_beats-NAME`, another one
@@ -11,6 +12,7 @@ objects  `OBJ_minicrawl-NAME`, a bucket as `nats object` knows them
 
 import asyncio
 from contextlib import suppress
+from enum import StrEnum
 from typing import Any, NamedTuple
 
 from minicrawl.cluster.nats.asking import (
@@ -25,6 +27,13 @@ _COPIES = 3
 _ONE_COPY = 1
 _DUPLICATES_NS = 120 * 10**9
 """A batch that is published twice within this time is kept once."""
+
+
+class LogKind(StrEnum):
+    """What a log has. The values are in the names of streams."""
+
+    STORE = "log"
+    PAGES = "pages"
 
 
 class Bucket(NamedTuple):
@@ -67,9 +76,9 @@ class Streams:
         """The subject of batches; the sender may be `*`."""
         return f"{self.bucket}.batch.{sender}.{receiver}"
 
-    def log_subject(self, shard: int) -> str:
+    def log_subject(self, shard: int, kind: LogKind) -> str:
         """The subject of a log."""
-        return f"{self.bucket}.log.{shard}"
+        return f"{self.bucket}.{kind}.{shard}"
 
     async def open_common(self) -> None:
         """Make those that all shards share."""
@@ -103,14 +112,13 @@ class Streams:
             if leader and leader == await self.leader(self.beats):
                 await self.asking.api(f"STREAM.LEADER.STEPDOWN.{self.beats.stream}")
 
-    async def log(self, shard: int) -> str:
+    async def log(self, shard: int, kind: LogKind) -> str:
         """The stream of a log; it is there when this returns."""
-        name = f"{self.bucket}-log-{shard}"
+        name = f"{self.bucket}-{kind}-{shard}"
         most = self._settings.log_bytes
         if name not in self._made:
-            await self._make(
-                name, [self.log_subject(shard)], max_bytes=-1 if most is None else most
-            )
+            subjects = [self.log_subject(shard, kind)]
+            await self._make(name, subjects, max_bytes=-1 if most is None else most)
         return name
 
     async def _make(self, name: str, subjects: list[str], **config: Any) -> None:

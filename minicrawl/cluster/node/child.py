@@ -26,10 +26,11 @@ from minicrawl.cluster.node.address_records import EngineAddressRecords
 from minicrawl.cluster.node.exchange import EngineExchange
 from minicrawl.cluster.node.keys import cancelled
 from minicrawl.cluster.node.shard_process import ShardCommand, ShardEnd, ShardJob, ShardOrders
+from minicrawl.cluster.pages.restoring import take_over_pages
 from minicrawl.cluster.replica.restoring import take_over
-from minicrawl.cluster.replica.shipping import ShardReplica
+from minicrawl.cluster.replica.shipping import ReplicaLimits, ShardReplica
 from minicrawl.cluster.terms import seeds_of
-from minicrawl.config import Loaded, load
+from minicrawl.config import Loaded, Storing, load
 from minicrawl.config.table import BY_NAME
 from minicrawl.control.client import ask
 from minicrawl.control.requests import ControlRequest, Reply, Verb
@@ -41,6 +42,7 @@ from minicrawl.crawl.workers.channel import PickleChannel
 from minicrawl.crawl.workers.messages import connection_at_stdin
 from minicrawl.errors import MinicrawlError, NoCrawlError, NoRoom
 from minicrawl.shards.owners import ShardPlace
+from minicrawl.store.reader import archive_folder
 
 if TYPE_CHECKING:
     import socket
@@ -130,11 +132,12 @@ class ShardChild:
         store = _fresh_folder(job) / STORE
         self._exchange = exchange = EngineExchange(engine, place, job.run)
         exchange.until = self._until
-        async with _replicated(engine, job, store) as replica:
+        loaded = _settings(job, store)
+        async with _replicated(engine, job, loaded.settings.storing) as replica:
             records = EngineAddressRecords(engine, place, job.generation)
             setup = ShardSetup(place, exchange, replica, addresses=records)
             seeds = await seeds_of(engine, job.seeds)
-            self._crawl = crawl = Crawl(seeds, _settings(job, store), shard=setup)
+            self._crawl = crawl = Crawl(seeds, loaded, shard=setup)
             crawl.subscribe(self._warn, (Warned,))
             if self._is_stopped:
                 crawl.stop()
@@ -228,12 +231,19 @@ def _fresh_folder(job: ShardJob) -> Path:
 
 @asynccontextmanager
 async def _replicated(
-    engine: ClusterEngine, job: ShardJob, store: Path
+    engine: ClusterEngine, job: ShardJob, storing: Storing
 ) -> AsyncIterator[ShardReplica]:
-    """Take the shard over, its store included. Each commit is in the engine before it counts."""
-    taken = await take_over(engine, job.shard, store)
+    """Take the shard over, with its store and, if pages are kept, its archive.
+
+    Each commit is in the engine before it counts.
+    """
+    shard, store, pages = job.shard, storing.store, None
+    taken = await take_over(engine, shard, store)
+    if storing.keeps_answers:
+        pages = await take_over_pages(engine, shard, archive_folder(store))
+    connect = partial(connected_anew, job.access)
     replica = await asyncio.to_thread(
-        ShardReplica, job.shard, store, taken, partial(connected_anew, job.access)
+        ShardReplica, shard, store, taken, connect, ReplicaLimits(), pages
     )
     try:
         yield replica

@@ -5,6 +5,7 @@ as of the beginning of such a log; what the log has before it is removed.
 
 entries     what an entry of the log says
 snapshots   the file of a store in the object store, and up to which entry it goes
+engine_thread  who waits for the engine while the crawl goes on
 shipping    what `StoreWriter` tells of its commits goes to the engine
 restoring   a store made of its last snapshot and the log behind it; who takes a shard over
 

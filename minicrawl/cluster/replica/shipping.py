@@ -3,22 +3,23 @@
 Laws: `committed` returns when the engine has confirmed all that was committed. If the engine has no
 room, or nobody answers, it raises NoRoom: the crawl waits, and the next call goes on where this one
 broke off. If another node has the shard, it raises Fenced, and nothing is written any more. The
-file of the store stays as it is while a snapshot of it is taken.
+file of the store stays as it is while a snapshot of it is taken. Pages that are kept are in the
+engine before the commit that counts them.
 
-The store's thread waits for the engine, so a slow engine slows the crawl as a slow disk does. The
-engine has a thread and a connection of its own: no other work delays it.
+The store's thread waits for the engine, so a slow engine slows the crawl as a slow disk does.
 """
 
-import asyncio
-import threading
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Iterator
 from concurrent.futures import CancelledError, Future
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
 
-from minicrawl.cluster.engine import ClusterEngine, EngineFull, EngineUnavailable, Fenced
+from minicrawl.cluster.engine import EngineFull, EngineUnavailable, Fenced
+from minicrawl.cluster.pages.restoring import TakenPages
+from minicrawl.cluster.pages.shipping import KeptPagesLog
+from minicrawl.cluster.replica.engine_thread import Connect, EngineThread
 from minicrawl.cluster.replica.entries import (
     PIECE_BYTES,
     EntryKind,
@@ -30,9 +31,6 @@ from minicrawl.cluster.replica.restoring import Restored
 from minicrawl.cluster.replica.snapshots import StoreSnapshot, last_snapshot, store_snapshot
 from minicrawl.errors import NoRoom
 from minicrawl.store.beside.wal import WalPiece, WalTail
-
-T = TypeVar("T")
-Connect = Callable[[], Coroutine[Any, Any, ClusterEngine]]
 
 _SAFE = "everything committed before is safe"
 
@@ -49,41 +47,6 @@ class ReplicaLimits:
     """The log has at least this part of the store then: a half."""
 
 
-class EngineThread:
-    """A thread with an event loop and an engine of its own."""
-
-    def __init__(self, connect: Connect) -> None:
-        """`connect` is called in the thread."""
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="replica", daemon=True)
-        self._thread.start()
-        try:
-            self.engine = self.run(connect())
-        except BaseException:
-            self._stop()
-            raise
-
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do it there, and wait for what comes of it."""
-        return self.begin(work).result()
-
-    def begin(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
-        """Do it there meanwhile."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
-
-    def close(self) -> None:
-        """Close the engine, and end the thread."""
-        try:
-            self.run(self.engine.close())
-        finally:
-            self._stop()
-
-    def _stop(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-
-
 class ShardReplica:
     """The replica of one shard's store. All but `close` is called by its `StoreWriter`."""
 
@@ -94,11 +57,16 @@ class ShardReplica:
         taken: Restored,
         connect: Connect,
         limits: ReplicaLimits | None = None,
+        pages: TakenPages | None = None,
     ) -> None:
-        """`taken` is what `take_over` answered when it wrote the store to `path`."""
+        """`taken` is what `take_over` answered when it wrote the store to `path`.
+
+        `pages` is what `take_over_pages` answered, if pages are kept.
+        """
         self._path, self._limits = path, limits or ReplicaLimits()
         self._thread = EngineThread(connect)
         self._log = _ReplicaLog(shard, taken, self._thread)
+        self._pages = KeptPagesLog(shard, pages, self._thread) if pages else None
         self._tail = WalTail(path)
         try:
             self._snapshots = _Snapshots(shard, path, taken, self._thread)
@@ -114,12 +82,24 @@ class ShardReplica:
 
     def committed(self) -> None:
         """Wait until all that was committed is in the engine."""
-        try:
+        with self._waiting_for_room():
             self._snapshots.check()
             self._log.go_on()
             for piece in self._tail.pieces(PIECE_BYTES):
                 self._log.add(piece)
                 self._log.go_on()
+
+    def kept(self, begin: int, end: int) -> None:
+        """Wait until what was appended to the archive between two places is in the engine."""
+        if self._pages is None:
+            raise ValueError("the pages of this shard were not taken over")
+        with self._waiting_for_room():
+            self._pages.keep(begin, end)
+
+    @contextmanager
+    def _waiting_for_room(self) -> Iterator[None]:
+        try:
+            yield
         except EngineFull as error:
             self._snapshots.begin()  # what it makes superfluous is removed
             raise NoRoom(f"{error}; {_SAFE}") from error
@@ -154,6 +134,8 @@ class ShardReplica:
     def close(self) -> None:
         """End the connection. The store is closed."""
         self._snapshots.cancel()
+        if self._pages is not None:
+            self._pages.close()
         self._thread.close()
 
 

@@ -54,6 +54,8 @@ class ArchivingStore:
     def __init__(self, store: StoreWriter, keeping: Keeping) -> None:
         self._store, self._keeping = store, keeping
         self._looked_through_at = 0  # bytes of the archive
+        self._appended: Batch | None = None
+        self._end = 0  # of the archive, behind what was appended
 
     @property
     def connection(self) -> tables.Connection:
@@ -62,16 +64,26 @@ class ArchivingStore:
 
     def commit(self, batch: Batch) -> None:
         """Add all of the batch: the answers first, then the rows, as one."""
-        archive, warcs = self._keeping.archive, self._keeping.warcs
-        if archive is not None:
-            batch.counters[tables.ARCHIVE_END] = archive.append(batch.answers)
-        if warcs is not None:
-            batch.counters[tables.WARC] = warcs.append(batch.answers)
+        archive = self._keeping.archive
+        if self._appended is not batch:
+            self._append(batch)
+        if archive is not None and self._store.replica is not None:
+            self._store.replica.kept(archive.end, self._end)
         self._store.commit(batch)
         for one in self._keeping.places:
             one.confirm()
+        self._appended = None
         if archive is not None and self._keeping.versions is not None:
             self._let_go_of_versions(archive, self._keeping.versions)
+
+    def _append(self, batch: Batch) -> None:
+        """Write the answers. A batch that comes again, since something had no room, has them."""
+        archive, warcs = self._keeping.archive, self._keeping.warcs
+        if archive is not None:
+            batch.counters[tables.ARCHIVE_END] = self._end = archive.append(batch.answers)
+        if warcs is not None:
+            batch.counters[tables.WARC] = warcs.append(batch.answers)
+        self._appended = batch
 
     def _let_go_of_versions(self, archive: ArchiveWriter, versions: int) -> None:
         """Prune, if that is worth it; each run looks once, and whenever the archive has doubled."""

@@ -27,11 +27,15 @@ let shown = "status";
 
 const stateOf = (crawl) => {
   if (crawl.error) return [crawl.error, "bad"];
+  if (crawl.cluster) return crawl.cluster.why ? [crawl.cluster.why, "bad"] : [crawl.cluster.doing, { running: "good", paused: "warn" }[crawl.cluster.doing] || ""];
   if (crawl.live) return { running: ["running", "good"], paused: ["paused", "warn"], stopping: ["stopping", "warn"] }[crawl.live.state] || [crawl.live.why || crawl.live.state, "bad"];
   if (crawl.launched) return ["finishing", "warn"];
   if (crawl.status && crawl.status.missing) return ["no crawl", ""];
   return ["not running", ""];
 };
+
+// Nothing of a cluster is set up here, and what pages say is found by minicrawl search --cluster.
+const hideTabsOfOneMachine = () => { for (const name of ["setup", "search"]) $(`tab-${name}`).hidden = true; };
 
 const stream = new Stream((name, value) => {
   if (name === "crawl") {
@@ -40,6 +44,7 @@ const stream = new Stream((name, value) => {
     if (badge.textContent !== text) put(badge, plain(text));
     badge.className = `badge ${kind}`;
     put($("store"), plain(value.store || ""));
+    if (value.cluster) hideTabsOfOneMachine();
     document.title = `${text} – minicrawl`;
   }
   for (const view of Object.values(views)) if (view.hear) view.hear(name, value);
@@ -65,11 +70,12 @@ const show = (name, focus = false) => {
   watch();
 };
 
-for (const [place, name] of NAMES.entries()) {
+for (const name of NAMES) {
   $(`tab-${name}`).addEventListener("click", () => show(name));
   $(`tab-${name}`).addEventListener("keydown", (event) => {
-    const to = { ArrowRight: place + 1, ArrowLeft: place - 1, Home: 0, End: NAMES.length - 1 }[event.key];
-    if (to !== undefined) { event.preventDefault(); show(NAMES[(to + NAMES.length) % NAMES.length], true); }
+    const names = NAMES.filter((one) => !$(`tab-${one}`).hidden), here = names.indexOf(name);
+    const to = { ArrowRight: here + 1, ArrowLeft: here - 1, Home: 0, End: names.length - 1 }[event.key];
+    if (to !== undefined) { event.preventDefault(); show(names[(to + names.length) % names.length], true); }
   });
 }
 

@@ -3,6 +3,7 @@
 import { h, put, card, facts, table, td, count, fixed, share, size, span, clock, plain, cut } from "/page/dom.js";
 import { post, get } from "/page/server.js";
 import { curves, logLog, bars } from "/page/charts.js";
+import { clusterFacts, clusterShare, makeNodes } from "/page/cluster.js";
 
 const MOST_LINES = 2000;
 
@@ -16,7 +17,7 @@ export const makeStatus = (place, app) => {
   // ------------------------------------------------------------ the coordinator
   const coordinatorFacts = h("div");
   const progress = h("div");
-  const pause = h("button", { type: "button", onclick: () => act({ verb: crawl?.live?.state === "paused" ? "resume" : "pause" }) }, "Pause");
+  const pause = h("button", { type: "button", onclick: () => act({ verb: (crawl?.cluster?.doing ?? crawl?.live?.state) === "paused" ? "resume" : "pause" }) }, "Pause");
   const stop = h("button", { type: "button", class: "danger", onclick: () => sure.showModal() }, "Stop");
   const workers = h("input", { type: "range", min: 0, max: 8, value: 1, id: "s-workers", "aria-describedby": "s-workers-hint" });
   const workersShown = h("output", { for: "s-workers" }, "–");
@@ -42,16 +43,18 @@ export const makeStatus = (place, app) => {
     try { await post("control", { verb: "add", urls: url.value.split(/\s+/).filter(Boolean) }); app.notice(`added ${url.value}`); url.value = ""; } catch (error) { put(addWrong, plain(error.message)); addWrong.hidden = false; }
   };
   url.addEventListener("keydown", (event) => { if (event.key === "Enter") add(); });
+  const workersField = h("div", { class: "field gap" }, h("label", { for: "s-workers" }, "Worker processes: ", workersShown), workers, h("p", { class: "hint", id: "s-workers-hint" }, "0: the coordinator does all the work itself"));
+  const addField = h("div", { class: "field" }, h("label", { for: "s-add" }, "One more URL"), h("div", { class: "row tight" }, h("div", { class: "grow" }, url), h("button", { type: "button", onclick: add }, "Add")), addWrong);
   const steering = h("div", { class: "gap" },
-    h("div", { class: "row" }, pause, stop),
-    h("div", { class: "field gap" }, h("label", { for: "s-workers" }, "Worker processes: ", workersShown), workers, h("p", { class: "hint", id: "s-workers-hint" }, "0: the coordinator does all the work itself")),
-    h("details", { class: "gap" }, h("summary", {}, "Change more while it runs"), h("div", { class: "fields gap" }, delay.view, concurrency.view, pages.view,
-      h("div", { class: "field" }, h("label", { for: "s-add" }, "One more URL"), h("div", { class: "row tight" }, h("div", { class: "grow" }, url), h("button", { type: "button", onclick: add }, "Add")), addWrong))));
-  const sure = h("dialog", { "aria-labelledby": "sure-title" }, h("h2", { id: "sure-title" }, "Stop the crawl?"), h("p", {}, "Requests in flight may end, and nothing is lost. Start in “Set up” goes on with it later."),
+    h("div", { class: "row" }, pause, stop), workersField,
+    h("details", { class: "gap" }, h("summary", {}, "Change more while it runs"), h("div", { class: "fields gap" }, delay.view, concurrency.view, pages.view, addField)));
+  const ofOneMachine = [workersField, delay.view, concurrency.view, addField];
+  const sure = h("dialog", { "aria-labelledby": "sure-title" }, h("h2", { id: "sure-title" }, "Stop the crawl?"), h("p", {}, "Requests in flight may end, and nothing is lost. The command that began it goes on with it later."),
     h("div", { class: "row" }, h("button", { type: "button", class: "danger", onclick: () => { sure.close(); act({ verb: "stop" }); } }, "Stop it"), h("button", { type: "button", onclick: () => sure.close() }, "Let it run")));
 
   // ------------------------------------------------------------ places
   const crawlers = h("div", { class: "scroll" }), figures = h("div"), curvesAt = h("div", { class: "grid" }), degrees = h("div"), hostsAt = h("div", { class: "scroll high", tabindex: 0, role: "region", "aria-label": "Hosts, a table" }), errorsAt = h("div", { class: "scroll" }), kindAt = h("div", { class: "scroll high", "aria-live": "polite" });
+  const coordinatorTitle = h("h2", {}, "Coordinator"), crawlersTitle = h("h2", {}, "Crawlers"), drawNodes = makeNodes(crawlers, app, act);
   const hostsTitle = h("span", { class: "muted small" });
   const graphNote = h("span", { class: "muted small" });
   const logAt = h("div", { class: "log", tabindex: 0, role: "log", "aria-label": "Log", "aria-live": "off" });
@@ -69,9 +72,9 @@ export const makeStatus = (place, app) => {
 
   for (const waiting of [figures, curvesAt, degrees, hostsAt, errorsAt, crawlers]) put(waiting, h("div", { class: "empty" }, "reading …"));
   put(place, sure, h("div", { class: "grid" },
-    card("Coordinator", "w4", h("header", {}, h("h2", {}, "Coordinator")), coordinatorFacts, progress, steering),
+    card("Coordinator", "w4", h("header", {}, coordinatorTitle), coordinatorFacts, progress, steering),
     h("div", { class: "stack w8" },
-      card("Crawlers", "", h("header", {}, h("h2", {}, "Crawlers")), crawlers),
+      card("Crawlers", "", h("header", {}, crawlersTitle), crawlers),
       card("Statistics", "", h("header", {}, h("h2", {}, "Statistics"), graphNote), figures)),
     card("Curves", "", h("header", {}, h("h2", {}, "Curves")), curvesAt),
     card("Degree distributions", "", h("header", {}, h("h2", {}, "Degree distributions")), degrees),
@@ -80,7 +83,22 @@ export const makeStatus = (place, app) => {
     card("Log", "", logBox)));
 
   // ------------------------------------------------------------ drawing
+  const bar = (label, part, text, kind = "") => { const inner = h("i"); inner.style.width = `${Math.min(100 * part, 100)}%`; return h("div", { class: "gap" }, h("div", { class: "row" }, h("span", { class: "small muted" }, label), h("strong", { class: "small end" }, text)), h("div", { class: `progress ${kind}`, role: "progressbar", "aria-label": label, "aria-valuenow": Math.round(100 * part), "aria-valuemin": 0, "aria-valuemax": 100 }, inner)); };
+  const drawCluster = () => {
+    const { cluster, status } = crawl, runs = cluster.doing === "running" || cluster.doing === "paused";
+    if (crawlersTitle.textContent !== "Nodes") { for (const [title, name] of [[coordinatorTitle, "Cluster"], [crawlersTitle, "Nodes"]]) { put(title, name); title.closest("section").setAttribute("aria-label", name); } for (const one of ofOneMachine) one.hidden = true; }
+    put(coordinatorFacts, clusterFacts(cluster));
+    const ofBudget = cluster.why ? null : clusterShare(cluster);
+    put(progress, ofBudget ? bar("pages of the budget", ...ofBudget) : null, status.missing ? null : bar("importance gathered", status.importance_gathered || 0, share(status.importance_gathered), "gold"));
+    steering.hidden = !runs;
+    put(pause, cluster.doing === "paused" ? "Resume" : "Pause");
+    pause.className = cluster.doing === "paused" ? "main" : "";
+    pause.disabled = stop.disabled = !app.canSteer();
+    if (!pages.input.dataset.touched && document.activeElement !== pages.input) pages.input.value = cluster.budget ?? "";
+    if (!cluster.why) drawNodes(cluster.nodes);
+  };
   const drawCoordinator = () => {
+    if (crawl.cluster) { drawCluster(); return; }
     const { live, status, ended, launched } = crawl, runs = Boolean(live && live.crawlers);
     const state = runs ? live.state : live ? live.why : launched ? "finishing: the ranks converge" : "not running";
     const said = ended && ended.said ? ended.said.trim().split("\n").slice(-1)[0] : "";
@@ -91,7 +109,6 @@ export const makeStatus = (place, app) => {
     ], "lines"), runs ? h("p", { class: "small muted" }, "last: ", cut(plain(live.last_event), 160)) : said ? h("p", { class: "small muted" }, "it said: ", plain(said)) : null,
       !runs && !launched && status.command ? h("p", { class: "small" }, "Resume with ", h("code", {}, plain(status.command)), " or in “Set up”.") : null);
     const budget = runs ? live.settings.pages : null;
-    const bar = (label, part, text, kind = "") => { const inner = h("i"); inner.style.width = `${Math.min(100 * part, 100)}%`; return h("div", { class: "gap" }, h("div", { class: "row" }, h("span", { class: "small muted" }, label), h("strong", { class: "small end" }, text)), h("div", { class: `progress ${kind}`, role: "progressbar", "aria-label": label, "aria-valuenow": Math.round(100 * part), "aria-valuemin": 0, "aria-valuemax": 100 }, inner)); };
     const done = (label, most) => bar(label, status.pages_fetched / Math.max(most, 1), `${count(status.pages_fetched)} of ${count(most)}, ${share(Math.min(status.pages_fetched / Math.max(most, 1), 1), 0)}`);
     const gathered = runs ? live.importance_gathered : status.importance_gathered;
     put(progress, budget ? done("pages of the budget", budget) : done("pages read of those known", status.pages_known),
@@ -107,6 +124,7 @@ export const makeStatus = (place, app) => {
     for (const [one, name] of [[delay, "delay"], [concurrency, "concurrency"], [pages, "pages"]]) if (!one.input.dataset.touched && document.activeElement !== one.input) one.input.value = live.settings[name] ?? "";
   };
   const drawCrawlers = () => {
+    if (crawl.cluster) return; // its nodes are there
     const live = crawl.live;
     if (!live || !live.crawlers) { put(crawlers, h("div", { class: "empty" }, "No process is crawling.")); used = new Map(); return; }
     const now = performance.now() / 1000, next = new Map();
@@ -126,10 +144,10 @@ export const makeStatus = (place, app) => {
   const sum = (counts) => (counts ? Object.values(counts).reduce((a, b) => a + b, 0) : null);
   const drawFigures = () => {
     const status = crawl.status, latest = graph(), outline = latest && latest.outline;
-    if (status.missing) { put(figures, h("div", { class: "empty" }, "nothing yet")); return; }
+    if (status.missing) { put(figures, h("div", { class: "empty" }, crawl.cluster ? plain(status.missing) : "nothing yet")); return; }
     const crawled = status.pages_fetched, running = status.running_s;
     const failed = sum(status.failures), notPages = (status.refusals || {}).type || 0, errors = failed === null ? null : failed + notPages;
-    const maximum = crawl.live && crawl.live.settings ? crawl.live.settings.pages : latest ? latest.maximum : undefined;
+    const maximum = crawl.cluster ? crawl.cluster.budget : crawl.live && crawl.live.settings ? crawl.live.settings.pages : latest ? latest.maximum : undefined;
     const rough = (value, text) => (latest && !outline.is_exact ? `≈ ${text}` : text);
     put(figures, facts([
       ["crawl time", span(running)], ["URLs a second", running ? fixed(crawled / running, 1) : "–"], ["downloaded", size(status.bytes)], ["throughput", running ? `${size(status.bytes / running)}/s` : "–"],

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from minicrawl.archive.dictionaries import TRAINED_AT
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.segments import FIRST, Segments
 from minicrawl.config import Storing
@@ -71,6 +72,49 @@ def test_a_batch_that_had_no_room_is_in_the_archive_once(
         both.commit(batch)
         archive.close()
     assert committed(path) == {url(1): [body(1)]}
+
+
+class FullReplica:
+    """Has no room for pages the first time."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, int]] = []
+
+    def kept(self, begin: int, end: int) -> None:
+        self.asked.append((begin, end))
+        if len(self.asked) == 1:
+            raise NoRoom("the engine is full")
+
+    def committed(self) -> None:
+        assert self.asked, "pages come before the commit that counts them"
+
+    def wants_checkpoint(self) -> bool:
+        return False
+
+    def may_checkpoint(self) -> bool:
+        return True
+
+    def checkpointed(self, *, is_complete: bool) -> None: ...
+
+    def closing(self) -> None: ...
+
+
+def test_pages_that_a_replica_had_no_room_for_are_the_same_when_they_come_again(path: Path) -> None:
+    """A dictionary that was learned of them would not be the same the second time."""
+    replica = FullReplica()
+    batch = Batch(answers=[kept(url(number), body(number)) for number in range(TRAINED_AT + 20)])
+    with closing(StoreWriter.open(path)) as store:
+        archive = open_archive(store, Storing(keep="pages"), nobody_listens)
+    assert archive is not None
+    with closing(archive), closing(StoreWriter.open(path, replica)) as store:
+        both = ArchivingStore(store, Keeping(archive))
+        with pytest.raises(NoRoom):
+            both.commit(batch)
+        there = Segments(archive_folder(path)).path(1).read_bytes()
+        both.commit(batch)
+        assert Segments(archive_folder(path)).path(1).read_bytes() == there
+    assert replica.asked == [(FIRST, archive.end)] * 2
+    assert len(committed(path)) == TRAINED_AT + 20
 
 
 def test_pages_of_a_store_that_is_gone_are_set_aside(path: Path) -> None:

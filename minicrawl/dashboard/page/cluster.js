@@ -1,0 +1,76 @@
+// The crawl of a cluster: what all nodes do together, and a row for each of them. A row stays as
+// long as its node does, so that nothing is taken from under the hand that moves its slider.
+
+import { h, put, facts, count, size, fixed, share, plain, clock } from "/page/dom.js";
+
+const HEADINGS = [["node", "kind"], ["state"], ["machine"], ["shards"], ["pages", "n"], ["pages/s", "n"], ["free disk", "n"], ["workers a shard"], [""]];
+const KINDS = { live: "good", draining: "warn", silent: "bad" };
+const HELD_MS = 3000;
+
+export const ranges = (numbers) => {
+  const parts = [];
+  for (const one of [...numbers].sort((a, b) => a - b)) {
+    const last = parts.at(-1);
+    if (last && last[1] === one - 1) last[1] = one; else parts.push([one, one]);
+  }
+  return parts.map(([from, to]) => (from === to ? `${from}` : `${from}–${to}`)).join(", ") || "none";
+};
+
+const row = (node, app, act) => {
+  const cells = HEADINGS.map(([, kind]) => h("td", { class: kind }));
+  const [name, state, machine, shards, pages, pace, disk, workersAt, drainAt] = cells;
+  const badge = h("span", { class: "badge" }), label = plain(node.name);
+  const slider = h("input", { type: "range", min: 0, max: 8, value: node.workers, "aria-label": `Worker processes for each shard of ${label}` });
+  const shown = h("output", { class: "n" }, String(node.workers));
+  let moved = 0, now = node;
+  slider.addEventListener("input", () => { moved = Date.now(); put(shown, slider.value); });
+  slider.addEventListener("change", () => { moved = Date.now(); act({ verb: "workers", node: now.name, workers: Number(slider.value) }, `${plain(now.name)}: ${slider.value} worker processes for each shard`); });
+  const drain = h("button", { type: "button", onclick: () => act({ verb: "drain", node: now.name, undo: now.state === "draining" }, now.state === "draining" ? `${plain(now.name)} takes shards again` : `${plain(now.name)} gives up its shards`) }, "Drain");
+  put(name, label); put(state, badge); put(machine, plain(node.machine), h("div", { class: "title" }, plain(node.version)));
+  put(workersAt, h("div", { class: "row tight still" }, h("div", { class: "grow" }, slider), shown)); put(drainAt, drain);
+  const draw = (found) => {
+    now = found;
+    badge.className = `badge ${KINDS[found.state] || ""}`;
+    if (badge.textContent !== found.state) put(badge, found.state);
+    for (const [cell, text] of [[shards, ranges(found.shards)], [pages, count(found.fetched)], [pace, count(found.pace)], [disk, size(found.disk_free)]]) if (cell.textContent !== text) put(cell, text);
+    const may = app.canSteer() && found.state !== "silent";
+    slider.disabled = drain.disabled = !may;
+    put(drain, found.state === "draining" ? "Undo drain" : "Drain");
+    drain.setAttribute("aria-label", `${drain.textContent}: ${plain(found.name)}`);
+    if (Date.now() - moved > HELD_MS) { slider.max = Math.max(8, found.workers); slider.value = found.workers; put(shown, String(found.workers)); }
+  };
+  draw(node);
+  return { view: h("tr", { "data-node": label }, cells), draw };
+};
+
+export const makeNodes = (place, app, act) => {
+  const body = h("tbody"), rows = new Map();
+  const view = h("table", {}, h("caption", { class: "skip" }, "Nodes"), h("thead", {}, h("tr", {}, HEADINGS.map(([text, kind]) => h("th", { class: kind, scope: "col" }, text)))), body);
+  return (nodes) => {
+    if (!nodes || !nodes.length) { rows.clear(); put(body); put(place, h("div", { class: "empty" }, "No node is there: minicrawl node --cluster URL starts one.")); return; }
+    if (!view.isConnected) put(place, view);
+    for (const gone of [...rows.keys()].filter((name) => !nodes.some((one) => one.name === name))) { rows.get(gone).view.remove(); rows.delete(gone); }
+    for (const node of nodes) {
+      if (rows.has(node.name)) rows.get(node.name).draw(node);
+      else { rows.set(node.name, row(node, app, act)); body.append(rows.get(node.name).view); }
+    }
+  };
+};
+
+export const clusterFacts = (cluster) => {
+  if (cluster.why) return h("p", { class: "wrong" }, plain(cluster.why));
+  const live = cluster.nodes.filter((one) => one.state !== "silent").length, held = cluster.shards - cluster.unheld.length;
+  return [
+    facts([
+      ["state", plain(cluster.doing), cluster.reason ? `(${plain(cluster.reason)})` : ""],
+      ["pages", count(cluster.fetched)], ["pages a second", count(cluster.pace)], ["waiting", count(cluster.waiting)],
+      ["nodes", count(live), cluster.nodes.length > live ? `and ${cluster.nodes.length - live} silent` : ""],
+      ["shards", `${count(held)} of ${count(cluster.shards)} held`], ["batches of cash under way", count(cluster.batches)],
+      ["water level", cluster.level ? `${fixed(cluster.level, 2)} units` : "none"],
+    ], "lines"),
+    cluster.unheld.length ? h("p", { class: "small wrong" }, `nobody holds ${ranges(cluster.unheld)}`) : null,
+    h("p", { class: "small muted" }, cluster.gathered_at ? `Statistics, curves, hosts, errors and pages are of ${clock(cluster.gathered_at)}, when the shards were gathered.` : "The shards are being gathered."),
+  ];
+};
+
+export const clusterShare = (cluster) => (cluster.budget ? [cluster.fetched / cluster.budget, `${count(cluster.fetched)} of ${count(cluster.budget)}, ${share(Math.min(cluster.fetched / cluster.budget, 1), 0)}`] : null);

@@ -1,0 +1,142 @@
+"""Archives become one: each page once, in its order, whatever is damaged or killed."""
+
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from minicrawl.archive import joining, record, writer
+from minicrawl.archive.joining import JoinedArchive
+from minicrawl.archive.reader import ArchiveReader, verify
+from minicrawl.archive.record import PLAIN, RecordKind, pack
+from minicrawl.archive.segments import FIRST, Segments, segment_of
+from minicrawl.archive.writer import ArchiveWriter
+from minicrawl.model import KeptAnswer
+from tests.archive.archives import NOON, answered, bodies, body, filled, kept, url
+
+MANY = 450
+"""Enough for a dictionary."""
+
+
+def trained(folder: Path, numbers: Iterable[int]) -> int:
+    """An archive of these pages, in two commits: those of the second have a dictionary."""
+    both = list(numbers)
+    archive = ArchiveWriter(folder, FIRST)
+    for some in (both[:MANY], both[MANY:]):
+        number = archive.dictionary
+        archive.append(kept(url(one), body(one), folder=folder, number=number) for one in some)
+        archive.confirm()
+    assert archive.dictionary
+    archive.close()
+    return archive.end
+
+
+def read(folder: Path, end: int) -> dict[str, list[bytes]]:
+    with closing(ArchiveReader(folder, end)) as reader:
+        assert list(verify(reader)) == []
+        return bodies(reader)
+
+
+def joined(folder: Path, sources: dict[str, tuple[Path, int]]) -> int:
+    with closing(JoinedArchive(folder)) as archive:
+        for name, (source, end) in sources.items():
+            archive.add(name, Segments(source), end)
+        return archive.end
+
+
+def kinds(folder: Path, end: int) -> list[RecordKind]:
+    with closing(ArchiveReader(folder, end)) as reader:
+        return [RecordKind(row.kind) for row in reader.index.rows(end)]
+
+
+def test_what_archives_have_is_in_one_with_dictionaries_of_the_same_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(joining, "SEGMENT_BYTES", 260_000)
+    monkeypatch.setattr(writer, "SEGMENT_BYTES", 130_000)
+    ends = {
+        name: (tmp_path / name, trained(tmp_path / name, range(begin, begin + MANY + 50)))
+        for name, begin in (("a", 0), ("b", 1000))
+    }
+    end = joined(tmp_path / "all", ends)
+    assert segment_of(end) > 2
+    wanted = {**read(*ends["a"]), **read(*ends["b"])}
+    assert read(tmp_path / "all", end) == wanted
+
+
+def test_an_archive_that_grew_is_copied_from_where_it_ended(tmp_path: Path) -> None:
+    one, all_ = tmp_path / "one", tmp_path / "all"
+    first = filled(one, range(3))
+    assert joined(all_, {"one": (one, first)}) == joined(all_, {"one": (one, first)})
+    archive = ArchiveWriter(one, first)
+    later = archive.append([kept(url(7), body(7)), kept(url(1), body(8), NOON + 9)])
+    archive.confirm()
+    archive.close()
+    end = joined(all_, {"one": (one, later)})
+    assert read(all_, end) == read(one, later)
+    assert read(all_, end)[url(1)] == [body(1), body(8)]
+
+
+def test_a_body_that_another_archive_has_is_there_once(tmp_path: Path) -> None:
+    filled(tmp_path / "a", range(3))
+    archive = ArchiveWriter(tmp_path / "b", FIRST)
+    archive.append([kept("http://b.example/", body(1))])
+    archive.confirm()
+    archive.close()
+    ends = {name: (tmp_path / name, Segments(tmp_path / name).end) for name in "ab"}
+    end = joined(tmp_path / "all", ends)
+    assert kinds(tmp_path / "all", end).count(RecordKind.REVISIT) == 1
+    assert read(tmp_path / "all", end)["http://b.example/"] == [body(1)]
+
+
+def collided(folder: Path, name: str, text: bytes) -> int:
+    """An archive of a page, and of the same again, whose body has the hash of all others."""
+    archive = ArchiveWriter(folder, FIRST)
+    packed = pack(RecordKind.PAGE, name, answered(text), PLAIN, number=0, content=7)
+    for at in (NOON, NOON + 1):
+        archive.append([KeptAnswer(packed, at)])
+        archive.confirm()
+    archive.close()
+    return archive.end
+
+
+def test_bodies_that_share_a_digest_stay_apart_with_their_revisits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record, "_check_digest", lambda _header, _hasher: None)
+    texts = {"a": b"one", "b": b"two", "c": b"six"}
+    ends = {
+        name: (tmp_path / name, collided(tmp_path / name, f"http://{name}/", text))
+        for name, text in texts.items()
+    }
+    all_ = tmp_path / "all"
+    end = joined(all_, ends)
+    assert kinds(all_, end).count(RecordKind.REVISIT) == 3
+    assert read(all_, end) == {f"http://{name}/": [text] * 2 for name, text in texts.items()}
+
+
+def test_what_a_kill_left_is_cut_off(tmp_path: Path) -> None:
+    one, two, all_ = tmp_path / "one", tmp_path / "two", tmp_path / "all"
+    before = joined(all_, {"one": (one, filled(one, range(3)))})
+    state = (all_ / "joined.json").read_bytes()
+    end = filled(two, range(5, 9))
+    whole = joined(all_, {"two": (two, end)})
+    wanted = read(all_, whole)
+    (all_ / "joined.json").write_bytes(state)  # it was killed before it had written this
+    assert joined(all_, {}) == before
+    assert joined(all_, {"two": (two, end)}) == whole
+    assert read(all_, whole) == wanted
+
+
+def test_damage_costs_its_record_alone_and_is_found(tmp_path: Path) -> None:
+    one, all_ = tmp_path / "one", tmp_path / "all"
+    end = filled(one, range(4))
+    file = Segments(one).path(1)
+    content = bytearray(file.read_bytes())
+    content[100] ^= 1
+    file.write_bytes(content)
+    with closing(ArchiveReader(all_, joined(all_, {"one": (one, end)}))) as reader:
+        (wrong,) = verify(reader)
+        assert "damaged" in wrong
+        assert set(bodies(reader)) == {url(1), url(2), url(3)}

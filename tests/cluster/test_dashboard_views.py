@@ -1,0 +1,190 @@
+"""What the dashboard of a cluster shows and does, beside that of a store."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import pytest
+
+from minicrawl.cluster.dashboard_views import ClusterViews, GatheredStore
+from minicrawl.cluster.gather.restoring import KeptStore
+from minicrawl.cluster.live import LiveCluster, Wish
+from minicrawl.cluster.node.records import (
+    NODE_PREFIX,
+    STATE_KEY,
+    TERMS_KEY,
+    Doing,
+    NodeRecord,
+    StateRecord,
+    TermsRecord,
+)
+from minicrawl.cluster.overview import ClusterStatus, overview
+from minicrawl.cluster.terms import FORMAT
+from minicrawl.errors import MinicrawlError, StoreError, UsageError
+from minicrawl.store.schema import migrations as schema
+from tests.cluster.fake_engine import FakeEngine
+
+T = TypeVar("T")
+TERMS = TermsRecord(
+    id="c0ffee",
+    format=FORMAT,
+    schema=schema.VERSION,
+    version="0",
+    shards=3,
+    settings={"pages": 7},
+    seeds="seeds",
+)
+NODE = NodeRecord(
+    session="s", beat=0, version="1", machine="m", pid=1, room=3, workers=1, disk_free=9
+)
+
+
+class LiveFake:
+    """A cluster on the fake engine. What is begun is done at once."""
+
+    def __init__(self) -> None:
+        self.engine = FakeEngine()
+
+    def status(self) -> ClusterStatus:
+        return asyncio.run(overview(self.engine))
+
+    def do(self, wish: Wish[T]) -> T:
+        return asyncio.run(wish(self.engine))
+
+    def begin(self, wish: Wish[T]) -> "Future[T]":
+        done: Future[T] = Future()
+        try:
+            done.set_result(asyncio.run(wish(self.engine)))
+        except MinicrawlError as error:
+            done.set_exception(error)
+        return done
+
+    def key(self, name: str) -> Any:
+        found = asyncio.run(self.engine.get(name))
+        return found and found.value
+
+
+@pytest.fixture
+def live() -> LiveFake:
+    return LiveFake()
+
+
+@pytest.fixture
+def views(live: LiveFake, tmp_path: Path) -> ClusterViews:
+    return ClusterViews("nats://there", cast(LiveCluster, live), tmp_path)
+
+
+@pytest.fixture
+def begun(live: LiveFake) -> LiveFake:
+    async def begin() -> None:
+        await live.engine.create(TERMS_KEY, TERMS.pack())
+        state = StateRecord(doing=Doing.RUNNING, run=1, reason="")
+        await live.engine.create(STATE_KEY, state.pack())
+        await live.engine.create(f"{NODE_PREFIX}east", NODE.pack())
+
+    asyncio.run(begin())
+    return live
+
+
+def test_a_cluster_without_a_crawl_says_so(views: ClusterViews) -> None:
+    views.crawl()
+    found = views.crawl()
+    assert found["store"] == "nats://there"
+    assert found["live"] is None
+    assert "no crawl yet" in found["cluster"]["why"]
+    assert "no crawl yet" in found["status"]["missing"]
+
+
+@pytest.mark.usefixtures("begun")
+def test_the_nodes_are_there_before_anything_is_gathered(views: ClusterViews) -> None:
+    found = views.crawl()["cluster"]
+    assert (found["doing"], found["budget"], found["shards"]) == ("running", 7, 3)
+    assert found["unheld"] == (0, 1, 2)
+    assert [node["name"] for node in found["nodes"]] == ["east"]
+    assert found["gathered_at"] is None
+
+
+def test_the_crawl_of_all_nodes_is_steered(views: ClusterViews, begun: LiveFake) -> None:
+    views.control({"verb": "pause"})
+    assert StateRecord.unpack(STATE_KEY, begun.key(STATE_KEY)).doing == Doing.PAUSED
+    views.control({"verb": "resume"})
+    assert StateRecord.unpack(STATE_KEY, begun.key(STATE_KEY)).doing == Doing.RUNNING
+    views.control({"verb": "set", "values": {"pages": "12"}})
+    assert TermsRecord.unpack(TERMS_KEY, begun.key(TERMS_KEY)).settings["pages"] == 12
+    views.control({"verb": "workers", "node": "east", "workers": 2})
+    assert b"2" in begun.key("workers.east")
+    views.control({"verb": "drain", "node": "east"})
+    assert begun.key("drain.east")
+    views.control({"verb": "drain", "node": "east", "undo": True})
+    assert not begun.key("drain.east")
+    views.control({"verb": "stop"})
+    assert StateRecord.unpack(STATE_KEY, begun.key(STATE_KEY)).doing == Doing.STOPPED
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ({"verb": "add", "urls": ["http://a/"]}, "no such request: add"),
+        ({"verb": "set", "values": {"delay": "1"}}, "only the pages of a cluster can be set"),
+        ({"verb": "set"}, "only the pages of a cluster can be set"),
+        ({"verb": "set", "values": {"pages": "many"}}, "many"),
+        ({"verb": "workers", "node": "east", "workers": "x"}, "must be a number"),
+        ({"verb": "workers", "node": "east", "workers": 1000}, "must be a number from 0 to 64"),
+        ({"verb": "drain", "node": "west"}, "no node named west"),
+        ({}, "no such request"),
+    ],
+)
+@pytest.mark.usefixtures("begun")
+def test_what_cannot_be_done_is_refused_in_a_line(
+    wanted: dict[str, Any], message: str, views: ClusterViews
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        views.control(wanted)
+
+
+def test_a_crawl_is_not_begun_here(views: ClusterViews) -> None:
+    for begin in (views.start, views.dry_run):
+        with pytest.raises(MinicrawlError, match="minicrawl crawl SEEDS --cluster URL"):
+            asyncio.run(begin({}))
+
+
+# ------------------------------------------------------------ the gathered store
+
+
+class Gatherings:
+    """Each is done when the test says so."""
+
+    def __init__(self) -> None:
+        self.begun: list[Future[KeptStore]] = []
+
+    def __call__(self) -> "Future[KeptStore]":
+        self.begun.append(Future())
+        return self.begun[-1]
+
+
+def test_a_store_is_gathered_now_and_then_and_takes_a_tenth_of_the_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    gatherings = Gatherings()
+    gathered = GatheredStore(cast(Callable[[], Future[KeptStore]], gatherings))
+    assert gathered.look() is None
+    assert gathered.look() is None
+    assert len(gatherings.begun) == 1
+    clock[0] += 4
+    gatherings.begun[0].set_result(KeptStore(Path("one.db"), None))
+    assert gathered.look() == Path("one.db")
+    assert gathered.at is not None
+    clock[0] += 39
+    assert gathered.look() is None
+    assert len(gatherings.begun) == 1
+    clock[0] += 1
+    gathered.look()
+    assert len(gatherings.begun) == 2
+    gatherings.begun[1].set_exception(StoreError("cash is missing"))
+    assert gathered.look() is None
+    assert gathered.why == "cash is missing"
