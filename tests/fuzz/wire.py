@@ -170,7 +170,7 @@ RECORDS: dict[str, Record] = {
     "node.a": _NODE,
     "lease.1": records.LeaseRecord(node="a", session="s", generation=2),
     records.STATE_KEY: records.StateRecord(doing="running", run=1, reason=""),
-    records.GRANTS_KEY: records.GrantsRecord(granted={"1": 20}),
+    records.GRANTS_KEY: records.GrantsRecord(entry=1, granted={"1": 20}, generations={"1": 2}),
     records.REBALANCE_KEY: records.WishRecord(value=1),
     "workers.a": records.WishRecord(value=2),
     records.TERMS_KEY: _TERMS,
@@ -191,7 +191,7 @@ def read_keys(body: bytes, random: Random) -> None:
     told = f"{records.TOLD_PREFIX}{state.state.run}.1"
     state.hear(KeyEntry(told, _hostile(ENTIRE, body, random), 90))
     plan(view, ("a", "s"), [1], 3.0)
-    state.orders(1, "a")
+    state.orders(1, 2, "a")
     assert state.end in ("", "budget spent")
     try:
         json.dumps(seen.status(frozenset(seen.beats())).as_json())

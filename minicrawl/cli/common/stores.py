@@ -59,8 +59,7 @@ def store_option_for(
             if of_cluster and _is_of_cluster(given, loaded, rest):
                 from minicrawl.cli.cluster.gather import store_of_cluster
 
-                pages = needs_pages(rest)
-                read = store_of_cluster(loaded.settings.cluster, pages=pages)
+                read = store_of_cluster(loaded.settings.cluster, pages=needs_pages(rest))
             else:
                 read = _store_of(loaded) if purpose in _OF_DEMO else loaded.settings.storing.store
             with nullcontext() if rest.get("graph") else reporting_damaged_store(read):
