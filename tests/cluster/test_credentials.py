@@ -92,6 +92,7 @@ SEED = identity(nkeys.PREFIX_BYTE_USER).seed.decode()
             "the seed of its user is damaged",
         ),
     ],
+    ids=("empty", "foreign", "no seed", "no token", "no key", "cut", "no text", "cut in its block"),
 )
 def test_files_that_are_no_credentials_are_one_line_without_a_secret(
     tmp_path: Path, text: str, line: str
