@@ -1,8 +1,9 @@
 """The keys, and the beats: buckets of JetStream's key-value store.
 
-Law: what is read comes from the leader of the stream, so a revision that was confirmed is seen.
-Nothing that servers forget when they end is needed to watch: changes wake a watcher, which then
-asks for what is new, as it does now and then anyway.
+Laws: what is read comes from the leader of the stream, so a revision that was confirmed is seen.
+Of several changes of a key by the same revision one is taken. Nothing that servers forget when they
+end is needed to watch: changes wake a watcher, which then asks for what is new, as it does now and
+then anyway.
 
 marker   a message that says that the key was deleted; it has a revision like any other
 """
@@ -25,7 +26,11 @@ _LOOKS_EVERY_S = 2.0
 """At what changed, even if nobody said that anything did."""
 _SETTLES_S = 0.05
 """From the message of a change until servers agree that it is there."""
-_EXPECTED = "Nats_Expected_Last_Subject_Sequence"
+_EXPECTED, _EXPECTED_LAST = "Nats_Expected_Last_Subject_Sequence", "Nats_Expected_Last_Sequence"
+_EXACT = (2, 10)
+"""Servers before this version take two changes of a key by the same revision, if both come at once
+(nats-server issue 4320). Of two by the same last revision of the whole bucket they take one.
+"""
 _MARKER = b"KV-Operation: "
 
 
@@ -51,7 +56,7 @@ class NatsKeys(NatsPart):
     async def update(self, key: str, value: bytes, revision: int) -> int:
         """Change the key if this is its revision; its new one. Raises KeyTaken if it is not."""
         try:
-            return await self._store(key, value, **{_EXPECTED: revision})
+            return await self._store_behind(revision, key, value)
         except KeyTaken:
             found = await self._find({"last_by_subj": self._bucket.subject(key)})
             if found is None or found.value != value or found.revision <= revision:
@@ -67,9 +72,11 @@ class NatsKeys(NatsPart):
         found = await self.get(key)
         if found is None:
             return
-        expected: dict[str, str | int] = {} if revision is None else {_EXPECTED: revision}
         try:
-            await self._store(key, b"", KV_Operation="DEL", **expected)
+            if revision is None:
+                await self._store(key, b"", KV_Operation="DEL")
+            else:
+                await self._store_behind(revision, key, b"", KV_Operation="DEL")
         except KeyTaken:
             if await self.get(key) is not None:  # else an answer was lost
                 raise
@@ -130,6 +137,25 @@ class NatsKeys(NatsPart):
         value = None if is_marker else base64.b64decode(message.get("data", ""))
         key = message["subject"].removeprefix(self._bucket.subject(""))
         return KeyEntry(key, value, int(message["seq"]))
+
+    async def _store_behind(self, revision: int, key: str, value: bytes, **headers: str) -> int:
+        """Store a change of the key from this revision; that of the change."""
+        expected: dict[str, str | int] = {**headers, _EXPECTED: revision}
+        version = self._asking.client.connected_server_version
+        if (version.major, version.minor) >= _EXACT:
+            return await self._store(key, value, **expected)
+        while True:
+            last = await self._last_revision()
+            found = await self._find({"last_by_subj": self._bucket.subject(key)})
+            if (found.revision if found else 0) != revision:
+                raise KeyTaken(f"{key} was changed by another node")
+            with suppress(KeyTaken):  # perhaps another key was changed
+                return await self._store(key, value, **expected, **{_EXPECTED_LAST: last})
+
+    async def _last_revision(self) -> int:
+        """Of any key."""
+        answer = await self._asking.api(f"STREAM.INFO.{self._bucket.stream}")
+        return int(answer["state"]["last_seq"])
 
     async def _store(self, key: str, value: bytes, **headers: str | int) -> int:
         if len(value) > MOST_VALUE_BYTES:
