@@ -6,9 +6,8 @@ knows the one before. While it is not known what became of a change, a shard may
 both numbers, and the same change is tried again until the log has gone on: then it was done, or
 never will be.
 
-A key says what the last entry is, so that nodes need not ask. It may be old. It is not what counts,
-as servers before NATS 2.10 take two changes of a key by the same revision when both come at once
-(nats-server issue 4320); of two entries of a log they take one.
+A key says what the last entry is, so that nodes need not ask. It may be old, and is not what
+counts: a log shows whether a change came to be whose answer was lost, whatever came after it.
 
 claim   whoever takes a shard first writes its lease's generation here. So what an earlier holder of
         the shard still wants to change is refused.
