@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 from minicrawl.cluster.engine import ClusterEngine, KeyEntry
 from minicrawl.cluster.node import records
-from minicrawl.cluster.node.exchange import lease_clock
 from minicrawl.cluster.node.keys import cancelled, follow
 from minicrawl.cluster.node.leases import LEASE_S
+from minicrawl.cluster.node.presence import lease_clock
 from minicrawl.cluster.overview import ClusterOverview, ClusterStatus
 
 LOOKS_EVERY_S = 0.5

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from minicrawl.cluster.child.address_records import _listed
 from minicrawl.cluster.engine import EngineError, KeyEntry
 from minicrawl.cluster.node import records
-from minicrawl.cluster.node.address_records import _listed
 from minicrawl.cluster.node.crawl_state import CrawlState, totals
 from minicrawl.cluster.node.leases import ClusterView, plan
 from minicrawl.cluster.node.records import Record, RecordError

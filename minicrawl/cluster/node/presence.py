@@ -8,6 +8,7 @@ server that ends leaves those whose keys it led without answers for up to 9 seco
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 
@@ -28,6 +29,13 @@ _BEATS_KEPT = 64
 
 Sleep = Callable[[float], Awaitable[None]]
 Now = Callable[[], float]
+
+
+def lease_clock() -> float:
+    """Seconds that go on while the process or the machine sleeps; the same for a node and its
+    children.
+    """
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class BeatAnswers:

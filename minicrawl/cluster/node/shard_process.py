@@ -15,7 +15,7 @@ from pathlib import Path
 from minicrawl.cluster.access import ClusterAccess
 from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
 
-_CODE = "from minicrawl.cluster.node.child import main; main()"
+_CODE = "from minicrawl.cluster.child.process import main; main()"
 _REFILL_S = 5.0
 """After a start, when those that start now have what they need of the cores."""
 _END_S = 1.0

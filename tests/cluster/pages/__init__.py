@@ -1,0 +1,1 @@
+"""Tests of kept pages in a cluster."""

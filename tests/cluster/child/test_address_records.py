@@ -11,8 +11,8 @@ from typing import Any, cast
 
 import pytest
 
-from minicrawl.cluster.node import address_records
-from minicrawl.cluster.node.address_records import ADDRESS_PREFIX, EngineAddressRecords
+from minicrawl.cluster.child import address_records
+from minicrawl.cluster.child.address_records import ADDRESS_PREFIX, EngineAddressRecords
 from minicrawl.config import Politeness
 from minicrawl.crawl.events import Event, Warned
 from minicrawl.crawl.hosts.address_pacing import FIRST, AddressPacing, address_delay

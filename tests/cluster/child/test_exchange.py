@@ -2,7 +2,7 @@
 
 import asyncio
 
-from minicrawl.cluster.node.exchange import FRESH_S, EngineExchange
+from minicrawl.cluster.child.exchange import FRESH_S, EngineExchange
 from minicrawl.shards.facts import ShardFacts
 from minicrawl.shards.owners import ShardPlace
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 from minicrawl.app import Crawl
 from minicrawl.cluster.access import connected_anew, import_engine, opened
+from minicrawl.cluster.child.address_records import EngineAddressRecords
+from minicrawl.cluster.child.exchange import EngineExchange
 from minicrawl.cluster.engine import ClusterEngine, Fenced
-from minicrawl.cluster.node.address_records import EngineAddressRecords
-from minicrawl.cluster.node.exchange import EngineExchange
 from minicrawl.cluster.node.keys import cancelled
 from minicrawl.cluster.node.shard_process import ShardCommand, ShardEnd, ShardJob, ShardOrders
 from minicrawl.cluster.pages.restoring import take_over_pages

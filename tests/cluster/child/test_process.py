@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from minicrawl.cluster.node.child import ShardChild
+from minicrawl.cluster.child.process import ShardChild
 from minicrawl.cluster.node.shard_process import ShardCommand, ShardOrders
 from minicrawl.crawl.events import Warned
 

@@ -8,12 +8,12 @@ long ago.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 
 from minicrawl.cluster.engine import BatchDelivery, ClusterEngine, EngineUnavailable, KeyEntry
 from minicrawl.cluster.node.keys import follow
+from minicrawl.cluster.node.presence import lease_clock
 from minicrawl.cluster.node.records import TOLD_PREFIX
 from minicrawl.shards.batches import BatchError, TransferBatch
 from minicrawl.shards.facts import ShardFacts, as_bytes, facts_in
@@ -24,13 +24,6 @@ _TELL_S = 1.0
 """The longest that telling may take: newer facts come."""
 FRESH_S = 4.0
 """What was told longer ago holds nobody back: its shard may be moving, or nobody can be heard."""
-
-
-def lease_clock() -> float:
-    """Seconds that go on while the process or the machine sleeps; the same for a node and its
-    children.
-    """
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class EngineExchange:

@@ -1,0 +1,1 @@
+"""Tests of the process in which a node crawls a shard."""
