@@ -158,9 +158,9 @@ def test_a_page_that_is_too_much_for_the_reader_fails_alone(
         return Timed(Failed(kind=FailureKind.TOO_LARGE))
 
     def fail_once(
-        self: PageParser, page: Response, request: Request
+        self: PageParser, page: Response, request: Request, content: int | None
     ) -> Callable[[], Awaitable[Timed[ParsedPage | Sitemap | Failed]]]:
-        return fail if request.url.endswith("/0") else later(self, page, request)
+        return fail if request.url.endswith("/0") else later(self, page, request, content)
 
     monkeypatch.setattr(PageParser, "parse_later", fail_once)
     run = crawl(star(A, 2), path, f"{A}/")
