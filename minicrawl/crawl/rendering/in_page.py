@@ -16,6 +16,9 @@ BEFORE_SCRIPTS = """(() => {
 })();"""
 """Runs before any script of the page, in each of its frames."""
 
+NEXT_FRAMES = "() => new Promise((f) => requestAnimationFrame(() => requestAnimationFrame(f)))"
+"""Over when the page has been drawn twice: what the first frame has seen is told by then."""
+
 READ_DOM = r"""(most) => {
   const root = document.documentElement;
   if (!root) return "";

@@ -4,7 +4,8 @@ Laws: the page has a context of its own, which ends with it. Its document is wha
 server is not asked for it again. It gets no pictures, media and fonts; its style sheets are empty.
 It only reads (GET). A page that goes elsewhere is a redirect, and is not followed. Its own clock
 runs as fast as it has nothing to do, so that timers of seconds cost none, and stands still while
-it waits for an answer. However busy it is, it ends in time, or its browser does.
+it waits for an answer. It is drawn before it is read. However busy it is, it ends in time, or its
+browser does.
 
 pending   what it has asked for and not got yet
 """
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from playwright.async_api import Error as BrowserError
 
-from minicrawl.crawl.rendering.in_page import BEFORE_SCRIPTS, READ_DOM
+from minicrawl.crawl.rendering.in_page import BEFORE_SCRIPTS, NEXT_FRAMES, READ_DOM
 from minicrawl.crawl.rendering.messages import (
     PageToRender,
     RenderConfig,
@@ -37,11 +38,12 @@ DOCUMENTS = frozenset(("document", "xhr", "fetch"))
 """Kinds of what a page asks for that robots.txt is asked about."""
 _WANTED = DOCUMENTS | {"script"}
 _BUDGETS_MS = (5000, 1000, 1000, 1000, 1000)
-"""How long a page may go on by its own clock; each further time only if it asked for more."""
+"""How long a page may go on by its own clock: twice, as it may go on when it was drawn, and then
+each further time only if it asked for more."""
 _STARVATION = 1000
 _LOOK_EVERY_S = 0.2
 _READ_S, _READ_LATE_S, _CLOSE_S = 5.0, 1.0, 3.0
-_A_MOMENT_S = 0.05
+_A_MOMENT_S, _DRAW_S = 0.05, 0.5
 _WAITING = 3
 """Times the limit of a page, for which it may wait for answers."""
 _TIMES_A_BODY = 2
@@ -157,7 +159,7 @@ class BrowserPage:
         session.on("Emulation.virtualTimeBudgetExpired", lambda _: expired.set())
         url = page.request.spelled or page.request.url
         await shown.goto(url, wait_until="commit", timeout=0)
-        for budget in _BUDGETS_MS:
+        for turn, budget in enumerate(_BUDGETS_MS):
             before = self._asked
             expired.clear()
             policy = {"policy": "pauseIfNetworkFetchesPending", "budget": budget}
@@ -167,7 +169,8 @@ class BrowserPage:
             await self._is_idle.wait()
             if shown.workers:
                 await asyncio.sleep(_A_MOMENT_S)  # their clocks are their own
-            if self._asked == before:
+            await _draw(shown)
+            if turn and self._asked == before:
                 return
 
     async def _watch(self) -> str:
@@ -270,6 +273,13 @@ class BrowserPage:
         self._bytes += len(found.body)
         kind = found.content_type or "application/octet-stream"
         await route.fulfill(status=found.status, content_type=kind, body=found.body)
+
+
+async def _draw(shown: Page) -> None:
+    """Let the page draw what it shows: some scripts go on only then."""
+    with suppress(TimeoutError, BrowserError):  # it never draws, or begins anew
+        async with asyncio.timeout(_DRAW_S):
+            await shown.evaluate(NEXT_FRAMES)
 
 
 def _line(error: Exception) -> str:
