@@ -28,8 +28,10 @@ _SILENT_S = 10.0
 
 NOT_FOUND = 404
 WRONG_SEQUENCE = 10071
-NO_PEERS = 10005
-"""Servers that have just met: one of them may not be known to the others yet."""
+_SOON_OVER = {10005, 10118, 10119}
+"""Servers that have just met, or of which one was lost: not all are known to each other yet, or a
+stream or a consumer has no live server that it is known to be at.
+"""
 SEVERAL_NEED_CLUSTER = 10074
 NOT_UNIQUE = 10100
 """Another consumer of the same subject is there."""
@@ -48,7 +50,7 @@ _REFUSED = {
 _UNAVAILABLE = 503
 
 
-class JetStreamRefusal(Exception):
+class JetStreamRefusal(EngineError):
     """JetStream answered with an error that its caller may expect."""
 
     def __init__(self, code: int, error_code: int, text: str) -> None:
@@ -152,7 +154,7 @@ class Asking:
             return EngineFull(f"{self._shown}: {text}; {advice}")
         if advice := _REFUSED.get(error_code):
             return EngineError(f"{self._shown}: {text}; {advice}")
-        if code == _UNAVAILABLE or error_code == NO_PEERS:
+        if code == _UNAVAILABLE or error_code in _SOON_OVER:
             return _Later(text)
         return JetStreamRefusal(code, error_code, f"{self._shown}: {text}")
 

@@ -1,7 +1,8 @@
 """The keys, and the beats: buckets of JetStream's key-value store.
 
-Laws: what is read comes from the leader of the stream, so a revision that was confirmed is seen.
-Of several changes of a key by the same revision one is taken. Nothing that servers forget when they
+Laws: what is read comes from the leader of the stream, so a revision that was confirmed is seen,
+but for a moment after servers have chosen a new leader, which may not have got there yet. Of
+several changes of a key by the same revision one is taken. Nothing that servers forget when they
 end is needed to watch: changes wake a watcher, which then asks for what is new, as it does now and
 then anyway.
 
@@ -17,7 +18,13 @@ from typing import Any
 from nats.aio.msg import Msg
 from nats.errors import Error
 
-from minicrawl.cluster.engine import MOST_VALUE_BYTES, EngineError, KeyEntry, KeyTaken
+from minicrawl.cluster.engine import (
+    MOST_VALUE_BYTES,
+    EngineError,
+    EngineUnavailable,
+    KeyEntry,
+    KeyTaken,
+)
 from minicrawl.cluster.nats.asking import NOT_FOUND, WRONG_SEQUENCE, JetStreamRefusal
 from minicrawl.cluster.nats.parts import NatsPart
 from minicrawl.cluster.nats.streams import Bucket
@@ -146,6 +153,8 @@ class NatsKeys(NatsPart):
             return await self._store(key, value, **expected)
         while True:
             last = await self._last_revision()
+            if last < revision:
+                raise EngineUnavailable(f"a new leader does not know {key} as it is yet")
             found = await self._find({"last_by_subj": self._bucket.subject(key)})
             if (found.revision if found else 0) != revision:
                 raise KeyTaken(f"{key} was changed by another node")

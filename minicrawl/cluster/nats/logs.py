@@ -49,9 +49,14 @@ class NatsLogs(NatsPart):
                 raise EngineError(
                     f"{refusal}: the log of shard {shard} cannot be written"
                 ) from None
-        if await self._entry(shard, after + 1) != content:
-            raise Fenced(f"shard {shard} was taken over by another node")
-        return after + 1  # an answer was lost
+        found = await self._entry(shard, after + 1)
+        if found == content:
+            return after + 1  # an answer was lost
+        if found is None:
+            first, last = await self.log_span(shard)
+            if first <= after + 1 and last >= after:
+                raise EngineUnavailable(f"a new leader does not know the log of shard {shard} yet")
+        raise Fenced(f"shard {shard} was taken over by another node")
 
     async def entries(self, shard: int, after: int = 0) -> AsyncGenerator[LogEntry, None]:
         """The entries behind `after`, or behind what was removed, up to the last one as of now."""

@@ -137,11 +137,12 @@ class HeldShards:
             held.crawl = self._start(shard, generation)
 
     async def _leased(self, shard: int) -> int | None:
-        """The generation that we have the shard in, or None if it is not ours."""
+        """The generation that we have the shard in from now on, or None if it is not ours.
+
+        A lease that was ours is written again: what we know of it may be old.
+        """
         name, session = self._me
         seen = self._view.leases.get(shard)
-        if seen is not None and self._view.is_mine(shard, name, session):
-            return seen.record.generation
         generation = seen.record.generation + 1 if seen else 1
         record = LeaseRecord(node=name, session=session, generation=generation)
         try:

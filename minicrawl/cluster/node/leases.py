@@ -51,7 +51,7 @@ class LeasePlan:
 
     lost: Collection[int]  # somebody else holds them: stop at once
     give_up: Collection[int]  # end their crawls cleanly, then give them back
-    take: Collection[int]  # nobody holds them
+    take: Collection[int]  # nobody crawls them
 
 
 @dataclass(slots=True)
@@ -174,7 +174,7 @@ def plan(
     take = {
         shard
         for shard, taker in wanted.items()
-        if taker == name and shard not in own and shard not in holders
+        if taker == name and shard not in own and holders.get(shard, name) == name
     }
     return LeasePlan(lost=sorted(lost), give_up=sorted(give_up), take=sorted(take))
 

@@ -98,17 +98,21 @@ class NodePresence:
         await self.beat(self.record)
 
     async def _wait_until_silent(self, before: KeyEntry, sleep: Sleep) -> None:
-        ends_at = self._now() + LEASE_S
+        """It may change once: a server that has just begun to lead may have answered first."""
+        last, ends_at, may_be_old = before.revision, self._now() + LEASE_S, True
         while self._now() < ends_at:
             await sleep(BEAT_S)
             after = await self._engine.get(self._key)
             if after is None or after.value is None:
                 return
-            if after.revision != before.revision:
+            if after.revision == last:
+                continue
+            if not may_be_old:
                 raise UsageError(
                     f"a node named {self.name} is in this cluster already: give another --name"
                 )
-        self._revision = before.revision
+            last, ends_at, may_be_old = after.revision, self._now() + LEASE_S, False
+        self._revision = last
 
     async def beat(self, record: NodeRecord) -> bool:
         """Say what the node is now; whether it was heard in some place since the last beat.
@@ -145,8 +149,8 @@ class NodePresence:
         except EngineFull as error:
             self._answers.refusal = str(error)
             return
-        except (EngineUnavailable, TimeoutError):
-            return  # nobody has heard it, as far as is known
+        except (EngineUnavailable, KeyTaken, TimeoutError):
+            return  # nobody has heard it, as far as is known; or an earlier beat came in between
         self._answers.heard(began)
 
     async def _write_beat(self) -> None:
@@ -172,6 +176,8 @@ class NodePresence:
         found = await self._engine.get(self._key)
         if found is None or found.value is None:
             return None
+        if self._revision is not None and found.revision < self._revision:
+            raise EngineUnavailable("the server that answers does not know yet what others know")
         if NodeRecord.unpack(self._key, found.value).session != self.record.session:
             raise UsageError(f"another node named {self.name} came: give another --name")
         return found.revision

@@ -21,7 +21,7 @@ from minicrawl.cluster.access import ClusterAccess, opened
 from minicrawl.cluster.terms import begin_or_join
 from minicrawl.shards.owners import ShardPlace
 from minicrawl.web.sites import site
-from tests.cluster.node_process import nodes, until
+from tests.cluster.node_process import NodeProcess, nodes, until
 from tests.cluster.proof.judging import Judgement, Pauses, Upset, judge, pauses
 from tests.cluster.proof.servers import RelayedServers, relayed_servers
 from tests.cluster.proof.shelves import Asked, Shelves
@@ -34,6 +34,7 @@ _CHECKS = 3
 """Servers may be choosing a leader: a check that nobody answers is made again."""
 _END_S = 3600.0
 _LOOKS_EVERY_S = 1.0
+_LAST_LINES = 20
 
 
 class ProofPlan(NamedTuple):
@@ -72,6 +73,13 @@ class Proof:
 
 
 Tell = Callable[[str], None]
+
+
+def _last_words(node: NodeProcess) -> str:
+    """How the node is, and the end of what it has said."""
+    ended = node.process.poll()
+    state = "runs" if ended is None else f"has ended with {ended}"
+    return "\n  ".join([f"node {node.name} {state}:", *node.said.splitlines()[-_LAST_LINES:]])
 
 
 def _owner(host: str) -> int:
@@ -121,6 +129,7 @@ class Prover:
                 await self._upset_until_the_end(cluster, name, upsets)
             except AssertionError as error:
                 self.proof.wrong.append(f"{name}: {error}")
+                self.proof.wrong += map(_last_words, started.values())
             await self._check(servers, name, "the end")
         self._judge([one for one in self._web.asked() if one.at >= since], upsets)
 
