@@ -20,6 +20,7 @@ from minicrawl.cluster.engine import (
     EngineError,
     EngineFull,
     EngineUnavailable,
+    Fenced,
     KeyTaken,
 )
 from minicrawl.cluster.nats.connecting import NatsEngine, connect, connected
@@ -259,6 +260,28 @@ def test_of_changes_of_a_key_by_one_revision_one_is_taken(tmp_path: Path) -> Non
             return await engine.update("lease.1", f"{turn} {id(engine)}".encode(), revision)
         except KeyTaken:
             return None
+
+    run(work())
+
+
+def test_a_leader_that_does_not_know_the_end_of_a_log_fences_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def nothing(*_entry: int) -> None:
+        return None
+
+    async def work() -> None:
+        async with (
+            local_servers(tmp_path, 1) as servers,
+            connected(NatsSettings(url=servers.url)) as engine,
+        ):
+            await engine.append(SHARD, 0, b"one")
+            with monkeypatch.context() as behind:
+                behind.setattr(engine, "_entry", nothing)
+                with pytest.raises(EngineUnavailable, match="a new leader does not know"):
+                    await engine.append(SHARD, 0, b"two")
+            with pytest.raises(Fenced):
+                await engine.append(SHARD, 0, b"two")
 
     run(work())
 

@@ -57,6 +57,10 @@ def test_a_shard_of_a_live_node_is_not_taken() -> None:
     assert plan(view("a", "b", held="bbbb"), me("a"), (), 0).take == []
 
 
+def test_a_shard_that_is_ours_and_that_we_do_not_crawl_is_taken_again() -> None:
+    assert plan(view("a", held="aaaa"), me("a"), (0, 1, 3), 0).take == [2]
+
+
 def test_shards_of_a_node_are_taken_when_it_was_silent_for_the_time_of_a_lease() -> None:
     seen = view("a", "b", held="bbbb")
     seen.hear_node("a", record("a", 2), LEASE_S)

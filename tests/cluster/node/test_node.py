@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from minicrawl.cluster import wishes
-from minicrawl.cluster.engine import KeyEntry
+from minicrawl.cluster.engine import KeyEntry, KeyTaken
 from minicrawl.cluster.node.crawl_state import CrawlState
 from minicrawl.cluster.node.held import HeldShards
 from minicrawl.cluster.node.leases import HOLD_S, LEASE_S, YOUNG_S, ClusterView
@@ -398,6 +398,79 @@ def test_a_node_that_was_killed_begins_again_under_its_name() -> None:
         await again.round()
         await again.round()
         assert sorted(again.held.running) == [0, 1, 2, 3]
+
+    tried(work)
+
+
+async def _named_again(cluster: Cluster) -> tuple[TriedNode, KeyEntry]:
+    """A node after one that was killed had its name; and what that one had said of itself."""
+    dead = cluster.node("a")
+    await dead.presence.begin()
+    said = await dead.engine.get("node.a")
+    assert said is not None
+    node = cluster.node("a")
+
+    async def meanwhile(_seconds: float) -> None:
+        cluster.clock[0] += 1
+
+    await node.presence.begin(meanwhile)
+    return node, said
+
+
+def test_a_leader_that_shows_the_record_of_an_earlier_process_ends_no_node() -> None:
+    async def work(cluster: Cluster) -> None:
+        a, said = await _named_again(cluster)
+        await cluster.pass_time(2, a)
+        a.said.clear()  # it began late
+
+        async def behind(_key: str) -> KeyEntry:
+            return said
+
+        async def refused(*_change: object) -> int:
+            raise KeyTaken("the key was changed")
+
+        with pytest.MonkeyPatch.context() as leader:
+            leader.setattr(a.engine, "get", behind)
+            leader.setattr(a.engine, "update", refused)
+            await cluster.pass_time(3, a)
+        await cluster.pass_time(2, a)
+        assert sorted(a.held.running) == [0, 1, 2, 3]
+        assert a.said == []
+
+    tried(work)
+
+
+def test_a_process_that_took_the_name_of_a_node_ends_it() -> None:
+    async def work(cluster: Cluster) -> None:
+        paused = cluster.node("a")
+        await paused.presence.begin()
+        again = cluster.node("a")
+
+        async def meanwhile(_seconds: float) -> None:
+            cluster.clock[0] += 1
+
+        await again.presence.begin(meanwhile)
+        with pytest.raises(UsageError, match="another node named a came"):
+            await paused.node.beat()
+
+    tried(work)
+
+
+def test_a_record_that_was_read_from_the_past_keeps_no_node_from_its_name() -> None:
+    async def work(cluster: Cluster) -> None:
+        dead = cluster.node("a")
+        await dead.presence.begin()
+        a, sleeps = cluster.node("a"), 0
+
+        async def meanwhile(_seconds: float) -> None:
+            nonlocal sleeps
+            sleeps += 1
+            cluster.clock[0] += 1
+            if sleeps == 1:
+                await dead.node.beat()  # which a new leader had not known yet
+
+        await a.presence.begin(meanwhile)
+        assert sleeps > LEASE_S
 
     tried(work)
 
