@@ -5,7 +5,7 @@ only by who knows its end. Batches from one shard to another come in the order i
 published. A key changes only for who knows its revision. Whatever failed may be asked again:
 nothing is done twice.
 
-log        the entries of one shard, numbered from 1 on; the first ones may have been removed
+log        the entries of one shard, with numbers that grow; the first ones may have been removed
 pages      logs of the same kind, of what shards keep of their pages
 batch      transfers from shard to shard; it comes again until the receiver says that it is done
 key        a name with a small value and a revision, which grows with each change of any key
@@ -89,7 +89,8 @@ class ShardLogs(Protocol):
         """What the log has now."""
 
     async def append(self, shard: int, after: int, content: bytes) -> int:
-        """Append behind entry `after`, which must be the last one; the number of the new entry.
+        """Append behind entry `after`, which must be the last one; the number of the new entry,
+        which is the next one or a later one.
 
         Raises Fenced if there is a later entry. If that is this one, it was appended before.
         """

@@ -125,13 +125,14 @@ def test_the_same_entry_at_the_same_place_is_one_entry(run: Callable[[Test], Non
 def test_of_two_who_append_at_the_same_time_one_is_refused(run: Callable[[Test], None]) -> None:
     async def test(connect: Connect) -> None:
         engines = [await connect() for _ in range(4)]
-        for last in range(5):
+        last = 0
+        for _ in range(5):
             results = await asyncio.gather(
                 *(engine.append(SHARD, last, b"%d" % at) for at, engine in enumerate(engines)),
                 return_exceptions=True,
             )
-            assert results.count(last + 1) == 1
             assert sum(isinstance(result, Fenced) for result in results) == 3
+            (last,) = (result for result in results if isinstance(result, int))
         assert len(await entries(engines[0])) == 5
 
     run(test)

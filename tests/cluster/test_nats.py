@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack, aclosing
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from minicrawl.cluster.engine import (
     EngineFull,
     EngineUnavailable,
     Fenced,
-    KeyTaken,
+    LogEntry,
 )
 from minicrawl.cluster.nats.connecting import NatsEngine, connect, connected
 from minicrawl.cluster.nats.settings import NatsSettings
@@ -238,8 +239,8 @@ def test_of_three_servers_one_may_be_killed(tmp_path: Path) -> None:
     run(work())
 
 
-def test_of_changes_of_a_key_by_one_revision_one_is_taken(tmp_path: Path) -> None:
-    """nats-server 2.9 takes two in some rounds of a hundred, if it is asked in the usual way."""
+def test_of_entries_behind_the_same_one_the_first_one_counts(tmp_path: Path) -> None:
+    """The others stay in the stream: no reader takes them for entries, and nobody is held up."""
 
     async def work() -> None:
         async with AsyncExitStack() as stack:
@@ -248,40 +249,52 @@ def test_of_changes_of_a_key_by_one_revision_one_is_taken(tmp_path: Path) -> Non
                 await stack.enter_async_context(connected(NatsSettings(url=url)))
                 for url in servers.url.split(",") * 2
             ]
-            revision = await engines[0].create("lease.1", b"nobody")
+            last, appended = 0, []
             for turn in range(CHANGES):
-                changes = (changed(one, turn, revision) for one in engines)
-                taken = [one for one in await asyncio.gather(*changes) if one]
-                assert len(taken) == 1
-                (revision,) = taken
+                entries = [b"%d %d" % (turn, at) for at in range(len(engines))]
+                numbers = await asyncio.gather(*map(appending, engines, repeat(last), entries))
+                ((last, entry),) = (
+                    (number, entry)
+                    for number, entry in zip(numbers, entries, strict=True)
+                    if number
+                )
+                appended.append(LogEntry(last, entry))
+                if turn % 10 == 0:
+                    await engines[0].append(SHARD, last, b"mark")
+                    last = (await engines[1].log_span(SHARD)).last
+                    appended.append(LogEntry(last, b"mark"))
+            assert [one async for one in engines[2].entries(SHARD)] == appended
+            begin = appended[CHANGES // 2].number
+            await engines[3].remove_entries(SHARD, begin)
+            behind = [one for one in appended if one.number > begin]
+            assert [one async for one in engines[4].entries(SHARD)] == behind
 
-    async def changed(engine: ClusterEngine, turn: int, revision: int) -> int | None:
+    async def appending(engine: ClusterEngine, last: int, content: bytes) -> int | None:
         try:
-            return await engine.update("lease.1", f"{turn} {id(engine)}".encode(), revision)
-        except KeyTaken:
+            return await engine.append(SHARD, last, content)
+        except Fenced:
             return None
 
     run(work())
 
 
-def test_a_leader_that_does_not_know_the_end_of_a_log_fences_nobody(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def nothing(*_entry: int) -> None:
-        return None
-
+def test_an_entry_whose_answer_was_lost_is_appended_once(tmp_path: Path) -> None:
     async def work() -> None:
         async with (
             local_servers(tmp_path, 1) as servers,
             connected(NatsSettings(url=servers.url)) as engine,
         ):
-            await engine.append(SHARD, 0, b"one")
-            with monkeypatch.context() as behind:
-                behind.setattr(engine, "_entry", nothing)
-                with pytest.raises(EngineUnavailable, match="a new leader does not know"):
-                    await engine.append(SHARD, 0, b"two")
+            first = await engine.append(SHARD, 0, b"one")
+            assert await engine.append(SHARD, 0, b"one") == first
+            second = await engine.append(SHARD, first, b"two")
+            assert [one async for one in engine.entries(SHARD)] == [
+                LogEntry(first, b"one"),
+                LogEntry(second, b"two"),
+            ]
             with pytest.raises(Fenced):
-                await engine.append(SHARD, 0, b"two")
+                await engine.append(SHARD, first, b"three")
+            with pytest.raises(Fenced):
+                await engine.append(SHARD, second + 100, b"three")
 
     run(work())
 

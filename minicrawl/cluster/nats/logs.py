@@ -1,12 +1,19 @@
 """The logs of shards, and those of their kept pages: a stream for each.
 
+Laws: a message says which one its sender knew as the last one, and is an entry if no other entry is
+between them. What is removed ends with an entry. The server takes all messages, and refuses none:
+servers before 2.10.5 count what they refused of a stream, lose count when they are started again,
+and then drop as many later messages (nats-server pull requests 4365 and 4777).
+
 A stream for each and not one for all: its numbers are those of its shard, removing its first
 entries drops whole files, and the servers share the work of leading them.
 """
 
 import asyncio
 import base64
+import re
 from collections.abc import AsyncGenerator
+from typing import NamedTuple
 
 from minicrawl.cluster.engine import (
     MOST_ENTRY_BYTES,
@@ -16,12 +23,23 @@ from minicrawl.cluster.engine import (
     LogEntry,
     LogSpan,
 )
-from minicrawl.cluster.nats.asking import NOT_FOUND, WRONG_SEQUENCE, JetStreamRefusal
+from minicrawl.cluster.nats.asking import NOT_FOUND, JetStreamRefusal
 from minicrawl.cluster.nats.parts import NatsPart
 from minicrawl.cluster.nats.streams import LogKind
 
 _AT_ONCE = 16
 """Entries that are asked for at the same time."""
+
+
+_AFTER = re.compile(rb"\r\nMinicrawl-After: ([0-9]{1,19})\r\n")
+
+
+class _Message(NamedTuple):
+    """A message in the stream of a log."""
+
+    content: bytes
+    after: int
+    """The last one that its sender knew."""
 
 
 class NatsLogs(NatsPart):
@@ -40,54 +58,75 @@ class NatsLogs(NatsPart):
         """Append behind entry `after`, which must be the last one; the number of the new entry."""
         if len(content) > MOST_ENTRY_BYTES:
             raise ValueError(f"{len(content):,} bytes are more than an entry may have")
+        number = await self._sent(shard, after, content)
+        if number <= after:
+            raise Fenced(f"the log of shard {shard} ends before entry {after}")
+        judged: dict[int, bool] = {}
+        for between in range(after + 1, number):
+            if await self._counts(shard, between, judged):
+                found = await self._found(shard, between)
+                if found is not None and found.content == content:
+                    return between  # an answer was lost
+                raise Fenced(f"shard {shard} was taken over by another node")
+        return number
+
+    async def _sent(self, shard: int, after: int, content: bytes) -> int:
         await self._stream(shard)
         subject = self._streams.log_subject(shard, self._kind)
         try:
-            return await self._asking.store(subject, content, Nats_Expected_Last_Sequence=after)
+            return await self._asking.store(subject, content, Minicrawl_After=after)
         except JetStreamRefusal as refusal:
-            if refusal.error_code != WRONG_SEQUENCE:
-                raise EngineError(
-                    f"{refusal}: the log of shard {shard} cannot be written"
-                ) from None
-        found = await self._entry(shard, after + 1)
-        if found == content:
-            return after + 1  # an answer was lost
-        if found is None:
-            first, last = await self.log_span(shard)
-            if first <= after + 1 and last >= after:
-                raise EngineUnavailable(f"a new leader does not know the log of shard {shard} yet")
-        raise Fenced(f"shard {shard} was taken over by another node")
+            raise EngineError(f"{refusal}: the log of shard {shard} cannot be written") from None
 
     async def entries(self, shard: int, after: int = 0) -> AsyncGenerator[LogEntry, None]:
         """The entries behind `after`, or behind what was removed, up to the last one as of now."""
         first, last = await self.log_span(shard)
         for begin in range(max(first, after + 1), last + 1, _AT_ONCE):
             numbers = range(begin, min(begin + _AT_ONCE, last + 1))
-            found = await asyncio.gather(*(self._present(shard, number) for number in numbers))
-            for number, content in zip(numbers, found, strict=True):
-                yield LogEntry(number, content)
+            found = await asyncio.gather(*(self._found(shard, number) for number in numbers))
+            for number, message in zip(numbers, found, strict=True):
+                if message is None:
+                    raise EngineUnavailable(
+                        f"entry {number} of shard {shard} was removed meanwhile"
+                    )
+                if message.after == number - 1 or await self._counts(shard, number, {}):
+                    yield LogEntry(number, message.content)
 
     async def remove_entries(self, shard: int, up_to: int) -> None:
         """Remove the first entries, up to and with this one. Numbers stay as they are."""
         name = await self._stream(shard)
         await self._asking.api(f"STREAM.PURGE.{name}", {"seq": up_to + 1})
 
-    async def _present(self, shard: int, number: int) -> bytes:
-        content = await self._entry(shard, number)
-        if content is None:
-            raise EngineUnavailable(f"entry {number} of shard {shard} was removed meanwhile")
-        return content
+    async def _counts(self, shard: int, number: int, judged: dict[int, bool]) -> bool:
+        """Whether the message is an entry. Of what was removed the last one was."""
+        if number not in judged:
+            message, counts = await self._found(shard, number), True
+            if message is not None:
+                counts = message.after < number
+                for between in range(number - 1, message.after, -1):
+                    if await self._counts(shard, between, judged):
+                        counts = False
+                        break
+            judged[number] = counts
+        return judged[number]
 
-    async def _entry(self, shard: int, number: int) -> bytes | None:
-        """As the leader has it; None if it is not there."""
+    async def _found(self, shard: int, number: int) -> _Message | None:
+        """A message as the leader has it; None if it was removed."""
         name = await self._stream(shard)
         try:
             answer = await self._asking.api(f"STREAM.MSG.GET.{name}", {"seq": number})
         except JetStreamRefusal as refusal:
             if refusal.code != NOT_FOUND:
                 raise
-            return None
-        return base64.b64decode(answer["message"].get("data", ""))
+            if number < (await self.log_span(shard)).first:
+                return None
+            raise EngineUnavailable(
+                f"a new leader does not know the log of shard {shard} yet"
+            ) from None
+        message = answer["message"]
+        after = _AFTER.search(base64.b64decode(message.get("hdrs", "")))
+        content = base64.b64decode(message.get("data", ""))
+        return _Message(content, int(after[1]) if after else number - 1)
 
     async def _stream(self, shard: int) -> str:
         return await self._streams.log(shard, self._kind)

@@ -124,20 +124,21 @@ class SharedBudget:
         """Read the last entry of the log."""
         _, last = await self._engine.log_span(self._log)
         if last > self._known.entry:
-            async for entry in self._engine.entries(self._log, last - 1):
-                self._learn(GrantsRecord.unpack(GRANTS_KEY, entry.content))
+            async for entry in self._engine.entries(self._log, self._known.entry):
+                record = GrantsRecord.unpack(GRANTS_KEY, entry.content)
+                self._learn(replace(record, entry=entry.number))
 
     async def _change(self, record: GrantsRecord) -> None:
-        self._doubted = record
+        self._doubted, before = record, self._known.entry
         try:
-            await self._engine.append(self._log, record.entry - 1, record.pack())
+            entry = await self._engine.append(self._log, before, record.pack())
         except (Fenced, EngineUnavailable, EngineFull):
             return  # somebody else was quicker, or nobody knows: looked at before the next try
-        self._learn(record)
+        self._learn(record := replace(record, entry=entry))
         try:
             await self._engine.put(GRANTS_KEY, record.pack())
-            if record.entry % KEPT_ENTRIES == 0:
-                await self._engine.remove_entries(self._log, record.entry - 1)
+            if entry % KEPT_ENTRIES == 0:
+                await self._engine.remove_entries(self._log, before)
         except EngineUnavailable:
             return  # others find the entry when they want to change it
 
