@@ -17,9 +17,12 @@ from tempfile import TemporaryDirectory
 
 from minicrawl.cluster.engine import ClusterEngine, KeyTaken
 from minicrawl.cluster.node.records import (
+    LEASE_PREFIX,
     STATE_KEY,
     TERMS_KEY,
     Doing,
+    LeaseRecord,
+    Record,
     StateRecord,
     TermsRecord,
 )
@@ -148,14 +151,21 @@ async def _begin(
     )
     await _put_seeds(engine, terms.seeds, seeds)
     state = StateRecord(doing=Doing.RUNNING, run=1, reason="")
-    with suppress(KeyTaken):  # of somebody who was killed here, or begins the crawl now
-        await engine.create(STATE_KEY, state.pack())
+    await _make(engine, STATE_KEY, state)
+    free = LeaseRecord(node="", session="", generation=0)
+    for shard in range(shards):  # so that nodes change leases, and do not race to make them
+        await _make(engine, f"{LEASE_PREFIX}{shard}", free)
     try:
         await engine.create(TERMS_KEY, terms.pack())
     except KeyTaken:
         await engine.delete_object(terms.seeds)
         return None
     return terms
+
+
+async def _make(engine: ClusterEngine, key: str, record: Record) -> None:
+    with suppress(KeyTaken):  # of somebody who was killed here, or begins the crawl now
+        await engine.create(key, record.pack())
 
 
 async def _joined(

@@ -172,13 +172,17 @@ class NodePresence:
                 self._revision = await self._engine.create(self._key, content)
 
     async def _own_revision(self) -> int | None:
-        """What we wrote without hearing that it was done has changed the revision."""
+        """What we wrote without hearing that it was done has changed the revision.
+
+        A revision that is not later than ours was written before, whoever did: a new leader may
+        not have got there yet.
+        """
         found = await self._engine.get(self._key)
         if found is None or found.value is None:
             return None
-        if self._revision is not None and found.revision < self._revision:
-            raise EngineUnavailable("the server that answers does not know yet what others know")
-        if NodeRecord.unpack(self._key, found.value).session != self.record.session:
+        is_news = self._revision is None or found.revision > self._revision
+        session = NodeRecord.unpack(self._key, found.value).session
+        if is_news and session != self.record.session:
             raise UsageError(f"another node named {self.name} came: give another --name")
         return found.revision
 
