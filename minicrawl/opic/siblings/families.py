@@ -12,7 +12,7 @@ reads     turns of a family's pages
 income    units that came to a family along links from others, and from sites with a seed. What a
           family gives counts up to half of its own income: so families that feed each other have
           twice what others gave them, at most.
-budget    10 turns, and one more for each thousand of all turns, up to 200; and 30 for each unit of
+budget    10 turns, and one more for each thousand of all turns, up to 200; and 60 for each unit of
           income. Past that all groups of the family have at most factor 1, times
           (budget / reads)^4.
 
@@ -35,7 +35,7 @@ Hosts = NDArray[np.uint32]
 Floats = NDArray[np.float64]
 
 FREE_READS, FREE_AT_FIRST, TURNS_A_READ = 200, 10, 1000
-READS_A_UNIT = 30
+READS_A_UNIT = 60
 PASSED_ON = 0.5
 HOLD_BACK = 4.0
 LOOK_EVERY, PATIENCE = 64, 16

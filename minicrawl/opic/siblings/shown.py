@@ -14,7 +14,7 @@ u         how many pages of its host a page made known when it was read. Pages o
 F, S, T   of a group: its members' turns, the sum of ln(1 + u) over them, and the links to any
           member from pages that did not introduce it
 novelty   new links / links of a page; of one that is no ordinary page with links it is unknown
-bonus     of a page: lets gifts count as gift / (1 - .7 novelty of the giver), since cash is slow to
+bonus     of a page: lets gifts count as gift / (1 - .4 novelty of the giver), since cash is slow to
           return from pages never read
 
 What a page is worth by all that is in `values`.
@@ -46,7 +46,7 @@ MOST_LINKS = 100
 """So many links of a page count in the mean: else the few pages that a farm may have read, with
 20,000 links each, would make all links to honest pages count for nothing.
 """
-RETURNED = 0.7
+RETURNED = 0.4
 """The share of a gift to a page never read that would come back if that were read."""
 UNKNOWN_NOVELTY = 0.5
 """Half: neither good nor bad."""

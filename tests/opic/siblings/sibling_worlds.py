@@ -10,7 +10,7 @@ from math import exp, log, log1p
 from minicrawl.opic.by_site import ImportanceOfHosts
 from minicrawl.opic.ledger import Ledger, Plan
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.siblings import families, rounds
+from minicrawl.opic.siblings import families, rounds, shown
 from minicrawl.opic.siblings.by_group import ByGroup
 from minicrawl.opic.siblings.groups import MOST_MEMBERS
 from minicrawl.opic.siblings.shown import Siblings
@@ -121,7 +121,7 @@ class Truth:
         self.bonus[plan.page] = 0.0
         giver = self._hosts[plan.page]
         for page in plan.links:
-            self.bonus[page] += plan.share * (1 / (1 - 0.7 * novelty) - 1)
+            self.bonus[page] += plan.share * (1 / (1 - shown.RETURNED * novelty) - 1)
             if self._hosts[page] != giver:
                 self._gifts.append((self._hosts[page], giver, plan.share / UNIT))
 

@@ -136,9 +136,9 @@ def test_gifts_of_a_page_whose_links_are_new_count_more() -> None:
     cash = made.ledger.cash(0)
     made.visit(0, [1], [0])
     share = visit_share(cash, 2)
-    assert made.siblings.bonus[1] == pytest.approx(share * (1 / 0.65 - 1), rel=1e-6)
+    assert made.siblings.bonus[1] == pytest.approx(share * (1 / 0.8 - 1), rel=1e-6)
     assert gross(made.siblings, np.array([1], dtype=np.uint32))[0] == pytest.approx(
-        UNIT + share / 0.65, rel=1e-6
+        UNIT + share / 0.8, rel=1e-6
     )
 
 
