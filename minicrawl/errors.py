@@ -14,7 +14,8 @@
     │   ├── EngineUnavailable  nobody answered: the same again may succeed
     │   │   └── EngineFull  it has no room: the same again may succeed later
     │   ├── Fenced          another node has the shard now
-    │   └── KeyTaken        somebody else was faster
+    │   ├── KeyTaken        somebody else was faster
+    │   └── JetStreamRefusal  the servers of NATS answer with an error
     └── RecordError         a value of a cluster that no node of this version writes
 
     The last two kinds are defined in `cluster`.
