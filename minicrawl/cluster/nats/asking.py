@@ -8,7 +8,7 @@ does not know it.
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
 from nats.aio.client import Client
@@ -23,6 +23,8 @@ T = TypeVar("T")
 API = "$JS.API."
 _ANSWER_S = 2.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
+_HEARD_NS = 1.5e9
+"""Servers tell each other once a second that they are there, and we wait longer for an answer."""
 _SILENT_S = 10.0
 """Servers take as long to choose a leader; until then another server could do no more."""
 
@@ -81,17 +83,46 @@ class Asking:
         content = b"" if request is None else json.dumps(request).encode()
         return await self.patiently(lambda: self._asked(API + subject, content, None), subject)
 
-    async def store(self, subject: str, content: bytes, **headers: str | int) -> int:
+    async def store(
+        self,
+        subject: str,
+        content: bytes,
+        headers: Mapping[str, str] | None = None,
+        stream: str | None = None,
+    ) -> int:
         """Publish into a stream, and wait until it is there; its sequence. Raises JetStreamRefusal.
 
-        Names of headers have _ for -.
+        If the stream is named, nothing is sent to it again before its leader has heard of the other
+        servers. What a leader has taken that they do not know stays in its files when it meets them
+        again, in servers before 2.10.5: one message is the same in all, a second one is too many.
         """
-        written = {name.replace("_", "-"): str(value) for name, value in headers.items()}
-        answer = await self.patiently(lambda: self._asked(subject, content, written), subject)
+
+        async def once() -> dict[str, Any]:
+            return await self._asked(subject, content, headers)
+
+        async def again() -> dict[str, Any]:
+            if stream is not None:
+                await self._check_leader(stream)
+            return await once()
+
+        answer = await self.patiently(once, subject, again)
         return int(answer["seq"])
 
-    async def patiently(self, once: Callable[[], Awaitable[T]], subject: str) -> T:
-        """Do it until it is answered, or patience is at its end."""
+    async def _check_leader(self, stream: str) -> None:
+        """Raises _Later if the leader has not heard of most servers since we have asked it last."""
+        info = await self._asked(f"{API}STREAM.INFO.{stream}", b"", None)
+        others = (info.get("cluster") or {}).get("replicas") or []
+        heard = sum(int(one.get("active", 0)) < _HEARD_NS for one in others)
+        if 2 * (heard + 1) <= len(others) + 1:
+            raise _Later(f"the leader of {stream} hears nothing of the other servers")
+
+    async def patiently(
+        self,
+        once: Callable[[], Awaitable[T]],
+        subject: str,
+        again: Callable[[], Awaitable[T]] | None = None,
+    ) -> T:
+        """Do it until it is answered, or patience is at its end; `again` if it may be done now."""
         loop = asyncio.get_running_loop()
         end, pause_s = loop.time() + self._patience_s, _FIRST_PAUSE_S
         before = _cancellations()
@@ -104,6 +135,7 @@ class Asking:
                     raise asyncio.CancelledError
                 return answer
             except (TimeoutError, Error, _Later, OSError) as error:
+                once = again or once
                 if self.client.is_closed or loop.time() + pause_s > end:
                     raise self._unanswered(error, subject) from error
             await self._leave_silent_server(asked_at)
@@ -137,10 +169,10 @@ class Asking:
                 self._waits.remove(wait)
 
     async def _asked(
-        self, subject: str, content: bytes, headers: dict[str, str] | None
+        self, subject: str, content: bytes, headers: Mapping[str, str] | None
     ) -> dict[str, Any]:
         message = await self.client.request(
-            subject, content, timeout=2 * _ANSWER_S, headers=headers or None
+            subject, content, timeout=2 * _ANSWER_S, headers=dict(headers) if headers else None
         )
         answer: dict[str, Any] = json.loads(message.data)
         if "error" in answer:

@@ -82,7 +82,7 @@ class NatsBatches(NatsPart):
         subject = self._streams.batch_subject(batch.sender, batch.receiver)
         content = zstandard.ZstdCompressor(level=_LEVEL).compress(pack(batch))
         async with self._in_turn[subject]:
-            await self._asking.store(subject, content)
+            await self._asking.store(subject, content, stream=self._streams.batches)
 
     async def inbox(self, shard: int) -> AsyncGenerator[BatchDelivery, None]:
         """All that comes for the shard, for ever. What is not done comes again."""

@@ -13,7 +13,7 @@ marker   a message that says that the key was deleted; it has a revision like an
 
 import asyncio
 import base64
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -29,8 +29,10 @@ _LOOKS_EVERY_S = 2.0
 """At what changed, even if nobody said that anything did."""
 _SETTLES_S = 0.05
 """From the message of a change until servers agree that it is there."""
-_EXPECTED = "Nats_Expected_Last_Subject_Sequence"
-_MARKER = b"KV-Operation: "
+_EXPECTED, _OPERATION = "Nats-Expected-Last-Subject-Sequence", "KV-Operation"
+_MARKER = f"{_OPERATION}: ".encode()
+_DELETED = {_OPERATION: "DEL"}
+_NONE: Mapping[str, str] = {}
 
 
 class NatsKeys(NatsPart):
@@ -73,9 +75,9 @@ class NatsKeys(NatsPart):
             return
         try:
             if revision is None:
-                await self._store(key, b"", KV_Operation="DEL")
+                await self._store(key, b"", _DELETED)
             else:
-                await self._store_behind(revision, key, b"", KV_Operation="DEL")
+                await self._store_behind(revision, key, b"", _DELETED)
         except KeyTaken:
             if await self.get(key) is not None:  # else an answer was lost
                 raise
@@ -137,20 +139,21 @@ class NatsKeys(NatsPart):
         key = message["subject"].removeprefix(self._bucket.subject(""))
         return KeyEntry(key, value, int(message["seq"]))
 
-    async def _store_behind(self, revision: int, key: str, value: bytes, **headers: str) -> int:
+    async def _store_behind(
+        self, revision: int, key: str, value: bytes, headers: Mapping[str, str] = _NONE
+    ) -> int:
         """Store a change of the key from this revision; that of the change."""
         found = await self._find({"last_by_subj": self._bucket.subject(key)})
         known = found.revision if found else 0
         if known > revision:
             raise KeyTaken(f"{key} was changed by another node")
-        expected: dict[str, str | int] = {**headers, _EXPECTED: revision}
-        return await self._store(key, value, **expected)
+        return await self._store(key, value, {**headers, _EXPECTED: str(revision)})
 
-    async def _store(self, key: str, value: bytes, **headers: str | int) -> int:
+    async def _store(self, key: str, value: bytes, headers: Mapping[str, str] = _NONE) -> int:
         if len(value) > MOST_VALUE_BYTES:
             raise ValueError(f"{key}: {len(value):,} bytes are more than a value may have")
         try:
-            return await self._asking.store(self._bucket.subject(key), value, **headers)
+            return await self._asking.store(self._bucket.subject(key), value, headers)
         except JetStreamRefusal as refusal:
             if refusal.error_code != WRONG_SEQUENCE:
                 raise EngineError(str(refusal)) from None

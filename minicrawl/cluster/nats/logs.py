@@ -31,7 +31,8 @@ _AT_ONCE = 16
 """Entries that are asked for at the same time."""
 
 
-_AFTER = re.compile(rb"\r\nMinicrawl-After: ([0-9]{1,19})\r\n")
+_HEADER = "Minicrawl-After"
+_AFTER = re.compile(rb"\r\n%s: ([0-9]{1,19})\r\n" % _HEADER.encode())
 
 
 class _Message(NamedTuple):
@@ -71,10 +72,9 @@ class NatsLogs(NatsPart):
         return number
 
     async def _sent(self, shard: int, after: int, content: bytes) -> int:
-        await self._stream(shard)
-        subject = self._streams.log_subject(shard, self._kind)
+        name, subject = await self._stream(shard), self._streams.log_subject(shard, self._kind)
         try:
-            return await self._asking.store(subject, content, Minicrawl_After=after)
+            return await self._asking.store(subject, content, {_HEADER: str(after)}, name)
         except JetStreamRefusal as refusal:
             raise EngineError(f"{refusal}: the log of shard {shard} cannot be written") from None
 

@@ -34,7 +34,8 @@ class NatsObjects(NatsPart):
         unique = token_hex(11)
         digest, size, chunks = sha256(), 0, 0
         async for piece in _pieces(file):
-            await self._asking.store(self._chunks(unique), piece, Nats_Msg_Id=f"{unique}-{chunks}")
+            number = {"Nats-Msg-Id": f"{unique}-{chunks}"}
+            await self._asking.store(self._chunks(unique), piece, number, self._streams.objects)
             digest.update(piece)
             size, chunks = size + len(piece), chunks + 1
         await self._describe(
@@ -99,7 +100,7 @@ class NatsObjects(NatsPart):
 
     async def _describe(self, name: str, description: dict[str, Any]) -> None:
         content = json.dumps(description).encode()
-        await self._asking.store(self._subject(name), content, Nats_Rollup=_ROLLUP)
+        await self._asking.store(self._subject(name), content, {"Nats-Rollup": _ROLLUP})
 
     async def _next(self, number: int, subject: str) -> dict[str, Any] | None:
         """The next message of a subject, as the leader has it."""
