@@ -88,11 +88,14 @@ class ShardLogs(Protocol):
     async def log_span(self, shard: int) -> LogSpan:
         """What the log has now."""
 
-    async def append(self, shard: int, after: int, content: bytes) -> int:
+    async def append(
+        self, shard: int, after: int, content: bytes, *, is_shared: bool = False
+    ) -> int:
         """Append behind entry `after`, which must be the last one; the number of the new entry,
         which is the next one or a later one.
 
         Raises Fenced if there is a later entry. If that is this one, it was appended before.
+        `is_shared` says that many append to this log, and not one alone until another one does.
         """
 
     def entries(self, shard: int, after: int = 0) -> AsyncGenerator[LogEntry, None]:

@@ -193,7 +193,9 @@ class FakeLogs(_Part):
             log = self._logs[shard]
             return LogSpan(log.first, log.last)
 
-    async def append(self, shard: int, after: int, content: bytes) -> int:
+    async def append(
+        self, shard: int, after: int, content: bytes, *, is_shared: bool = False
+    ) -> int:
         async with self._call():
             log = self._logs[shard]
             if log.last != after:

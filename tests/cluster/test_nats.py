@@ -260,7 +260,7 @@ def test_of_entries_behind_the_same_one_the_first_one_counts(tmp_path: Path) -> 
                 )
                 appended.append(LogEntry(last, entry))
                 if turn % 10 == 0:
-                    await engines[0].append(SHARD, last, b"mark")
+                    await engines[0].append(SHARD, last, b"mark", is_shared=True)
                     last = (await engines[1].log_span(SHARD)).last
                     appended.append(LogEntry(last, b"mark"))
             assert [one async for one in engines[2].entries(SHARD)] == appended
@@ -271,30 +271,31 @@ def test_of_entries_behind_the_same_one_the_first_one_counts(tmp_path: Path) -> 
 
     async def appending(engine: ClusterEngine, last: int, content: bytes) -> int | None:
         try:
-            return await engine.append(SHARD, last, content)
+            return await engine.append(SHARD, last, content, is_shared=True)
         except Fenced:
             return None
 
     run(work())
 
 
-def test_an_entry_whose_answer_was_lost_is_appended_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_an_entry_whose_answer_was_lost_is_appended_once(tmp_path: Path, is_shared: bool) -> None:
     async def work() -> None:
         async with (
             local_servers(tmp_path, 1) as servers,
             connected(NatsSettings(url=servers.url)) as engine,
         ):
-            first = await engine.append(SHARD, 0, b"one")
-            assert await engine.append(SHARD, 0, b"one") == first
-            second = await engine.append(SHARD, first, b"two")
+            first = await engine.append(SHARD, 0, b"one", is_shared=is_shared)
+            assert await engine.append(SHARD, 0, b"one", is_shared=is_shared) == first
+            second = await engine.append(SHARD, first, b"two", is_shared=is_shared)
             assert [one async for one in engine.entries(SHARD)] == [
                 LogEntry(first, b"one"),
                 LogEntry(second, b"two"),
             ]
             with pytest.raises(Fenced):
-                await engine.append(SHARD, first, b"three")
+                await engine.append(SHARD, first, b"three", is_shared=is_shared)
             with pytest.raises(Fenced):
-                await engine.append(SHARD, second + 100, b"three")
+                await engine.append(SHARD, second + 100, b"three", is_shared=is_shared)
 
     run(work())
 

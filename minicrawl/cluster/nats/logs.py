@@ -1,9 +1,10 @@
 """The logs of shards, and those of their kept pages: a stream for each.
 
 Laws: a message says which one its sender knew as the last one, and is an entry if no other entry is
-between them. What is removed ends with an entry. The server takes all messages, and refuses none:
-servers before 2.10.5 count what they refused of a stream, lose count when they are started again,
-and then drop as many later messages (nats-server pull requests 4365 and 4777).
+between them. What is removed ends with an entry. The log of a shard has one writer, and the server
+refuses what comes behind another message. A log that many write is judged by readers alone, and the
+server takes all: servers before 2.10.5 count what they refused of a stream, lose count when they
+are started again, and then drop as many later messages (nats-server pull requests 4365 and 4777).
 
 A stream for each and not one for all: its numbers are those of its shard, removing its first
 entries drops whole files, and the servers share the work of leading them.
@@ -23,7 +24,7 @@ from minicrawl.cluster.engine import (
     LogEntry,
     LogSpan,
 )
-from minicrawl.cluster.nats.asking import NOT_FOUND, JetStreamRefusal
+from minicrawl.cluster.nats.asking import NOT_FOUND, WRONG_SEQUENCE, JetStreamRefusal
 from minicrawl.cluster.nats.parts import NatsPart
 from minicrawl.cluster.nats.streams import LogKind
 
@@ -31,8 +32,12 @@ _AT_ONCE = 16
 """Entries that are asked for at the same time."""
 
 
-_HEADER = "Minicrawl-After"
-_AFTER = re.compile(rb"\r\n%s: ([0-9]{1,19})\r\n" % _HEADER.encode())
+_AFTER, _EXPECTED = "Minicrawl-After", "Nats-Expected-Last-Sequence"
+_IN_HEADERS = re.compile(rb"\r\n%s: ([0-9]{1,19})\r\n" % _AFTER.encode())
+
+
+class _RefusedError(Exception):
+    """The server has a later message than the sender knew."""
 
 
 class _Message(NamedTuple):
@@ -55,28 +60,49 @@ class NatsLogs(NatsPart):
         last = int(state["last_seq"])
         return LogSpan(int(state["first_seq"]) if state["messages"] else last + 1, last)
 
-    async def append(self, shard: int, after: int, content: bytes) -> int:
+    async def append(
+        self, shard: int, after: int, content: bytes, *, is_shared: bool = False
+    ) -> int:
         """Append behind entry `after`, which must be the last one; the number of the new entry."""
         if len(content) > MOST_ENTRY_BYTES:
             raise ValueError(f"{len(content):,} bytes are more than an entry may have")
-        number = await self._sent(shard, after, content)
-        if number <= after:
-            raise Fenced(f"the log of shard {shard} ends before entry {after}")
+        if is_shared:
+            number = await self._sent(shard, content, {_AFTER: str(after)})
+            return await self._judged(shard, after, number, content)
+        try:
+            return await self._sent(shard, content, {_AFTER: str(after), _EXPECTED: str(after)})
+        except _RefusedError:
+            return await self._judged(shard, after, None, content)
+
+    async def _sent(self, shard: int, content: bytes, headers: dict[str, str]) -> int:
+        name, subject = await self._stream(shard), self._streams.log_subject(shard, self._kind)
+        try:
+            return await self._asking.store(subject, content, headers, name)
+        except JetStreamRefusal as refusal:
+            if refusal.error_code == WRONG_SEQUENCE:
+                raise _RefusedError from None
+            raise EngineError(f"{refusal}: the log of shard {shard} cannot be written") from None
+
+    async def _judged(self, shard: int, after: int, number: int | None, content: bytes) -> int:
+        """The entry that this content is behind `after`. Its message has the number, or was refused
+        as there is a later one.
+        """
+        if number == after + 1:
+            return number
+        first, last = await self.log_span(shard)
+        end = last + 1 if number is None else number
+        if after < first - 1 or end <= after:
+            raise Fenced(f"shard {shard} was taken over by another node")
         judged: dict[int, bool] = {}
-        for between in range(after + 1, number):
+        for between in range(after + 1, end):
             if await self._counts(shard, between, judged):
                 found = await self._found(shard, between)
                 if found is not None and found.content == content:
                     return between  # an answer was lost
                 raise Fenced(f"shard {shard} was taken over by another node")
+        if number is None:
+            raise EngineUnavailable(f"a new leader does not know the log of shard {shard} yet")
         return number
-
-    async def _sent(self, shard: int, after: int, content: bytes) -> int:
-        name, subject = await self._stream(shard), self._streams.log_subject(shard, self._kind)
-        try:
-            return await self._asking.store(subject, content, {_HEADER: str(after)}, name)
-        except JetStreamRefusal as refusal:
-            raise EngineError(f"{refusal}: the log of shard {shard} cannot be written") from None
 
     async def entries(self, shard: int, after: int = 0) -> AsyncGenerator[LogEntry, None]:
         """The entries behind `after`, or behind what was removed, up to the last one as of now."""
@@ -124,7 +150,7 @@ class NatsLogs(NatsPart):
                 f"a new leader does not know the log of shard {shard} yet"
             ) from None
         message = answer["message"]
-        after = _AFTER.search(base64.b64decode(message.get("hdrs", "")))
+        after = _IN_HEADERS.search(base64.b64decode(message.get("hdrs", "")))
         content = base64.b64decode(message.get("data", ""))
         return _Message(content, int(after[1]) if after else number - 1)
 

@@ -131,7 +131,7 @@ class SharedBudget:
     async def _change(self, record: GrantsRecord) -> None:
         self._doubted, before = record, self._known.entry
         try:
-            entry = await self._engine.append(self._log, before, record.pack())
+            entry = await self._engine.append(self._log, before, record.pack(), is_shared=True)
         except (Fenced, EngineUnavailable, EngineFull):
             return  # somebody else was quicker, or nobody knows: looked at before the next try
         self._learn(record := replace(record, entry=entry))
