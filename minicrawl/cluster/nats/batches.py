@@ -4,8 +4,8 @@ Laws: batches of a channel are published one after the other, each when the one 
 inbox has a consumer of its own, and removes that of an older inbox: whoever lost the shard and does
 not know it gets nothing more.
 
-What is published twice, as an answer was lost, comes twice: the numbers of the receiver's channels
-tell. Servers that had to refuse the second one might lose another (see `logs`).
+Duplicates that are published long after each other come twice; the numbers of the receiver's
+channels tell.
 """
 
 import asyncio
@@ -81,8 +81,9 @@ class NatsBatches(NatsPart):
         """Keep the batch for its receiver. One that was published before may come again or not."""
         subject = self._streams.batch_subject(batch.sender, batch.receiver)
         content = zstandard.ZstdCompressor(level=_LEVEL).compress(pack(batch))
+        number = {"Nats-Msg-Id": f"{batch.sender}-{batch.receiver}-{batch.number}"}
         async with self._in_turn[subject]:
-            await self._asking.store(subject, content, stream=self._streams.batches)
+            await self._asking.store(subject, content, number, self._streams.batches)
 
     async def inbox(self, shard: int) -> AsyncGenerator[BatchDelivery, None]:
         """All that comes for the shard, for ever. What is not done comes again."""

@@ -25,6 +25,8 @@ from minicrawl.cluster.nats.settings import NatsSettings
 
 _COPIES = 3
 _ONE_COPY = 1
+_DUPLICATES_NS = 120 * 10**9
+"""A batch that is published twice within this time is kept once."""
 
 
 class LogKind(StrEnum):
@@ -99,6 +101,7 @@ class Streams:
             self.batches,
             [self.batch_subject("*", 0).removesuffix("0") + "*"],
             retention="workqueue",
+            duplicate_window=_DUPLICATES_NS,
         )
         await asyncio.gather(*buckets, objects, batches)
 
