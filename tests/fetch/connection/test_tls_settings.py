@@ -41,11 +41,16 @@ def authority(tmp_path: Path) -> tuple[Certificates, Path]:
 
 
 def test_an_authority_of_a_file_is_trusted_beside_the_others(
-    authority: tuple[Certificates, Path],
+    authority: tuple[Certificates, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     certificates, file = authority
-    assert isinstance(ask(certificates.shown("", HOST), Network(ca=file)), Response)
-    assert len(TlsContexts(Network(ca=file))(HOST).get_ca_certs()) > 20
+    other, usual = Certificates(), tmp_path / "usual.pem"
+    other.authority.cert_pem.write_to_path(str(usual))
+    monkeypatch.setenv("SSL_CERT_FILE", str(usual))
+    monkeypatch.delenv("SSL_CERT_DIR", raising=False)
+    for each in (certificates, other):
+        assert isinstance(ask(each.shown("", HOST), Network(ca=file)), Response)
+    assert len(TlsContexts(Network(ca=file))(HOST).get_ca_certs()) == 2
 
 
 @pytest.mark.parametrize(
