@@ -7,6 +7,7 @@ import pty
 import re
 import select
 import signal
+import socket
 import struct
 import sys
 import termios
@@ -18,23 +19,13 @@ import pytest
 from minicrawl.cli.crawl.keys import Keyboard, keys_heard, may_hear_keys
 
 PATIENCE_S = 60.0
-CRAWL = [
-    "crawl",
-    "--demo",
-    "--demo-pages",
-    "500",
-    "--delay",
-    "1",
-    "--contact",
-    "a@example.org",
-    "--store",
-]
+DEMO = ("--demo", "--demo-pages", "500", "--delay", "1")
 
 
 class Terminal:
     """A terminal with a crawl in its foreground."""
 
-    def __init__(self, store: Path) -> None:
+    def __init__(self, store: Path, *crawl: str) -> None:
         self._ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         self.theirs = theirs
@@ -42,7 +33,8 @@ class Terminal:
         self._child = os.fork()
         if not self._child:
             os.login_tty(theirs)
-            command = [sys.executable, "-m", "minicrawl", *CRAWL, str(store)]
+            own = ("--contact", "a@example.org", "--store", str(store))
+            command = [sys.executable, "-m", "minicrawl", "crawl", *crawl, *own]
             os.execve(sys.executable, command, {**os.environ, "TERM": "xterm"})
         self._shown = b""
 
@@ -75,7 +67,7 @@ class Terminal:
 
 @pytest.mark.skipif(not hasattr(os, "login_tty"), reason="needs os.login_tty")
 def test_a_key_shows_and_hides_the_graph_and_the_terminal_is_as_before(tmp_path: Path) -> None:
-    terminal = Terminal(tmp_path / "crawl.db")
+    terminal = Terminal(tmp_path / "crawl.db", *DEMO)
     terminal.wait_for(b"g shows the graph")
     assert not terminal.has_echo
     terminal.press(b"xg")
@@ -89,12 +81,16 @@ def test_a_key_shows_and_hides_the_graph_and_the_terminal_is_as_before(tmp_path:
 
 @pytest.mark.skipif(not hasattr(os, "login_tty"), reason="needs os.login_tty")
 def test_a_second_signal_leaves_the_terminal_as_before_too(tmp_path: Path) -> None:
-    terminal = Terminal(tmp_path / "crawl.db")
-    terminal.wait_for(b"g shows the graph")
-    terminal.send(signal.SIGTERM)
-    terminal.wait_for(b"stopping")
-    terminal.send(signal.SIGTERM)
-    assert terminal.exit_code() == 130
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # so the crawl does not end by itself
+        seed = f"http://127.0.0.1:{silent.getsockname()[1]}/"
+        terminal = Terminal(tmp_path / "crawl.db", seed, "--ignore-robots")
+        terminal.wait_for(b"g shows the graph")
+        silent.settimeout(PATIENCE_S)
+        with silent.accept()[0]:  # a request is in flight
+            terminal.send(signal.SIGTERM)
+            terminal.wait_for(b"stopping")
+            terminal.send(signal.SIGTERM)
+            assert terminal.exit_code() == 130
     assert termios.tcgetattr(terminal.theirs) == terminal.before
 
 
