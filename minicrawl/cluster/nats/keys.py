@@ -32,7 +32,6 @@ _SETTLES_S = 0.05
 _EXPECTED, _OPERATION = "Nats-Expected-Last-Subject-Sequence", "KV-Operation"
 _MARKER = f"{_OPERATION}: ".encode()
 _DELETED = {_OPERATION: "DEL"}
-_NONE: Mapping[str, str] = {}
 
 
 class NatsKeys(NatsPart):
@@ -140,16 +139,16 @@ class NatsKeys(NatsPart):
         return KeyEntry(key, value, int(message["seq"]))
 
     async def _store_behind(
-        self, revision: int, key: str, value: bytes, headers: Mapping[str, str] = _NONE
+        self, revision: int, key: str, value: bytes, headers: Mapping[str, str] | None = None
     ) -> int:
         """Store a change of the key from this revision; that of the change."""
         found = await self._find({"last_by_subj": self._bucket.subject(key)})
         known = found.revision if found else 0
         if known > revision:
             raise KeyTaken(f"{key} was changed by another node")
-        return await self._store(key, value, {**headers, _EXPECTED: str(revision)})
+        return await self._store(key, value, {**(headers or {}), _EXPECTED: str(revision)})
 
-    async def _store(self, key: str, value: bytes, headers: Mapping[str, str] = _NONE) -> int:
+    async def _store(self, key: str, value: bytes, headers: Mapping[str, str] | None = None) -> int:
         if len(value) > MOST_VALUE_BYTES:
             raise ValueError(f"{key}: {len(value):,} bytes are more than a value may have")
         try:
