@@ -20,10 +20,13 @@ from minicrawl.shards.batches import MOST_TRANSFERS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posting:
-    """A batch is sent when it has so many `transfers`, or when the first has waited `wait_s`."""
+    """A batch is sent when it has so many `transfers`, or when the first has waited `wait_s`; and
+    again if its receiver has posted nothing for `again_s`.
+    """
 
     transfers: int = MOST_TRANSFERS
     wait_s: float = 1.0
+    again_s: float = 15.0
 
 
 class _Waiting:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 from minicrawl.model import PageId
 from minicrawl.opic.journal import Spending, Step, StepKind
@@ -142,6 +143,19 @@ def sendings_after(connection: Connection, seq: int) -> Iterator[tuple[int, Step
     )
     for number, shard, batch, blob in cursor:
         yield number, Step(StepKind.SEND, shard, 0, unpack(blob), batch)
+
+
+def sendings_to(connection: Connection, receiver: int, number: int, until: int) -> list[Step]:
+    """The batches that were sent to a shard after the one with this number, in order, by steps up
+    to `until`. Only as many steps are looked at as there are since then.
+    """
+    cursor = connection.execute(
+        "SELECT amount, spending FROM steps WHERE seq <= ? AND kind = ? AND page = ? "
+        "ORDER BY seq DESC",
+        (until, StepKind.SEND, receiver),
+    )
+    rows = takewhile(lambda row: row[0] > number, cursor)
+    return [Step(StepKind.SEND, receiver, 0, unpack(blob), batch) for batch, blob in rows][::-1]
 
 
 def siblings(connection: Connection) -> dict[str, bytes]:

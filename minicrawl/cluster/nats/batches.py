@@ -4,8 +4,9 @@ Laws: batches of a channel are published one after the other, each when the one 
 inbox has a consumer of its own, and removes that of an older inbox: whoever lost the shard and does
 not know it gets nothing more.
 
-Duplicates that are published long after each other come twice; the numbers of the receiver's
-channels tell.
+What is published twice comes twice; the numbers of the receiver's channels tell. Servers could find
+such batches as well (`Nats-Msg-Id`), and are not asked to: those before 2.10.5 count what they
+refused, and lose later messages by it (see `logs`).
 """
 
 import asyncio
@@ -78,12 +79,11 @@ class NatsBatches(NatsPart):
         self._in_turn: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def publish(self, batch: TransferBatch) -> None:
-        """Keep the batch for its receiver. One that was published before may come again or not."""
+        """Keep the batch for its receiver. One that was published before comes again."""
         subject = self._streams.batch_subject(batch.sender, batch.receiver)
         content = zstandard.ZstdCompressor(level=_LEVEL).compress(pack(batch))
-        number = {"Nats-Msg-Id": f"{batch.sender}-{batch.receiver}-{batch.number}"}
         async with self._in_turn[subject]:
-            await self._asking.store(subject, content, number, self._streams.batches)
+            await self._asking.store(subject, content, stream=self._streams.batches)
 
     async def inbox(self, shard: int) -> AsyncGenerator[BatchDelivery, None]:
         """All that comes for the shard, for ever. What is not done comes again."""

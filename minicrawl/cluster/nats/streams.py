@@ -25,8 +25,6 @@ from minicrawl.cluster.nats.settings import NatsSettings
 
 _COPIES = 3
 _ONE_COPY = 1
-_DUPLICATES_NS = 120 * 10**9
-"""A batch that is published twice within this time is kept once."""
 
 
 class LogKind(StrEnum):
@@ -101,7 +99,6 @@ class Streams:
             self.batches,
             [self.batch_subject("*", 0).removesuffix("0") + "*"],
             retention="workqueue",
-            duplicate_window=_DUPLICATES_NS,
         )
         await asyncio.gather(*buckets, objects, batches)
 

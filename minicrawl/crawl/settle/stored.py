@@ -134,6 +134,10 @@ class StoredPages:
         """The batches that went to other shards by committed steps after this one."""
         return list(tables.sendings_after(self._reader, seq))
 
+    def sendings_to(self, receiver: int, number: int, until: int) -> list[Step]:
+        """The batches that went to a shard after this one, by committed steps up to `until`."""
+        return tables.sendings_to(self._reader, receiver, number, until)
+
     def spending_at(self, seq: int) -> Spending:
         """Where the cash went by a step."""
         found = self._rows.spendings.get(seq)

@@ -1,8 +1,8 @@
 """How a shard speaks with the others: what the crawl of a shard is given from outside.
 
-Laws that whoever writes an exchange keeps: a batch whose `publish` has returned is never lost, and
-a batch that is published again counts once, by its sender, its receiver and its number. What is
-not `done` comes again, even to another process. Batches may come twice, late and in any order.
+Laws that whoever writes an exchange keeps: a batch whose `publish` has returned is lost by accident
+alone, and its sender publishes it again if it does not arrive. What is not `done` comes again, even
+to another process. Batches may come twice, late and in any order.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Exchange(Protocol):
     """The other shards, as one of them sees them. It is used from the thread of the crawl."""
 
     async def publish(self, batch: TransferBatch) -> None:
-        """Send the batch; returns when it can no more be lost. It is in the store already."""
+        """Send the batch; returns when it is kept for its receiver. It is in the store already."""
 
     def arrivals(self) -> AsyncIterator[ArrivedBatch]:
         """What comes from the other shards, without end."""

@@ -3,7 +3,7 @@
 Laws: a batch is published when the commit that has its step is safe, and those of one channel in
 their order. What came is `done` when the commit that has it is safe. So a kill at any moment loses
 no atom and doubles none: what was sent and perhaps not published is published again by the next
-run, and what comes twice is dropped.
+run, as is what does not arrive, and what comes twice is dropped.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from minicrawl.model import State
 from minicrawl.opic.journal import Step, StepKind
 from minicrawl.shards.batches import BatchError, TransferBatch, unpack
 from minicrawl.shards.channels import Arrival
+from minicrawl.shards.unposted import UnpostedBatches
 
 if TYPE_CHECKING:
     from minicrawl.crawl.parts import CrawlContext, CrawlParts
@@ -32,6 +33,8 @@ LOOK_S = 0.1
 """So often it is looked whether something is due."""
 MOST_PENDING = 256
 """Batches that wait for a commit, and then for the engine; until there are fewer none comes."""
+MOST_AGAIN = 32
+"""Batches of a channel that are published again at a time."""
 
 
 class _Pending(NamedTuple):
@@ -72,7 +75,7 @@ class ShardTraffic:
 
     def jobs(self) -> tuple[Coroutine[Any, Any, None], ...]:
         """What is done while the crawl runs."""
-        return self._follow_commits(), self._send(), self._receive()
+        return self._follow_commits(), self._send(), self._send_again(), self._receive()
 
     @property
     def is_busy(self) -> bool:
@@ -135,6 +138,28 @@ class ShardTraffic:
         await self._exchange.publish(batch)
         self._recorder.counters[PUBLISHED] = step
 
+    async def _send_again(self) -> None:
+        """Publish again what its receivers do not post, as often as that is overdue."""
+        again_s, shard = self._shard.setup.posting.again_s, self._shard.place.number
+        unposted = UnpostedBatches(again_s)
+        while True:
+            await asyncio.sleep(again_s / 4)
+            sent = {other: end.number for other, end in self._shard.core.channels.sent.items()}
+            told = self._exchange.told.items()
+            posted = {other: facts.received.get(shard, 0) for other, facts in told}
+            for receiver, number in unposted.overdue(sent, posted, time.monotonic()):
+                await self._publish_again(receiver, number)
+
+    async def _publish_again(self, receiver: int, number: int) -> None:
+        published = int(self._recorder.counters.number(PUBLISHED))
+        steps = self._recorder.pages.sendings_to(receiver, number, published)[:MOST_AGAIN]
+        if steps:
+            self._context.tell(
+                Warned(text=f"shard {receiver} posts nothing behind batch {number}: sent again")
+            )
+        for step in steps:
+            await self._exchange.publish(self._shard.core.batch(step))
+
     # ------------------------------------------------------------ from other shards
 
     async def _receive(self) -> None:
@@ -142,9 +167,9 @@ class ShardTraffic:
             try:
                 batch = unpack(arrived.packed)
                 await self._post(arrived, batch)
-            except BatchError as error:  # it is money, so nobody says that it is done
-                self._context.tell(Warned(text=f"a batch of another shard was left: {error}"))
-                await arrived.later()
+            except BatchError as error:  # if it is anybody's money, its sender sends it again
+                self._context.tell(Warned(text=f"a batch of another shard was dropped: {error}"))
+                await arrived.done()
 
     async def _post(self, arrived: ArrivedBatch, batch: TransferBatch) -> None:
         urls = [transfer.url for transfer in batch.transfers]

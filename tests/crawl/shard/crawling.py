@@ -26,7 +26,7 @@ from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from tests.crawl.shard.exchange import FakeExchange, FakeExchanges
 
-QUICK = Posting(transfers=50, wait_s=0.02)
+QUICK = Posting(transfers=50, wait_s=0.02, again_s=0.2)
 TELL_S = 0.05
 
 

@@ -1,7 +1,7 @@
 """An exchange in this process that does all the harm that an engine may do.
 
 It delivers twice, late and in any order, and again what was not acknowledged, to whoever holds the
-shard by then. What it never does: forget what it has confirmed.
+shard by then. It forgets what it has confirmed, if it is told to.
 """
 
 import asyncio
@@ -24,6 +24,9 @@ class FakeExchanges:
         self.waiting: defaultdict[int, list[bytes]] = defaultdict(list)
         self.came = [asyncio.Event() for _ in range(shards)]
         self.told: dict[int, ShardFacts] = {}
+        self.forgets = 0.0
+        """Of the batches that come for the first time, this part."""
+        self.forgotten = 0
         self.published: list[TransferBatch] = []
 
     def sent_until(self, sender: int, receiver: int, number: int) -> int:
@@ -55,6 +58,9 @@ class FakeExchange:
         if batch.number == expected:
             every.numbers[channel] = batch.number
             every.published.append(batch)
+            if every.chance.random() < every.forgets:
+                every.forgotten += 1
+                return
         if batch.number == expected or every.chance.random() < 0.5:
             every.waiting[batch.receiver] += [pack(batch)] * every.chance.choice((1, 1, 1, 2))
             every.came[batch.receiver].set()

@@ -92,6 +92,13 @@ def test_redirects_and_canonical_forms_lead_to_other_shards(
     assert not trade & kinds_of(alone[0])
 
 
+def test_what_an_engine_forgets_is_sent_again(crawl: ShardedCrawl) -> None:
+    crawl.exchanges.forgets = 0.2
+    assert asyncio.run(crawl.run()) == [Reason.EMPTY] * SHARDS
+    assert crawl.exchanges.forgotten
+    check_that_all_has_come(crawl)
+
+
 def test_the_law_holds_at_every_moment(crawl: ShardedCrawl) -> None:
     async def watched() -> int:
         crawls = [crawl.crawl(shard) for shard in range(SHARDS)]
@@ -193,8 +200,8 @@ def test_nothing_is_asked_for_by_who_has_lost_the_shard(
     assert server.requests
 
 
-def test_what_is_no_batch_is_left_where_it_is(crawl: ShardedCrawl) -> None:
-    """It might be money that a newer version sends."""
+def test_what_is_no_batch_is_dropped(crawl: ShardedCrawl) -> None:
+    """If it was money, whoever sent it sends it again."""
     crawl.exchanges.waiting[1] += [b"no batch", b'[2,1,1,[["http://%s/",1,0,0]],0]' % b"a.example"]
     warnings: list[Event] = []
 
@@ -204,7 +211,7 @@ def test_what_is_no_batch_is_left_where_it_is(crawl: ShardedCrawl) -> None:
         await asyncio.gather(*(one.run_async() for one in crawls))
 
     asyncio.run(disturbed())
-    assert crawl.exchanges.waiting[1][:1] == [b"no batch"]
+    assert crawl.exchanges.waiting[1] == []
     assert any("these bytes are no batch" in str(event) for event in warnings)
 
 
