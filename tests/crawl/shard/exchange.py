@@ -26,7 +26,7 @@ class FakeExchanges:
         self.told: dict[int, ShardFacts] = {}
         self.forgets = 0.0
         """Of the batches that come for the first time, this part."""
-        self.forgotten = 0
+        self.forgotten: set[tuple[int, int, int]] = set()
         self.published: list[TransferBatch] = []
 
     def sent_until(self, sender: int, receiver: int, number: int) -> int:
@@ -59,9 +59,10 @@ class FakeExchange:
             every.numbers[channel] = batch.number
             every.published.append(batch)
             if every.chance.random() < every.forgets:
-                every.forgotten += 1
+                every.forgotten.add((*channel, batch.number))
                 return
-        if batch.number == expected or every.chance.random() < 0.5:
+        was_forgotten = (*channel, batch.number) in every.forgotten
+        if batch.number == expected or was_forgotten or every.chance.random() < 0.5:
             every.waiting[batch.receiver] += [pack(batch)] * every.chance.choice((1, 1, 1, 2))
             every.came[batch.receiver].set()
         await asyncio.sleep(every.chance.choice((0, 0, 0, 0.01)))
