@@ -7,10 +7,11 @@ then another one, and its node is killed. The logs of the servers are what is ju
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Collection, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager
 from itertools import pairwise
 from pathlib import Path
+from threading import Event, Thread
 
 from minicrawl.cluster import wishes
 from minicrawl.cluster.access import ClusterAccess, opened
@@ -30,7 +31,10 @@ pytestmark = needs_server
 SITES, SHARDS = 6, 4
 DELAY_S, ADDRESS_DELAY_S = 0.4, 0.1
 SLACK_S = 0.03
-"""Between the moment at which a request is sent and that at which its server looks at the clock."""
+"""Between the moment at which a request is sent and that at which its server looks at the clock, in
+a process that is never late.
+"""
+TICK_S = 0.005
 MOVED, LOST = ("s0.example", "s1.example"), ("s2.example",)
 """Sites of a shard that moves, and of one whose node is killed."""
 PAUSES = {"s0.example": (503, 8), "s1.example": (429, 12), "s2.example": (503, 14)}
@@ -46,6 +50,27 @@ class PoliteWeb:
         self.asked: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
         self.to_pause: set[str] = set()
         self.paused: dict[str, float] = {}
+        self.slack_s = SLACK_S
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Where processes wait for a core, a server looks at the clock as late as they do."""
+        has_ended = Event()
+
+        def watch() -> None:
+            before = time.monotonic()
+            while not has_ended.wait(TICK_S):
+                now = time.monotonic()
+                self.slack_s = max(self.slack_s, SLACK_S + now - before - TICK_S)
+                before = now
+
+        watcher = Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            has_ended.set()
+            watcher.join()
 
     def answer(
         self, host: str, target: str, _headers: Mapping[str, str], _visits: int
@@ -90,6 +115,7 @@ def test_servers_see_no_more_of_a_cluster_than_of_one_machine(tmp_path: Path) ->
     async def crawl() -> None:
         async with AsyncExitStack() as stack:
             server = stack.enter_context(DemoServer(web))
+            stack.enter_context(web.watched())
             servers = await stack.enter_async_context(local_servers(tmp_path / "servers", 1))
             engine = await stack.enter_async_context(opened(ClusterAccess(servers.url)))
             seeds = [f"http://s{site}.example/1" for site in range(SITES)]
@@ -103,27 +129,27 @@ def test_servers_see_no_more_of_a_cluster_than_of_one_machine(tmp_path: Path) ->
     run(crawl())
     for host in web.asked:
         check_host(web, host)
-    check_address(sorted(at for host in web.asked for at in web.times(host)))
+    check_address(sorted(at for host in web.asked for at in web.times(host)), web.slack_s)
 
 
 def check_host(web: PoliteWeb, host: str) -> None:
     """Its delay, its pause and its robots.txt were obeyed."""
     for (before, _), (after, target) in pairwise(web.asked[host]):
-        assert after - before >= DELAY_S - SLACK_S, (host, target)
+        assert after - before >= DELAY_S - web.slack_s, (host, target)
     targets = [target for _, target in web.asked[host]]
     assert targets[0] == "/robots.txt"
     assert targets.count("/robots.txt") == 1, host
     assert not [target for target in targets if target.startswith("/secret")]
     if (paused := web.paused.get(host)) is not None:
         again = min(at for at in web.times(host) if at > paused)
-        assert again - paused >= PAUSES[host][1] - SLACK_S
+        assert again - paused >= PAUSES[host][1] - web.slack_s
 
 
-def check_address(times: list[float]) -> None:
+def check_address(times: list[float], slack_s: float) -> None:
     """In any span there are no more requests than its pace allows, and one at once for a shard."""
     for first, since in enumerate(times):
         for last in range(first + 1, len(times)):
-            most = (times[last] - since + SLACK_S) / ADDRESS_DELAY_S + SHARDS
+            most = (times[last] - since + slack_s) / ADDRESS_DELAY_S + SHARDS
             assert last - first <= most, (first, last)
 
 
