@@ -104,6 +104,9 @@ class ShardLogs(Protocol):
     async def remove_entries(self, shard: int, up_to: int) -> None:
         """Remove the first entries, up to and with this one. Numbers stay as they are."""
 
+    async def distrust(self, shard: int) -> None:
+        """Entries that were confirmed are missing: let another server lead, if there is one."""
+
 
 class BatchChannels(Protocol):
     """Batches on their way."""

@@ -38,7 +38,7 @@ from minicrawl.web.urls import canonical_seed
 NO_CRAWL = "this cluster has no crawl yet: minicrawl crawl SEEDS --cluster URL"
 SHARDS = 16
 """Unless the user says otherwise."""
-FORMAT = 3
+FORMAT = 4
 """Of keys and logs. Nodes with another one do not understand each other."""
 _OF_A_NODE = frozenset(
     (

@@ -37,6 +37,8 @@ class ShardFacts(NamedTuple):
     pot: int = 0
     minted: int = 0
     recorded: int = 0
+    entry: int = 0
+    """The last one of its log that was confirmed."""
     pace: int = 0
     """Pages that were asked for in a second, lately."""
     sketch: Mapping[int, int] = {}

@@ -6,6 +6,10 @@ from typing import Protocol
 class StoreReplica(Protocol):
     """What has each commit of a store before it counts. It says when the log may be shortened."""
 
+    @property
+    def last(self) -> int:
+        """The number of its last entry."""
+
     def kept(self, begin: int, end: int) -> None:
         """Called when pages were appended to the archive between two places, before the commit that
         counts them, as `committed` is.

@@ -94,6 +94,8 @@ class FakeServers:
     ) -> None:
         self.logs: defaultdict[int, Log] = defaultdict(Log)
         self.pages: defaultdict[int, Log] = defaultdict(Log)
+        self.forgot: defaultdict[int, int] = defaultdict(int)
+        """By shard, how many of the last entries of its log the server does not know that leads."""
         self.waiting: defaultdict[int, list[Sent]] = defaultdict(list)
         self.numbers: defaultdict[tuple[int, int], int] = defaultdict(int)
         self.early = set[int]()
@@ -191,13 +193,15 @@ class FakeLogs(_Part):
     async def log_span(self, shard: int) -> LogSpan:
         async with self._call():
             log = self._logs[shard]
-            return LogSpan(log.first, log.last)
+            return LogSpan(log.first, log.last - self.servers.forgot[shard])
 
     async def append(
         self, shard: int, after: int, content: bytes, *, is_shared: bool = False
     ) -> int:
         async with self._call():
             log = self._logs[shard]
+            if after > log.last - self.servers.forgot.pop(shard, 0):
+                raise EngineUnavailable(f"the log of shard {shard} lost a part")
             if log.last != after:
                 is_ours = log.first <= after + 1 <= log.last
                 if is_ours and log.contents[after + 1 - log.first] == content:
@@ -225,6 +229,10 @@ class FakeLogs(_Part):
             if (gone := min(up_to, log.last) + 1 - log.first) > 0:
                 del log.contents[:gone]
                 log.first += gone
+
+    async def distrust(self, shard: int) -> None:
+        async with self._call():
+            self.servers.forgot.pop(shard, 0)
 
 
 class FakePages(FakeLogs):

@@ -294,7 +294,7 @@ def test_an_entry_whose_answer_was_lost_is_appended_once(tmp_path: Path, is_shar
             ]
             with pytest.raises(Fenced):
                 await engine.append(SHARD, first, b"three", is_shared=is_shared)
-            with pytest.raises(Fenced):
+            with pytest.raises(EngineUnavailable, match="lost a part"):
                 await engine.append(SHARD, second + 100, b"three", is_shared=is_shared)
 
     run(work())

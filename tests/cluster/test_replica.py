@@ -191,6 +191,25 @@ def commit_in_time(store: StoreWriter, rows: Batch) -> int:
     raise AssertionError("there is never room")
 
 
+def test_a_server_that_lost_entries_is_not_believed(tmp_path: Path) -> None:
+    """Neither by who takes the shard over, nor by its holder: nobody else has it."""
+    servers = FakeServers()
+    node = Node(servers, tmp_path)
+    commit_in_time(node.store, document(1, 500))
+    last = node.replica.last
+    servers.forgot[SHARD] = last - 1
+    assert commit_in_time(node.store, document(2, 500))
+    assert node.replica.last > last
+    node.end()
+    servers.forgot[SHARD] = 1
+    taken = asyncio.run(
+        take_over(FakeEngine(servers), SHARD, tmp_path / "taken.db", least=node.replica.last)
+    )
+    assert taken.entry == node.replica.last + 1
+    with pytest.raises(EngineUnavailable, match="the servers have lost some"):
+        asyncio.run(take_over(FakeEngine(servers), SHARD, tmp_path / "next.db", least=100))
+
+
 def test_a_log_that_is_full_makes_room_by_a_snapshot(tmp_path: Path) -> None:
     servers = FakeServers(log_bytes=200_000)
     node = Node(servers, tmp_path, ReplicaLimits(wal_bytes=60_000, log_bytes=1 << 40))

@@ -22,7 +22,7 @@ COUNTS = st.integers(0, 1 << 62)
 TABLES = st.dictionaries(st.integers(0, 400), COUNTS, max_size=8)
 
 
-NUMBERS = (st.integers(0, MOST_SHARDS - 1), *[COUNTS] * 8)
+NUMBERS = (st.integers(0, MOST_SHARDS - 1), *[COUNTS] * 9)
 
 
 @given(st.builds(ShardFacts, *NUMBERS, TABLES, TABLES, TABLES, *[st.booleans()] * 3))

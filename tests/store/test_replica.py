@@ -35,6 +35,10 @@ class Replica:
         with closing(sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)) as other:
             self.told.append(f"{len(documents(other))} documents")
 
+    @property
+    def last(self) -> int:
+        return len(self.told)
+
     def wants_checkpoint(self) -> bool:
         return self.wants and self.may
 

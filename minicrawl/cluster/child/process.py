@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from minicrawl.app import Crawl
 from minicrawl.cluster.access import connected_anew, import_engine, opened
 from minicrawl.cluster.child.address_records import EngineAddressRecords
-from minicrawl.cluster.child.exchange import EngineExchange
+from minicrawl.cluster.child.exchange import EngineExchange, told_entry
 from minicrawl.cluster.engine import ClusterEngine, Fenced
 from minicrawl.cluster.node.keys import cancelled
 from minicrawl.cluster.node.shard_process import ShardCommand, ShardEnd, ShardJob, ShardOrders
@@ -133,7 +133,8 @@ class ShardChild:
         self._exchange = exchange = EngineExchange(engine, place, job.run)
         exchange.until = self._until
         loaded = _settings(job, store)
-        async with _replicated(engine, job, loaded.settings.storing) as replica:
+        least = await told_entry(engine, place, job.run)
+        async with _replicated(engine, job, loaded.settings.storing, least) as replica:
             records = EngineAddressRecords(engine, place, job.generation)
             setup = ShardSetup(place, exchange, replica, addresses=records)
             seeds = await seeds_of(engine, job.seeds)
@@ -231,14 +232,14 @@ def _fresh_folder(job: ShardJob) -> Path:
 
 @asynccontextmanager
 async def _replicated(
-    engine: ClusterEngine, job: ShardJob, storing: Storing
+    engine: ClusterEngine, job: ShardJob, storing: Storing, least: int
 ) -> AsyncIterator[ShardReplica]:
     """Take the shard over, with its store and, if pages are kept, its archive.
 
     Each commit is in the engine before it counts.
     """
     shard, store, pages = job.shard, storing.store, None
-    taken = await take_over(engine, shard, store)
+    taken = await take_over(engine, shard, store, least=least)
     if storing.keeps_answers:
         pages = await take_over_pages(engine, shard, archive_folder(store))
     connect = partial(connected_anew, job.access)

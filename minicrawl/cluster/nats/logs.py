@@ -14,6 +14,7 @@ import asyncio
 import base64
 import re
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from typing import NamedTuple
 
 from minicrawl.cluster.engine import (
@@ -30,7 +31,8 @@ from minicrawl.cluster.nats.streams import LogKind
 
 _AT_ONCE = 16
 """Entries that are asked for at the same time."""
-
+_CHOOSES_S = 1.0
+"""Servers take about that long to follow the one that leads after another has given up."""
 
 _AFTER, _EXPECTED = "Minicrawl-After", "Nats-Expected-Last-Sequence"
 _IN_HEADERS = re.compile(rb"\r\n%s: ([0-9]{1,19})\r\n" % _AFTER.encode())
@@ -91,7 +93,10 @@ class NatsLogs(NatsPart):
             return number
         first, last = await self.log_span(shard)
         end = last + 1 if number is None else number
-        if after < first - 1 or end <= after:
+        if end <= after:
+            await self.distrust(shard)
+            raise EngineUnavailable(f"the server that leads the log of shard {shard} lost a part")
+        if after < first - 1:
             raise Fenced(f"shard {shard} was taken over by another node")
         judged: dict[int, bool] = {}
         for between in range(after + 1, end):
@@ -122,6 +127,12 @@ class NatsLogs(NatsPart):
         """Remove the first entries, up to and with this one. Numbers stay as they are."""
         name = await self._stream(shard)
         await self._asking.api(f"STREAM.PURGE.{name}", {"seq": up_to + 1})
+
+    async def distrust(self, shard: int) -> None:
+        """Let another server lead the log, if there is one; who asked waits for a moment."""
+        with suppress(JetStreamRefusal):  # nobody else can lead now
+            await self._streams.step_down(await self._stream(shard))
+        await asyncio.sleep(_CHOOSES_S)
 
     async def _counts(self, shard: int, number: int, judged: dict[int, bool]) -> bool:
         """Whether the message is an entry. Of what was removed the last one was."""

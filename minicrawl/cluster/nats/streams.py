@@ -107,7 +107,13 @@ class Streams:
         with suppress(JetStreamRefusal):  # nobody else can lead now
             leader = await self.leader(self.keys)
             if leader and leader == await self.leader(self.beats):
-                await self.asking.api(f"STREAM.LEADER.STEPDOWN.{self.beats.stream}")
+                await self.step_down(self.beats.stream)
+
+    async def step_down(self, stream: str) -> None:
+        """Let another server lead the stream, if there is one that has it."""
+        answer = await self.asking.api(f"STREAM.INFO.{stream}")
+        if (answer.get("cluster") or {}).get("replicas"):
+            await self.asking.api(f"STREAM.LEADER.STEPDOWN.{stream}")
 
     async def log(self, shard: int, kind: LogKind) -> str:
         """The stream of a log; it is there when this returns."""

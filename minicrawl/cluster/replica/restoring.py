@@ -22,6 +22,7 @@ from minicrawl.store.beside import wal
 
 _TRIES = 5
 _TAKES = 100
+_LEADERS = 10
 
 
 class Restored(NamedTuple):
@@ -49,12 +50,14 @@ async def restore(
     raise EngineUnavailable(f"the log of shard {shard} is cut faster than it can be read")
 
 
-async def take_over(engine: ClusterEngine, shard: int, path: Path) -> Restored:
+async def take_over(engine: ClusterEngine, shard: int, path: Path, *, least: int = 0) -> Restored:
     """Refuse all who wrote the shard so far, and restore its store.
 
-    Whoever takes over later refuses us in turn.
+    Whoever takes over later refuses us in turn. The log has `least` entries, as its holder told: a
+    server that knows fewer has lost some, and is not believed.
     """
     mark = pack_entry(ReplicaEntry(EntryKind.TAKEN, 0, 0, token_bytes(16)))
+    await _find_entries(engine, shard, least)
     for _ in range(_TAKES):
         last = (await engine.log_span(shard)).last
         try:
@@ -66,6 +69,19 @@ async def take_over(engine: ClusterEngine, shard: int, path: Path) -> Restored:
             raise Fenced(f"shard {shard} was taken over by another node at the same time")
         return restored
     raise EngineUnavailable(f"shard {shard} cannot be taken over: its holder appends without end")
+
+
+async def _find_entries(engine: ClusterEngine, shard: int, least: int) -> None:
+    """Have the log led by a server that has all entries."""
+    for _ in range(_LEADERS):
+        last = (await engine.log_span(shard)).last
+        if last >= least:
+            return
+        await engine.distrust(shard)
+    raise EngineUnavailable(
+        f"the log of shard {shard} ends with entry {last}, and {least} were confirmed: the servers "
+        "have lost some, or one that has them is down; it is tried again"
+    )
 
 
 class _OvertakenError(Exception):

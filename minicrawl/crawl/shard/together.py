@@ -145,6 +145,7 @@ class ShardCrawl:
             pot=ledger.virtual_page.pot,
             minted=ledger.minted,
             recorded=ledger.recorded,
+            entry=0 if (replica := self._shard.setup.replica) is None else replica.last,
             pace=self._pace.now(number("requests"), time.monotonic()),
             sketch=self.level.sketch(within_s, slots) if self.level is not None else {},
             has_choice=self.level is not None and self.level.has_choice,

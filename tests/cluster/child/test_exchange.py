@@ -2,7 +2,7 @@
 
 import asyncio
 
-from minicrawl.cluster.child.exchange import FRESH_S, EngineExchange
+from minicrawl.cluster.child.exchange import FRESH_S, EngineExchange, told_entry
 from minicrawl.shards.facts import ShardFacts
 from minicrawl.shards.owners import ShardPlace
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
@@ -46,5 +46,18 @@ def test_facts_that_nobody_takes_are_told_again_later() -> None:
         assert not servers.values
         await exchange.tell(ShardFacts(0))
         assert set(servers.values) == {"told.1.0"}
+
+    asyncio.run(asyncio.wait_for(work(), 30))
+
+
+def test_the_last_entry_that_was_told_of_is_known_to_the_next_holder() -> None:
+    async def work() -> None:
+        servers, place = FakeServers(), ShardPlace(0, 2)
+        engine = FakeEngine(servers)
+        assert await told_entry(engine, place, RUN) == 0
+        await EngineExchange(engine, place, RUN).tell(ShardFacts(0, entry=7))
+        assert await told_entry(engine, place, RUN) == 7
+        await engine.put("told.1.0", b"no facts")
+        assert await told_entry(engine, place, RUN) == 0
 
     asyncio.run(asyncio.wait_for(work(), 30))

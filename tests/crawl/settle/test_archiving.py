@@ -88,6 +88,10 @@ class FullReplica:
     def committed(self) -> None:
         assert self.asked, "pages come before the commit that counts them"
 
+    @property
+    def last(self) -> int:
+        return 0
+
     def wants_checkpoint(self) -> bool:
         return False
 
