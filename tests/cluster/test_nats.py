@@ -26,7 +26,7 @@ from minicrawl.cluster.engine import (
 )
 from minicrawl.cluster.nats.connecting import NatsEngine, connect, connected
 from minicrawl.cluster.nats.settings import NatsSettings
-from minicrawl.cluster.nats.streams import Bucket, Streams
+from minicrawl.cluster.nats.streams import Bucket, LogKind, Streams
 from minicrawl.cluster.servers import LocalServers, local_servers
 from minicrawl.errors import UsageError
 from minicrawl.shards.batches import Transfer, TransferBatch, unpack
@@ -239,6 +239,28 @@ def test_of_three_servers_one_may_be_killed(tmp_path: Path) -> None:
     run(work())
 
 
+def test_a_server_that_is_not_believed_leads_no_more(tmp_path: Path) -> None:
+    """And nothing is lost by it."""
+
+    async def work() -> None:
+        async with (
+            local_servers(tmp_path, 3) as servers,
+            connected(NatsSettings(url=servers.url, patience_s=60)) as engine,
+        ):
+            assert isinstance(engine, NatsEngine)
+            first = await engine.append(SHARD, 0, b"one")
+            stream = await engine._streams.log(SHARD, LogKind.STORE)
+            before = await engine._streams.leader(stream)
+            await engine.distrust(SHARD)
+            while await engine._streams.leader(stream) in (None, before):
+                await asyncio.sleep(0.1)
+            assert await engine.append(SHARD, first, b"two") == first + 1
+            contents = [entry.content async for entry in engine.entries(SHARD)]
+            assert contents == [b"one", b"two"]
+
+    run(work())
+
+
 def test_of_entries_behind_the_same_one_the_first_one_counts(tmp_path: Path) -> None:
     """The others stay in the stream: no reader takes them for entries, and nobody is held up."""
 
@@ -327,7 +349,7 @@ def test_beats_are_answered_while_servers_choose_who_leads_the_keys(tmp_path: Pa
 
 async def leader(streams: Streams, bucket: Bucket) -> str:
     """The server that leads it, or nothing while they choose."""
-    return await streams.leader(bucket) or ""
+    return await streams.leader(bucket.stream) or ""
 
 
 async def outlive(servers: LocalServers, engine: ClusterEngine) -> None:

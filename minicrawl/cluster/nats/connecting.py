@@ -46,7 +46,7 @@ class NatsEngine(NatsLogs, NatsBatches, NatsKeys, NatsObjects):
 
     async def leader_of_keys(self) -> str | None:
         """The server that leads the keys, by its name, where there are several."""
-        return await self._streams.leader(self._streams.keys)
+        return await self._streams.leader(self._streams.keys.stream)
 
     @property
     def pages(self) -> NatsPages:

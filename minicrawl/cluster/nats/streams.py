@@ -105,8 +105,8 @@ class Streams:
     async def lead_apart(self) -> None:
         """Let one server lead the keys and another one the beats, if there are several."""
         with suppress(JetStreamRefusal):  # nobody else can lead now
-            leader = await self.leader(self.keys)
-            if leader and leader == await self.leader(self.beats):
+            leader = await self.leader(self.keys.stream)
+            if leader and leader == await self.leader(self.beats.stream):
                 await self.step_down(self.beats.stream)
 
     async def step_down(self, stream: str) -> None:
@@ -145,9 +145,9 @@ class Streams:
             return False
         return True
 
-    async def leader(self, bucket: Bucket) -> str | None:
-        """The server that leads the bucket; None if there is only one server, or nobody leads."""
-        answer = await self.asking.api(f"STREAM.INFO.{bucket.stream}")
+    async def leader(self, stream: str) -> str | None:
+        """The server that leads it; None if there is only one server, or nobody leads."""
+        answer = await self.asking.api(f"STREAM.INFO.{stream}")
         found: str | None = (answer.get("cluster") or {}).get("leader")
         return found
 
