@@ -9,8 +9,7 @@ doubles an atom.
 owners         which shard a site belongs to
 batches        what goes from shard to shard, and its bytes
 outbox         what waits to be sent, and when it is sent
-channels       the numbers and sums of what was sent and received
-unposted       what does not arrive, and is sent again
+channels       the numbers and sums of what was sent and received, and what does not arrive
 shard          a shard as a fold over its log: what it sends, and how it posts what comes
 audit          the law of all shards: what they hold and what is under way is what was minted
 levelling      what virtual pages send each other, so that pages of all shards are paid alike

@@ -38,7 +38,7 @@ class ShardFacts(NamedTuple):
     minted: int = 0
     recorded: int = 0
     entry: int = 0
-    """The last one of its log that was confirmed."""
+    """The last entry of its log that was confirmed."""
     pace: int = 0
     """Pages that were asked for in a second, lately."""
     sketch: Mapping[int, int] = {}

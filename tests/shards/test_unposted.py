@@ -1,6 +1,6 @@
 """When batches are sent again."""
 
-from minicrawl.shards.unposted import UnpostedBatches
+from minicrawl.shards.channels import UnpostedBatches
 
 AGAIN_S = 10.0
 

@@ -21,8 +21,7 @@ from minicrawl.crawl.shard.local import LocalShard
 from minicrawl.model import State
 from minicrawl.opic.journal import Step, StepKind
 from minicrawl.shards.batches import BatchError, TransferBatch, unpack
-from minicrawl.shards.channels import Arrival
-from minicrawl.shards.unposted import UnpostedBatches
+from minicrawl.shards.channels import Arrival, UnpostedBatches
 
 if TYPE_CHECKING:
     from minicrawl.crawl.parts import CrawlContext, CrawlParts
