@@ -447,7 +447,7 @@ class TestDemo:
         assert main([*command, "--keep", "pages"]) == 0
         (follower,) = started
         assert follower.returncode is not None
-        assert re.search(r"^index: 1\d\d pages", capsys.readouterr().err, re.MULTILINE)
+        assert re.search(r"^index: \d{3} pages", capsys.readouterr().err, re.MULTILINE)
         assert main(["search", "the", "--store", "data/demo.db"]) == 0
         assert "index:" not in capsys.readouterr().err
 
