@@ -60,6 +60,8 @@ class WithCookies:
         return await self._web_access.parse_stored_rules(text, url)
 
     def _dressed(self, request: Request) -> Request:
+        if request.is_anonymous:
+            return request
         cookies = self._jar.header(request.url, self._clock.today())
         return request._replace(cookies=cookies) if cookies else request
 
@@ -67,6 +69,8 @@ class WithCookies:
         """What came; with its cookies only if another request would send others than this one."""
         if not fetched.cookies:
             return fetched
+        if dressed.is_anonymous:
+            return fetched._replace(cookies=())
         jar, today = self._jar, self._clock.today()
         before = jar.changes
         jar.take(dressed.url, fetched.cookies, today)

@@ -10,14 +10,15 @@ import pytest
 
 from minicrawl.app import Crawl
 from minicrawl.config import Access, Settings, load
-from minicrawl.crawl.cookies import with_cookies
+from minicrawl.crawl.cookies import WithCookies, with_cookies
 from minicrawl.demo.pages import DemoResponse
 from minicrawl.demo.server import DemoServer
 from minicrawl.errors import UsageError
 from minicrawl.model import Request, Response
 from minicrawl.report.status import status
+from minicrawl.web.cookies.jar import CookieJar
 from minicrawl.web.cookies.netscape import HEADER
-from tests.crawl.fakes import FakeClock
+from tests.crawl.fakes import FakeClock, FakeWeb
 
 PAGES = 40
 HTML = {"Content-Type": "text/html"}
@@ -214,3 +215,22 @@ def test_what_is_known_is_saved_while_the_crawl_goes_on(
 
     asyncio.run(go_on())
     assert "a.example\tFALSE\t/\tFALSE\t0\ta\tb" in (tmp_path / "crawl.db-cookies").read_text()
+
+
+def test_an_anonymous_request_has_no_cookies_and_sets_none() -> None:
+    url, jar = "https://a.example/", CookieJar()
+    jar.take(url, ("session=old",), 0.0)
+    web = WithCookies(OneAnswer(), jar, FakeClock())  # type: ignore[arg-type]  # it fetches alone
+    found = asyncio.run(web.fetch(Request(url=url, is_anonymous=True)))
+    assert found.cookies == ()
+    assert jar.header(url, 0.0) == "session=old"
+
+
+def test_an_anonymous_request_is_sent_as_it_is() -> None:
+    url, jar = "https://a.example/", CookieJar()
+    jar.take(url, ("session=old",), 0.0)
+    sent = FakeWeb({})
+    web = WithCookies(sent, jar, FakeClock())  # type: ignore[arg-type]  # it fetches alone
+    for is_anonymous in (False, True):
+        asyncio.run(web.fetch(Request(url=url, is_anonymous=is_anonymous)))
+    assert [visit.request.cookies for visit in sent.visits] == ["session=old", ""]

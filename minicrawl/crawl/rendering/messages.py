@@ -66,12 +66,16 @@ class PageToRender(NamedTuple):
 
 
 class WantedResource(NamedTuple):
-    """What a page asks for. `is_document` is what robots.txt is asked about."""
+    """What a page asks for. `is_document` is what robots.txt is asked about.
+
+    `asker` is the origin of the frame that wants it; empty if that has none.
+    """
 
     number: int
     url: str
     kind: str
     is_document: bool
+    asker: str
     headers: tuple[tuple[str, str], ...] = ()
 
 

@@ -30,6 +30,7 @@ from minicrawl.crawl.rendering.messages import (
 )
 from minicrawl.crawl.rendering.process_tree import use
 from minicrawl.model import Response
+from minicrawl.web.urls import canonical, origin
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, Page, Request, Route
@@ -259,7 +260,8 @@ class BrowserPage:
         try:
             is_document = kind in DOCUMENTS
             headers = _sent(request.headers)
-            self._ask(WantedResource(number, request.url, kind, is_document, headers))
+            asker = _asker(request)
+            self._ask(WantedResource(number, request.url, kind, is_document, asker, headers))
             return await self._pending[number]
         finally:
             del self._pending[number]
@@ -280,6 +282,18 @@ async def _draw(shown: Page) -> None:
     with suppress(TimeoutError, BrowserError):  # it never draws, or begins anew
         async with asyncio.timeout(_DRAW_S):
             await shown.evaluate(NEXT_FRAMES)
+
+
+def _asker(request: Request) -> str:
+    """The origin for which the browser asks. It says so itself where that is not the page's own."""
+    said = request.headers.get("origin")
+    if said is not None:
+        return said
+    frame = request.frame.parent_frame if request.is_navigation_request() else request.frame
+    while frame is not None and frame.url.startswith("about:"):  # it is of the page around it
+        frame = frame.parent_frame
+    url = canonical(frame.url) if frame is not None else None
+    return origin(url) if url is not None else ""
 
 
 def _line(error: Exception) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 import tempfile
 from contextlib import suppress
@@ -40,6 +41,9 @@ from minicrawl.web.urls import resolve
 _BOM = b"\xef\xbb\xbf"
 """A body that begins with it is UTF-8, whatever the server has said of the one that it sent."""
 _SHOWN = 300
+_SAID = re.compile(r"\[err\] *(\S.*)")
+_ENDED = re.compile(r"exitCode=(\w+), signal=(\w+)")
+"""In what playwright tells of a browser that does not start."""
 
 
 class RenderWorker:
@@ -163,9 +167,15 @@ async def serve(config: RenderConfig) -> None:
 
 
 def _why(error: BrowserError) -> str:
-    """What the browser said, and not how it was called."""
+    """What the browser said, or how it ended, and not how it was called."""
+    if (said := _SAID.search(str(error))) is not None:
+        return said[1][:_SHOWN]
+    if (ended := _ENDED.search(str(error))) is not None:
+        code, by_signal = ended.groups()
+        how = f"with exit code {code}" if code != "null" else f"by {by_signal}"
+        return f"it ended at once, {how}, and said nothing"
     lines = [line.strip(" -") for line in str(error).splitlines() if line.strip(" -═╔╗║╚╝")]
-    told = [line for line in lines if "[err]" in line or "rror" in line]
+    told = [line for line in lines if "rror" in line]
     return (told or lines or ["no reason"])[0][:_SHOWN]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import NamedTuple
 
 MOST_BYTES = 32_000_000
@@ -27,26 +27,26 @@ class FoundResource(NamedTuple):
 
 
 class ResourceCache:
-    """By URL."""
+    """By what was wanted: a URL, and what else makes a difference."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most_bytes, self._bytes = most_bytes, 0
-        self._kept = OrderedDict[str, tuple[FoundResource, float]]()
+        self._kept = OrderedDict[Hashable, tuple[FoundResource, float]]()
 
-    def get(self, url: str, now: float) -> FoundResource | None:
+    def get(self, wanted: Hashable, now: float) -> FoundResource | None:
         """What is kept, if it still holds."""
-        found, until = self._kept.get(url, (None, 0.0))
+        found, until = self._kept.get(wanted, (None, 0.0))
         if found is None or until <= now:
             return None
-        self._kept.move_to_end(url)
+        self._kept.move_to_end(wanted)
         return found
 
-    def put(self, url: str, found: FoundResource, until: float) -> None:
+    def put(self, wanted: Hashable, found: FoundResource, until: float) -> None:
         """Keep it until then, if there is room."""
-        self._bytes -= len(self._kept.pop(url, (FoundResource(), 0.0))[0].body)
+        self._bytes -= len(self._kept.pop(wanted, (FoundResource(), 0.0))[0].body)
         if len(found.body) > self._most_bytes:
             return
-        self._kept[url] = found, until
+        self._kept[wanted] = found, until
         self._bytes += len(found.body)
         while self._bytes > self._most_bytes:
             _, (gone, _) = self._kept.popitem(last=False)

@@ -3,14 +3,18 @@
 Laws: an address that is not public is not asked, as for any page. A host is asked no sooner and no
 more at once than its delays allow, and not at all while it is down. What robots.txt forbids is not
 asked for, be it a frame or what a script reads; scripts themselves are parts of a page. Trackers
-are not asked. A script is asked for once, however many pages want it.
+are not asked. A script is asked for once, however many pages want it. What a page wants of another
+origin it gets as from a browser: without our logins and cookies, and to read it only if that origin
+allows it, so that no page learns what is for us.
+
+own   what is of the origin that asks for it, with each redirect on the way
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
@@ -21,6 +25,8 @@ from minicrawl.web.html.scripts import TRACKERS
 from minicrawl.web.urls import LONGEST, canonical, origin
 
 MOST_REDIRECTS = 5
+_READ, _FRAME = frozenset(("fetch", "xhr")), "document"
+"""Kinds: what scripts read, and what frames show."""
 _NOTHING = FoundResource()
 _SCRIPT_TYPE = "text/javascript"
 
@@ -32,7 +38,7 @@ class PageResources:
         self._context, self._hosts = context, parts.hosts
         self._onboarding: HostOnboarding = parts.onboarding
         self._cache = ResourceCache()
-        self._under_way: dict[str, asyncio.Task[FoundResource]] = {}
+        self._under_way: dict[Hashable, asyncio.Task[FoundResource]] = {}
 
     async def answer(self, wanted: WantedResource) -> Resource:
         """What the page gets."""
@@ -42,28 +48,35 @@ class PageResources:
         return Resource(wanted.number, *await self._found(url, wanted))
 
     async def _found(self, url: str, wanted: WantedResource) -> FoundResource:
-        if (kept := self._cache.get(url, self._context.clock.now())) is not None:
+        is_own = _is_own(url, wanted)
+        key = url, is_own, wanted.is_document
+        if (kept := self._cache.get(key, self._context.clock.now())) is not None:
             return kept
         if wanted.is_document:
             return await self._ask(url, wanted)
-        if (same := self._under_way.get(url)) is not None:
+        if (same := self._under_way.get(key)) is not None:
             return await asyncio.shield(same)
         task = asyncio.create_task(self._ask(url, wanted))
-        self._under_way[url] = task
-        task.add_done_callback(lambda _: self._under_way.pop(url))
+        self._under_way[key] = task
+        task.add_done_callback(lambda _: self._under_way.pop(key))
         return await task
 
     async def _ask(self, url: str, wanted: WantedResource) -> FoundResource:
         """What is at the end of its redirects."""
-        there = url
+        there, is_own = url, _is_own(url, wanted)
         for _ in range(MOST_REDIRECTS + 1):
             if not await self._may_ask(there, is_document=wanted.is_document):
                 return _NOTHING
-            fetched = await self._fetch(there, wanted)
+            fetched = await self._fetch(there, wanted, is_own=is_own)
             target = canonical(fetched.target, there) if isinstance(fetched, Moved) else None
             if target is None:
-                return self._kept(url, fetched, is_script=not wanted.is_document)
-            there = target
+                is_closed = wanted.kind in _READ and not is_own
+                if is_closed and not _may_be_read(fetched, wanted.asker):
+                    return _NOTHING
+                return self._kept(url, fetched, wanted)
+            if wanted.kind == _FRAME and origin(target) != origin(url):
+                return _NOTHING  # the browser would take it for a document of `url`
+            there, is_own = target, is_own and _is_own(target, wanted)
         return _NOTHING
 
     async def _may_ask(self, url: str, *, is_document: bool) -> bool:
@@ -75,25 +88,43 @@ class PageResources:
         rules = await self._onboarding.rules_for(url, self._context.tell)
         return rules is not None and rules.allows(url)
 
-    async def _fetch(self, url: str, wanted: WantedResource) -> FetchResult:
-        most = self._context.settings.network.max_body_bytes
-        request = Request(url=url, want=Want.RESOURCE, max_bytes=most, headers=wanted.headers)
+    async def _fetch(self, url: str, wanted: WantedResource, *, is_own: bool) -> FetchResult:
+        request = Request(
+            url=url,
+            want=Want.RESOURCE,
+            max_bytes=self._context.settings.network.max_body_bytes,
+            headers=wanted.headers,
+            is_anonymous=not is_own,
+        )
         fetched = await self._onboarding.resource(request)
         self._onboarding.judge(url, fetched)
         return fetched
 
-    def _kept(self, url: str, fetched: FetchResult, *, is_script: bool) -> FoundResource:
+    def _kept(self, url: str, fetched: FetchResult, wanted: WantedResource) -> FoundResource:
         if isinstance(fetched, Failed) and fetched.status:
             return FoundResource(fetched.status)
         if not isinstance(fetched, Response) or fetched.cut is not None:
             return _NOTHING
+        is_script, is_own = not wanted.is_document, _is_own(url, wanted)
         kind = _type(fetched.headers, is_script=is_script)
         found = FoundResource(fetched.status, kind, fetched.body)
         fresh_s = fresh_for_s(fetched.headers, is_script=is_script)
-        if fresh_s > 0:
+        if fresh_s > 0 and (is_script or is_own):  # who may read what is of others differs
             until = math.inf if math.isinf(fresh_s) else self._context.clock.now() + fresh_s
-            self._cache.put(url, found, until)
+            self._cache.put((url, is_own, wanted.is_document), found, until)
         return found
+
+
+def _is_own(url: str, wanted: WantedResource) -> bool:
+    return origin(url) == wanted.asker
+
+
+def _may_be_read(fetched: FetchResult, asker: str) -> bool:
+    """Whether scripts of another origin may read it (CORS)."""
+    if not isinstance(fetched, Response):
+        return False
+    allowed = fetched.headers.get("access-control-allow-origin", "")
+    return allowed in ("*", asker) and allowed != ""
 
 
 def _type(headers: Mapping[str, str], *, is_script: bool) -> str:

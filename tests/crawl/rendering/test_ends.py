@@ -151,7 +151,18 @@ def test_a_browser_that_does_not_start_is_said_before_the_first_request(
     named = program(tmp_path, "echo 'no screen' >&2; exit 1")
     said = refused("--render", "auto", "--browser", named)
     assert "the browser for --render does not start" in said
-    assert "no screen" in said
+    assert said.endswith(" start: no screen\n")
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("text", "how"), [("exit 3", "with exit code 3"), ("kill -KILL $$", "by SIGKILL")]
+)
+def test_of_a_browser_that_says_nothing_it_is_told_how_it_ended(
+    text: str, how: str, tmp_path: Path, refused: Refused
+) -> None:
+    said = refused("--render", "auto", "--browser", program(tmp_path, text))
+    assert said.endswith(f" start: it ended at once, {how}, and said nothing\n")
 
 
 def test_without_a_browser_there_is_a_clear_line(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from minicrawl.crawl.hooks import PageRead
 from minicrawl.demo.pages import DemoResponse
 from tests.crawl.children import nothing_left_behind
 from tests.crawl.rendering.sites import (
+    ScriptedWeb,
     crawled,
     data,
     filled_by,
@@ -244,6 +246,55 @@ def test_a_page_cannot_reach_what_the_crawl_may_not_ask(tmp_path: Path) -> None:
         with served({"/": filled_by(code)}) as (_, base):
             assert "/found" in crawled(f"{base}/", tmp_path / "c.db")
     assert other.paths == []
+
+
+READS = """
+const show = (name) => (text) => document.body.insertAdjacentHTML(
+  "beforeend", `<a href="/${name}-${/mine/.test(text) ? "read" : "closed"}">x</a>`);
+const read = (name, url) => fetch(url).then((r) => r.text()).then(show(name)).catch(show(name));
+read("other", "http://bank.example/");
+read("open", "http://bank.example/open");
+read("moved", "/go");
+const inFrame = () => { const one = frame.contentDocument; return one ? one.body.innerText : ""; };
+const frame = document.createElement("iframe");
+frame.onload = () => show("frame")(inFrame());
+frame.src = "/go";
+document.body.append(frame);
+"""
+
+
+class Bank(ScriptedWeb):
+    """A host that needs a login, and another one whose scripts try to read it."""
+
+    def answer(self, host, target, headers, visits, /):  # type: ignore[no-untyped-def]
+        if target == "/robots.txt" or host != "bank.example":
+            return super().answer(host, target, headers, visits)
+        self.asked.append((host + target, dict(headers)))
+        if target == "/open":
+            return page("mine", Access_Control_Allow_Origin="*")
+        return page(f"mine {OWN}") if "authorization" in headers else LOCKED
+
+
+LOCKED = DemoResponse(401, {"WWW-Authenticate": "Basic realm=r"})
+LINK = "document.body.innerHTML += '<a href=/in>in</a>'"
+OWN = f"<script>fetch('/').then((r) => r.ok && ({LINK}))</script>"
+
+
+def test_no_script_reads_what_another_host_shows_to_us(tmp_path: Path) -> None:
+    away = DemoResponse(302, {"Location": "http://bank.example/"})
+    with served({"/": filled_by(READS), "/go": away}, Bank) as (web, base):
+        more: dict[str, Any] = {
+            "resolve": f"*={base[7:]}",
+            "auth": "bank.example=me:pw",
+            "cookies": "on",
+        }
+        found = crawled("http://thief.example/", tmp_path / "c.db", render="always", **more)
+        assert {"/other-closed", "/moved-closed", "/frame-closed", "/open-read"} <= set(found)
+        seen = [headers for target, headers in web.asked if target.startswith("bank.example")]
+        assert seen
+        assert not [one for one in seen if "authorization" in one]
+        own = crawled("http://bank.example/", tmp_path / "own.db", render="always", **more)
+    assert "/in" in own
 
 
 def test_a_page_asks_for_no_more_than_it_may(tmp_path: Path) -> None:

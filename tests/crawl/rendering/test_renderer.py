@@ -20,7 +20,7 @@ from minicrawl.crawl.rendering.messages import (
 from minicrawl.crawl.rendering.pool import Answer
 from minicrawl.crawl.rendering.renderer import PageRenderer
 from minicrawl.crawl.workers.pool import Activity
-from minicrawl.model import FailureKind, ParsedPage, State
+from minicrawl.model import FailureKind, ParsedPage, Response, State
 from tests.crawl.fakes import FakeWeb, Scene, crawl, failed, html, moved, text
 
 A, B = "http://a.example", "http://b.example"
@@ -28,8 +28,8 @@ SCRIPT, DATA = f"{A}/app.js", f"{A}/data"
 SHELL = html(body='<div id="root"></div><script src="/app.js"></script>')
 
 
-def wants(number: int, url: str, kind: str = "script") -> WantedResource:
-    return WantedResource(number, url, kind, is_document=kind != "script")
+def wants(number: int, url: str, kind: str = "script", asker: str = A) -> WantedResource:
+    return WantedResource(number, url, kind, is_document=kind != "script", asker=asker)
 
 
 class PlayedBrowser:
@@ -139,6 +139,54 @@ def test_redirects_of_what_is_wanted_are_followed_through_the_same_gates(tmp_pat
     rendered_crawl(web, tmp_path / "c.db", browser, pages=1)
     assert [(found.status, found.body) for found in browser.got] == [(200, b"1"), (0, b"")]
     assert f"{B}/secret" not in [visit.url for visit in web.visits]
+
+
+def anonymous(web: FakeWeb, url: str) -> list[bool]:
+    return [visit.request.is_anonymous for visit in web.visits if visit.url == url]
+
+
+def open_to(whom: str) -> Response:
+    return text("[]")._replace(headers={"access-control-allow-origin": whom})
+
+
+@pytest.mark.parametrize(
+    ("asker", "allowed", "is_read"),
+    [(B, "", True), (A, "", False), (A, B, False), (A, A, True), (A, "*", True), ("", "", False)],
+)
+def test_what_is_of_another_origin_is_read_without_logins_and_only_if_that_allows_it(
+    asker: str, allowed: str, is_read: bool, tmp_path: Path
+) -> None:
+    there = f"{B}/data"
+    web = FakeWeb({f"{A}/": SHELL, there: open_to(allowed)})
+    browser = PlayedBrowser(wants(1, there, "fetch", asker))
+    rendered_crawl(web, tmp_path / "c.db", browser, pages=1)
+    assert [found.status for found in browser.got] == [200 if is_read else 0]
+    assert anonymous(web, there) == [asker != B]
+
+
+def test_a_redirect_opens_no_other_origin(tmp_path: Path) -> None:
+    there = f"{B}/data"
+    web = FakeWeb({f"{A}/": SHELL, DATA: moved(there), there: text("[]")})
+    kinds = ("fetch", "xhr", "document", "script")
+    browser = PlayedBrowser(*(wants(number, DATA, kind) for number, kind in enumerate(kinds)))
+    rendered_crawl(web, tmp_path / "c.db", browser, pages=1)
+    assert [found.status for found in browser.got] == [0, 0, 0, 200]  # a script is run, not read
+    assert anonymous(web, there) == [True] * 3
+    assert set(anonymous(web, DATA)) == {False}
+
+
+def test_what_one_origin_may_have_is_not_kept_for_others(tmp_path: Path) -> None:
+    kept = text("[]")._replace(headers={"cache-control": "max-age=999"})
+    web = FakeWeb({f"{A}/": SHELL, DATA: kept, SCRIPT: kept})
+    askers = (A, A, B, B)
+    browser = PlayedBrowser(
+        *(wants(number, DATA, "fetch", asker) for number, asker in enumerate(askers)),
+        *(wants(number, SCRIPT, "script", asker) for number, asker in enumerate(askers, 4)),
+    )
+    rendered_crawl(web, tmp_path / "c.db", browser, pages=1)
+    assert [found.status for found in browser.got] == [200, 200, 0, 0] + [200] * 4
+    assert anonymous(web, DATA) == [False, True, True]
+    assert anonymous(web, SCRIPT) == [False, True]
 
 
 def test_a_status_is_handed_on_and_silence_is_nothing(tmp_path: Path) -> None:
