@@ -21,9 +21,10 @@ from starlette.responses import FileResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 
 from minicrawl.dashboard.guard import DashboardAccess, Guard
-from minicrawl.dashboard.search_answers import SearchAnswers
+from minicrawl.dashboard.search_answers import SearchAnswers, names_header
 from minicrawl.dashboard.views import MOST_NODES, SharedView, Views, made
 from minicrawl.errors import FormError, MinicrawlError
+from minicrawl.web.idn import readable_hosts
 
 LONGEST_BODY = 4 * 1024 * 1024
 MOST_STREAMS = 64
@@ -112,7 +113,8 @@ class Dashboard:
         return await asyncio.get_running_loop().run_in_executor(thread, made, make)
 
     async def _answer(self, make: Callable[[], object]) -> Response:
-        return Response(await self._run(self._slow, make), media_type="application/json")
+        text = await self._run(self._slow, make)
+        return Response(text, media_type="application/json", headers=names_header(text))
 
     async def _page(self, request: Request) -> Response:
         return await self._answer(partial(self._views.page, request.query_params.get("url", "")))
@@ -126,7 +128,7 @@ class Dashboard:
 
     async def _graph(self, request: Request) -> Response:
         of, count = request.query_params.get("of", "hosts"), request.query_params.get("n", "")
-        wanted = int(count) if count.isdecimal() else MOST_NODES
+        wanted = int(count[:9]) if count.isdecimal() else MOST_NODES
         return await self._answer(partial(self._views.graph, of, wanted))
 
     # ------------------------------------------------------------ what changes something
@@ -154,7 +156,12 @@ class Dashboard:
 
 
 def _as_events(changed: dict[str, str]) -> str:
-    """Views that have changed, as events; one that says nothing but that the server is there."""
+    """Views that have changed, as events; one that says nothing but that the server is there.
+
+    What readers call the hosts in them comes first.
+    """
+    names = readable_hosts("".join(changed.values()))
+    changed = ({"names": json.dumps(names)} if names else {}) | changed
     events = "".join(f"event: {name}\ndata: {text}\n\n" for name, text in changed.items())
     return events or "event: alive\ndata: {}\n\n"
 

@@ -8,6 +8,7 @@ beside the index is ever written.
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -30,10 +31,14 @@ from minicrawl.report.snapshot import snapshot
 from minicrawl.search.index import check_installed
 from minicrawl.search.query import parse
 from minicrawl.store.reader import reading, search_folder
+from minicrawl.web.idn import readable_hosts
 
 AT_ONCE = 10
 MOST_SHOWN = 1_000
 LONGEST_QUERY = 10_000
+NAMES = "x-readable-hosts"
+_DIGITS = 9
+"""Of a number; one with more is larger than any that counts."""
 
 
 class SearchAnswers:
@@ -56,7 +61,7 @@ class SearchAnswers:
         offset = asked.get("offset", "")
         wanted = SearchRequest(
             count=AT_ONCE,
-            offset=min(int(offset), MOST_SHOWN) if offset.isdecimal() else 0,
+            offset=min(int(offset[:_DIGITS]), MOST_SHOWN) if offset.isdecimal() else 0,
             folds=not asked.get("all"),
         )
         return await self._answer(partial(_found, asked.get("q", "")[:LONGEST_QUERY], wanted))
@@ -66,7 +71,9 @@ class SearchAnswers:
 
         def answer() -> Response:
             try:
-                return JSONResponse(make(self._latest()))
+                found = json.dumps(make(self._latest()))
+                headers = names_header(found)
+                return Response(found, media_type="application/json", headers=headers)
             except MinicrawlError as error:
                 return JSONResponse({"error": str(error)}, status_code=422)
 
@@ -91,6 +98,12 @@ class SearchAnswers:
                 with snapshot(self._store) as seen:
                     keep_importance(self._folder, seen)
         return Finder(self._folder)
+
+
+def names_header(text: str) -> dict[str, str]:
+    """What readers call the hosts in an answer, as a header."""
+    names = readable_hosts(text)
+    return {NAMES: json.dumps(names)} if names else {}
 
 
 def _found(text: str, wanted: SearchRequest, finder: Finder) -> object:

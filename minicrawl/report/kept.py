@@ -65,7 +65,7 @@ class Convergence:
         return f"{told}, {since}"
 
 
-ESTIMATED = "estimated by the crawl; `minicrawl refine` makes it converge"
+ESTIMATED = "estimated; with stored links `minicrawl refine` makes it converge"
 
 
 def convergence(row: RankRow | None, known: int, last: int) -> Convergence | None:

@@ -53,7 +53,8 @@ class StoredEntry:
     @property
     def entry(self) -> Entry:
         """All of it."""
-        return self.about._replace(body=self._body.decode(), repeated=self._repeated.decode())
+        body, repeated = (text.decode("utf-8", "replace") for text in (self._body, self._repeated))
+        return self.about._replace(body=body, repeated=repeated)
 
     @cached_property
     def title_words(self) -> list[str]:

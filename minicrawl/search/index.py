@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from math import log
 from pathlib import Path
+from struct import error as StructError
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.errors import StoreError, UsageError
@@ -137,8 +138,9 @@ class SearchIndex:
 
     def stored(self, address: tantivy.DocAddress) -> StoredEntry:
         """A page that was found."""
-        (content,) = self.searcher.doc(address)["shown"]
-        return unpacked(bytes(content))
+        with index_errors(self._folder):
+            (content,) = self.searcher.doc(address)["shown"]
+            return unpacked(bytes(content))
 
     def rarity(self, words: Iterable[str]) -> dict[str, float]:
         """How rare each word is, as the logarithm of all pages to those that have it."""
@@ -197,9 +199,14 @@ class _QueryBuilder:
         parts += [(must, one) for one in self._filters(query)]
         if not parts:
             parts = [(must, tantivy.Query.all_query())]
-        unwanted = [self._phrase(phrase) for phrase in query.without]
-        parts += [(tantivy.Occur.MustNot, one) for one in unwanted]
+        parts += [(tantivy.Occur.MustNot, one) for one in self._unwanted(query)]
         return tantivy.Query.boolean_query(parts)
+
+    def _unwanted(self, query: Query) -> Iterator[tantivy.Query]:
+        yield from map(self._phrase, query.without)
+        yield from (self._in_field(name, phrase) for name, phrase in query.not_within)
+        yield from (self._term("site", site) for site in query.not_sites)
+        yield from (self._term("language", language) for language in query.not_languages)
 
     def _filters(self, query: Query) -> Iterator[tantivy.Query]:
         import tantivy
@@ -322,7 +329,7 @@ def index_errors(folder: Path) -> Iterator[None]:
     """Turn errors of tantivy into errors of one line."""
     try:
         yield
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, StructError) as error:
         text = str(error)
         if "LockBusy" in text:
             raise StoreError(f"{folder.parent} is being written by another process") from error

@@ -98,6 +98,11 @@ class Notes:
         return self._meta("store")
 
     @property
+    def archive(self) -> str | None:
+        """The identity of the archive that the watermark is of."""
+        return self._meta("archive")
+
+    @property
     def version(self) -> int:
         """The version of the index."""
         return int(self._meta("version") or 0)
@@ -115,6 +120,12 @@ class Notes:
             self._connection.execute("ROLLBACK")
         self._connection.execute("BEGIN IMMEDIATE")
 
+    def begin_archive(self, name: str, place: int) -> None:
+        """The archive is this one from now on, and known up to this place."""
+        self.begin()
+        self._set("archive", name)
+        self.commit(self.watermark._replace(place=place))
+
     def commit(self, watermark: Watermark) -> None:
         """All up to here is in the index."""
         self._set("place", str(watermark.place))
@@ -127,6 +138,15 @@ class Notes:
             cursor = self._connection.execute("INSERT OR IGNORE INTO anchors VALUES (?, ?, ?)", row)
             if cursor.rowcount:
                 self._connection.execute("INSERT OR IGNORE INTO stale VALUES (?)", row[:1])
+
+    def pass_on(self, page: int, target: int) -> None:
+        """Links to a page that stands for another one are links to that one."""
+        if page == target:
+            return
+        query = "SELECT ?, site, words FROM anchors WHERE page = ?"
+        self.add_anchors(
+            [AnchorRow(*row) for row in self._connection.execute(query, (target, page))]
+        )
 
     def mark_fresh(self, pages: Iterable[int]) -> None:
         """These pages are in the index as they are."""

@@ -6,6 +6,7 @@ Law: every text is a query or is refused with a reason; no character of it is sy
     "exact phrase"  these words, one behind the other
     -without        not this word; also -"a phrase", but `--all` is a word
     site:example.org, title:word, url:word, lang:en, after:2024-05-01
+    -site:...       not these; also -title:, -url: and -lang:
 """
 
 import re
@@ -41,8 +42,11 @@ class Query:
     without: tuple[Phrase, ...] = ()
     within: tuple[tuple[str, Phrase], ...] = ()
     """A field, and what it must have."""
+    not_within: tuple[tuple[str, Phrase], ...] = ()
     sites: tuple[str, ...] = ()
+    not_sites: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
+    not_languages: tuple[str, ...] = ()
     after: float | None = None
     written: str = ""
     """The words and phrases as the user wrote them."""
@@ -63,8 +67,11 @@ class _Parts:
     phrases: list[Phrase] = field(default_factory=list)
     without: list[Phrase] = field(default_factory=list)
     within: list[tuple[str, Phrase]] = field(default_factory=list)
+    not_within: list[tuple[str, Phrase]] = field(default_factory=list)
     sites: list[str] = field(default_factory=list)
+    not_sites: list[str] = field(default_factory=list)
     languages: list[str] = field(default_factory=list)
+    not_languages: list[str] = field(default_factory=list)
     after: float | None = None
     written: list[str] = field(default_factory=list)
 
@@ -73,7 +80,10 @@ def parse(text: str) -> Query:
     """The query that a user wrote."""
     parts = _Parts()
     for minus, name, quoted, plain in _PART.findall(text):
-        _add(parts, minus, name.lower(), quoted or plain, is_phrase=bool(quoted))
+        if minus:
+            _leave_out(parts, name.lower(), quoted or plain)
+        else:
+            _add(parts, name.lower(), quoted or plain, is_phrase=bool(quoted))
     words = list(dict.fromkeys(parts.words))
     found = Query(
         words=tuple(words[:MOST_WORDS]),
@@ -81,8 +91,11 @@ def parse(text: str) -> Query:
         phrases=tuple(parts.phrases[:_MOST_FILTERS]),
         without=tuple(parts.without[:_MOST_FILTERS]),
         within=tuple(parts.within[:_MOST_FILTERS]),
+        not_within=tuple(parts.not_within[:_MOST_FILTERS]),
         sites=tuple(parts.sites[:_MOST_FILTERS]),
+        not_sites=tuple(parts.not_sites[:_MOST_FILTERS]),
         languages=tuple(parts.languages[:_MOST_FILTERS]),
+        not_languages=tuple(parts.not_languages[:_MOST_FILTERS]),
         after=parts.after,
         written=" ".join(parts.written[:MOST_WORDS]),
         ignored=max(len(words) - MOST_WORDS, 0),
@@ -92,16 +105,14 @@ def parse(text: str) -> Query:
     return found
 
 
-def _add(parts: _Parts, minus: str, name: str, value: str, *, is_phrase: bool) -> None:
+def _add(parts: _Parts, name: str, value: str, *, is_phrase: bool) -> None:
     phrase = tuple(of_phrase(value)[:MOST_WORDS])
-    if name == "after" and not minus:
+    if name == "after":
         parts.after = _moment(value)
-    elif name == "lang" and not minus:
-        parts.languages.append(value.lower().partition("-")[0])
-    elif name == "site" and not minus:
+    elif name == "lang":
+        parts.languages.append(_language(value))
+    elif name == "site":
         parts.sites.append(_site(value))
-    elif minus:
-        parts.without += [phrase] if phrase else []
     elif name:
         parts.within += [(name, phrase)] if phrase else []
     elif is_phrase and len(phrase) > 1:
@@ -113,6 +124,21 @@ def _add(parts: _Parts, minus: str, name: str, value: str, *, is_phrase: bool) -
         parts.compounds += [phrase] if len(phrase) > 1 else []
 
 
+def _leave_out(parts: _Parts, name: str, value: str) -> None:
+    """Pages with this are not wanted."""
+    phrase = tuple(of_phrase(value)[:MOST_WORDS])
+    if name == "after":
+        raise UsageError(f"-after:{_shown(value)} is no filter: after: has no minus")
+    if name == "lang":
+        parts.not_languages.append(_language(value))
+    elif name == "site":
+        parts.not_sites.append(_site(value))
+    elif name:
+        parts.not_within += [(name, phrase)] if phrase else []
+    else:
+        parts.without += [phrase] if phrase else []
+
+
 def _words(text: str) -> Iterator[str]:
     """The words to look for: of a run of signs only the pairs."""
     found = words_of(text)
@@ -120,6 +146,10 @@ def _words(text: str) -> Iterator[str]:
         is_end_of_run = place > 0 and is_single_sign(word) and found[place - 1].endswith(word)
         if not is_end_of_run:
             yield word
+
+
+def _language(value: str) -> str:
+    return value.lower().partition("-")[0]
 
 
 def _site(value: str) -> str:

@@ -47,6 +47,11 @@ def test_words_that_begin_with_a_minus_are_no_options(store: Path, capsys: Captu
     assert SEA not in out
 
 
+def test_without_anything_it_says_what_is_needed(capsys: Captured) -> None:
+    assert main(["search"]) == 2
+    assert "say which WORDS to find" in capsys.readouterr().err
+
+
 def test_nothing_of_a_page_reaches_the_terminal_unescaped(store: Path, capsys: Captured) -> None:
     assert asked(store, "planks") == 0
     out = capsys.readouterr().out

@@ -105,6 +105,8 @@ def test_numbers_that_are_none_are_zero(address: str) -> None:
     status, _, body = asked(address, "/api/search?q=harbour&offset=-3")
     assert status == 200
     assert json.loads(body)["results"][0]["rank"] == 1
+    status, _, body = asked(address, f"/api/search?q=harbour&offset={'9' * 5_000}")
+    assert (status, json.loads(body)["results"]) == (200, [])
 
 
 def test_what_is_indexed_later_is_found(address: str, store: Path) -> None:

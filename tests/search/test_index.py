@@ -94,6 +94,10 @@ def test_phrases_exclusions_and_filters_keep_to_what_they_say(index: SearchIndex
     assert found(index, 'url:"sea side"') == [3]
     assert set(found(index, "free after:2001-09-09")) == {1, 2}
     assert found(index, "free after:2001-09-10") == []
+    assert found(index, "free -site:a.example") == [3]
+    assert set(found(index, "free -lang:de")) == {1, 3}
+    assert set(found(index, "free -title:sea")) == {2, 3}
+    assert set(found(index, 'free -url:"sea side"')) == {1, 2}
 
 
 def test_what_is_shown_of_a_page_is_what_was_added(index: SearchIndex) -> None:
@@ -126,3 +130,14 @@ def test_damage_is_told_in_a_line(index: SearchIndex, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="is damaged") as told:
         SearchIndex(tmp_path / "index")
     assert len(str(told.value).splitlines()) == 1
+
+
+def test_damage_of_what_is_shown_is_told_in_a_line_as_well(
+    index: SearchIndex, tmp_path: Path
+) -> None:
+    (hit,) = filled(index, page(1, "sea")).matches(parse("sea"), 1)
+    index.close()
+    for store in (tmp_path / "index").glob("*.store"):
+        store.write_bytes(bytes(100) + store.read_bytes()[100:])
+    with pytest.raises(StoreError, match="is damaged"):
+        SearchIndex(tmp_path / "index").stored(hit.address)

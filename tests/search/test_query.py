@@ -26,6 +26,16 @@ def test_each_part_of_a_query_is_told_from_the_others() -> None:
     assert found.sought == ("harbour", "free", "to", "copy", "tide", "sea", "side")
 
 
+def test_a_minus_before_a_filter_leaves_out_what_the_filter_finds() -> None:
+    found = parse('sea -site:Example.org -title:"old town" -lang:de-AT -url:print')
+    assert (found.words, found.without) == (("sea",), ())
+    assert found.not_sites == ("example.org",)
+    assert found.not_within == (("title", ("old", "town")), ("url", ("print",)))
+    assert found.not_languages == ("de",)
+    with pytest.raises(UsageError, match="after: has no minus"):
+        parse("sea -after:2024")
+
+
 def test_words_written_as_one_are_remembered_as_one() -> None:
     assert parse("os.path.join x").compounds == (("os", "path", "join"),)
 

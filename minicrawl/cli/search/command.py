@@ -4,6 +4,7 @@ import shutil
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
 
@@ -40,7 +41,7 @@ class _SearchCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """`-n 3` is `--n 3`, as everywhere else."""
-        pairs = zip(args, [*args[1:], ""], strict=True)
+        pairs = pairwise([*args, ""])
         named = ["--n" if one == "-n" and other.isdecimal() else one for one, other in pairs]
         return super().parse_args(ctx, named)
 
@@ -122,8 +123,8 @@ def search(
     """Find the pages that have these WORDS.
 
     Pages with all words come first. WORDS may also be "an exact phrase", -without, site:NAME,
-    title:WORD, url:WORD, lang:CODE and after:DATE. Put the whole query in quotes, so that the shell
-    does not change it.
+    title:WORD, url:WORD, lang:CODE and after:DATE. -site:NAME and the like leave pages out. Put the
+    whole query in quotes, so that the shell does not change it.
 
     Verdicts are kept beside the store, and `minicrawl agree --searches` compares a ranking on all
     searches that were judged.

@@ -1,7 +1,7 @@
 // The search, as a page of its own and as a view of the dashboard. Laws: text of pages becomes text
 // nodes, never markup. A query is asked for after a pause in typing, or at once by Enter; an answer
 // that comes after a later question is dropped.
-import { h, put, plain, count, fixed, share, table, td } from "/page/dom.js";
+import { h, put, plain, learnFrom, count, fixed, share, table, td } from "/page/dom.js";
 
 const PAUSE_MS = 250, AT_ONCE = 10;
 const FILTERS = ["site", "lang", "after", "title"];
@@ -71,6 +71,7 @@ export const makeSearch = (place, { path, more = null, note = () => {} }) => {
     if (!text) { clear(); say(""); return; }
     try {
       const answer = await fetch(`${path}/search?${new URLSearchParams({ q: text, offset, all: all.checked ? "1" : "" })}`);
+      learnFrom(answer);
       const found = await answer.json();
       if (turn !== asked) return;
       if (found.error) { clear(); say(found.error, true); return; }

@@ -64,6 +64,7 @@ _MAY_BE_FOUND = (
     State.TYPE,
 )
 """Pages that nobody has read, and that may be worth it: they are found by the words of links."""
+_NAME_BYTES = 64
 _SHARE_OF_READING = 0.9
 _SHARE_OF_INDEXING = 0.97
 
@@ -122,6 +123,7 @@ class _Indexing:
 
     def run(self, tell: Progress) -> Indexed:
         """All rounds."""
+        self._meet_archive()
         begin, last = self._notes.watermark, self._seen.frontier.last_seq
         if begin == Watermark(self._archive.end, last) and not self._notes.stale(1):
             return self._done()
@@ -136,6 +138,14 @@ class _Indexing:
         self._add_stale(Watermark(self._archive.end, last))
         tell(1.0)
         return self._done()
+
+    def _meet_archive(self) -> None:
+        """If all that was kept was deleted, places begin anew: what is kept since is read, too."""
+        name, known = _name_of(self._archive), self._notes.archive
+        if name != known:
+            begin, place = self._archive.begin, self._notes.watermark.place
+            is_known = known is None and begin <= place <= self._archive.end
+            self._notes.begin_archive(name, place if is_known else begin)
 
     def _count(self, *, pages: int = 0, by_links: int = 0, removed: int = 0) -> None:
         so_far = self._done_so_far
@@ -254,14 +264,33 @@ class _Indexing:
         self._count(by_links=1)
 
     def _remove_gone(self, step: int) -> None:
-        """Pages that are none any more since this step."""
+        """Pages that are none any more since this step. The words of links to them stay with those
+        that may be found by these, and go to the pages that the others stand for.
+        """
         if self._was_empty:
             return
         touched = {row.step.page for row in tables.steps_after(self._seen.connection, step)}
         for page in touched:
-            if self._seen.states[page] != State.FETCHED and self._index.entry(page) is not None:
+            if self._seen.states[page] == State.FETCHED:
+                continue
+            entry = self._index.entry(page)
+            if self._seen.states[page] not in _MAY_BE_FOUND:
+                self._notes.pass_on(page, self._seen.frontier.books.stands_for(page))
+            elif entry is not None and self._keep_known(entry):
+                continue
+            if entry is not None:
                 self._remove(page)
                 self._count(removed=1)
+
+    def _keep_known(self, entry: Entry) -> bool:
+        """Whether the page is still found, by the words of links to it alone."""
+        if entry.at is None:
+            return True
+        anchors = tuple(self._notes.anchors(entry.page))
+        if anchors:
+            self._index.replace(Entry(entry.page, entry.url, anchors=anchors))
+            self._notes.texts.sign(entry.page, "", None)
+        return bool(anchors)
 
     def _remove(self, page: int) -> None:
         self._index.remove(page)
@@ -289,6 +318,14 @@ class _Indexing:
 def _urls_of(connection: tables.Connection, pages: Sequence[int]) -> dict[int, str]:
     ordered = sorted(pages)
     return dict(zip(ordered, tables.urls_of(connection, ordered), strict=True))
+
+
+def _name_of(archive: ArchiveReader) -> str:
+    """The first record of an archive tells it from others; empty if there is none."""
+    for found in scan(archive.segments, archive.begin, archive.end):
+        if found.header is not None:
+            return archive.segments.read_bytes(found.place, min(found.length, _NAME_BYTES)).hex()
+    return ""
 
 
 def _far(place: int, begin: int, end: int) -> float:

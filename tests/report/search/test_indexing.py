@@ -111,6 +111,25 @@ def test_a_page_that_stands_for_another_gives_it_the_words_of_links(store: Path)
     assert set(urls(store, "old")) == {HOME, SEA}
 
 
+def test_words_of_links_go_to_the_page_that_stands_there_later(store: Path) -> None:
+    bring_up_to_date(store)
+    with going_on(store) as crawl:
+        crawl.moved(OLD, SEA)
+    bring_up_to_date(store)
+    assert set(urls(store, "old")) == {HOME, SEA}
+
+
+def test_a_page_that_may_not_be_read_is_found_by_links_before_and_after(store: Path) -> None:
+    bring_up_to_date(store)
+    with going_on(store) as crawl:
+        crawl.ended(UNREAD, State.ROBOTS)
+        crawl.ended(PIER, State.ROBOTS)
+    assert bring_up_to_date(store).removed == 0
+    assert UNREAD in urls(store, "secret lighthouse")
+    assert PIER in urls(store, "wooden")
+    assert PIER not in urls(store, "planks")
+
+
 def test_a_page_that_is_gone_is_not_found(store: Path) -> None:
     bring_up_to_date(store)
     with going_on(store) as crawl:
@@ -138,6 +157,16 @@ def test_when_answers_were_pruned_the_index_is_made_of_what_is_left(store: Path)
     bring_up_to_date(store, say=heard.append)
     assert len(heard) == 1
     assert "were removed" in heard[0]
+
+
+def test_pages_that_are_kept_after_all_others_were_deleted_are_found_with_them(store: Path) -> None:
+    bring_up_to_date(store)
+    shutil.rmtree(archive_folder(store))
+    read_into(store, {"http://a.example/new": b"<title>A submarine</title>"})
+    assert bring_up_to_date(store).pages == 1
+    assert urls(store, "submarine") == ["http://a.example/new"]
+    assert urls(store, "salt") == [SEA]
+    assert bring_up_to_date(store).pages == 0
 
 
 def test_two_runs_at_once_are_refused_in_a_line(store: Path) -> None:
