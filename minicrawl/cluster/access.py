@@ -45,10 +45,12 @@ def access_of(cluster: Cluster) -> ClusterAccess:
 
 
 @asynccontextmanager
-async def opened(access: ClusterAccess) -> AsyncIterator[ClusterEngine]:
-    """The engine, until this is left. Servers that do not let us in are a wrong value."""
+async def opened(access: ClusterAccess, *, makes: bool = True) -> AsyncIterator[ClusterEngine]:
+    """The engine, until this is left. Servers that do not let us in are a wrong value, and so is a
+    crawl that is not there, for who `makes` none.
+    """
     try:
-        engine = await connected_anew(access)
+        engine = await connected_anew(access, makes=makes)
     except EngineError as error:
         raise UsageError(str(error)) from error
     try:
@@ -67,10 +69,10 @@ def import_engine() -> None:
         raise UsageError(_MISSING) from None
 
 
-async def connected_anew(access: ClusterAccess) -> ClusterEngine:
+async def connected_anew(access: ClusterAccess, *, makes: bool = True) -> ClusterEngine:
     """Another connection to the engine; whoever asks for it closes it."""
     import_engine()
     from minicrawl.cluster.nats.connecting import connect
     from minicrawl.cluster.nats.settings import NatsSettings
 
-    return await connect(NatsSettings(**access._asdict()))
+    return await connect(NatsSettings(**access._asdict()), makes=makes)

@@ -9,10 +9,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
 from minicrawl.cluster import wishes
+from minicrawl.cluster.gather.in_use import in_use
 from minicrawl.cluster.gather.restoring import KeptStore, kept_store
 from minicrawl.cluster.live import LiveCluster, Wish
 from minicrawl.config.sources import Given
@@ -111,11 +113,14 @@ async def _gather(engine: object, folder: Path) -> KeptStore:
 
 
 class GatheredStore:
-    """The gathered store, which is made anew now and then while somebody looks."""
+    """The gathered store, which is made anew now and then while somebody looks. Each is there until
+    the next one is.
+    """
 
     def __init__(self, begin: Callable[[], Future[KeptStore]]) -> None:
         self._begin = begin
         self._under_way: Future[KeptStore] | None = None
+        self._reading = ExitStack()
         self._began = self._due = 0.0
         self.why = "the shards are being gathered"
         """Why there is none yet."""
@@ -139,5 +144,7 @@ class GatheredStore:
         except (MinicrawlError, OSError) as error:
             self.why = str(error)
             return None
+        self._reading.close()
+        self._reading.enter_context(in_use(kept.store))
         self.at = time.time()
         return kept.store

@@ -1,6 +1,7 @@
 """A cluster on this machine, to see one: three servers, four nodes, and the demo web.
 
-Laws: nothing of it is left when it ends, whatever ends it, but the pages that it found.
+Laws: nothing of it is left when it ends but the pages that it found; after a kill -9, its folder
+for temporary files, too.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from minicrawl.cluster.gather.restoring import gather_cluster
 from minicrawl.cluster.node.held import Tell
 from minicrawl.cluster.node.running import NodePlace, run_node
 from minicrawl.cluster.servers import local_servers
+from minicrawl.cluster.terms import workers_of_node
 from minicrawl.config import Loaded
 from minicrawl.demo.server import DemoServer
 from minicrawl.demo.settings import demo_settings
@@ -47,7 +49,10 @@ async def demo_cluster(loaded: Loaded, pages: int, tell: Tell) -> AsyncIterator[
         async with local_servers(Path(folder) / "servers", SERVERS) as servers:
             access = ClusterAccess(servers.url)
             names = [f"demo-{number}" for number in range(1, NODES + 1)]
-            places = [NodePlace(name=name, folder=Path(folder) / name) for name in names]
+            workers = workers_of_node(loaded)
+            places = [
+                NodePlace(name=name, folder=Path(folder) / name, workers=workers) for name in names
+            ]
             nodes = [
                 asyncio.create_task(run_node(access, one, {}, _named(one.name, tell), stopped))
                 for one in places

@@ -11,10 +11,11 @@ from functools import partial
 from typing import Any, TypeVar
 
 from minicrawl.cluster.access import ClusterAccess, connected_anew
-from minicrawl.cluster.engine import ClusterEngine
+from minicrawl.cluster.engine import ClusterEngine, EngineError
 from minicrawl.cluster.overview import ClusterStatus
 from minicrawl.cluster.replica.engine_thread import EngineThread
 from minicrawl.cluster.watching import ClusterWatch
+from minicrawl.errors import UsageError
 
 T = TypeVar("T")
 Wish = Callable[[ClusterEngine], Coroutine[Any, Any, T]]
@@ -24,7 +25,10 @@ class LiveCluster:
     """A cluster that is followed."""
 
     def __init__(self, access: ClusterAccess) -> None:
-        self._thread = EngineThread(partial(connected_anew, access))
+        try:
+            self._thread = EngineThread(partial(connected_anew, access))
+        except EngineError as error:  # a wrong value, as for all other commands
+            raise UsageError(str(error)) from error
         self._watch = ClusterWatch(self._thread.engine)
         self._thread.run(self._begin())
 

@@ -21,6 +21,7 @@ from minicrawl.cluster.node.records import (
     StateRecord,
     TermsRecord,
 )
+from minicrawl.cluster.terms import NO_CRAWL
 from minicrawl.errors import UsageError
 from minicrawl.opic.money import UNIT
 from minicrawl.shards.batches import BatchError
@@ -147,7 +148,7 @@ class ClusterOverview:
         """What there is, where these nodes are live."""
         terms, state = self.terms, self.state
         if terms is None or state is None:
-            raise UsageError("this cluster has no crawl yet: minicrawl crawl SEEDS --cluster URL")
+            raise UsageError(NO_CRAWL)
         holders = self._holders(live)
         pages = terms.settings.get("pages")
         told = self.told.values()

@@ -85,6 +85,12 @@ def settings_of_node(loaded: Loaded) -> dict[str, object]:
     }
 
 
+def workers_of_node(loaded: Loaded) -> int:
+    """The fetching processes of each shard of a node: as each is a process, `auto` is none."""
+    workers = loaded.settings.network.workers
+    return workers if isinstance(workers, int) else 0
+
+
 def _refuse_what_needs_one_machine(loaded: Loaded) -> None:
     for name in _OF_ONE_MACHINE:
         row = BY_NAME[name]

@@ -61,10 +61,16 @@ def test_a_bad_value_is_refused_in_one_line(line: str, capsys: pytest.CaptureFix
 
 
 @needs_server
+@pytest.mark.parametrize("command", ["cluster status", "node", "top", "dashboard --port 0"])
 def test_servers_that_are_not_there_are_refused_in_one_line(
+    command: str,
     capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert main(["cluster", "status", "--cluster", NOBODY]) == 2
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert main([*command.split(), "--cluster", NOBODY]) == 2
     said = capsys.readouterr().err
     assert said.startswith(f"minicrawl: {NOBODY} cannot be reached")
     assert said.count("\n") == 1

@@ -28,7 +28,8 @@ def served(hand: HandCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     servers = FakeServers()
 
     @asynccontextmanager
-    async def opened(_access: object) -> AsyncIterator[FakeEngine]:
+    async def opened(_access: object, *, makes: bool) -> AsyncIterator[FakeEngine]:
+        assert not makes
         engine = FakeEngine(servers)
         if await engine.get(TERMS_KEY) is None:
             await engine.create(TERMS_KEY, terms().pack())

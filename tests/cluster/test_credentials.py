@@ -173,6 +173,37 @@ def test_certificates_that_cannot_be_used_are_one_line(
         run(is_let_in(NatsSettings(url="tls://127.0.0.2:1", **paths)))
 
 
+class OpenServer:
+    """Speaks as a server does that encrypts nothing, and notes what it is told."""
+
+    def __init__(self) -> None:
+        self.told = b""
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        info = b'{"server_id": "x", "version": "2.10.5", "auth_required": true, "headers": true}'
+        writer.write(b"INFO " + info + b"\r\n")
+        while line := await reader.readline():
+            self.told += line
+            writer.write(b"PONG\r\n" if line == b"PING\r\n" else b"")
+        writer.close()
+
+
+@pytest.mark.parametrize("scheme", ["tls", "nats"])
+def test_who_wants_tls_tells_nothing_to_a_server_without_it(tmp_path: Path, scheme: str) -> None:
+    ca = Certificates(tmp_path / "own", "127.0.0.2").ca
+
+    async def work() -> None:
+        heard = OpenServer()
+        server = await asyncio.start_server(heard.serve, "127.0.0.2", 0)
+        port = server.sockets[0].getsockname()[1]
+        url = f"{scheme}://crawler:secret@127.0.0.2:{port}"
+        await is_refused(NatsSettings(url=url, ca=ca), "does not encrypt, so nothing was sent")
+        server.close()
+        assert heard.told == b""
+
+    run(work())
+
+
 # ------------------------------------------------------------ what others see
 
 

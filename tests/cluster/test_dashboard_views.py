@@ -166,7 +166,7 @@ class Gatherings:
 
 
 def test_a_store_is_gathered_now_and_then_and_takes_a_tenth_of_the_time(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     clock = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
@@ -176,8 +176,8 @@ def test_a_store_is_gathered_now_and_then_and_takes_a_tenth_of_the_time(
     assert gathered.look() is None
     assert len(gatherings.begun) == 1
     clock[0] += 4
-    gatherings.begun[0].set_result(KeptStore(Path("one.db"), None))
-    assert gathered.look() == Path("one.db")
+    gatherings.begun[0].set_result(KeptStore(tmp_path / "one.db", None))
+    assert gathered.look() == tmp_path / "one.db"
     assert gathered.at is not None
     clock[0] += 39
     assert gathered.look() is None

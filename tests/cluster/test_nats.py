@@ -16,6 +16,7 @@ import nkeys
 import pytest
 import trustme
 
+from minicrawl.cluster.access import ClusterAccess, opened
 from minicrawl.cluster.engine import (
     ClusterEngine,
     EngineError,
@@ -68,6 +69,22 @@ def test_a_password_lets_in_and_is_never_shown(tmp_path: Path) -> None:
                     await connect(NatsSettings(url=url))
                 assert "secret" not in str(refused.value)
                 assert "somebody" not in str(refused.value)
+
+    run(work())
+
+
+def test_who_only_reads_makes_no_crawl_of_a_name_that_is_wrong(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with local_servers(tmp_path, 1) as servers:
+            typo = ClusterAccess(servers.url, "typo")
+            for _ in range(2):  # the first one has left nothing
+                with pytest.raises(UsageError, match="no crawl named typo on this cluster"):
+                    async with opened(typo, makes=False):
+                        pass
+            async with opened(typo):
+                pass
+            async with opened(typo, makes=False) as engine:
+                assert await engine.keys() == []
 
     run(work())
 

@@ -142,6 +142,15 @@ def test_secrets_and_what_belongs_to_a_machine_are_not_in_the_engine() -> None:
     assert cluster_terms.settings_of_node(loaded)["proxy"] == ["http://me:secret@p:1"]
 
 
+@pytest.mark.parametrize(
+    ("settings", "workers"), [({}, 0), ({"workers": "auto"}, 0), ({"workers": 3}, 3)]
+)
+def test_shards_have_the_fetching_processes_that_their_node_is_given(
+    settings: dict[str, object], workers: int
+) -> None:
+    assert cluster_terms.workers_of_node(given(**settings)) == workers
+
+
 def test_a_disk_without_room_for_a_shard_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,7 +22,7 @@ from minicrawl.cluster.access import ClusterAccess, access_of, opened
 from minicrawl.cluster.demo import SHARDS, STORE, demo_cluster, keep_what_was_found
 from minicrawl.cluster.node.running import NodePlace, run_node, usual_name
 from minicrawl.cluster.overview import ClusterStatus
-from minicrawl.cluster.terms import begin_or_join, settings_of_node, state_of
+from minicrawl.cluster.terms import begin_or_join, settings_of_node, state_of, workers_of_node
 from minicrawl.cluster.watching import ClusterWatch
 from minicrawl.config import Loaded
 from minicrawl.config.values.network_kinds import without_login
@@ -137,7 +137,8 @@ async def _be_a_node(where: CrawlPlace, leaving: asyncio.Event, shown: ClusterDi
     if where.is_demo:
         await leaving.wait()
         return
-    place = NodePlace(name=usual_name(), folder=FOLDER)
+    workers = workers_of_node(where.loaded)
+    place = NodePlace(name=usual_name(), folder=FOLDER, workers=workers)
     own = settings_of_node(where.loaded)
     await run_node(where.access, place, own, shown.say, leaving)
 

@@ -12,10 +12,10 @@ T = TypeVar("T")
 
 
 def with_engine(cluster: Cluster, work: Callable[[ClusterEngine], Awaitable[T]]) -> T:
-    """The result of the work with the engine of this cluster."""
+    """The result of the work with the engine of this cluster, which must have a crawl."""
 
     async def run() -> T:
-        async with opened(access_of(cluster)) as engine:
+        async with opened(access_of(cluster), makes=False) as engine:
             return await work(engine)
 
     return asyncio.run(run())

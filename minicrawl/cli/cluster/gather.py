@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,20 +56,25 @@ def gather(file: Path, stores: tuple[Path, ...], settings: Settings, as_json: bo
         show_facts(_facts(made))
 
 
-def store_of_cluster(cluster: Cluster, *, pages: bool) -> Path:
+@contextmanager
+def store_of_cluster(cluster: Cluster, *, pages: bool) -> Iterator[Path]:
     """The store that reports on the whole cluster read, with the pages that were kept or without
-    them, which takes less time.
+    them, which takes less time. It is there until this is left, whoever gathers a newer one.
     """
     from minicrawl.cluster.gather.restoring import kept_store
 
     folder = folder_of(cluster)
-    with progress("gather") as tell:
-        found = with_engine(cluster, lambda engine: kept_store(engine, folder, tell, pages=pages))
-    if (made := found.made) is not None:
-        _tell_of_age(made)
-        read, shards = counted(made.pages, "page"), counted(made.shards, "shard")
-        _say(f"gathered {read} of {shards} into {found.store}")
-    return found.store
+    with ExitStack() as reading:
+        with progress("gather") as tell:
+            found = with_engine(
+                cluster,
+                lambda engine: kept_store(engine, folder, tell, pages=pages, reading=reading),
+            )
+        if (made := found.made) is not None:
+            _tell_of_age(made)
+            read, shards = counted(made.pages, "page"), counted(made.shards, "shard")
+            _say(f"gathered {read} of {shards} into {found.store}")
+        yield found.store
 
 
 def folder_of(cluster: Cluster) -> Path:

@@ -47,10 +47,13 @@ def node(loaded: Loaded, folder: Path, name: str | None, most_shards: int | None
     """
     from minicrawl.cluster.access import access_of
     from minicrawl.cluster.node.running import NodePlace, run_node, usual_name
-    from minicrawl.cluster.terms import settings_of_node
+    from minicrawl.cluster.terms import settings_of_node, workers_of_node
 
     place = NodePlace(
-        name=_checked(name or usual_name()), folder=folder, most_shards=most_shards or 1 << 16
+        name=_checked(name or usual_name()),
+        folder=folder,
+        most_shards=most_shards or 1 << 16,
+        workers=workers_of_node(loaded),
     )
     access, own = access_of(loaded.settings.cluster), settings_of_node(loaded)
 

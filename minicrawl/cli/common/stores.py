@@ -3,7 +3,7 @@
 import functools
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -56,13 +56,13 @@ def store_option_for(
             file = Path(chosen) if chosen else default_file()
             given = {"store": store and str(store), "cluster": cluster}
             loaded = load(given, os.environ, file)
-            if of_cluster and _is_of_cluster(given, loaded, rest):
-                from minicrawl.cli.cluster.gather import store_of_cluster
-
-                read = store_of_cluster(loaded.settings.cluster, pages=needs_pages(rest))
-            else:
-                read = _store_of(loaded) if purpose in _OF_DEMO else loaded.settings.storing.store
-            with nullcontext() if rest.get("graph") else reporting_damaged_store(read):
+            with ExitStack() as stack:
+                if of_cluster and _is_of_cluster(given, loaded, rest):
+                    read = stack.enter_context(_gathered(loaded, pages=needs_pages(rest)))
+                else:
+                    read = _store_of(loaded, purpose)
+                if not rest.get("graph"):
+                    stack.enter_context(reporting_damaged_store(read))
                 return command(store=read, **rest)
 
         decorated: Command = click.option(
@@ -94,11 +94,19 @@ def _is_of_cluster(given: Mapping[str, object], loaded: Loaded, more: Mapping[st
     return bool(given["cluster"]) or loaded.origins["store"] == DEFAULT
 
 
-def _store_of(loaded: Loaded) -> Path:
-    """The store that was named, else the usual one, else that of the demo."""
-    store = loaded.settings.storing.store
-    is_named = loaded.origins["store"] != DEFAULT
-    return store if is_named or store.exists() or not DEMO_STORE.exists() else DEMO_STORE
+def _gathered(loaded: Loaded, *, pages: bool) -> AbstractContextManager[Path]:
+    """The store of a cluster."""
+    from minicrawl.cli.cluster.gather import store_of_cluster  # most commands read one machine's
+
+    return store_of_cluster(loaded.settings.cluster, pages=pages)
+
+
+def _store_of(loaded: Loaded, purpose: str) -> Path:
+    """The store that was named, else the usual one, else that of the demo for some purposes."""
+    store, is_named = loaded.settings.storing.store, loaded.origins["store"] != DEFAULT
+    if is_named or purpose not in _OF_DEMO or store.exists() or not DEMO_STORE.exists():
+        return store
+    return DEMO_STORE
 
 
 @contextmanager

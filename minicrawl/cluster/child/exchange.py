@@ -26,9 +26,9 @@ FRESH_S = 4.0
 """What was told longer ago holds nobody back: its shard may be moving, or nobody can be heard."""
 
 
-async def told_entry(engine: ClusterEngine, place: ShardPlace, run: int) -> int:
+async def told_entry(engine: ClusterEngine, shard: int, run: int) -> int:
     """The last entry of the shard's log that its holders in this run have told of."""
-    told = await engine.get(f"{TOLD_PREFIX}{run}.{place.number}")
+    told = await engine.get(f"{TOLD_PREFIX}{run}.{shard}")
     if told is None or told.value is None:
         return 0
     try:

@@ -133,7 +133,7 @@ class ShardChild:
         self._exchange = exchange = EngineExchange(engine, place, job.run)
         exchange.until = self._until
         loaded = _settings(job, store)
-        least = await told_entry(engine, place, job.run)
+        least = await told_entry(engine, job.shard, job.run)
         async with _replicated(engine, job, loaded.settings.storing, least) as replica:
             records = EngineAddressRecords(engine, place, job.generation)
             setup = ShardSetup(place, exchange, replica, addresses=records)

@@ -18,4 +18,6 @@ books    the books of all: keys, histories and clocks of the shards become those
 turns    the last turn of each page, with its links
 rows     requests, documents and what else a store says of pages
 gathering all of it, in order
+restoring the shards of a cluster, which are gathered and kept until the crawl goes on
+in_use    which gathered stores are read just now
 """

@@ -2,7 +2,7 @@
 
 Laws: the shards are restored as of one moment, or nearly so. The name of a kept file says of which
 crawl it is and where the logs of all shards ended. So one that is there is as fresh as a new one
-would be, and is used again; older ones go, with what lies beside them.
+would be, and is used again; older ones that nobody reads go, with what lies beside them.
 """
 
 from __future__ import annotations
@@ -10,18 +10,20 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
+from minicrawl.cluster.child.exchange import told_entry
 from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.cluster.gather.gathering import Gathered, gather
-from minicrawl.cluster.node.records import TERMS_KEY, TermsRecord
+from minicrawl.cluster.gather.in_use import in_use, mark_of, unread
+from minicrawl.cluster.node.records import STATE_KEY, TERMS_KEY, StateRecord, TermsRecord
 from minicrawl.cluster.pages.gathering import drafted, fetch_archives, has_pages, join_archives
-from minicrawl.cluster.replica.restoring import restore
-from minicrawl.cluster.terms import refuse_other_version
+from minicrawl.cluster.replica.restoring import find_end, restore
+from minicrawl.cluster.terms import NO_CRAWL, refuse_other_version
 from minicrawl.errors import UsageError
 from minicrawl.export.drafts import scratch
 from minicrawl.progress import Progress, part, unreported
@@ -69,15 +71,23 @@ def gather_stores(paths: Sequence[Path], into: Path, tell: Progress = unreported
 
 
 async def kept_store(
-    engine: ClusterEngine, folder: Path, tell: Progress = unreported, *, pages: bool = False
+    engine: ClusterEngine,
+    folder: Path,
+    tell: Progress = unreported,
+    *,
+    pages: bool = False,
+    reading: ExitStack | None = None,
 ) -> KeptStore:
     """The gathered store in this folder, which is made anew if the crawl went on since.
 
     With `pages` it has those that the shards keep. They are in one folder for all such stores.
+    Others remove it when the crawl has gone on, unless it is kept until `reading` ends.
     """
     terms = await _terms(engine)
     ends = await _ends(engine, terms)
     store, made = folder / f"{terms.id}-{_digest(ends)}.db", None
+    if reading is not None:
+        reading.enter_context(in_use(store))
     if not store.exists():
         made = await _gathered(engine, ends, store, part(tell, 0, _MADE) if pages else tell)
         _remove_older(folder, store, f"{terms.id}{_JOINED}")
@@ -92,7 +102,7 @@ async def kept_store(
 async def _terms(engine: ClusterEngine) -> TermsRecord:
     found = await engine.get(TERMS_KEY)
     if found is None or found.value is None:
-        raise UsageError("this cluster has no crawl yet: minicrawl crawl SEEDS --cluster URL")
+        raise UsageError(NO_CRAWL)
     terms = TermsRecord.unpack(TERMS_KEY, found.value)
     refuse_other_version(terms)
     return terms
@@ -100,8 +110,20 @@ async def _terms(engine: ClusterEngine) -> TermsRecord:
 
 async def _ends(engine: ClusterEngine, terms: TermsRecord) -> list[int]:
     """The last entries of all logs, asked for at once."""
-    spans = await asyncio.gather(*map(engine.log_span, range(terms.shards)))
-    return [span.last for span in spans]
+    run = await _run(engine)
+
+    async def end(shard: int) -> int:
+        return await find_end(engine, shard, await told_entry(engine, shard, run))
+
+    return await asyncio.gather(*map(end, range(terms.shards)))
+
+
+async def _run(engine: ClusterEngine) -> int:
+    """Of the crawl; 0 if that is not known."""
+    found = await engine.get(STATE_KEY)
+    if found is None or found.value is None:
+        return 0
+    return StateRecord.unpack(STATE_KEY, found.value).run
 
 
 async def _gathered(
@@ -134,10 +156,15 @@ def _remove_older(folder: Path, store: Path, joined: str) -> None:
         if other.name != joined:
             shutil.rmtree(other, ignore_errors=True)
     for other in folder.glob("*.db"):
-        if other == store:
-            continue
-        for file in (*files_of(other), other.with_name(f"{other.name}{LOCK}")):
-            if file.is_dir() and not file.is_symlink():
-                shutil.rmtree(file, ignore_errors=True)
-            else:
-                file.unlink(missing_ok=True)
+        if other != store:
+            with unread(other) as is_unread:
+                if is_unread:
+                    _remove(other)
+
+
+def _remove(store: Path) -> None:
+    for file in (*files_of(store), store.with_name(f"{store.name}{LOCK}"), mark_of(store)):
+        if file.is_dir() and not file.is_symlink():
+            shutil.rmtree(file, ignore_errors=True)
+        else:
+            file.unlink(missing_ok=True)

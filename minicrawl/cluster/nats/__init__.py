@@ -2,6 +2,7 @@
 
 settings    where the servers are, and how to be let in
 credentials what servers are shown: passwords, JWTs, nkeys and certificates
+encrypted   a connection that must be encrypted tells nothing to a server that does not encrypt
 asking      one request, again and again until somebody answers, and errors in our words
 streams     the names of the streams of a crawl, and how they are made
 logs        a stream for each shard

@@ -18,6 +18,7 @@ from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailab
 from minicrawl.cluster.nats.asking import Asking
 from minicrawl.cluster.nats.batches import NatsBatches
 from minicrawl.cluster.nats.credentials import authentication, encryption
+from minicrawl.cluster.nats.encrypted import NotEncrypted, client_for
 from minicrawl.cluster.nats.keys import NatsBeats, NatsKeys
 from minicrawl.cluster.nats.logs import NatsLogs, NatsPages
 from minicrawl.cluster.nats.objects import NatsObjects
@@ -74,7 +75,7 @@ async def await_answer(settings: NatsSettings) -> None:
     loop = asyncio.get_running_loop()
     end = loop.time() + settings.patience_s
     while True:
-        client = Client()
+        client = client_for(settings)
         asking = Asking(client, settings.shown, settings.patience_s)
         try:
             await _let_in(client, asking, settings)
@@ -89,15 +90,17 @@ async def await_answer(settings: NatsSettings) -> None:
             await client.close()
 
 
-async def connect(settings: NatsSettings) -> NatsEngine:
-    """Connect, and make what shards share, if it is not there."""
-    client = Client()
+async def connect(settings: NatsSettings, *, makes: bool = True) -> NatsEngine:
+    """Connect, and make what shards share, if it is not there. A reader makes nothing, so it needs
+    a crawl.
+    """
+    client = client_for(settings)
     asking = Asking(client, settings.shown, settings.patience_s)
     await _let_in(client, asking, settings)
     streams = Streams(asking, settings)
     try:
         _check_version(client, settings)
-        await streams.open_common()
+        await (streams.open_common() if makes else streams.check_common())
     except BaseException:
         await client.close()
         raise
@@ -165,8 +168,8 @@ async def _reach(client: Client, settings: NatsSettings, options: dict[str, Any]
 
 
 def _is_hopeless(error: Exception) -> bool:
-    is_distrust = isinstance(error, ssl.SSLCertVerificationError)
-    return _is_refusal(error) or is_distrust or _wants_certificate(error)
+    is_unsafe = isinstance(error, (ssl.SSLCertVerificationError, NotEncrypted))
+    return _is_refusal(error) or is_unsafe or _wants_certificate(error)
 
 
 def _is_refusal(error: Exception) -> bool:
@@ -191,6 +194,11 @@ def _kept_out(errors: list[Exception], settings: NatsSettings) -> EngineError:
         return EngineError(
             f"{settings.shown} wants a certificate that it trusts: give --cluster-cert FILE, and "
             "--cluster-key FILE if the key is not in it"
+        )
+    if any(isinstance(error, NotEncrypted) for error in errors):
+        return EngineError(
+            f"{settings.shown} does not encrypt, so nothing was sent: give it certificates "
+            "(tls { cert_file, key_file }), or leave out tls://, --cluster-ca and --cluster-cert"
         )
     for error in errors:
         if isinstance(error, ssl.SSLError):

@@ -15,6 +15,7 @@ from contextlib import suppress
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from minicrawl.cluster.engine import EngineError
 from minicrawl.cluster.nats.asking import (
     NOT_FOUND,
     SEVERAL_NEED_CLUSTER,
@@ -101,6 +102,18 @@ class Streams:
             retention="workqueue",
         )
         await asyncio.gather(*buckets, objects, batches)
+
+    async def check_common(self) -> None:
+        """Refuse a crawl that is not there."""
+        try:
+            await self.asking.api(f"STREAM.INFO.{self.batches}")
+        except JetStreamRefusal as refusal:
+            if refusal.code != NOT_FOUND:
+                raise
+            raise EngineError(
+                f"there is no crawl named {self._settings.name} on this cluster: "
+                "minicrawl crawl SEEDS --cluster URL"
+            ) from None
 
     async def lead_apart(self) -> None:
         """Let one server lead the keys and another one the beats, if there are several."""

@@ -32,8 +32,9 @@ from minicrawl.shards.facts import ShardFacts, facts_in, fetched_together, has_e
 class CrawlState:
     """What is known of the crawl."""
 
-    def __init__(self, engine: ClusterEngine, terms: TermsRecord) -> None:
-        self._engine, self.shards = engine, terms.shards
+    def __init__(self, engine: ClusterEngine, terms: TermsRecord, workers: int = 0) -> None:
+        """`workers` are those that each shard of this node has, until somebody wishes otherwise."""
+        self._engine, self.shards, self._usual_workers = engine, terms.shards, workers
         self.hear_terms(terms)
         self.state = StateRecord(doing=Doing.RUNNING, run=0, reason="")
         self.told: dict[int, ShardFacts] = {}
@@ -98,9 +99,9 @@ class CrawlState:
         is_paused = self.state.doing == Doing.PAUSED or pages == 0
         return ShardOrders(paused=is_paused, pages=pages, workers=self.workers_of(node))
 
-    def workers_of(self, node: str, usual: int = 0) -> int:
-        """The fetching processes that each shard of a node should have."""
-        return self._workers.get(node, usual)
+    def workers_of(self, node: str) -> int:
+        """The fetching processes that each shard of this node, which has this name, should have."""
+        return self._workers.get(node, self._usual_workers)
 
     @property
     def end(self) -> str:

@@ -42,6 +42,7 @@ class NodePlace:
     name: str
     folder: Path
     most_shards: int = 1 << 16
+    workers: int = 0  # of each shard, until somebody wishes otherwise
 
 
 def usual_name() -> str:
@@ -63,7 +64,7 @@ async def run_node(
         async with opened(access) as engine:
             terms = await _terms_or_stop(engine, stopped, tell)
             if terms is not None:
-                state = CrawlState(engine, terms)
+                state = CrawlState(engine, terms, place.workers)
                 crawls = ShardCrawls(access, place, own_settings, state)
                 node = node_of(engine, state, place, crawls.start, tell)
                 leaving = asyncio.create_task(_leave_when(stopped, node))
@@ -85,7 +86,7 @@ def node_of(
         machine=platform.node(),
         pid=os.getpid(),
         room=place.most_shards,
-        workers=0,
+        workers=place.workers,
         disk_free=shutil.disk_usage(place.folder).free,
     )
     presence = NodePresence(engine, engine.beats, place.name, record, lease_clock)

@@ -55,7 +55,7 @@ class ShardOrders:
 
     paused: bool = False
     pages: int | None = None  # that it may fetch in all
-    workers: int = 0
+    workers: int | None = None  # fetching processes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,15 +39,18 @@ async def restore(
 ) -> Restored:
     """Write the store of a shard to `path`, instead of what was there.
 
-    A shard without a log gives a file without tables. Entries behind `until` are left out, unless
-    a snapshot has them.
+    A shard without a log gives a file without tables. The log has entry `until`, and those behind
+    it are left out, unless a snapshot has them.
     """
     for _ in range(_TRIES):
         try:
-            return await _restore(engine, shard, path, until)
+            restored = await _restore(engine, shard, path, until)
         except _OvertakenError:
-            pass  # a newer snapshot has come, and what it has was removed from the log
-    raise EngineUnavailable(f"the log of shard {shard} is cut faster than it can be read")
+            continue  # a newer snapshot has come, and what it has was removed from the log
+        if until is None or restored.entry >= until:
+            return restored
+        await engine.distrust(shard)
+    raise EngineUnavailable(f"the log of shard {shard} changes faster than it can be read")
 
 
 async def take_over(engine: ClusterEngine, shard: int, path: Path, *, least: int = 0) -> Restored:
@@ -57,7 +60,7 @@ async def take_over(engine: ClusterEngine, shard: int, path: Path, *, least: int
     server that knows fewer has lost some, and is not believed.
     """
     mark = pack_entry(ReplicaEntry(EntryKind.TAKEN, 0, 0, token_bytes(16)))
-    await _find_entries(engine, shard, least)
+    await find_end(engine, shard, least)
     for _ in range(_TAKES):
         last = (await engine.log_span(shard)).last
         try:
@@ -71,12 +74,12 @@ async def take_over(engine: ClusterEngine, shard: int, path: Path, *, least: int
     raise EngineUnavailable(f"shard {shard} cannot be taken over: its holder appends without end")
 
 
-async def _find_entries(engine: ClusterEngine, shard: int, least: int) -> None:
-    """Have the log led by a server that has all entries."""
+async def find_end(engine: ClusterEngine, shard: int, least: int) -> int:
+    """The last entry of a log that has `least` entries: a server that knows fewer leads no more."""
     for _ in range(_LEADERS):
         last = (await engine.log_span(shard)).last
         if last >= least:
-            return
+            return last
         await engine.distrust(shard)
     raise EngineUnavailable(
         f"the log of shard {shard} ends with entry {last}, and {least} were confirmed: the servers "

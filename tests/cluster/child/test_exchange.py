@@ -54,10 +54,10 @@ def test_the_last_entry_that_was_told_of_is_known_to_the_next_holder() -> None:
     async def work() -> None:
         servers, place = FakeServers(), ShardPlace(0, 2)
         engine = FakeEngine(servers)
-        assert await told_entry(engine, place, RUN) == 0
+        assert await told_entry(engine, 0, RUN) == 0
         await EngineExchange(engine, place, RUN).tell(ShardFacts(0, entry=7))
-        assert await told_entry(engine, place, RUN) == 7
+        assert await told_entry(engine, 0, RUN) == 7
         await engine.put("told.1.0", b"no facts")
-        assert await told_entry(engine, place, RUN) == 0
+        assert await told_entry(engine, 0, RUN) == 0
 
     asyncio.run(asyncio.wait_for(work(), 30))

@@ -32,6 +32,30 @@ def test_a_crawl_waits_for_room_at_the_servers_and_leaves_a_full_disk(
     assert asyncio.run(warned()) == is_stopped
 
 
+def test_the_first_order_counts_even_if_it_is_for_no_workers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A shard may have begun with others, if somebody wished for none at that moment."""
+
+    async def steering() -> dict[str, object]:
+        child, exchange = ShardChild(), SimpleNamespace(is_halted=False)
+        wanted = asyncio.get_running_loop().create_future()
+
+        async def set_in_crawl(_crawl: object, values: dict[str, object]) -> None:
+            wanted.set_result(values)
+
+        monkeypatch.setattr(child, "_set", set_in_crawl)
+        orders: Any = ShardOrders(workers=0)
+        child._hear((1, ShardCommand.STEER, orders))
+        steer = asyncio.create_task(child._steer(cast(Any, None), cast(Any, exchange)))
+        try:
+            return cast(dict[str, object], await wanted)
+        finally:
+            steer.cancel()
+
+    assert asyncio.run(asyncio.wait_for(steering(), 10)) == {"workers": 0}
+
+
 def test_pages_that_are_given_back_are_not_fetched_by_an_order_from_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

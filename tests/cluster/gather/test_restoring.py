@@ -6,17 +6,22 @@ from pathlib import Path
 
 import pytest
 
+from minicrawl.cluster.child.exchange import EngineExchange
+from minicrawl.cluster.engine import EngineUnavailable
 from minicrawl.cluster.gather.restoring import gather_cluster, kept_store
-from minicrawl.cluster.node.records import TERMS_KEY, TermsRecord
+from minicrawl.cluster.node.records import STATE_KEY, TERMS_KEY, StateRecord, TermsRecord
 from minicrawl.cluster.replica.snapshots import store_snapshot
 from minicrawl.cluster.terms import FORMAT
 from minicrawl.errors import UsageError
 from minicrawl.report.audit import audit
+from minicrawl.shards.facts import ShardFacts
+from minicrawl.shards.owners import ShardPlace
+from minicrawl.store.reader import search_folder
 from minicrawl.store.schema import migrations as schema
 from tests.cluster.fake_engine import FakeEngine, FakeServers
 from tests.cluster.hand_shards import HandCluster
 
-SHARDS = 3
+SHARDS, RUN = 3, 2
 URLS = [f"http://s{number}.example/" for number in range(8)]
 
 
@@ -81,6 +86,54 @@ def test_a_kept_store_is_used_until_the_crawl_goes_on(tmp_path: Path) -> None:
         assert later.made.pages == 7
         there = {file.name for file in (tmp_path / "kept").iterdir()}
         assert there == {later.store.name, f"{later.store.name}-ranks"}
+
+    with ExitStack() as stack:
+        hand = crawled(tmp_path / "shards", stack)
+        asyncio.run(gathering())
+
+
+def test_a_kept_store_that_somebody_reads_is_there_until_it_was_read(tmp_path: Path) -> None:
+    async def gathering() -> None:
+        engine = FakeEngine(FakeServers())
+        await engine.create(TERMS_KEY, terms().pack())
+        with ExitStack() as reading, ExitStack() as reading_too:
+            await keep(engine, hand)
+            first = (await kept_store(engine, tmp_path / "kept", reading=reading)).store
+            assert (await kept_store(engine, tmp_path / "kept", reading=reading_too)).made is None
+            index = search_folder(first)
+            index.mkdir()
+            reading_too.close()
+            await keep(engine, hand)
+            second = (await kept_store(engine, tmp_path / "kept")).store
+            assert first != second
+            assert first.exists()
+            assert index.exists()
+        await keep(engine, hand)
+        third = (await kept_store(engine, tmp_path / "kept")).store
+        there = {file.name for file in (tmp_path / "kept").iterdir()}
+        assert there == {third.name, f"{third.name}-ranks"}
+
+    with ExitStack() as stack:
+        hand = crawled(tmp_path / "shards", stack)
+        asyncio.run(gathering())
+
+
+def test_a_server_that_lost_entries_is_not_believed(tmp_path: Path) -> None:
+    async def gathering() -> None:
+        servers = FakeServers()
+        engine = FakeEngine(servers)
+        await engine.create(TERMS_KEY, terms().pack())
+        await engine.create(STATE_KEY, StateRecord(doing="crawl", run=RUN, reason="").pack())
+        await keep(engine, hand)
+        before = (await kept_store(engine, tmp_path / "kept")).store
+        told = ShardFacts(1, entry=(await engine.log_span(1)).last)
+        await EngineExchange(engine, ShardPlace(1, SHARDS), RUN).tell(told)
+        servers.forgot[1] = 1
+        assert (await kept_store(engine, tmp_path / "kept")).store == before
+        assert servers.forgot[1] == 0
+        await EngineExchange(engine, ShardPlace(1, SHARDS), RUN).tell(ShardFacts(1, entry=99))
+        with pytest.raises(EngineUnavailable, match="ends with entry 1, and 99 were confirmed"):
+            await gather_cluster(engine, tmp_path / "all.db")
 
     with ExitStack() as stack:
         hand = crawled(tmp_path / "shards", stack)

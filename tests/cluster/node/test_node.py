@@ -27,7 +27,7 @@ from minicrawl.errors import UsageError
 from minicrawl.shards.facts import ShardFacts, as_bytes
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
 
-SHARDS = 4
+SHARDS, WORKERS = 4, 1
 
 
 class NotedCrawl:
@@ -75,12 +75,12 @@ class TriedNode:
             machine="m",
             pid=1,
             room=SHARDS,
-            workers=0,
+            workers=WORKERS,
             disk_free=1,
         )
         now = lambda: clock[0]  # noqa: E731
         self.presence = NodePresence(self.engine, self.engine.beats, name, record, now)
-        self.state = CrawlState(self.engine, TERMS)
+        self.state = CrawlState(self.engine, TERMS, WORKERS)
         self.state.hear(KeyEntry(STATE_KEY, RUNNING.pack(), 1))
         view = ClusterView(SHARDS)
         held = HeldShards(self.engine, view, self.presence.me, self._start, self.said.append)
@@ -366,6 +366,23 @@ def test_a_drained_node_ends_its_crawls_cleanly_and_others_take_them() -> None:
         await wishes.undrain(a.engine, "a")
         await cluster.pass_time(3, a, b)
         assert len(a.held.running) == 2
+
+    tried(work)
+
+
+def test_the_workers_of_a_node_are_its_own_until_somebody_wishes_for_others() -> None:
+    async def work(cluster: Cluster) -> None:
+        a, b = await _with_two(cluster)
+
+        def workers() -> list[set[int | None]]:
+            told = ([one.crawls[shard].orders for shard in one.held.running] for one in (a, b))
+            return [{orders.workers for orders in each if orders} for each in told]
+
+        assert workers() == [{WORKERS}, {WORKERS}]
+        for wanted in (3, 0):
+            await wishes.set_workers(b.engine, "a", wanted)
+            await cluster.pass_time(2, a, b)
+            assert workers() == [{wanted}, {WORKERS}]
 
     tried(work)
 
