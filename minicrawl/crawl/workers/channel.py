@@ -1,8 +1,9 @@
 """A channel between two processes: a socket that carries pickled values.
 
 Laws: what one end sends arrives at the other end whole and in order, however the bytes are split on
-the way. What is sent within one turn of the event loop travels together. The two ends trust each
-other: a message is a pickle after its length in four bytes.
+the way. What is sent within one turn of the event loop travels together, a few messages at a time:
+so neither end waits until the other has done all that it has to do in that turn. The two ends trust
+each other: a message is a pickle after its length in four bytes.
 
 A process without an event loop uses the functions of `messages` on the socket itself.
 """
@@ -18,6 +19,8 @@ from typing import Any
 from minicrawl.crawl.workers.messages import LENGTH_BYTES, packed_message
 
 _READ_BUFFER_BYTES = 64 * 1024
+AT_ONCE = 4
+"""Messages that travel together."""
 
 
 class PickleChannel(asyncio.BufferedProtocol):
@@ -42,6 +45,8 @@ class PickleChannel(asyncio.BufferedProtocol):
         if not self._unsent:
             self._loop.call_soon(self._flush)
         self._unsent.append(packed_message(message))
+        if len(self._unsent) == AT_ONCE:
+            self._flush()
 
     async def drain(self) -> None:
         """Wait until the socket has taken nearly all of what was sent, or the channel is closed."""
@@ -56,7 +61,7 @@ class PickleChannel(asyncio.BufferedProtocol):
             self._transport.abort()
 
     def _flush(self) -> None:
-        if self._transport is not None and not self._transport.is_closing():
+        if self._unsent and self._transport is not None and not self._transport.is_closing():
             self._transport.write(b"".join(self._unsent))
             self._unsent.clear()
 

@@ -8,7 +8,7 @@ from threading import Thread
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.crawl.workers.channel import PickleChannel
+from minicrawl.crawl.workers.channel import AT_ONCE, PickleChannel
 from minicrawl.crawl.workers.messages import receive_message, send_message
 from tests.loops import hear
 
@@ -55,6 +55,23 @@ def test_what_one_end_sends_the_other_receives_even_if_sent_before_they_are_conn
         one.send("late")
         await asyncio.sleep(0)
         assert heard.empty()
+
+    asyncio.run(talk())
+
+
+def test_an_end_that_sends_much_in_one_turn_is_heard_before_the_turn_is_over() -> None:
+    async def talk() -> None:
+        ours, its = socket.socketpair()
+        with its:
+            its.settimeout(30)
+            one = PickleChannel(lambda _: None)
+            await one.connect(ours)
+            for number in range(AT_ONCE + 1):
+                one.send(number)
+            assert [receive_message(its) for _ in range(AT_ONCE)] == [*range(AT_ONCE)]
+            await asyncio.sleep(0)
+            assert receive_message(its) == AT_ONCE
+            one.close()
 
     asyncio.run(talk())
 
