@@ -14,6 +14,7 @@ import numpy as np
 
 from minicrawl.export.cells import visible
 from minicrawl.graph.degrees import DegreeDistribution
+from minicrawl.web.idn import readable
 from minicrawl.wording import counted
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -161,7 +162,7 @@ def _document(report: SiteReport) -> Iterator[str]:
 
 
 def _text(value: object) -> str:
-    return escape(visible(str(value)))
+    return escape(visible(readable(str(value))))
 
 
 # ---------------------------------------------------------------- tables
@@ -288,8 +289,9 @@ def _name_outside(turn: float, name: str) -> str:
     is_left = math.cos(math.radians(turn)) < 0
     x = _CENTRE - _RADIUS - _NAME_GAP if is_left else _CENTRE + _RADIUS + _NAME_GAP
     degrees, anchor = (turn - 180, "end") if is_left else (turn, "start")
+    name = visible(readable(name))
     shown = name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
     return (
         f'<text class="name" x="{x}" y="{_CENTRE + 4}" text-anchor="{anchor}" '
-        f'transform="rotate({degrees:.1f} {_CENTRE} {_CENTRE})">{_text(shown)}</text>'
+        f'transform="rotate({degrees:.1f} {_CENTRE} {_CENTRE})">{escape(shown)}</text>'
     )

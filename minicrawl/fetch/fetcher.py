@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from minicrawl.config import Access, Network, Politeness
 from minicrawl.config.parts import OFF
+from minicrawl.config.values.network_kinds import without_login
 from minicrawl.fetch.access.identity import RequestHeaders
 from minicrawl.fetch.body.body import Body, BodyLimits, BodyVerdict, DecodeBudget, Judge, read_body
 from minicrawl.fetch.body.decoding import UnknownCoding, codings
@@ -147,8 +148,9 @@ class HttpFetcher:
                 if isinstance(located, Refused | Failed):
                     return located
                 method = "HEAD" if request.want is Want.HEAD else "GET"
+                headers = self._headers.of(request)
                 return await self._transport.send(
-                    TransportRequest(*located, self._headers.of(request), method)
+                    TransportRequest(*located, headers, method, request.is_anonymous)
                 )
         except TimeoutError as error:
             detail = f"no answer in {self._timeout_s:g} s (--timeout)"
@@ -260,7 +262,8 @@ def _other_result(request: Request, status: int, headers: Mapping[str, str]) -> 
 
 def _redirect(status: int, target: str) -> Moved | Failed:
     if target and len(target) <= MOST_CHARACTERS and CONFLICT not in target:
-        return Moved(status=status, target=target)
+        is_absolute = target.lower().startswith(("http", "//"))
+        return Moved(status=status, target=without_login(target) if is_absolute else target)
     detail = "no Location"
     if CONFLICT in target:
         detail = "Locations that differ"

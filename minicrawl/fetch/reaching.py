@@ -40,7 +40,7 @@ async def check(network: Network, environ: Mapping[str, str] = os.environ) -> Re
     notes, warnings = list[str](), list(_warnings(network))
     if _may_have_proxies(network, environ):
         from minicrawl.fetch.proxy.checks import check_proxies
-        from minicrawl.fetch.proxy.naming import names_of_proxies
+        from minicrawl.fetch.proxy.naming import hosts_without_proxy, names_of_proxies
         from minicrawl.fetch.proxy.proxies import ProxyRoutes, as_lines
 
         found = known(network, environ)
@@ -49,6 +49,7 @@ async def check(network: Network, environ: Mapping[str, str] = os.environ) -> Re
             routes = ProxyRoutes(found.proxy, found.no_proxy)
             named = names_of_proxies(network, environ)
             notes.append(f"through {as_lines(routes.proxies)} ({named})")
+            notes += filter(None, [hosts_without_proxy(network, environ)])
     return Reach(notes, warnings)
 
 

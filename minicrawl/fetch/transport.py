@@ -88,12 +88,16 @@ def _explained(error: ssl.SSLError) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TransportRequest:
-    """A GET, or a HEAD. `places` are the addresses that it may connect to, the best first."""
+    """A GET, or a HEAD. `places` are the addresses that it may connect to, the best first.
+
+    `is_anonymous`: nothing is added that says who the user is.
+    """
 
     target: Target
     places: tuple[ConnectTarget, ...]
     headers: Sequence[tuple[bytes, bytes]]
     method: str = "GET"
+    is_anonymous: bool = False
 
 
 class ResponseStream(Protocol):

@@ -12,6 +12,7 @@ from functools import lru_cache
 
 _PREFIX = "xn--"
 _HOST = re.compile(r"(?:(?<=://)|\A)[0-9A-Za-z.-]*xn--[0-9A-Za-z.-]*")
+_HOST_ANYWHERE = re.compile(r"(?<![0-9A-Za-z.-])[0-9A-Za-z.-]*?xn--[0-9A-Za-z.-]*")
 _TOGETHER = (
     {"HAN", "HIRAGANA", "KATAKANA", "LATIN"},
     {"HAN", "BOPOMOFO", "LATIN"},
@@ -28,6 +29,14 @@ _LONGEST_HOST = 255
 def readable(text: str) -> str:
     """A text that is a host, or has URLs, with readable hosts."""
     return _HOST.sub(lambda host: readable_host(host[0]), text) if _PREFIX in text else text
+
+
+def readable_hosts(text: str) -> dict[str, str]:
+    """The hosts anywhere in a text that are shown otherwise than they are sent, and how."""
+    if _PREFIX not in text:
+        return {}
+    shown = {host: readable_host(host) for host in set(_HOST_ANYWHERE.findall(text))}
+    return {host: name for host, name in sorted(shown.items()) if name != host}
 
 
 @lru_cache(1 << 10)

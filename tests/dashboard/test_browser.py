@@ -238,6 +238,27 @@ def test_no_text_of_a_page_becomes_markup_or_a_script(
         assert {rel for _, rel in hrefs} <= {"noopener noreferrer"}
 
 
+def test_hosts_are_shown_as_people_read_them(watch: Callable[..., Watched], tmp_path: Path) -> None:
+    read, sent, store = "http://bücher.example/", "http://xn--bcher-kva.example/", tmp_path / "c.db"
+    with closing(HandCrawl(store)) as hand:
+        hand.seeds([sent], endowment=10)
+        hand.read(sent, ["http://xn--80ak6aa92e.com/"], title="Books")
+    with dashboard_of(store) as served:
+        seen = watch(served)
+        hosts = seen.page.locator("section[aria-label=Hosts]")
+        playwright.expect(hosts).to_contain_text(read[:-1], timeout=PATIENCE_MS)
+        seen.tab("Pages")
+        best = seen.page.locator("section[aria-label='Best pages']")
+        playwright.expect(best).to_contain_text("http://xn--80ak6aa92e.com/", timeout=PATIENCE_MS)
+        best.get_by_role("button", name=read, exact=True).click()
+        flow = seen.page.locator("svg.flow")
+        playwright.expect(flow).to_be_visible(timeout=PATIENCE_MS)
+        assert seen.page.locator(f"a[href='{sent}']").count()
+        seen.tab("Graph")
+        name = seen.page.locator("svg text", has_text="bücher.example")
+        playwright.expect(name.first).to_be_visible(timeout=PATIENCE_MS)
+
+
 # ---------------------------------------------------------------- looks
 
 

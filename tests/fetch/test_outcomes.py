@@ -127,6 +127,12 @@ def test_a_redirect_is_told_with_its_target_as_written(status: int) -> None:
     assert moved == Moved(status=status, target="../other page#x")
 
 
+@pytest.mark.parametrize("scheme", ["https:", "HTTP:", ""])
+def test_a_login_in_a_redirect_is_kept_nowhere(scheme: str) -> None:
+    moved = ask(unread(302, {"location": f"{scheme}//me:s3cret@a.example/b@c"}))
+    assert moved == Moved(status=302, target=f"{scheme}//a.example/b@c")
+
+
 @pytest.mark.parametrize("headers", [{}, {"location": ""}])
 def test_a_redirect_to_nowhere_is_a_failure(headers: dict[str, str]) -> None:
     failed = ask(unread(302, headers))

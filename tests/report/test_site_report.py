@@ -152,6 +152,21 @@ class TestTheFile:
             assert "The first 200 of 300." in written(site_report(seen, NOON, unreported))
 
 
+def test_hosts_are_shown_as_people_read_them(tmp_path: Path) -> None:
+    sent = "http://xn--bcher-kva.example/"
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([sent], endowment=1)
+        crawl.read(sent, [f"{sent}gone", "http://b.example/"])
+        crawl.ended(f"{sent}gone", State.NOT_FOUND)
+        crawl.read("http://b.example/")
+    with snapshot(tmp_path / "crawl.db") as seen:
+        text = written(site_report(seen, NOON, unreported))
+    link = f'<a href="{sent}gone" rel="noopener noreferrer nofollow">http://bücher.example/gone</a>'
+    assert link in text
+    assert text.count("xn--") == text.count(f'href="{sent}')
+    assert ">bücher.example</text>" in text
+
+
 def test_the_command_writes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store, file = filled_store(tmp_path / "crawl.db"), tmp_path / "site.html"
     assert main(["report", str(file), "--store", str(store)]) == 0

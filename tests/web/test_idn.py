@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.web.idn import readable, readable_host
+from minicrawl.web.idn import readable, readable_host, readable_hosts
 
 
 @pytest.mark.parametrize(
@@ -43,6 +43,14 @@ def test_in_a_text_hosts_are_found_and_nothing_else_changes() -> None:
     assert readable("about xn--mnchen-3ya.de") == "about xn--mnchen-3ya.de"
     assert readable("plain") == "plain"
     assert readable_host("xn--" + "a" * 300) == "xn--" + "a" * 300
+
+
+def test_hosts_anywhere_in_a_text_are_named() -> None:
+    text = '{"url": "http://xn--mnchen-3ya.de/a", "host": "www.xn--mnchen-3ya.de", "b": "a.b"}'
+    names = {"www.xn--mnchen-3ya.de": "www.münchen.de", "xn--mnchen-3ya.de": "münchen.de"}
+    assert readable_hosts(text) == names
+    assert readable_hosts("http://xn--80ak6aa92e.com/ a.example") == {}
+    assert readable_hosts("a.example") == {}
 
 
 @given(st.from_regex(r"(xn--)?[a-z0-9-]{1,20}(\.xn--[a-z0-9-]{1,20})?", fullmatch=True))

@@ -43,10 +43,9 @@ _FOR_ONE_MACHINE = {
     "max_failures": "--max-failures",
 }
 _NOT_TO_RESUME = ("--fresh", "-")
-_SEEN_BY_ALL = (
-    "the login of --proxy is seen by everybody on this machine, in the list of processes: "
-    "MINICRAWL_PROXY or --proxy @FILE hides it"
-)
+_SEEN_BY_ALL = "is seen by everybody on this machine, in the list of processes"
+_HIDES_LOGIN = {"proxy": "@FILE", "auth": "HOST=@FILE", "bearer": "HOST=@FILE"}
+"""By the settings with logins: the value that keeps the login in a file."""
 _SECRET_FLAGS = frozenset(row.flag for row in TABLE if row.section is ACCESS and row.kind.mask)
 
 
@@ -165,7 +164,7 @@ def crawl(
     """
     _refuse_conflicts(context.params, loaded)
     resume = _resume_command(context.meta[_ARGUMENTS])
-    _warn_of_logins(loaded)
+    _warn_of_logins(loaded, seeds)
     if loaded.settings.cluster.url is not None:
         _crawl_in_cluster(loaded, seeds, shards, resume, context.params)
     else:
@@ -288,10 +287,16 @@ def _refuse_beside_a_cluster(given: dict[str, Any], cluster: str) -> None:
         raise click.UsageError("--cluster demo has its own seeds: leave out SEEDS")
 
 
-def _warn_of_logins(loaded: Loaded) -> None:
-    proxies = loaded.settings.network.proxy
-    if loaded.origins["proxy"] == BY_NAME["proxy"].flag and any(map(has_login, proxies)):
-        click.echo(_SEEN_BY_ALL, err=True)
+def _warn_of_logins(loaded: Loaded, seeds: Sequence[str]) -> None:
+    for name, in_file in _HIDES_LOGIN.items():
+        setting = BY_NAME[name]
+        values = loaded.settings.value(setting)
+        if loaded.origins[name] == setting.flag and setting.kind.masked(values) != values:
+            hides = f"{setting.variable} or {setting.flag} {in_file} hides it"
+            click.echo(f"the login of {setting.flag} {_SEEN_BY_ALL}: {hides}", err=True)
+    if any(map(has_login, seeds)):
+        hides = "a file of seeds, MINICRAWL_AUTH or --netrc hides it"
+        click.echo(f"the login of a seed {_SEEN_BY_ALL}: {hides}", err=True)
 
 
 def _refuse_nothing(store: Path, *, must_resume: bool) -> None:

@@ -4,6 +4,8 @@ Laws: an event updates a few counters and renders nothing. When the crawl will e
 where a budget is sure to end it. Text of a page or a server is always escaped.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 import time
@@ -177,6 +179,9 @@ class Silence:
 
     every_s = LINE_EVERY_S
 
+    def __init__(self, console: Callable[[], Console]) -> None:
+        self._console = console
+
     def show(self, progress: Progress) -> None:
         pass
 
@@ -184,7 +189,7 @@ class Silence:
         pass
 
     def warn(self, line: str) -> None:
-        _print(line)
+        _print_red(line, self._console())
 
     def close(self) -> None:
         pass
@@ -193,9 +198,14 @@ class Silence:
 class Lines:
     """The display for a file, a pipe or a system log: one line at a time."""
 
-    def __init__(self, state: DisplayState, every_s: float = LINE_EVERY_S) -> None:
+    def __init__(
+        self,
+        state: DisplayState,
+        console: Callable[[], Console],
+        every_s: float = LINE_EVERY_S,
+    ) -> None:
         self.every_s = every_s
-        self._state = state
+        self._state, self._console = state, console
 
     def show(self, progress: Progress) -> None:
         self._state.speed.record(self._state.counter.read)
@@ -205,7 +215,7 @@ class Lines:
         _print(line)
 
     def warn(self, line: str) -> None:
-        self.say(line)
+        _print_red(line, self._console())
 
     def close(self) -> None:
         pass
@@ -216,15 +226,25 @@ def _print(line: str) -> None:
         click.echo(visible(line), err=True)
 
 
-def display(state: DisplayState, console: Callable[[], "Console"], *, quiet: bool) -> Display:
-    """The display that suits stderr. A panel alone needs a console of rich."""
+def _print_red(line: str, console: Console) -> None:
+    """In red, if stderr has colours."""
+    from rich.text import Text
+
+    with console.capture() as drawn:
+        console.print(Text(visible(line), style="red"), soft_wrap=True)
+    with suppress(BrokenPipeError):
+        click.echo(drawn.get(), err=True, nl=False, color=True)
+
+
+def display(state: DisplayState, console: Callable[[], Console], *, quiet: bool) -> Display:
+    """The display that suits stderr. A panel and warnings need a console of rich."""
     if quiet:
-        return Silence()
+        return Silence(console)
     if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
         from minicrawl.cli.crawl.panel import Panel
 
         return Panel(state, console())
-    return Lines(state)
+    return Lines(state, console)
 
 
 # ---------------------------------------------------------------- text

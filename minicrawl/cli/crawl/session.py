@@ -31,7 +31,7 @@ from minicrawl.cli.crawl.live import (
     as_line,
     display,
 )
-from minicrawl.cli.crawl.logs import Log, LogFiles, Writer, progress_line
+from minicrawl.cli.crawl.logs import Log, LogFiles, progress_line
 from minicrawl.cli.crawl.watching import Hear, watched
 from minicrawl.config import Storing
 from minicrawl.crawl.events import (
@@ -52,6 +52,7 @@ from minicrawl.crawl.progress import Progress
 from minicrawl.errors import Interrupted
 from minicrawl.export.cells import visible
 from minicrawl.report.status import Status, mirrors, status
+from minicrawl.web.idn import readable
 from minicrawl.wording import as_duration, counted
 
 if TYPE_CHECKING:
@@ -226,17 +227,15 @@ class Session:
         return f"{kind}, error at most {ranks.error_bound:.1e}"
 
     def _subscribe(self, shown: Display, stack: ExitStack) -> None:
-        options, writers = self._options, list[Writer]()
+        options = self._options
         if options.verbose:
-            writers.append(shown.say)
+            self._crawl.subscribe(_showing_all(options.log_format, shown))
+        else:
+            self._crawl.subscribe(lambda event: _show_note(event, shown), (Noted, Steered, Warned))
         if options.log_file is not None:
             self._log_files = LogFiles(options.log_file, options.log_keep)
             stack.callback(self._log_files.close)
-        if writers or self._log_files:
-            log = Log(options.log_format, *writers, files=self._log_files)
-            self._crawl.subscribe(log.hear)
-        if not options.verbose:
-            self._crawl.subscribe(lambda event: _show_note(event, shown), (Noted, Steered, Warned))
+            self._crawl.subscribe(Log(options.log_format, files=self._log_files).hear)
         if not options.quiet:
             self._crawl.subscribe(_showing_ranks(shown, stack), (Converging,))
         if not options.is_demo:
@@ -253,7 +252,7 @@ class Session:
 
     @cached_property
     def _console(self) -> "Console":
-        """Stderr. A quiet run has no need of it, which saves the time to import rich."""
+        """Stderr. A quiet run without warnings has no need of it: rich takes time to import."""
         from rich.console import Console
 
         match self._options.color:
@@ -301,6 +300,14 @@ def _showing_ranks(shown: Display, stack: ExitStack) -> Listener:
                 pass
 
     return hear
+
+
+def _showing_all(form: str, shown: Display) -> Listener:
+    """Show each event as a line of a log; in a text hosts are as people read them."""
+    as_shown = readable if form == "text" else str
+    said = Log(form, lambda line: shown.say(as_shown(line)))
+    warned = Log(form, lambda line: shown.warn(as_shown(line)))
+    return lambda event: (warned if isinstance(event, Warned) else said).hear(event)
 
 
 def _show_note(event: Event, shown: Display) -> None:

@@ -37,7 +37,7 @@ _PROXY = re.compile(
     r"(?:\[[0-9A-Fa-f:.]+\]|[^\s/:@\[\]]+)(?::(?P<port>[0-9]+))?/?"
 )
 _LOGIN = re.compile(
-    r"(\s*(?:[\w-]+=)*(?:https?:[/\\]*|[a-z][a-z0-9+.-]*://))[^/?#]*@", re.IGNORECASE
+    r"(\s*(?:[\w-]+=)*(?:https?:[/\\]*|(?:[a-z][a-z0-9+.-]*:)?//))[^/?#]*@", re.IGNORECASE
 )
 _SCHEME = re.compile(r"[^:@]*://")
 

@@ -20,7 +20,12 @@ export const put = (place, ...children) => place.replaceChildren(...children.fla
 
 // Control characters and marks that turn the direction of text are shown by name.
 const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
-export const plain = (text) => String(text ?? "").replace(HIDDEN, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+// Hosts with letters beyond ASCII are shown as the server says that they can be read.
+const HOST = /(^|:\/\/)([0-9A-Za-z.-]*xn--[0-9A-Za-z.-]*)/g, names = new Map();
+export const learn = (found) => { for (const [host, name] of Object.entries(found)) names.set(host, name); };
+export const learnFrom = (answer) => learn(JSON.parse(answer.headers.get("x-readable-hosts") || "{}"));
+const named = (text) => (names.size ? text.replace(HOST, (all, before, host) => before + (names.get(host) ?? host)) : text);
+export const plain = (text) => named(String(text ?? "")).replace(HIDDEN, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
 export const outward = (url) => {
   const text = plain(url);

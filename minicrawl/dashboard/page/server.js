@@ -1,6 +1,8 @@
 // What is asked of the server, and its events. The token comes with the printed address, is taken
 // out of the bar at once, and is kept as long as the tab is.
 
+import { learn, learnFrom } from "/page/dom.js";
+
 const HEADER = "x-minicrawl-token";
 const KEY = `minicrawl-token-${location.port}`;
 const STALE_AFTER_MS = 12000;
@@ -19,6 +21,7 @@ export const hasToken = () => token !== "";
 
 export const get = async (path, values = {}) => {
   const answer = await fetch(`/api/${path}?${new URLSearchParams(values)}`);
+  learnFrom(answer);
   const found = await answer.json();
   if (found && found.error) throw new Error(found.error);
   return found;
@@ -70,10 +73,11 @@ export class Stream {
     const query = new URLSearchParams({ topics: this.#wanted.join(",") });
     if (this.#log !== null) query.set("log", this.#log());
     const source = this.#source = new EventSource(`/events?${query}`);
-    for (const name of [...this.#wanted, "log", "alive"]) {
+    for (const name of ["names", ...this.#wanted, "log", "alive"]) {
       source.addEventListener(name, (event) => {
         this.#heard = Date.now();
-        if (name !== "alive") this.hear(name, JSON.parse(event.data));
+        if (name === "names") learn(JSON.parse(event.data));
+        else if (name !== "alive") this.hear(name, JSON.parse(event.data));
       });
     }
     source.addEventListener("error", () => { if (source.readyState === 2) this.#key = ""; });

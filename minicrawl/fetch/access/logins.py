@@ -1,9 +1,9 @@
 """A transport that adds headers and logins, each to requests to its origin and to no other one.
 
 Laws: a secret goes to the origin that it is for, by exact scheme, host and port; a redirect is
-another request and gets what its own origin has. A password goes over plain http only when the
-server asks for it, and never in the clear where digest authentication is offered. A challenge is
-answered once: what is refused then is refused.
+another request and gets what its own origin has. An anonymous request gets nothing. A password goes
+over plain http only when the server asks for it, and never in the clear where digest authentication
+is offered. A challenge is answered once: what is refused then is refused.
 
 A bearer token goes with every request. Basic authentication over TLS does so too; otherwise the
 first request of each process goes without, and after a pause once more with what was asked for.
@@ -54,7 +54,7 @@ class LoginTransport:
 
     async def send(self, request: TransportRequest) -> ResponseStream:
         own = self._access.get(request.target.origin)
-        if own is None:
+        if own is None or request.is_anonymous:
             return await self._transport.send(request)
         sent = own.authorization(request)
         stream = await self._transport.send(own.dressed(request, sent))

@@ -21,6 +21,8 @@ _VARIABLES = {"http=": "http_proxy", "https=": "https_proxy", "": "all_proxy"}
 _NO_PROXY = "no_proxy"
 _OF_THIS_MACHINE = ("localhost", "127.0.0.0/8", "::1")
 _COMMENT = "#"
+_SHOWN = 5
+"""Hosts without a proxy."""
 
 
 def with_known_proxies(network: Network, environ: Mapping[str, str]) -> Network:
@@ -43,6 +45,18 @@ def names_of_proxies(network: Network, environ: Mapping[str, str]) -> str:
         elif "--proxy" not in origins:
             origins.append("--proxy")
     return ", ".join(origins)
+
+
+def hosts_without_proxy(network: Network, environ: Mapping[str, str]) -> str:
+    """The hosts that these settings and variables except from all proxies, and what names them."""
+    hosts = tuple(_bypass(network.no_proxy, environ))
+    if not hosts:
+        return ""
+    variable, named = _written(_NO_PROXY, environ)
+    names = ["--no-proxy"] if set(network.no_proxy) - {ENVIRONMENT} else []
+    names += [variable] if ENVIRONMENT in network.no_proxy and named else []
+    more = f" and {len(hosts) - _SHOWN:,} more" if len(hosts) > _SHOWN else ""
+    return f"without a proxy: {', '.join(hosts[:_SHOWN])}{more} ({', '.join(names)})"
 
 
 def _proxies(texts: tuple[str, ...], environ: Mapping[str, str]) -> Iterator[str]:

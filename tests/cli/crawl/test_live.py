@@ -196,7 +196,7 @@ class TestWords:
 
 class TestDisplays:
     def test_lines_go_to_stderr_as_they_come(self, state: DisplayState, capsys: Captured) -> None:
-        lines = Lines(state)
+        lines = Lines(state, terminal)
         lines.show(PROGRESS)
         lines.say("some \x1b news")
         lines.close()
@@ -211,19 +211,31 @@ class TestDisplays:
             raise BrokenPipeError
 
         monkeypatch.setattr("minicrawl.cli.crawl.live.click.echo", gone)
-        Lines(state).say("anybody?")
+        lines = Lines(state, terminal)
+        lines.say("anybody?")
+        lines.warn("anybody?")
 
     def test_silence_says_nothing(self, capsys: Captured) -> None:
-        silence = Silence()
+        silence = Silence(terminal)
         silence.show(PROGRESS)
         silence.say("news")
         silence.close()
         assert capsys.readouterr() == ("", "")
 
     def test_a_warning_breaks_the_silence(self, state: DisplayState, capsys: Captured) -> None:
-        for shown in (Silence(), Lines(state)):
+        for shown in (Silence(terminal), Lines(state, terminal)):
             shown.warn("no \x1b room")
             assert capsys.readouterr() == ("", "no \\x1b room\n")
+
+    def test_a_warning_is_red_where_there_are_colours(
+        self, state: DisplayState, capsys: Captured
+    ) -> None:
+        def console() -> Console:
+            return Console(file=io.StringIO(), force_terminal=True, color_system="standard")
+
+        for shown in (Silence(console), Lines(state, console)):
+            shown.warn("no room")
+            assert capsys.readouterr().err == "\x1b[31mno room\x1b[0m\n"
 
     def test_a_warning_stays_above_the_panel(self, state: DisplayState) -> None:
         console = terminal()

@@ -102,6 +102,28 @@ def test_every_way_to_log_in_works_and_leaves_no_secret(
     assert secrets_in(place) == []
 
 
+@pytest.mark.parametrize(
+    ("arguments", "whose"),
+    [
+        (["--auth", f"a.example=me:{SECRET}"], "--auth"),
+        (["--bearer", f"a.example={SECRET}"], "--bearer"),
+        (["--proxy", f"http://me:{SECRET}@127.0.0.1:1"], "--proxy"),
+        ([f"http://me:{SECRET}@a.example/"], "a seed"),
+        (["--auth", "a.example=@given", "--bearer", "a.example=@given"], ""),
+        (["--proxy", "http://127.0.0.1:1", "http://a.example/@me"], ""),
+    ],
+)
+def test_a_login_that_the_list_of_processes_shows_is_told(
+    arguments: list[str], whose: str, place: Path, capsys: Captured
+) -> None:
+    (place / "given").write_text(f"me:{SECRET}\n")
+    main(["crawl", *arguments, "--resume"])  # there is nothing to resume
+    said = capsys.readouterr().err
+    assert ("in the list of processes" in said) == bool(whose)
+    assert f"the login of {whose}" in said or not whose
+    assert SECRET not in said
+
+
 def test_headers_go_where_they_belong(web: tuple[LockedWeb, tuple[str, ...]]) -> None:
     locked, network = web
     own = ["--header", "X-All: a", "--header", "site.example=X-One: o", "--languages", "de,en"]

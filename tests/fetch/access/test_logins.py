@@ -100,6 +100,18 @@ def test_a_scheme_that_nobody_knows_is_not_answered() -> None:
     assert len(heard) == 1
 
 
+def test_an_anonymous_request_has_nothing_of_the_user() -> None:
+    own = OriginAccess(headers=((b"X-Key", b"s3cret"),), login=Login(token="s3cret"))
+
+    async def talk() -> list[bytes]:
+        async with wire(PAGE) as server, fetcher({_origin(server): own}) as asker:
+            for is_anonymous in (False, True):
+                await asker.fetch(Request(url=server.url(), is_anonymous=is_anonymous))
+            return list(server.asked)
+
+    assert [b"s3cret" in heard for heard in asyncio.run(talk())] == [True, False]
+
+
 def test_a_token_and_headers_of_a_host_go_with_its_requests() -> None:
     own = OriginAccess(headers=((b"X-A", b"b"), (b"accept", b"x/y")), login=Login(token="t0ken"))
     (got,), heard = asked(PAGE, own=own)

@@ -3,8 +3,9 @@ from pathlib import Path
 import pytest
 
 from minicrawl.config import Network
+from minicrawl.config.parts import ENVIRONMENT
 from minicrawl.errors import UsageError
-from minicrawl.fetch.proxy.naming import names_of_proxies, with_known_proxies
+from minicrawl.fetch.proxy.naming import hosts_without_proxy, names_of_proxies, with_known_proxies
 from minicrawl.fetch.proxy.proxies import Proxy, ProxyRoutes, parse_proxy
 from minicrawl.fetch.reaching import known
 from minicrawl.fetch.where.targets import Origin, target
@@ -95,6 +96,21 @@ def test_all_hosts_may_be_asked_without_a_proxy_and_the_settings_win() -> None:
     assert chosen(known(Network(proxy=(A,)), environ), "http://e.org/") == []
     assert chosen(known(Network(proxy=(A,), no_proxy=()), environ), "http://e.org/") == [A]
     assert known(Network(proxy=()), {"HTTP_PROXY": A}).proxy == ()
+
+
+def test_hosts_without_a_proxy_are_told_with_what_names_them() -> None:
+    environ = {"NO_PROXY": "a.example, 10.0.0.0/8"}
+    assert hosts_without_proxy(Network(), {}) == ""
+    assert (
+        hosts_without_proxy(Network(), environ)
+        == "without a proxy: a.example, 10.0.0.0/8 (NO_PROXY)"
+    )
+    both = Network(no_proxy=("b.example", ENVIRONMENT))
+    hosts = "b.example, a.example, 10.0.0.0/8"
+    assert hosts_without_proxy(both, environ) == f"without a proxy: {hosts} (--no-proxy, NO_PROXY)"
+    assert hosts_without_proxy(both, {}) == "without a proxy: b.example (--no-proxy)"
+    many = Network(no_proxy=tuple(f"{name}.example" for name in "abcdefg"))
+    assert "d.example, e.example and 2 more (--no-proxy)" in hosts_without_proxy(many, environ)
 
 
 def test_a_file_has_a_proxy_a_line(tmp_path: Path) -> None:
