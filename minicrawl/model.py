@@ -46,6 +46,7 @@ class Request(NamedTuple):
     cookies: str = ""  # the value of its Cookie header
     types: int = 1  # of documents that are read, as bits of `web.documents.kinds.DocumentType`
     headers: tuple[tuple[str, str], ...] = ()  # that a page sends with what it asks for
+    is_anonymous: bool = False  # without logins and cookies
 
 
 class FailureKind(StrEnum):
@@ -112,7 +113,7 @@ class Response(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """A redirect. `target` is as the server wrote it; it is checked like any link."""
+    """A redirect. `target` is as it came, without any login in it; it is checked like any link."""
 
     status: int
     target: str

@@ -257,7 +257,7 @@ class TurnTasks:
     def __init__(self, context: CrawlContext, parts: CrawlParts, aside: AsidePages) -> None:
         self._context, self._parts = context, parts
         wanted = context.settings.budget.importance
-        self.limit = ImportanceLimit(wanted, context.recorder, context.clock)
+        self.limit = ImportanceLimit(wanted, context.recorder)
         introducer = PageIntroducer(context.recorder, parts.settler.poster)
         self._pages = PageTurns(context, parts, introducer)
         self._hosts = HostTurns(context, parts, introducer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from time import thread_time
 
 from minicrawl.config import Budget
 from minicrawl.crawl.settle.recorder import Recorder
@@ -15,7 +16,10 @@ from minicrawl.wording import as_duration
 
 LONG_WAIT_S = 60.0
 _COST_SHARE = 0.01
-"""The share of the time that may be spent on adding up the importance of pages."""
+"""The share of the time that may be spent on adding up the importance of pages.
+
+What is spent is processor time: on a busy machine it may take long, and still cost little.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,9 +70,9 @@ class ImportanceLimit:
     It is added up so seldom that this costs next to nothing.
     """
 
-    def __init__(self, limit: float | None, recorder: Recorder, clock: Clock) -> None:
+    def __init__(self, limit: float | None, recorder: Recorder) -> None:
         """None is no limit."""
-        self._limit, self._clock = limit, clock
+        self._limit = limit
         self._frontier, self._counters = recorder.frontier, recorder.counters
         self._gathering = GatheredImportance(recorder.frontier)
         kept = self._counters.get(tables.FOUND_LATELY)
@@ -85,12 +89,13 @@ class ImportanceLimit:
         """Look whether it is reached, if it is time."""
         if self._limit is None or now < self._due or not len(self._frontier):
             return
+        began = thread_time()
         self._discovery.record(*self._counts)
         if self._gathering.go_on():
             share, rate = self._gathering.share, self._discovery.rate
             self._counters[tables.FOUND_LATELY] = rate
             self.is_reached = of_all(share, self._gathering.waiting, rate) >= self._limit
-        self._due = now + (self._clock.now() - now) / _COST_SHARE
+        self._due = now + (thread_time() - began) / _COST_SHARE
 
 
 class ProgressMeter:
@@ -124,7 +129,8 @@ class ProgressMeter:
     def _importance_gathered(self) -> float:
         now = self._clock.now()
         if now >= self._due and len(self._recorder.frontier):
+            began = thread_time()
             if self._gathering.go_on():
                 self._recorder.counters[tables.GATHERED] = self._gathering.share
-            self._due = now + (self._clock.now() - now) / _COST_SHARE
+            self._due = now + (thread_time() - began) / _COST_SHARE
         return self._gathering.share

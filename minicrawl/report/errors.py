@@ -50,7 +50,7 @@ KINDS = {
     State.THROTTLED: KindHelp("429: too many requests", f"a longer --delay, or {_LATER}"),
     State.SERVER_ERROR: KindHelp("5xx: the server has a problem", _LATER),
     State.NOT_FOUND: KindHelp("404, 410: there is no such page", "nothing: old links are normal"),
-    State.CLIENT_ERROR: KindHelp("any other 4xx, such as 403", "set --contact"),
+    State.CLIENT_ERROR: KindHelp("any other 4xx, such as 403", "set --contact; --auth for 401"),
     State.BAD_STATUS: KindHelp(
         "a status that makes no sense here", "only the server's owner can fix it"
     ),

@@ -32,7 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-ESTIMATED = "importance: estimated by the crawl; `minicrawl refine` makes it converge\n"
+ESTIMATED = "importance: estimated; with stored links `minicrawl refine` makes it converge\n"
 """What `export` says beside its file."""
 
 

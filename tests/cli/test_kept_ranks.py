@@ -44,7 +44,7 @@ def go_on(store: Path) -> None:
         crawl.read(C, [NEW])
 
 
-ESTIMATED = "importance: estimated by the crawl; `minicrawl refine` makes it converge\n"
+ESTIMATED = "importance: estimated; with stored links `minicrawl refine` makes it converge\n"
 """What `export` says beside its file."""
 
 
@@ -181,6 +181,14 @@ class TestExport:
         text = printed(capsys, "export", "-", "--ranks", "opic")
         for row in csv.DictReader(io.StringIO(text)):
             assert row["rank_opic"] == row["importance"]
+
+    def test_by_orders_the_pages_by_a_rank(self, capsys: Captured) -> None:
+        text = printed(capsys, "export", "-", "--by", "degree", "--ranks", "degree")
+        pages = list(csv.DictReader(io.StringIO(text)))
+        found = [float(row["rank_degree"]) for row in pages]
+        assert found == sorted(found, reverse=True)
+        best = printed(capsys, "export", "-", "--by", "degree", "-n", "1")
+        assert next(csv.DictReader(io.StringIO(best)))["url"] == pages[0]["url"]
 
     def test_a_rank_that_is_not_there_writes_nothing(self, capsys: Captured) -> None:
         file = Path("ranks.csv")

@@ -18,6 +18,7 @@ from minicrawl.cli import main
 from minicrawl.crawl.refinement import refine
 from minicrawl.export.cells import COLUMNS
 from minicrawl.model import State
+from minicrawl.report.kept import ESTIMATED
 from minicrawl.report.live.sampling import sampled_now
 from minicrawl.report.status import Status
 from minicrawl.store.beside.samples import Basis, keep_sample
@@ -52,7 +53,7 @@ def exported(capsys: Captured, *arguments: str) -> str:
     out, err = capsys.readouterr()
     wrote, importance = err.splitlines()
     assert wrote == f"wrote {arguments[0]}, 5 rows"
-    assert importance == "importance: estimated by the crawl; `minicrawl refine` makes it converge"
+    assert importance == f"importance: {ESTIMATED}"
     return out
 
 
@@ -138,7 +139,7 @@ class TestTop:
         self, capsys: Captured, store: Path
     ) -> None:
         last = printed(capsys, "top").splitlines()[-1]
-        assert last == "importance: estimated by the crawl; `minicrawl refine` makes it converge"
+        assert last == f"importance: {ESTIMATED}"
         refine(store)
         last = printed(capsys, "top").splitlines()[-1]
         assert re.fullmatch(r"importance: converged, error at most \S+e-\d+, \d+ s old", last)
@@ -244,7 +245,7 @@ class TestExport:
             "file": "ranks.csv",
             "bytes": Path("ranks.csv").stat().st_size,
             "rows": 5,
-            "importance": "estimated by the crawl; `minicrawl refine` makes it converge",
+            "importance": ESTIMATED,
         }
 
 
@@ -291,7 +292,7 @@ class TestStatus:
         assert shown.pop("pages known").strip() == "6 on 3 hosts"
         assert shown.pop("store").strip().startswith("crawl.db, ")
         assert shown.pop("G").strip() == "-, error factor M/G -"
-        assert shown.pop("importance").strip().startswith("estimated by the crawl")
+        assert shown.pop("importance").strip().startswith("estimated")
         assert {value.strip() for value in shown.values()} == {"-"}
 
     def test_hosts_that_repeat_others_are_shown_to_whoever_asks(

@@ -53,7 +53,7 @@ def test_one_more_link_is_for_the_virtual_page(graph: Path, capsys: Captured) ->
         capsys, "pagerank", "--graph", graph, "--dangling", "virtual", "--one-more-link"
     )
     assert sum(scores(found).values()) == pytest.approx(1)
-    assert "needs the virtual page" in refusal(
+    assert "--one-more-link needs --dangling virtual" in refusal(
         capsys, "pagerank", "--graph", graph, "--one-more-link"
     )
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from minicrawl.config import Focus
 from minicrawl.config.rows.order import STRATEGIES, WINDOWS
+from minicrawl.crawl import progress
 from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Reason, Settled
 from minicrawl.crawl.hosts import fairness
 from minicrawl.crawl.loop import GRACE_S
@@ -491,6 +492,13 @@ def ring(origin: str, pages: int) -> dict[str, Answer]:
     )
 
 
+@pytest.fixture
+def free_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To add up the importance costs nothing: the time of a jumping loop stands still meanwhile."""
+    monkeypatch.setattr(progress, "thread_time", lambda: 0.0)
+
+
+@pytest.mark.usefixtures("free_looks")
 def test_a_crawl_ends_when_enough_of_the_importance_is_gathered(path: Path) -> None:
     """A star is known after its first page: no link reveals more, so nothing else is estimated."""
     run = crawl(star(A, 400), path, f"{A}/", until="90%", concurrency=1)
@@ -509,6 +517,7 @@ def test_without_a_limit_of_importance_all_is_read(path: Path) -> None:
     assert crawl(star(A, 40), path, f"{A}/", until="none").reason is Reason.EMPTY
 
 
+@pytest.mark.usefixtures("free_looks")
 def test_a_crawl_that_has_gathered_enough_asks_for_nothing_when_it_goes_on(path: Path) -> None:
     web = FakeWeb(star(A, 400))
     crawl(web, path, f"{A}/", until=0.9, concurrency=1)

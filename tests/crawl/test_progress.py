@@ -1,11 +1,12 @@
 from pathlib import Path
+from time import sleep
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from minicrawl.crawl.events import Event
-from minicrawl.crawl.progress import Progress, ProgressMeter
+from minicrawl.crawl.progress import ImportanceLimit, Progress, ProgressMeter
 from minicrawl.crawl.start.seeds import plant
 from minicrawl.model import FailureKind, Response
 from minicrawl.web.urls import ResolvedUrl
@@ -43,8 +44,8 @@ def test_the_gauge_says_how_far_a_crawl_has_come(tmp_path: Path) -> None:
 def test_adding_up_all_pages_is_done_seldom(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class SlowClock:
-        """Each look at it takes a second."""
+    class StepClock:
+        """Each look at it takes a second, and each look at the processor time another one."""
 
         seconds = 0.0
 
@@ -57,7 +58,8 @@ def test_adding_up_all_pages_is_done_seldom(
 
     async def work() -> None:
         with keeping(tmp_path / "crawl.db") as recorder:
-            clock, sums = SlowClock(), list[float]()
+            clock, sums = StepClock(), list[float]()
+            monkeypatch.setattr("minicrawl.crawl.progress.thread_time", clock.now)
             add_up = recorder.frontier.importance_of
 
             def count(start: int, stop: int) -> NDArray[np.float64]:
@@ -72,5 +74,27 @@ def test_adding_up_all_pages_is_done_seldom(
             while clock.seconds < 1000:
                 gauge.read()
             assert 5 <= len(sums) <= 12
+
+    in_time(work())
+
+
+def test_a_machine_with_other_work_does_not_put_off_the_limit_of_importance(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work() -> None:
+        with keeping(tmp_path / "crawl.db") as recorder:
+            await plant(recorder, [ResolvedUrl(f"{A}/")], 0)
+            sums, add_up = list[int](), recorder.frontier.importance_of
+
+            def stand_still(start: int, stop: int) -> NDArray[np.float64]:
+                sums.append(stop)
+                sleep(0.2)
+                return add_up(start, stop)
+
+            monkeypatch.setattr(recorder.frontier, "importance_of", stand_still)
+            limit = ImportanceLimit(0.9, recorder)
+            limit.look(0)
+            limit.look(10)
+            assert len(sums) == 2
 
     in_time(work())

@@ -92,6 +92,8 @@ def pagerank_options(command: Command) -> Command:
         precision: str,
         **rest: Any,
     ) -> Any:
+        if one_more_link and dangling != Dangling.VIRTUAL.value:
+            raise UsageError("--one-more-link needs --dangling virtual")
         terms = PageRankOptions(
             damping=None if one_more_link else damping,
             dangling=Dangling(dangling),

@@ -39,6 +39,7 @@ from minicrawl.report.links.graphs import HostGraph, PageGraph
 from minicrawl.report.links.written import RAW_COLUMNS, all_links
 from minicrawl.report.ranks import PageSelection, blocks, score_column
 from minicrawl.report.snapshot import Snapshot, snapshot
+from minicrawl.store.beside.derived import OPIC
 from minicrawl.wording import counted
 
 STDOUT = Path("-")
@@ -75,6 +76,13 @@ def _format_name(file: Path, name: str | None) -> str | None:
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @selection_options(count=0)
+@click.option(
+    "--by",
+    metavar="NAME",
+    default=OPIC,
+    show_default=True,
+    help="Order pages by this rank, and count --n by it.",
+)
 @click.option(
     "--fold",
     is_flag=True,
@@ -122,6 +130,7 @@ def export(
     file: Path,
     store: Path,
     selection: PageSelection,
+    by: str,
     fold: bool,
     noindex: bool,
     name: str | None,
@@ -145,7 +154,7 @@ def export(
     _refuse_conflicts(suffix, ranks=ranks, edges=edges, level=level, raw=raw)
     _refuse_to_replace(file, force=force)
     among = _among(selection, graph_of, is_graph=is_graph)
-    selected = replace(among, noindex=noindex, only_pages=fold, folds=fold)
+    selected = replace(among, by=by, noindex=noindex, only_pages=fold, folds=fold)
     graph = RAW if raw else (level or "page") if is_graph else None
     output = _Output(file, suffix, _listed(ranks), _contents(contents, suffix, edges=edges), graph)
     with snapshot(store) as seen, _progress(file) as tell:
@@ -278,7 +287,7 @@ def _write(seen: Snapshot, selected: PageSelection, output: _Output, tell: Progr
     """Write the file, and count its rows."""
     if selected.folds:
         refuse_without_near_duplicates(seen)
-    warn_of_unranked_pages(seen, output.ranks)
+    warn_of_unranked_pages(seen, {*output.ranks, selected.by})
     rows = RowCount()
     write = _writer(seen, selected, output, rows, tell)
     if output.file == STDOUT:

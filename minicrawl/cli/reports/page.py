@@ -57,6 +57,8 @@ def page(
             raise click.UsageError("--versions is a list of all: leave out the other options")
         _list_versions(url, store, as_json=as_json)
         return
+    if sum((only_text, only_headers, raw, as_json)) > 1:
+        raise click.UsageError("--text, --headers, --raw and --json: choose one of them")
     with snapshot(store) as seen:
         found = pages.version(seen, url, number, None if at is None else pages.moment(at))
     if raw:

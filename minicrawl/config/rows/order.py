@@ -45,7 +45,7 @@ ORDER_ROWS = (
         "refresh",
         kinds.SHARE,
         "Share of the fetches for pages that were read before, from 0 to 1. --discovery gets the "
-        "rest.",
+        "rest. Without --continuous these are pages that an earlier run has read, once each.",
     ),
     Setting(
         ORDER,

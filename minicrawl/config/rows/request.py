@@ -178,7 +178,7 @@ NETWORK_ROWS = (
         "workers",
         kinds.either("auto", kinds.whole(0, MOST_WORKERS)),
         "Processes that fetch and parse pages, besides the main process. 0 is none; auto is one "
-        "for each further core, up to 3.",
+        "for each further core, up to 3, and none for the shards of a cluster.",
     ),
 )
 

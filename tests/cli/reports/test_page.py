@@ -310,4 +310,5 @@ def test_a_damaged_version_is_listed_with_its_time(store: Path, capsys: Captured
 
 def test_a_list_of_versions_takes_no_other_option(store: Path, capsys: Captured) -> None:
     assert "leave out" in refused(store, capsys, "page", URL, "--versions", "--text")
+    assert "choose one" in refused(store, capsys, "page", URL, "--raw", "--text")
     assert "was not read" in refused(store, capsys, "page", f"{URL}unread", "--versions")
