@@ -1,4 +1,5 @@
-"""What joins the shards of a crawl: a replicated log, batches, keys and objects, as protocols.
+"""What joins the shards of a crawl: a replicated log, batches, keys, broadcasts and objects, as
+protocols.
 
 Laws, of every engine: what it confirmed is there until somebody removes it. A log is appended to
 only by who knows its end. Batches from one shard to another come in the order in which they were
@@ -11,6 +12,7 @@ batch      transfers from shard to shard; it comes again until the receiver says
 key        a name with a small value and a revision, which grows with each change of any key
 beats      keys apart from the others: while servers choose who leads the ones, the others answer
 object     a large file with a name
+broadcast  a message for whoever listens now: nobody keeps it, and some may be lost
 """
 
 from collections.abc import AsyncGenerator
@@ -23,7 +25,7 @@ from minicrawl.shards.batches import TransferBatch
 MOST_ENTRY_BYTES = 1 << 19
 """Of an entry of a log. A message of NATS has at most a MiB, unless its server says otherwise."""
 MOST_VALUE_BYTES = 1 << 18
-"""Of the value of a key."""
+"""Of the value of a key, and of a broadcast."""
 
 
 class EngineError(MinicrawlError):
@@ -66,6 +68,13 @@ class KeyEntry(NamedTuple):
     key: str
     value: bytes | None
     revision: int
+
+
+class Broadcast(NamedTuple):
+    """A message that somebody has just sent to whoever listens."""
+
+    topic: str
+    content: bytes
 
 
 class BatchDelivery(Protocol):
@@ -161,6 +170,16 @@ class BeatKeys(KeyValues, Protocol):
         """Go to another server, if there are several: this one may be cut off from the others."""
 
 
+class Broadcasts(Protocol):
+    """Messages of the moment, under names such as those of keys."""
+
+    async def broadcast(self, topic: str, content: bytes) -> None:
+        """Send it to all who listen now."""
+
+    def broadcasts(self, prefix: str) -> AsyncGenerator[Broadcast, None]:
+        """What is sent from now on under names that begin so, for ever. Close it with `aclose`."""
+
+
 class ObjectFiles(Protocol):
     """Large files, such as snapshots of stores."""
 
@@ -177,7 +196,7 @@ class ObjectFiles(Protocol):
         """The names of all objects."""
 
 
-class ClusterEngine(ShardLogs, BatchChannels, KeyValues, ObjectFiles, Protocol):
+class ClusterEngine(ShardLogs, BatchChannels, KeyValues, Broadcasts, ObjectFiles, Protocol):
     """All of it. Use it in one event loop."""
 
     @property
@@ -189,4 +208,4 @@ class ClusterEngine(ShardLogs, BatchChannels, KeyValues, ObjectFiles, Protocol):
         """The logs of kept pages: each shard has one beside its log, made when it is used."""
 
     async def close(self) -> None:
-        """Let go of the connection. Inboxes and watches end."""
+        """Let go of the connection. Inboxes and watches end, and nothing more is heard."""

@@ -1,6 +1,6 @@
 """A cluster as it goes on, for whoever watches it until its crawl is over.
 
-Law: who watches takes no part: it only reads keys.
+Law: who watches takes no part: it only reads keys, and listens.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from minicrawl.cluster.engine import ClusterEngine, KeyEntry
+from minicrawl.cluster.engine import Broadcast, ClusterEngine, KeyEntry
 from minicrawl.cluster.node import records
-from minicrawl.cluster.node.keys import cancelled, follow
+from minicrawl.cluster.node.keys import cancelled, follow, listen
 from minicrawl.cluster.node.leases import LEASE_S
 from minicrawl.cluster.node.presence import lease_clock
 from minicrawl.cluster.overview import ClusterOverview, ClusterStatus
@@ -39,6 +39,8 @@ class ClusterWatch:
         self._following = [
             asyncio.create_task(follow(self._engine, one, self._hear)) for one in _FOLLOWED
         ]
+        listening = listen(self._engine, records.TOLD_PREFIX, self._hear_facts)
+        self._following.append(asyncio.create_task(listening))
 
     async def end(self) -> None:
         """Hear nothing more."""
@@ -69,6 +71,9 @@ class ClusterWatch:
     def _is_over(self) -> bool:
         state = self._seen.state
         return state is not None and state.run >= self._run and state.is_over
+
+    def _hear_facts(self, said: Broadcast) -> None:
+        self._hear(KeyEntry(said.topic, said.content, 0))
 
     def _hear(self, entry: KeyEntry) -> None:
         if entry.key.startswith(records.TOLD_PREFIX):

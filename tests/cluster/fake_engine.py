@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from minicrawl.cluster.engine import (
+    MOST_VALUE_BYTES,
     BatchDelivery,
+    Broadcast,
     EngineError,
     EngineFull,
     EngineUnavailable,
@@ -102,6 +104,7 @@ class FakeServers:
         self.inboxes: defaultdict[int, int] = defaultdict(int)
         self.values = dict[str, KeyEntry]()
         self.files = dict[str, bytes]()
+        self.said = list[Broadcast]()
         self.revision = 0
         self.log_bytes = log_bytes
         self.faults = list[Fault | None]()
@@ -365,6 +368,26 @@ class FakeBeats(FakeKeys):
         self.left += 1
 
 
+class FakeBroadcasts(_Part):
+    async def broadcast(self, topic: str, content: bytes) -> None:
+        if len(content) > MOST_VALUE_BYTES:
+            raise ValueError(f"{len(content):,} bytes are more than a broadcast may have")
+        if not self.servers.chance():
+            self.servers.said.append(Broadcast(topic, content))
+            self.servers.waiters.wake()
+
+    async def broadcasts(self, prefix: str) -> AsyncGenerator[Broadcast, None]:
+        heard = len(self.servers.said)
+        while not self.closed:
+            changed = self.servers.waiters.join()
+            said = self.servers.said[heard:]
+            heard += len(said)
+            for one in said:
+                if one.topic.startswith(prefix):
+                    yield one
+            await changed
+
+
 class FakeObjects(_Part):
     async def put_object(self, name: str, file: Path) -> None:
         async with self._call():
@@ -385,7 +408,7 @@ class FakeObjects(_Part):
             return sorted(self.servers.files)
 
 
-class FakeEngine(FakeLogs, FakeBatches, FakeKeys, FakeObjects):
+class FakeEngine(FakeLogs, FakeBatches, FakeKeys, FakeBroadcasts, FakeObjects):
     """All of it."""
 
     def __init__(self, servers: FakeServers | None = None) -> None:

@@ -12,6 +12,7 @@ from minicrawl.cluster.engine import (
     MOST_ENTRY_BYTES,
     MOST_VALUE_BYTES,
     BatchDelivery,
+    Broadcast,
     ClusterEngine,
     EngineError,
     EngineUnavailable,
@@ -21,6 +22,7 @@ from minicrawl.cluster.engine import (
     LogEntry,
     LogSpan,
 )
+from minicrawl.cluster.node.keys import cancelled, listen
 from minicrawl.shards.batches import Transfer, TransferBatch, unpack
 from tests.cluster.engines import KINDS, Connect, EngineKind
 
@@ -351,6 +353,47 @@ def test_beats_are_keys_of_their_own(run: Callable[[Test], None]) -> None:
             there = await anext(changes)
             assert there is not None
             assert there.value == b"beat"
+
+    run(test)
+
+
+# ------------------------------------------------------------ broadcasts
+
+
+def test_a_broadcast_reaches_all_who_listen_and_nobody_else(run: Callable[[Test], None]) -> None:
+    async def test(connect: Connect) -> None:
+        one, other, late = await connect(), await connect(), await connect()
+        largest = bytes(range(256)) * (MOST_VALUE_BYTES // 256)
+        heard: dict[int, list[Broadcast]] = {0: [], 1: []}
+
+        async def begin(number: int, engine: ClusterEngine, prefix: str) -> None:
+            await listen(engine, prefix, heard[number].append)
+
+        listening = [
+            asyncio.create_task(begin(0, one, "told.1.")),
+            asyncio.create_task(begin(1, other, "told.")),
+        ]
+        while not all(heard.values()):  # who has just begun to listen misses what is said
+            await one.broadcast("told.1.0", b"are you there?")
+            await asyncio.sleep(0.01)
+        await one.broadcast("told.2.0", b"another run")
+        await one.broadcast("said.1.0", b"something else")
+        await one.broadcast("told.1.3", largest)
+        last = Broadcast("told.1.3", largest)
+        while not all(said[-1] == last for said in heard.values()):
+            await asyncio.sleep(0.01)
+        topics = [
+            [said.topic for said in heard[number] if said.topic != "told.1.0"] for number in heard
+        ]
+        assert topics == [["told.1.3"], ["told.2.0", "told.1.3"]]
+        assert await one.keys() == []
+        async with aclosing(late.broadcasts("told.")) as coming:
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.2):
+                    await anext(coming)
+        with pytest.raises(ValueError, match="more than a broadcast may have"):
+            await one.broadcast("told.1.3", largest + b".")
+        await cancelled(listening)
 
     run(test)
 

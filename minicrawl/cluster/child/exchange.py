@@ -3,16 +3,20 @@
 Laws: no request begins after the moment up to which the lease is ours, nor before the node has
 said what the shard may do. What another run of the crawl has told does not count, nor what was told
 long ago.
+
+Facts are broadcast, as the next ones come soon. Now and then they are kept as well, for those who
+come later, and when the crawl has ended.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 
-from minicrawl.cluster.engine import BatchDelivery, ClusterEngine, EngineUnavailable, KeyEntry
-from minicrawl.cluster.node.keys import follow
+from minicrawl.cluster.engine import BatchDelivery, Broadcast, ClusterEngine, EngineUnavailable
+from minicrawl.cluster.node.keys import listen
 from minicrawl.cluster.node.presence import lease_clock
 from minicrawl.cluster.node.records import TOLD_PREFIX
 from minicrawl.shards.batches import BatchError, TransferBatch
@@ -20,8 +24,9 @@ from minicrawl.shards.facts import ShardFacts, as_bytes, facts_in
 from minicrawl.shards.owners import ShardPlace
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.2, 5.0
-_TELL_S = 1.0
-"""The longest that telling may take: newer facts come."""
+_KEEP_EVERY_S = 1.0
+_KEEP_S = 1.0
+"""The longest that keeping facts may take: newer ones come."""
 FRESH_S = 4.0
 """What was told longer ago holds nobody back: its shard may be moving, or nobody can be heard."""
 
@@ -50,6 +55,7 @@ class EngineExchange:
         self._engine, self._place, self._now = engine, place, now
         self._prefix = f"{TOLD_PREFIX}{run}."
         self._told: dict[int, tuple[ShardFacts, float]] = {}
+        self._kept_at = -math.inf
         self.until = 0.0
         self.is_halted = True
 
@@ -79,13 +85,18 @@ class EngineExchange:
 
     # ------------------------------------------------------------ facts
 
-    async def tell(self, facts: ShardFacts) -> None:
+    async def tell(self, facts: ShardFacts, *, are_last: bool = False) -> None:
         """Tell all shards how this one stands; while the engine does not answer, nobody hears."""
+        key, content = f"{self._prefix}{facts.shard}", as_bytes(facts)
+        await self._engine.broadcast(key, content)
+        if not are_last and self._now() - self._kept_at < _KEEP_EVERY_S:
+            return
         try:
-            async with asyncio.timeout(_TELL_S):
-                await self._engine.put(f"{self._prefix}{facts.shard}", as_bytes(facts))
+            async with asyncio.timeout(_KEEP_S):
+                await self._engine.put(key, content)
         except (EngineUnavailable, TimeoutError):
-            return  # it is told again in a second
+            return  # the next ones are kept
+        self._kept_at = self._now()
 
     @property
     def told(self) -> Mapping[int, ShardFacts]:
@@ -95,13 +106,11 @@ class EngineExchange:
 
     async def listen(self) -> None:
         """Hear what the others tell, for ever."""
-        await follow(self._engine, self._prefix, self._hear)
+        await listen(self._engine, self._prefix, self._hear)
 
-    def _hear(self, entry: KeyEntry) -> None:
-        if entry.value is None:
-            return
+    def _hear(self, said: Broadcast) -> None:
         try:
-            facts = facts_in(entry.value)
+            facts = facts_in(said.content)
         except BatchError:
             return  # what was told before goes on to count
         if 0 <= facts.shard < self._place.of and facts.shard != self._place.number:

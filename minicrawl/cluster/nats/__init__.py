@@ -8,6 +8,7 @@ streams     the names of the streams of a crawl, and how they are made
 logs        a stream for each shard
 batches     one stream for all batches, from which what is done is removed
 keys        a bucket of JetStream's key-value store
+broadcasts  plain messages, which no stream keeps
 objects     a bucket of JetStream's object store
 connecting  the connection, and all of it as one engine
 

@@ -17,6 +17,7 @@ from nats.errors import AuthorizationError, Error
 from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailable
 from minicrawl.cluster.nats.asking import Asking
 from minicrawl.cluster.nats.batches import NatsBatches
+from minicrawl.cluster.nats.broadcasts import NatsBroadcasts
 from minicrawl.cluster.nats.credentials import authentication, encryption
 from minicrawl.cluster.nats.encrypted import NotEncrypted, client_for
 from minicrawl.cluster.nats.keys import NatsBeats, NatsKeys
@@ -38,7 +39,7 @@ _FORBIDDEN = "permissions violation"
 _MOST_ERRORS = 10
 
 
-class NatsEngine(NatsLogs, NatsBatches, NatsKeys, NatsObjects):
+class NatsEngine(NatsLogs, NatsBatches, NatsKeys, NatsBroadcasts, NatsObjects):
     """All of it, for one crawl."""
 
     def __init__(self, asking: Asking, streams: Streams) -> None:
@@ -55,7 +56,7 @@ class NatsEngine(NatsLogs, NatsBatches, NatsKeys, NatsObjects):
         return NatsPages(self._asking, self._streams)
 
     async def close(self) -> None:
-        """Let go of the connection. Inboxes and watches end."""
+        """Let go of the connection. Inboxes and watches end, and nothing more is heard."""
         with suppress(Error):
             await self._asking.client.close()
 

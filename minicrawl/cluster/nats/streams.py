@@ -79,6 +79,12 @@ class Streams:
         """The subject of a log."""
         return f"{self.bucket}.{kind}.{shard}"
 
+    def broadcast_subject(self, topic: str) -> str:
+        """The subject of a broadcast, or of all that begin so if it ends with `>`. No stream has
+        it.
+        """
+        return f"{self.bucket}.broadcast.{topic}"
+
     async def open_common(self) -> None:
         """Make those that all shards share."""
         buckets = (

@@ -61,7 +61,7 @@ class CrawlState:
         elif key == REBALANCE_KEY:
             self.rebalances = WishRecord.unpack(key, content).value
         elif key.startswith(TOLD_PREFIX):
-            self._hear_facts(key, content)
+            self.hear_facts(key, content)
 
     def hear_terms(self, terms: TermsRecord) -> None:
         """The budget may change while the crawl goes on."""
@@ -82,7 +82,8 @@ class CrawlState:
         else:
             self._workers[node] = WishRecord.unpack(entry.key, entry.value).value
 
-    def _hear_facts(self, key: str, content: bytes) -> None:
+    def hear_facts(self, key: str, content: bytes) -> None:
+        """What a shard tells of itself."""
         run, _, _ = key.removeprefix(TOLD_PREFIX).partition(".")
         try:
             facts = facts_in(content)

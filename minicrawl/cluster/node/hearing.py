@@ -1,4 +1,4 @@
-"""What a node hears of the others: it follows the keys and the beats.
+"""What a node hears of the others: it follows the keys, the beats and what shards broadcast.
 
 Laws: what no node writes is told, and changes nothing. The node knows up to which moment it has
 heard all that was said, in each place where nodes say that they are there.
@@ -11,11 +11,11 @@ import math
 from collections.abc import Coroutine, Iterator
 from contextlib import suppress
 
-from minicrawl.cluster.engine import ClusterEngine, EngineError, KeyEntry
+from minicrawl.cluster.engine import Broadcast, ClusterEngine, EngineError, KeyEntry
 from minicrawl.cluster.node import records
 from minicrawl.cluster.node.crawl_state import CrawlState
 from minicrawl.cluster.node.held import Tell
-from minicrawl.cluster.node.keys import follow
+from minicrawl.cluster.node.keys import follow, listen
 from minicrawl.cluster.node.leases import BEATS, KEYS, ClusterView
 from minicrawl.cluster.node.presence import NodePresence, Now
 from minicrawl.cluster.node.records import BeatRecord, LeaseRecord, NodeRecord, RecordError
@@ -52,7 +52,12 @@ class NodeHearing:
         for prefix in _FOLLOWED:
             yield follow(self._engine, prefix, self.hear)
         yield follow(self._engine.beats, records.NODE_PREFIX, self.hear_beat)
+        yield listen(self._engine, records.TOLD_PREFIX, self._hear_facts)
         yield self._lead_apart()
+
+    def _hear_facts(self, said: Broadcast) -> None:
+        """They are kept as keys more rarely than they are told."""
+        self._state.hear_facts(said.topic, said.content)
 
     def hear(self, entry: KeyEntry) -> None:
         """A key as it is now. What no node writes is told, and changes nothing."""

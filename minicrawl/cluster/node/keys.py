@@ -1,4 +1,4 @@
-"""The keys of the engine as they are now, for whoever follows them.
+"""The keys of the engine as they are now, for whoever follows them, and what is broadcast.
 
 Law: who follows keys hears of each as it is in the end; of what was deleted while the engine could
 not be reached as well.
@@ -10,7 +10,13 @@ import asyncio
 from collections.abc import Callable, Collection
 from contextlib import aclosing
 
-from minicrawl.cluster.engine import EngineUnavailable, KeyEntry, KeyValues
+from minicrawl.cluster.engine import (
+    Broadcast,
+    Broadcasts,
+    EngineUnavailable,
+    KeyEntry,
+    KeyValues,
+)
 
 Hear = Callable[[KeyEntry], None]
 _AGAIN_S = 0.5
@@ -24,6 +30,13 @@ async def follow(engine: KeyValues, prefix: str, hear: Hear) -> None:
             await _follow_once(engine, prefix, hear, kept)
         except EngineUnavailable:
             await asyncio.sleep(_AGAIN_S)
+
+
+async def listen(engine: Broadcasts, prefix: str, hear: Callable[[Broadcast], None]) -> None:
+    """Hear of all that is broadcast under names that begin so, for ever."""
+    async with aclosing(engine.broadcasts(prefix)) as coming:
+        async for said in coming:
+            hear(said)
 
 
 async def cancelled(tasks: Collection[asyncio.Task[None]]) -> None:

@@ -16,8 +16,8 @@ from minicrawl.cluster.access import ClusterAccess
 from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
 
 _CODE = "from minicrawl.cluster.child.process import main; main()"
-_REFILL_S = 5.0
-"""After a start, when those that start now have what they need of the cores."""
+_REFILL_S = 10.0
+"""After a start, when those that start now have what they need of the cores, and have begun."""
 _END_S = 1.0
 """For a child whose node has closed the channel."""
 

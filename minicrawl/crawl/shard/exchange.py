@@ -46,8 +46,8 @@ class Exchange(Protocol):
     def arrivals(self) -> AsyncIterator[ArrivedBatch]:
         """What comes from the other shards, without end."""
 
-    async def tell(self, facts: ShardFacts) -> None:
-        """Tell all shards how this one stands."""
+    async def tell(self, facts: ShardFacts, *, are_last: bool = False) -> None:
+        """Tell all shards how this one stands. Those who come later know the last facts."""
 
     @property
     def told(self) -> Mapping[int, ShardFacts]:

@@ -80,7 +80,9 @@ class ShardCrawl:
         jobs += [self._addresses.run()] if self._addresses is not None else []
         tasks = [group.create_task(job) for job in jobs]
         try:
-            return await work
+            ended = await work
+            await self.exchange.tell(self.facts(within_s=0.0), are_last=True)
+            return ended
         finally:
             for task in tasks:
                 task.cancel()

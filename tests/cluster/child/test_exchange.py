@@ -3,16 +3,17 @@
 import asyncio
 
 from minicrawl.cluster.child.exchange import FRESH_S, EngineExchange, told_entry
-from minicrawl.shards.facts import ShardFacts
+from minicrawl.shards.facts import ShardFacts, facts_in
 from minicrawl.shards.owners import ShardPlace
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
 
 RUN = 1
 
 
-async def told_to(exchange: EngineExchange, wanted: ShardFacts) -> None:
-    """Wait until these facts were heard."""
-    while exchange.told.get(wanted.shard) != wanted:
+async def tell(teller: EngineExchange, listener: EngineExchange, facts: ShardFacts) -> None:
+    """Tell these facts until they are heard: nobody keeps them for who begins to listen."""
+    while listener.told.get(facts.shard) != facts:
+        await teller.tell(facts)
         await asyncio.sleep(0)
 
 
@@ -24,15 +25,35 @@ def test_what_was_told_long_ago_holds_nobody_back() -> None:
             for shard in range(2)
         )
         listening = asyncio.create_task(one.listen())
-        await other.tell(ShardFacts(1, fetched=5))
-        await told_to(one, ShardFacts(1, fetched=5))
+        await tell(other, one, ShardFacts(1, fetched=5))
         clock[0] += FRESH_S
         assert set(one.told) == {1}
         clock[0] += 0.1
         assert one.told == {}
-        await other.tell(ShardFacts(1, fetched=6))
-        await told_to(one, ShardFacts(1, fetched=6))
+        await tell(other, one, ShardFacts(1, fetched=6))
         listening.cancel()
+
+    asyncio.run(asyncio.wait_for(work(), 30))
+
+
+def test_facts_are_kept_now_and_then_and_at_the_end() -> None:
+    async def work() -> None:
+        servers, clock = FakeServers(), [100.0]
+        engine = FakeEngine(servers)
+        exchange = EngineExchange(engine, ShardPlace(0, 2), RUN, lambda: clock[0])
+
+        async def kept_after(fetched: int, *, are_last: bool = False) -> int:
+            await exchange.tell(ShardFacts(0, fetched=fetched), are_last=are_last)
+            (kept,) = await engine.keys("told.")
+            return facts_in(kept.value or b"").fetched
+
+        assert await kept_after(1) == 1
+        clock[0] += 0.5
+        assert await kept_after(2) == 1
+        clock[0] += 0.5
+        assert await kept_after(3) == 3
+        assert await kept_after(4, are_last=True) == 4
+        assert len(servers.said) == 4
 
     asyncio.run(asyncio.wait_for(work(), 30))
 
