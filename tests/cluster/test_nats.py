@@ -6,7 +6,7 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack, aclosing
 from itertools import repeat
 from pathlib import Path
@@ -15,6 +15,8 @@ from typing import Any
 import nkeys
 import pytest
 import trustme
+from nats.aio.client import Client
+from nats.aio.msg import Msg
 
 from minicrawl.cluster.access import ClusterAccess, opened
 from minicrawl.cluster.engine import (
@@ -28,12 +30,14 @@ from minicrawl.cluster.engine import (
 from minicrawl.cluster.nats.connecting import NatsEngine, connect, connected
 from minicrawl.cluster.nats.settings import NatsSettings
 from minicrawl.cluster.nats.streams import Bucket, LogKind, Streams
+from minicrawl.cluster.node.keys import cancelled
 from minicrawl.cluster.servers import LocalServers, local_servers
 from minicrawl.errors import UsageError
 from minicrawl.shards.batches import Transfer, TransferBatch, unpack
 from tests.cluster.engines import needs_server
 
 pytestmark = needs_server
+Heard = Callable[[Msg], Awaitable[None]]
 
 SHARD = 3
 LONG_S = 120
@@ -87,6 +91,53 @@ def test_who_only_reads_makes_no_crawl_of_a_name_that_is_wrong(tmp_path: Path) -
                 assert await engine.keys() == []
 
     run(work())
+
+
+def test_who_misses_a_change_finds_it_while_others_follow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work(settings: NatsSettings) -> None:
+        put = list[str]()
+        async with connected(settings) as engine, connected(settings) as other:
+            monkeypatch.setattr(Client, "subscribe", deaf_at_first(Client.subscribe))
+            async with aclosing(engine.watch("node.")) as changes:
+                changing = asyncio.create_task(change_on(other, put))
+                try:
+                    async for entry in changes:
+                        if len(put) > 1 and entry is not None and entry.key == put[-1]:
+                            break
+                finally:
+                    await cancelled([changing])
+
+    async def with_server() -> None:
+        async with local_servers(tmp_path, 1) as servers:
+            await work(NatsSettings(url=servers.url))
+
+    run(with_server())
+
+
+def deaf_at_first(subscribe: Callable[..., Awaitable[object]]) -> Callable[..., Awaitable[object]]:
+    """The first change of a key does not wake who watches."""
+
+    async def subscribed(client: Client, subject: str, cb: Heard) -> object:
+        missed = list[Msg]()
+
+        async def hear(message: Msg) -> None:
+            if missed or not subject.startswith("$KV."):
+                await cb(message)
+            missed.append(message)
+
+        return await subscribe(client, subject, cb=hear)
+
+    return subscribed
+
+
+async def change_on(engine: ClusterEngine, put: list[str]) -> None:
+    """New keys, one after the other, for ever."""
+    while True:
+        put.append(f"node.{len(put)}")
+        await engine.put(put[-1], b"")
+        await asyncio.sleep(0.3)
 
 
 def test_the_seed_of_an_nkey_lets_in(tmp_path: Path) -> None:

@@ -89,11 +89,15 @@ class NatsKeys(NatsPart):
 
     async def watch(self, prefix: str = "") -> AsyncGenerator[KeyEntry | None, None]:
         """Those keys as they are, then None, then each as it changes, for ever."""
-        changed, seen = asyncio.Event(), 0
+        changed, seen, said = asyncio.Event(), 0, 0
 
         async def wake(_message: Msg) -> None:
+            nonlocal said
+            said += 1
             changed.set()
 
+        now = asyncio.get_running_loop().time
+        looks_at = now() + _LOOKS_EVERY_S
         changes = await self._asking.client.subscribe(self._subjects(prefix), cb=wake)
         try:
             async for entry in self._behind(seen, prefix):
@@ -103,22 +107,32 @@ class NatsKeys(NatsPart):
             yield None
             while True:
                 await _soon(changed)
-                async for entry in self._behind(seen, prefix):
+                is_time = now() >= looks_at  # some of what was said may have been lost
+                if is_time:
+                    looks_at = now() + _LOOKS_EVERY_S
+                most, said = None if is_time else said, 0
+                async for entry in self._behind(seen, prefix, most):
                     seen = entry.revision
                     yield entry
         finally:
             with suppress(Error):  # the connection is closed
                 await changes.unsubscribe()
 
-    async def _behind(self, revision: int, prefix: str) -> AsyncGenerator[KeyEntry, None]:
-        """Keys and markers with a later revision, in the order of their revisions."""
+    async def _behind(
+        self, revision: int, prefix: str, most: int | None = None
+    ) -> AsyncGenerator[KeyEntry, None]:
+        """Keys and markers with a later revision, in the order of their revisions; all or so many.
+
+        Whoever knows how many there are saves the request that finds no more.
+        """
         subjects = self._subjects(prefix)
-        while True:
+        while most is None or most > 0:
             found = await self._find({"seq": revision + 1, "next_by_subj": subjects})
             if found is None:
                 return
             revision = found.revision
             yield found
+            most = None if most is None else most - 1
 
     def _subjects(self, prefix: str) -> str:
         if prefix and not prefix.endswith("."):

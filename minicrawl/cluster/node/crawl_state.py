@@ -63,6 +63,11 @@ class CrawlState:
         elif key.startswith(TOLD_PREFIX):
             self.hear_facts(key, content)
 
+    @property
+    def told_prefix(self) -> str:
+        """Of the keys of what shards tell in this run."""
+        return f"{TOLD_PREFIX}{self.state.run}."
+
     def hear_terms(self, terms: TermsRecord) -> None:
         """The budget may change while the crawl goes on."""
         self.terms = terms

@@ -11,7 +11,13 @@ import math
 from collections.abc import Coroutine, Iterator
 from contextlib import suppress
 
-from minicrawl.cluster.engine import Broadcast, ClusterEngine, EngineError, KeyEntry
+from minicrawl.cluster.engine import (
+    Broadcast,
+    ClusterEngine,
+    EngineError,
+    EngineUnavailable,
+    KeyEntry,
+)
 from minicrawl.cluster.node import records
 from minicrawl.cluster.node.crawl_state import CrawlState
 from minicrawl.cluster.node.held import Tell
@@ -22,8 +28,10 @@ from minicrawl.cluster.node.records import BeatRecord, LeaseRecord, NodeRecord, 
 
 _FOLLOWED = (
     *(records.NODE_PREFIX, records.LEASE_PREFIX, records.DRAIN_PREFIX),
-    *(records.CRAWL_PREFIX, records.WORKERS_PREFIX, records.TOLD_PREFIX),
+    *(records.CRAWL_PREFIX, records.WORKERS_PREFIX),
 )
+_LOOKS_EVERY_S = 5.0
+"""At the facts that are kept: broadcasts bring newer ones, but some may be lost."""
 _APART_S = 5.0
 """How often it is looked whether different servers lead the keys and the beats."""
 
@@ -53,11 +61,19 @@ class NodeHearing:
             yield follow(self._engine, prefix, self.hear)
         yield follow(self._engine.beats, records.NODE_PREFIX, self.hear_beat)
         yield listen(self._engine, records.TOLD_PREFIX, self._hear_facts)
+        yield self._look_at_kept_facts()
         yield self._lead_apart()
 
     def _hear_facts(self, said: Broadcast) -> None:
-        """They are kept as keys more rarely than they are told."""
         self._state.hear_facts(said.topic, said.content)
+
+    async def _look_at_kept_facts(self) -> None:
+        """Now and then, for ever: shards that have ended broadcast nothing."""
+        while True:
+            with suppress(EngineUnavailable):
+                for entry in await self._engine.keys(self._state.told_prefix):
+                    self._state.hear(entry)
+            await asyncio.sleep(_LOOKS_EVERY_S)
 
     def hear(self, entry: KeyEntry) -> None:
         """A key as it is now. What no node writes is told, and changes nothing."""

@@ -19,7 +19,7 @@ import click
 from tests.bench.cluster.agreeing import agreement
 from tests.bench.cluster.engines.measuring import costs, costs_table
 from tests.bench.cluster.moving import moves
-from tests.bench.cluster.scaling import Scene, paces, scaling_table
+from tests.bench.cluster.scaling import Scene, Times, paces, scaling_table
 from tests.bench.notes import circumstances, into_document, tell
 
 _QUESTIONS = ("scale", "move", "agree", "engines")
@@ -29,12 +29,13 @@ def _numbers(_: click.Context, __: click.Parameter, text: str) -> list[int]:
     return [int(float(one)) for one in text.split(",")]
 
 
-def _scale(folder: Path, scenes: list[Scene], cores: float, seconds: float) -> Iterator[str]:
+def _scale(folder: Path, scenes: list[Scene], cores: float, times: Times) -> Iterator[str]:
     found = []
-    for pace in paces(folder, scenes, cores, seconds):
+    for pace in paces(folder, scenes, cores, times):
         click.echo(f"{pace.scene}: {pace.pages_a_second:,.0f} pages/s", err=True)
         found.append(pace)
-    yield f"Nodes held to {cores:g} of a core each, {seconds:g} s."
+    counted = f"{times.counted_s:g} s of a crawl {times.age_s:g} s old"
+    yield f"Nodes held to {cores:g} of a core each, {counted}."
     yield ""
     yield from scaling_table(found, cores)
 
@@ -61,6 +62,9 @@ def _engines(folder: Path, entries: int) -> Iterator[str]:
     help="0 for as many as there are nodes.",
 )
 @click.option("--cores", default=0.2, show_default=True, help="That a node may use.")
+@click.option(
+    "--age", default=50.0, show_default=True, help="Of the crawl: then shards talk once a second."
+)
 @click.option("--seconds", default=15.0, show_default=True)
 @click.option("--pages", default="1e6", show_default=True, help="Of the shard that moves.")
 @click.option("--moves", "count", default=4, show_default=True)
@@ -73,6 +77,7 @@ def main(  # noqa: PLR0913, PLR0917 (each is an option of its own)
     servers: list[int],
     shards: list[int],
     cores: float,
+    age: float,
     seconds: float,
     pages: str,
     count: int,
@@ -85,7 +90,7 @@ def main(  # noqa: PLR0913, PLR0917 (each is an option of its own)
         for question in questions or _QUESTIONS:
             if question == "scale":
                 scenes = [Scene(n, s, h) for s, h, n in product(servers, shards, nodes)]
-                lines = _scale(folder, scenes, cores, seconds)
+                lines = _scale(folder, scenes, cores, Times(age, seconds))
             elif question == "move":
                 lines = moves(folder, int(float(pages)), count)
             elif question == "engines":

@@ -1,7 +1,8 @@
 """The pace of a crawl with more and more nodes, each held to a part of a core.
 
 The servers of the engine and the web are not held. A crawl is paused until all shards are where
-they stay, then all nodes are held, and the crawl goes on: pages, processor time and messages are
+they stay, and for some seconds more, as shards of a young crawl talk more often than those of an
+old one. Then all nodes are held, and the crawl goes on: pages, processor time and messages are
 those of the seconds that follow.
 """
 
@@ -74,15 +75,22 @@ class Pace(NamedTuple):
         return self.done.pages / self.done.nodes_cpu_s
 
 
-def paces(folder: Path, scenes: Sequence[Scene], cores: float, seconds: float) -> Iterator[Pace]:
+class Times(NamedTuple):
+    """What is waited for until the crawl counts, and how long it counts."""
+
+    age_s: float
+    counted_s: float
+
+
+def paces(folder: Path, scenes: Sequence[Scene], cores: float, times: Times) -> Iterator[Pace]:
     """One after the other."""
     for scene in scenes:
         with TemporaryDirectory(dir=folder) as name, served_hosts(folder) as web:
-            yield asyncio.run(_measured(Path(name), web, scene, cores, seconds))
+            yield asyncio.run(_measured(Path(name), web, scene, cores, times))
 
 
 async def _measured(
-    folder: Path, web: HostsServed, scene: Scene, cores: float, seconds: float
+    folder: Path, web: HostsServed, scene: Scene, cores: float, times: Times
 ) -> Pace:
     port = free_port("127.0.0.2")
     more = f"http_port: {port}"
@@ -96,13 +104,14 @@ async def _measured(
         await wishes.pause(engine)
         async with nodes(servers.url, folder, scene.nodes) as started:
             await settled(engine, started)
+            await asyncio.sleep(times.age_s)
             for node in started:
                 node.group.hold(cores)
             await wishes.resume(engine)
             while web.pages() < FIRST_PAGES * scene.nodes:
                 await asyncio.sleep(_POLL_S)
             began, before = _now(), _moment(web, started, servers, port)
-            await asyncio.sleep(seconds)
+            await asyncio.sleep(times.counted_s)
             ended, after = _now(), _moment(web, started, servers, port)
             done = after.since(before)
             memory = sum(node.group.memory_bytes() for node in started)
