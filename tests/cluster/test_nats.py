@@ -194,19 +194,39 @@ def test_tls_needs_certificates_that_are_trusted(tmp_path: Path) -> None:
     run(work())
 
 
-def test_what_a_user_may_not_do_is_said(tmp_path: Path) -> None:
-    def settings_for(url: str) -> NatsSettings:
-        return NatsSettings(url=with_user(url, "reader:secret"), patience_s=1)
+def test_who_follows_the_advice_on_what_a_user_may_do_gets_in(tmp_path: Path) -> None:
+    secret = "secret"
 
-    async def work() -> None:
-        allowed = '{publish: ["$JS.API.STREAM.NAMES"], subscribe: "_INBOX.>"}'
+    def settings_for(url: str) -> NatsSettings:
+        return NatsSettings(url=with_user(url, f"crawler:{secret}"), name="mine", patience_s=1)
+
+    async def served(folder: Path, allowed: str) -> None:
         more = (
-            'authorization { users: [{user: "reader", password: "secret", '
+            f'authorization {{ users: [{{user: "crawler", password: "{secret}", '
             f"permissions: {allowed}}}] }}"
         )
-        async with local_servers(tmp_path, 1, more=more, settings_for=settings_for) as servers:
-            with pytest.raises(EngineError, match="let this user publish"):
-                await connect(settings_for(servers.url))
+        async with (
+            local_servers(folder, 1, more=more, settings_for=settings_for) as servers,
+            connected(settings_for(servers.url)) as engine,
+        ):
+            assert await engine.append(SHARD, 0, b"one") == 1
+            await engine.put("node.a", b"here")
+            await engine.publish(TransferBatch(1, SHARD, 1, [Transfer("http://a/", 1)]))
+            async with aclosing(engine.inbox(SHARD)) as inbox:
+                await (await anext(inbox)).done()
+            async with aclosing(engine.broadcasts("told.")) as coming:
+                hearing = asyncio.ensure_future(anext(coming))
+                while not hearing.done():
+                    await engine.broadcast("told.1.0", b"all is well")
+                    await asyncio.sleep(0.01)
+
+    async def work() -> None:
+        little = '{publish: ["$JS.API.STREAM.NAMES"], subscribe: "_INBOX.>"}'
+        with pytest.raises(EngineError, match="let this user publish and subscribe") as refused:
+            await served(tmp_path / "refused", little)
+        advice = str(refused.value).partition("subscribe to ")[2]
+        subjects = ", ".join(f'"{one}"' for one in advice.replace(" and ", ", ").split(", "))
+        await served(tmp_path / "let-in", f"{{publish: [{subjects}], subscribe: [{subjects}]}}")
 
     run(work())
 

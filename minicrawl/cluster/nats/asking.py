@@ -17,6 +17,7 @@ from nats.errors import Error, NoRespondersError
 from nats.js import api
 
 from minicrawl.cluster.engine import EngineError, EngineFull, EngineUnavailable
+from minicrawl.cluster.nats.settings import NatsSettings
 
 T = TypeVar("T")
 
@@ -63,12 +64,12 @@ class JetStreamRefusal(EngineError):
 class Asking:
     """Requests over one connection."""
 
-    def __init__(self, client: Client, shown: str, patience_s: float) -> None:
-        """`shown` names the servers in messages."""
+    def __init__(self, client: Client, settings: NatsSettings) -> None:
         self.client = client
         self.denied: str | None = None
         """What the servers said that we may not do."""
-        self._shown, self._patience_s = shown, patience_s
+        self._shown, self._patience_s = settings.shown, settings.patience_s
+        self._bucket = settings.bucket
         self._waits = set[asyncio.Timeout]()
         self._silent_since: float | None = None
 
@@ -194,7 +195,7 @@ class Asking:
         if self.denied is not None:
             return EngineError(
                 f"{self._shown}: {self.denied}; let this user publish and subscribe to "
-                "$JS.>, $KV.>, $O.>, _INBOX.> and minicrawl-*.>"
+                f"$JS.>, $KV.>, $O.>, _INBOX.> and {self._bucket}.>"
             )
         if self.client.is_closed:
             return EngineUnavailable(f"{self._shown}: the connection is closed")

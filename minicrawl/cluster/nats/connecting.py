@@ -77,7 +77,7 @@ async def await_answer(settings: NatsSettings) -> None:
     end = loop.time() + settings.patience_s
     while True:
         client = client_for(settings)
-        asking = Asking(client, settings.shown, settings.patience_s)
+        asking = Asking(client, settings)
         try:
             await _let_in(client, asking, settings)
             await asking.api("STREAM.NAMES")
@@ -96,7 +96,7 @@ async def connect(settings: NatsSettings, *, makes: bool = True) -> NatsEngine:
     a crawl.
     """
     client = client_for(settings)
-    asking = Asking(client, settings.shown, settings.patience_s)
+    asking = Asking(client, settings)
     await _let_in(client, asking, settings)
     streams = Streams(asking, settings)
     try:

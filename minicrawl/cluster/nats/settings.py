@@ -51,6 +51,11 @@ class NatsSettings:
         return [url.strip() for url in self.url.split(",")]
 
     @property
+    def bucket(self) -> str:
+        """What all subjects of the crawl begin with, but for those of JetStream itself."""
+        return f"minicrawl-{self.name}"
+
+    @property
     def shown(self) -> str:
         """The servers, without users and passwords."""
         return ",".join(map(without_password, self.urls))

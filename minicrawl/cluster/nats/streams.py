@@ -55,7 +55,7 @@ class Streams:
 
     def __init__(self, asking: Asking, settings: NatsSettings) -> None:
         self.asking = asking
-        self.bucket = f"minicrawl-{settings.name}"
+        self.bucket = settings.bucket
         self.keys = Bucket(self.bucket)
         self.beats = Bucket(f"minicrawl_beats-{settings.name}")
         self._settings = settings
