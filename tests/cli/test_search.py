@@ -124,6 +124,19 @@ def test_without_pages_that_were_kept_there_is_one_line(tmp_path: Path, capsys: 
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
+def test_a_file_where_the_index_goes_is_one_line(
+    store: Path, tmp_path: Path, capsys: Captured
+) -> None:
+    copy = tmp_path / "crawl.db"
+    shutil.copy(store, copy)
+    shutil.copytree(archive_folder(store), archive_folder(copy))
+    search_folder(copy).write_text("mine")
+    assert asked(copy, "salt") == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("is where the index goes, and is no folder: move it")
+    assert search_folder(copy).read_text() == "mine"
+
+
 def test_index_says_how_many_pages_there_are(store: Path, capsys: Captured) -> None:
     assert main(["index", "--fresh", "--store", str(store)]) == 0
     assert "3 read anew" in capsys.readouterr().err

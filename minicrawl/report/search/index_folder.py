@@ -66,7 +66,10 @@ def opened_index(folder: Path, seen: Snapshot) -> Iterator[tuple[SearchIndex, No
 
 @contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
-    folder.mkdir(exist_ok=True)
+    try:
+        folder.mkdir(exist_ok=True)
+    except FileExistsError:
+        raise StoreError(f"{folder} is where the index goes, and is no folder: move it") from None
     lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
