@@ -83,6 +83,17 @@ def test_windows_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["series"][1]["measures_per_page"] == 1
 
 
+@pytest.mark.parametrize(
+    ("policy", "told"),
+    [("interpolation=8/5", "keeps no measures"), ("static=8", "a static window has no width")],
+)
+def test_a_policy_that_its_window_would_not_use_is_refused(
+    capsys: pytest.CaptureFixture[str], policy: str, told: str
+) -> None:
+    assert main(["lab", "windows", "--policy", policy]) == 2
+    assert told in capsys.readouterr().err
+
+
 CLUSTER = ["cluster", *SMALL, "--draws", "1", "--machines", "10,1000", "--wait", "60"]
 
 

@@ -280,3 +280,14 @@ class TestEigenvector:
         )
         found = document(capsys, "eigenvector", "--matrix=walk", "--virtual-page", "--graph", graph)
         assert found["scores"] == own["scores"]
+
+    @pytest.mark.parametrize("matrix", ["walk", "links"])
+    def test_a_graph_without_a_cycle_says_that_all_are_alike(
+        self, matrix: str, tmp_path: Path, capsys: Captured
+    ) -> None:
+        path = tmp_path / "chain.txt"
+        path.write_text("1 2\n2 3\n")
+        assert main(["rank", "eigenvector", f"--matrix={matrix}", "--graph", str(path)]) == 0
+        told = capsys.readouterr().err
+        assert "no links form a cycle" in told
+        assert "add --virtual-page" in told

@@ -26,7 +26,7 @@ from minicrawl.cli.lab.options import (
 from minicrawl.graph.csr import Csr
 from minicrawl.lab import windows as lab
 from minicrawl.lab.webs import Model
-from minicrawl.opic.windows import WINDOWS
+from minicrawl.opic.windows import WINDOWS, WITHOUT_MEASURES, WITHOUT_WIDTH
 
 WIDTH = 8.0
 POSITIVE = Number(min=0, min_open=True)
@@ -45,6 +45,10 @@ class PolicyType(click.ParamType[tuple[str, float | None, int | None]]):
         if name not in WINDOWS:
             self.fail(f"{name!r} is not one of {', '.join(WINDOWS)}", param, ctx)
         width, slash, most = size.partition("/")
+        if equals and name in WITHOUT_WIDTH:
+            self.fail(f"a {name} window has no width", param, ctx)
+        if slash and name in WITHOUT_MEASURES:
+            self.fail(f"the {name} window keeps no measures", param, ctx)
         return (
             name,
             POSITIVE.convert(width, param, ctx) if equals else None,

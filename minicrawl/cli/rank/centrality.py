@@ -86,7 +86,13 @@ def eigenvector(
     OPIC computes.
     """
     terms = EigenvectorOptions(LinkMatrix(matrix), virtual_page, tolerance, most_rounds)
-    return find_eigenvector(named.graph, named.weights, options=terms, tell=tell)
+    found = find_eigenvector(named.graph, named.weights, options=terms, tell=tell)
+    if len(found.values) and not found.iterations:
+        click.echo(
+            "no links form a cycle, so no node is worth more than another: add --virtual-page",
+            err=True,
+        )
+    return found
 
 
 _SEED = 1

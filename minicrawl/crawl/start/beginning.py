@@ -5,10 +5,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from minicrawl.config import Settings
+from minicrawl.config.parts import Order
 from minicrawl.crawl.start import resume
 from minicrawl.crawl.start.browsers import check_browser
 from minicrawl.crawl.start.logins import SeedLogins
 from minicrawl.crawl.start.reach import check_types
+from minicrawl.errors import UsageError
+from minicrawl.opic.windows import WITHOUT_MEASURES, WITHOUT_WIDTH
 
 
 class Beginning(NamedTuple):
@@ -30,3 +33,15 @@ class Beginning(NamedTuple):
         self.logins.check(settings.access, today)
         if self.is_new(settings.storing.store):
             resume.refuse_contradictions(settings)
+            _refuse_unused(settings.order)
+
+
+def _refuse_unused(order: Order) -> None:
+    """Refuse what the window of a new store would not use. A store keeps its own to the end."""
+    if order.width != Order().width and order.window in WITHOUT_WIDTH:
+        raise UsageError(f"--width: a {order.window} window keeps all of the past; leave one out")
+    if order.measures is not None and order.window in WITHOUT_MEASURES:
+        raise UsageError(
+            f"--measures: the {order.window} window keeps none; --window variable, fixed and "
+            "improved-fixed do"
+        )

@@ -26,3 +26,7 @@ WINDOWS: dict[str, Callable[[float, int | None], Window]] = {
 }
 """Each by its width, in readings for `variable` and in circulations for the others, and by the most
 measures of a page."""
+
+WITHOUT_WIDTH = frozenset({"static"})
+WITHOUT_MEASURES = frozenset({"static", "interpolation", "adaptive"})
+"""Those that have no use for a width, or for a number of measures."""

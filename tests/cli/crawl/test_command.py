@@ -89,6 +89,8 @@ class TestWhatCannotWork:
         ("options", "told"),
         [
             (("--focus-only", "2"), "--focus-only needs a focus"),
+            (("--measures", "5"), "--measures: the interpolation window keeps none"),
+            (("--window", "static", "--width", "5"), "--width: a static window keeps all"),
             (("--cookies", "none.txt"), "none.txt: No such file"),
             (("--insecure", "--delay", "0"), "--insecure lacks its value: --delay is an option"),
             (("--insecure", "--no-converge"), "lacks its value: --no-converge is an option"),
