@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 def import_(files: tuple[Path, ...], loaded: Loaded, as_json: bool) -> None:
     """Make a new store of what is recorded in FILES, without fetching anything.
 
-    FILES are WARC files of any program: plain, .gz or .zst. The records are read in their order, as
-    if a crawl had received these answers. All commands work on the store, and `minicrawl crawl`
-    goes on with the pages that were not recorded. The answers are kept beside the store, where
-    `page` and `search` find them.
+    FILES are WARC files of any program: plain, .gz or .zst, or several in a .wacz. The records are
+    read in their order, as if a crawl had received these answers. All commands work on the store,
+    and `minicrawl crawl` goes on with the pages that were not recorded. The answers are kept beside
+    the store, where `page` and `search` find them.
     """
     from minicrawl.crawl.recorded import import_warcs
     from minicrawl.report.status import status

@@ -43,6 +43,7 @@ from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.errors import Damaged, UsageError
 from minicrawl.export.drafts import drafting
 from minicrawl.fetch.warc.answers import RecordedAnswers, head_of, moment_of
+from minicrawl.fetch.warc.files import warc_files
 from minicrawl.fetch.warc.records import MOST_HEAD_BYTES, WarcRecord, WarcRecords
 from minicrawl.model import FetchResult, Moved, PageId, Request, Response, State, Unchanged
 from minicrawl.progress import Progress, unreported
@@ -302,18 +303,18 @@ class _Records:
     def __init__(
         self, files: Sequence[Path], most_bytes: int, note: Callable[[str], None], tell: Progress
     ) -> None:
-        self._files, self._most_bytes, self._note, self._tell = files, most_bytes, note, tell
+        self._files = [file for named in files for file in warc_files(named)]
+        self._most_bytes, self._note, self._tell = most_bytes, note, tell
         self.count = 0
 
     def __iter__(self) -> Iterator[WarcRecord]:
-        sizes = [file.stat().st_size for file in self._files]
-        whole, before = max(sum(sizes), 1), 0
-        for file, size in zip(self._files, sizes, strict=True):
-            shown = partial(self._show, before / whole, size / whole)
+        whole, before = max(sum(file.length for file in self._files), 1), 0
+        for file in self._files:
+            shown = partial(self._show, before / whole, file.length / whole)
             for record in WarcRecords(file, self._most_bytes, self._note, shown):
                 self.count += 1
                 yield record
-            before += size
+            before += file.length
 
     def _show(self, begin: float, length: float, share: float) -> None:
         self._tell(begin + length * share)

@@ -10,10 +10,11 @@ found behind any damage, if it begins with a record.
 from __future__ import annotations
 
 import zlib
-from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol
 
 import zstandard
+
+from minicrawl.fetch.warc.files import WarcFile
 
 BEGIN = b"WARC/"
 _GZIP, _ZSTD = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"
@@ -77,10 +78,10 @@ class _Plain:
 class _RawBytes:
     """The bytes of a file as they lie in it; `held` has those that were read and not used yet."""
 
-    def __init__(self, path: Path) -> None:
-        self._file: BinaryIO = path.open("rb")
-        self.length = path.stat().st_size
-        self.held, self._read = b"", 0
+    def __init__(self, file: WarcFile) -> None:
+        self._file: BinaryIO = file.path.open("rb")
+        self._begin, self.length = file.begin, file.length
+        self.go_to(0)
 
     def close(self) -> None:
         self._file.close()
@@ -97,7 +98,7 @@ class _RawBytes:
 
     def hold_more(self) -> bool:
         """Hold one more piece; False at the end of the file."""
-        piece = self._file.read(_READ_BYTES)
+        piece = self._file.read(min(_READ_BYTES, self.length - self._read))
         self._read += len(piece)
         self.held += piece
         return bool(piece)
@@ -105,18 +106,18 @@ class _RawBytes:
     def piece(self, place: int, count: int) -> bytes:
         """So many bytes of the file; none are held any more."""
         self.go_to(place)
-        return self._file.read(count)
+        return self._file.read(min(count, self.length - place))
 
     def go_to(self, place: int) -> None:
-        self._file.seek(place)
+        self._file.seek(self._begin + place)
         self.held, self._read = b"", place
 
 
 class Members:
     """The members of a file, one after the other; `buffer` has what was decoded of this one."""
 
-    def __init__(self, path: Path) -> None:
-        self._raw = _RawBytes(path)
+    def __init__(self, file: WarcFile) -> None:
+        self._raw = _RawBytes(file)
         self.begin = 0
         """Where this member begins in the file."""
         self.buffer = bytearray()

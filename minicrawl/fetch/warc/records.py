@@ -12,9 +12,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from pathlib import Path
 from typing import NamedTuple
 
+from minicrawl.fetch.warc.files import WarcFile
 from minicrawl.fetch.warc.members import BEGIN, DamagedMember, Members
 from minicrawl.progress import Progress, unreported
 from minicrawl.wording import counted
@@ -64,19 +64,19 @@ class WarcRecords:
 
     def __init__(
         self,
-        path: Path,
+        file: WarcFile,
         most_bytes: int,
         note: Callable[[str], None],
         tell: Progress = unreported,
     ) -> None:
         """Of a block no more than `most_bytes` are held."""
-        self._path, self._most_bytes = path, most_bytes
+        self._file, self._most_bytes = file, most_bytes
         self._note, self._tell = note, tell
         self._current = ""
         self._wrong = 0
 
     def __iter__(self) -> Iterator[WarcRecord]:
-        with closing(Members(self._path)) as members:
+        with closing(Members(self._file)) as members:
             self._members = members
             while True:
                 self._current = ""
@@ -90,7 +90,7 @@ class WarcRecords:
                     self._warn(members.begin, f"{damage}: {_bytes_are(lost)} lost{named}")
 
     def _warn(self, place: int, text: str) -> None:
-        self._note(f"{self._path}: at byte {place:,}: {text}")
+        self._note(f"{self._file.name}: at byte {place:,}: {text}")
 
     # ------------------------------------------------------------ one member
 

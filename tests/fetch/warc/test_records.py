@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minicrawl.fetch.warc import records as records_module
+from minicrawl.fetch.warc.files import warc_files
 from minicrawl.fetch.warc.records import WarcRecord, WarcRecords
 from tests.fetch.warc.files import PACKED, body, http, pages, record, response, url
 
@@ -19,7 +20,8 @@ LIMIT = 100_000
 
 def found(path: Path, limit: int = LIMIT) -> tuple[list[WarcRecord], list[str]]:
     notes: list[str] = []
-    return list(WarcRecords(path, limit, notes.append)), notes
+    (file,) = warc_files(path)
+    return list(WarcRecords(file, limit, notes.append)), notes
 
 
 def urls(records: Sequence[WarcRecord]) -> list[str]:
