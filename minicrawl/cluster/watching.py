@@ -31,6 +31,8 @@ class ClusterWatch:
         self._engine = engine
         self._seen = ClusterOverview()
         self._run = 0  # that is waited for, if one is
+        self._early: dict[str, KeyEntry] = {}
+        """What shards have told, until it is known which run there is."""
         self._following: list[asyncio.Task[None]] = []
         self._heard: dict[str, tuple[tuple[str, int], float]] = {}
 
@@ -77,7 +79,13 @@ class ClusterWatch:
 
     def _hear(self, entry: KeyEntry) -> None:
         if entry.key.startswith(records.TOLD_PREFIX):
-            told_in = entry.key.removeprefix(records.TOLD_PREFIX).partition(".")[0]
-            if told_in != str(self._run or self._seen.run):
+            run, told_in = self._run or self._seen.run, entry.key.split(".")[1]
+            if not run:
+                self._early[entry.key] = entry
+            if told_in != str(run):
                 return
         self._seen.hear(entry)
+        if self._early and self._seen.run:
+            early, self._early = self._early, {}
+            for told in early.values():
+                self._hear(told)

@@ -59,6 +59,8 @@ class ShardFacts(NamedTuple):
         return PotTold(self.pot, self.waiting)
 
 
+_MOST_BINS = 1024
+"""More than any sketch has: a key has 63 bits."""
 _TABLES = ("sketch", "sent", "received")
 
 
@@ -81,6 +83,8 @@ def facts_in(data: bytes) -> ShardFacts:
         raise BatchError("what a shard tells of itself are whole numbers")
     if not 0 <= facts.shard < MOST_SHARDS or min(facts.fetched, facts.waiting, facts.pace) < 0:
         raise BatchError("what a shard tells of itself is less than nothing")
+    if any(place >= _MOST_BINS for place in facts.sketch):
+        raise BatchError("pages wait with more cash than there may be")
     return facts
 
 

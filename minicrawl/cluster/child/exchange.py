@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
 from minicrawl.cluster.engine import BatchDelivery, Broadcast, ClusterEngine, EngineUnavailable
 from minicrawl.cluster.node.keys import listen
@@ -32,14 +32,16 @@ FRESH_S = 4.0
 
 
 async def told_entry(engine: ClusterEngine, shard: int, run: int) -> int:
-    """The last entry of the shard's log that its holders in this run have told of."""
-    told = await engine.get(f"{TOLD_PREFIX}{run}.{shard}")
-    if told is None or told.value is None:
-        return 0
-    try:
-        return facts_in(told.value).entry
-    except BatchError:
-        return 0
+    """The last entry of the shard's log that its holders have told of, in this run or, if none has
+    told anything in it, in the one before. Entries are counted over all runs.
+    """
+    for one in range(run, -1, -1):
+        told = await engine.get(f"{TOLD_PREFIX}{one}.{shard}")
+        if told is None or told.value is None:
+            continue
+        with suppress(BatchError):
+            return facts_in(told.value).entry
+    return 0
 
 
 class EngineExchange:

@@ -40,7 +40,7 @@ from minicrawl.crawl.shard import together  # noqa: F401  # else imported when t
 from minicrawl.crawl.shard.exchange import ShardSetup
 from minicrawl.crawl.workers.channel import PickleChannel
 from minicrawl.crawl.workers.messages import connection_at_stdin
-from minicrawl.errors import MinicrawlError, NoCrawlError, NoRoom
+from minicrawl.errors import MinicrawlError, NoRoom, StoreError
 from minicrawl.shards.owners import ShardPlace
 from minicrawl.store.reader import archive_folder
 
@@ -210,11 +210,11 @@ class ShardChild:
             await asyncio.sleep(_AGAIN_S)
 
     async def _ask(self, request: ControlRequest) -> Reply | None:
-        """The reply of the crawl; None if it has not begun, or has ended."""
+        """The reply of the crawl; None if it has not begun, has ended, or is too busy to reply."""
         assert self._crawl is not None
         try:
             return await asyncio.to_thread(ask, self._crawl.settings.storing.store, request)
-        except NoCrawlError:
+        except StoreError:
             return None
 
 

@@ -77,7 +77,8 @@ class Asking:
         """Nobody will answer what was asked: ask again."""
         self._silent_since = None
         for wait in self._waits:
-            wait.reschedule(0)
+            if not wait.expired():  # its task may not have heard of that yet
+                wait.reschedule(0)
 
     async def api(self, subject: str, request: Any = None) -> dict[str, Any]:
         """Ask JetStream; its answer. Raises JetStreamRefusal."""

@@ -64,11 +64,15 @@ class NatsDelivery:
 
     async def done(self) -> None:
         """It is in the log of the shard, or was before: it need not come again."""
-        await self._message._client.publish(self._message.reply, _ACK)
+        await self._answer(_ACK)
 
     async def later(self) -> None:
         """It came too early: let it come again in a moment."""
-        await self._message._client.publish(self._message.reply, _LATER)
+        await self._answer(_LATER)
+
+    async def _answer(self, answer: bytes) -> None:
+        with suppress(Error):  # there is no connection, and no room: the batch comes again
+            await self._message._client.publish(self._message.reply, answer)
 
 
 class NatsBatches(NatsPart):

@@ -1,7 +1,7 @@
 """Broadcasts: plain messages of NATS, which no stream keeps.
 
-They cost a small part of what a change of a key costs, and come at once. While there is no
-connection they wait for the next one, as far as there is room.
+They cost a small part of what a change of a key costs, and come at once. Without a connection they
+are lost: what waited for one would come as if it were new.
 """
 
 import asyncio
@@ -22,8 +22,9 @@ class NatsBroadcasts(NatsPart):
         """Send it to all who listen now."""
         if len(content) > MOST_VALUE_BYTES:
             raise ValueError(f"{topic}: {len(content):,} bytes are more than a broadcast may have")
-        with suppress(Error):  # there is no connection, and no room: it is lost
-            await self._asking.client.publish(self._streams.broadcast_subject(topic), content)
+        if self._asking.client.is_connected:
+            with suppress(Error):  # the connection has just been lost
+                await self._asking.client.publish(self._streams.broadcast_subject(topic), content)
 
     async def broadcasts(self, prefix: str) -> AsyncGenerator[Broadcast, None]:
         """What is sent from now on under names that begin so, for ever."""

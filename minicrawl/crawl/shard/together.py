@@ -32,6 +32,8 @@ _LEAST_SHARE = 16
 """Of a pot, what is worth a batch to another pot: that many of it are the whole."""
 _NO_DELAY = 256
 """Pages of a host that can be asked for between two levels, if it has no delay."""
+_LAST_WORD_S = 1.0
+"""The longest that what is being told is waited for before the last facts."""
 _OF_THE_TIME = 20
 """Telling takes at most that part of it: the sketch of a large shard takes a while."""
 
@@ -76,11 +78,14 @@ class ShardCrawl:
 
     async def during(self, work: Coroutine[Any, Any, T], group: asyncio.TaskGroup) -> T:
         """Do the work while batches come and go."""
-        jobs = [*self.traffic.jobs(), self._tell()]
+        jobs = [*self.traffic.jobs()]
         jobs += [self._addresses.run()] if self._addresses is not None else []
-        tasks = [group.create_task(job) for job in jobs]
+        telling = group.create_task(self._tell())
+        tasks = [telling, *(group.create_task(job) for job in jobs)]
         try:
             ended = await work
+            telling.cancel()  # or what it is telling may come after the last facts
+            await asyncio.wait((telling,), timeout=_LAST_WORD_S)
             await self.exchange.tell(self.facts(within_s=0.0), are_last=True)
             return ended
         finally:

@@ -2,8 +2,11 @@
 
 import asyncio
 
+import pytest
+
 from minicrawl.cluster.child.exchange import FRESH_S, EngineExchange, told_entry
-from minicrawl.shards.facts import ShardFacts, facts_in
+from minicrawl.shards.batches import BatchError
+from minicrawl.shards.facts import ShardFacts, as_bytes, facts_in
 from minicrawl.shards.owners import ShardPlace
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
 
@@ -78,7 +81,14 @@ def test_the_last_entry_that_was_told_of_is_known_to_the_next_holder() -> None:
         assert await told_entry(engine, 0, RUN) == 0
         await EngineExchange(engine, place, RUN).tell(ShardFacts(0, entry=7))
         assert await told_entry(engine, 0, RUN) == 7
+        assert await told_entry(engine, 0, RUN + 2) == 7
         await engine.put("told.1.0", b"no facts")
         assert await told_entry(engine, 0, RUN) == 0
 
     asyncio.run(asyncio.wait_for(work(), 30))
+
+
+def test_a_sketch_with_more_cash_than_there_may_be_is_no_fact() -> None:
+    assert facts_in(as_bytes(ShardFacts(0, sketch={1023: 1}))).sketch == {1023: 1}
+    with pytest.raises(BatchError, match="more cash than there may be"):
+        facts_in(as_bytes(ShardFacts(0, sketch={9000: 1 << 40})))

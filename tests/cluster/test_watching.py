@@ -1,0 +1,44 @@
+"""What a watch of a cluster shows, over the fake engine."""
+
+import asyncio
+
+from minicrawl.cluster.engine import KeyEntry
+from minicrawl.cluster.node.records import (
+    STATE_KEY,
+    TERMS_KEY,
+    TOLD_PREFIX,
+    Doing,
+    StateRecord,
+    TermsRecord,
+)
+from minicrawl.cluster.watching import ClusterWatch
+from minicrawl.shards.facts import ShardFacts, as_bytes
+from tests.cluster.fake_engine import FakeEngine
+
+RUN = 2
+TERMS = TermsRecord(id="1", format=1, schema=1, version="1", shards=3, settings={}, seeds="seeds")
+
+
+def told(shard: int, run: int = RUN) -> KeyEntry:
+    content = as_bytes(ShardFacts(shard, fetched=100))
+    return KeyEntry(f"{TOLD_PREFIX}{run}.{shard}", content, 0)
+
+
+def test_what_ended_shards_told_counts_whenever_the_run_becomes_known() -> None:
+    async def work() -> int:
+        engine = FakeEngine()
+        for entry in (told(0), told(1), told(2, run=1)):
+            assert entry.value is not None
+            await engine.put(entry.key, entry.value)
+        watch = ClusterWatch(engine)
+        watch.begin()
+        await asyncio.sleep(0.05)  # what was told is heard, most likely
+        ended = StateRecord(doing=Doing.ENDED, run=RUN, reason="budget")
+        await engine.put(TERMS_KEY, TERMS.pack())
+        await engine.put(STATE_KEY, ended.pack())
+        while watch._seen.terms is None or watch.status().fetched < 200:
+            await asyncio.sleep(0.01)
+        await watch.end()
+        return watch.status().fetched
+
+    assert asyncio.run(asyncio.wait_for(work(), 30)) == 200
