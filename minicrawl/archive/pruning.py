@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from minicrawl.archive.index import IndexRow
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import WITH_BODY
+from minicrawl.errors import UsageError
+from minicrawl.wording import counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +68,14 @@ class Pruning:
                 self._gone_bytes.append(row.record_bytes)
         elif not is_dropped:
             self._revisits.append(row.digest)
+
+    def refuse_all(self, archive: ArchiveReader) -> None:
+        """An archive without an answer is none. Raises UsageError."""
+        if self.records and self.dropped == self.records:
+            raise UsageError(
+                f"this would remove all {counted(self.records, 'answer')}: delete "
+                f"{archive.segments.folder} if that is what you want"
+            )
 
     def freed_bytes(self) -> int:
         """How much smaller the archive becomes: bodies that others need stay."""

@@ -8,6 +8,7 @@ import click
 
 from minicrawl.archive.pruning import PruneRules, Pruning
 from minicrawl.archive.reader import ArchiveReader, verify
+from minicrawl.cli import PROGRAM
 from minicrawl.cli.common.stores import json_option, own_store_option, store_with_pages_option
 from minicrawl.cli.common.tables import show_facts, show_json
 from minicrawl.crawl.settle.archiving import prune_store
@@ -95,7 +96,8 @@ def prune(
 
     What stays is copied into new files first, so there must be room for it. No crawl may be
     running. A program that is reading the archive can go on; the next crawl, or the next `prune`,
-    then removes the old files.
+    then removes the old files. Damaged records cannot be copied: they are named, and it exits with
+    1.
     """
     if versions is None and before is None and best is None:
         raise click.UsageError("--keep-versions, --before or --best must say what to remove")
@@ -104,10 +106,14 @@ def prune(
         keys = None if best is None else keys_of_best(seen, best)
         rules = PruneRules(versions=versions, before=at, keys=keys)
         pruning, is_gone = Pruning(reader, rules), True
+        pruning.refuse_all(reader)
+        damaged = list(verify(reader))
+    for line in damaged:
+        click.echo(f"{PROGRAM}: it cannot be copied: {visible(line)}", err=True)
     if not dry_run:
         pruning, is_gone = prune_store(store, rules)
     facts = {"answers": pruning.records, "bytes": pruning.record_bytes}
-    facts |= {"removed answers": pruning.dropped, "removed bytes": pruning.dropped_bytes}
+    facts |= {"removed answers": pruning.dropped, "removed bytes": pruning.freed_bytes()}
     if as_json:
         show_json(facts | {"done": is_gone and not dry_run})
     else:
@@ -116,6 +122,7 @@ def prune(
             click.echo(
                 "another program is reading the old files: the next crawl or prune removes them"
             )
+    click.get_current_context().exit(1 if damaged else 0)
 
 
 def _end(store: Path, folder: Path | None) -> int | None:

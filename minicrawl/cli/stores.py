@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from minicrawl.cli import PROGRAM
-from minicrawl.cli.common.options import CommandWithSettings, loaded_options
+from minicrawl.cli.common.options import CommandWithSettings, loaded_options, naming
 from minicrawl.cli.common.progress import progress
 from minicrawl.cli.common.stores import json_option, own_store_option
 from minicrawl.cli.common.tables import show_facts, show_json
@@ -68,7 +68,7 @@ def _facts(made: "WarcImport", found: "Status") -> Iterator[tuple[str, str]]:
             yield name, ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
     for reason, count in sorted(made.skipped.items(), key=lambda item: -item[1]):
         yield "left out", f"{count:,} {_one(reason) if count == 1 else reason}"
-    yield "next step", "`minicrawl refine` makes the ranks converge"
+    yield "next step", f"`minicrawl refine{naming(made.store)}` makes the ranks converge"
 
 
 @click.command()

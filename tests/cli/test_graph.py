@@ -95,7 +95,7 @@ class TestImport:
             "pages      4, 3 with links\n"
             "links      4\n"
             "left out   1 link from a page to itself\n"
-            "next step  `minicrawl refine` makes the ranks converge\n"
+            "next step  `minicrawl refine --store crawl.db` makes the ranks converge\n"
         )
 
     def test_programs_get_the_same(self, capsys: Captured) -> None:

@@ -9,6 +9,7 @@ give the same message.
 import functools
 import math
 import os
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -16,7 +17,7 @@ from typing import Any
 
 import click
 
-from minicrawl.config import Loaded, load
+from minicrawl.config import Loaded, Storing, load
 from minicrawl.config.setting import PREFIX, SECTIONS, Setting
 from minicrawl.config.sources import unknown_variables
 from minicrawl.config.table import BY_NAME, TABLE
@@ -241,3 +242,8 @@ def graph_of_option(usual: str) -> Callable[[Command], Command]:
         help="The graph of the pages that were crawled and the links between them, or of all that "
         "are known.",
     )
+
+
+def naming(store: Path) -> str:
+    """What a command needs besides its name to work on this store."""
+    return "" if store == Storing().store else f" --store {shlex.quote(str(store))}"

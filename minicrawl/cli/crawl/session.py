@@ -5,7 +5,6 @@ Law: however a run ends, the command that resumes the crawl is printed. All mess
 
 import asyncio
 import re
-import shlex
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -18,6 +17,7 @@ import click
 
 from minicrawl.app import Crawl
 from minicrawl.cli import PROGRAM
+from minicrawl.cli.common.options import naming
 from minicrawl.cli.common.progress import progress
 from minicrawl.cli.common.tables import show_json
 from minicrawl.cli.crawl.keys import GraphKey, may_hear_keys
@@ -33,7 +33,6 @@ from minicrawl.cli.crawl.live import (
 )
 from minicrawl.cli.crawl.logs import Log, LogFiles, progress_line
 from minicrawl.cli.crawl.watching import Hear, watched
-from minicrawl.config import Storing
 from minicrawl.crawl.events import (
     Asked,
     Converging,
@@ -164,8 +163,7 @@ class Session:
 
     def suggest_next_commands(self) -> None:
         """Print commands that make sense after this run."""
-        name = shlex.quote(str(self._store))
-        store = "" if self._store == Storing().store else f" --store {name}"
+        store = naming(self._store)
         is_estimated = self._found.convergence is None and self._crawl.settings.storing.links
         refine = ("refine",) if is_estimated else ()
         self._print("")

@@ -11,7 +11,7 @@ import numpy as np
 from minicrawl.analysis.importing import Imported, import_graph
 from minicrawl.analysis.source import Source, crawled, opened
 from minicrawl.cli.common.figures import outline_facts
-from minicrawl.cli.common.options import graph_of_option
+from minicrawl.cli.common.options import graph_of_option, naming
 from minicrawl.cli.common.progress import progress
 from minicrawl.cli.common.stores import (
     json_option,
@@ -62,7 +62,7 @@ def _import_facts(made: Imported) -> Iterator[tuple[str, str]]:
     if made.self_links:
         links = counted(made.self_links, "link")
         yield "left out", f"{links} from a page to itself"
-    yield "next step", "`minicrawl refine` makes the ranks converge"
+    yield "next step", f"`minicrawl refine{naming(made.store)}` makes the ranks converge"
 
 
 _SEED = 1

@@ -104,6 +104,7 @@ def prune_store(path: Path, rules: PruneRules) -> tuple[Pruning, bool]:
         assert archive is not None
         with closing(archive):
             pruning = Pruning(archive.reader, rules)
+            pruning.refuse_all(archive.reader)
             is_gone = not pruning.dropped or prune(archive, store, pruning.keeps)
             return pruning, is_gone
 

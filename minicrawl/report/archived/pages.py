@@ -15,6 +15,7 @@ from minicrawl.archive.index import IndexRow
 from minicrawl.archive.packing import text_of
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer, RecordKind, key_of
+from minicrawl.archive.segments import Segments
 from minicrawl.errors import Damaged, UsageError
 from minicrawl.export.cells import Block, ExportRow, rows_of
 from minicrawl.export.warc import Capture
@@ -309,6 +310,8 @@ def folder_of(store: Path, folder: Path | None) -> Path:
     place = folder or archive_folder(store)
     if not place.is_dir():
         raise UsageError(f"no pages are kept in {place}")
+    if folder and not Segments(folder).numbers():
+        raise UsageError(f"{folder} is no archive, or has lost its files segment-*.pages")
     return place
 
 

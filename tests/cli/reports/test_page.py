@@ -289,6 +289,37 @@ def test_pruning_needs_a_rule(store: Path, capsys: Captured) -> None:
     assert "must say what to remove" in refused(store, capsys, "archive", "prune")
 
 
+def test_pruning_names_what_is_damaged_and_cannot_be_copied(store: Path, capsys: Captured) -> None:
+    segment = Segments(archive_folder(store)).path(1)
+    content = bytearray(segment.read_bytes())
+    content[60] ^= 1
+    segment.write_bytes(content)
+    arguments = ("archive", "prune", "--keep-versions", "2", "--store", str(store))
+    for more in (("--dry-run",), ()):
+        assert main([*arguments, *more]) == 1
+        assert "minicrawl: it cannot be copied: segment-000001.pages" in capsys.readouterr().err
+    assert main(list(arguments)) == 0
+
+
+def test_pruning_all_is_refused_before_anything_goes(store: Path, capsys: Captured) -> None:
+    for more in (("--dry-run",), ()):
+        line = refused(store, capsys, "archive", "prune", "--before", "2100-01-01", *more)
+        assert f"would remove all 3 answers: delete {archive_folder(store)}" in line
+    assert pruned(store, capsys, "--keep-versions", "9") == (3, 0)
+
+
+@pytest.mark.parametrize("command", ["info", "verify"])
+def test_a_folder_that_is_no_archive_is_refused(
+    store: Path, capsys: Captured, command: str
+) -> None:
+    assert main(["archive", command, str(archive_folder(store))]) == 0
+    capsys.readouterr()
+    Segments(archive_folder(store)).path(1).unlink()
+    for folder in (store.parent, archive_folder(store)):
+        assert main(["archive", command, str(folder)]) == 2
+        assert "is no archive, or has lost its files" in capsys.readouterr().err
+
+
 def test_the_versions_of_a_page_are_listed(store: Path, capsys: Captured) -> None:
     rows = json.loads(shown(store, capsys, "page", URL, "--versions", "--json"))
     assert [(row["version"], row["same_as"]) for row in rows] == [(1, 0), (2, 0), (3, 2)]
