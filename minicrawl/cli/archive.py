@@ -96,8 +96,7 @@ def prune(
 
     What stays is copied into new files first, so there must be room for it. No crawl may be
     running. A program that is reading the archive can go on; the next crawl, or the next `prune`,
-    then removes the old files. Damaged records cannot be copied: they are named, and it exits with
-    1.
+    then removes the old files. Damaged records are named and removed, too; then it exits with 1.
     """
     if versions is None and before is None and best is None:
         raise click.UsageError("--keep-versions, --before or --best must say what to remove")
@@ -109,20 +108,24 @@ def prune(
         pruning.refuse_all(reader)
         damaged = list(verify(reader))
     for line in damaged:
-        click.echo(f"{PROGRAM}: it cannot be copied: {visible(line)}", err=True)
+        click.echo(f"{PROGRAM}: damaged, so it goes as well: {visible(line)}", err=True)
     if not dry_run:
         pruning, is_gone = prune_store(store, rules)
+    _show_pruning(pruning, as_json, is_gone=is_gone, is_done=is_gone and not dry_run)
+    click.get_current_context().exit(1 if damaged else 0)
+
+
+def _show_pruning(pruning: Pruning, as_json: bool, *, is_gone: bool, is_done: bool) -> None:
     facts = {"answers": pruning.records, "bytes": pruning.record_bytes}
     facts |= {"removed answers": pruning.dropped, "removed bytes": pruning.freed_bytes()}
     if as_json:
-        show_json(facts | {"done": is_gone and not dry_run})
+        show_json(facts | {"done": is_done})
     else:
         show_facts((name, f"{value:,}") for name, value in facts.items())
         if not is_gone:
             click.echo(
                 "another program is reading the old files: the next crawl or prune removes them"
             )
-    click.get_current_context().exit(1 if damaged else 0)
 
 
 def _end(store: Path, folder: Path | None) -> int | None:

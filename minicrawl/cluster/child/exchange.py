@@ -32,8 +32,8 @@ FRESH_S = 4.0
 
 
 async def told_entry(engine: ClusterEngine, shard: int, run: int) -> int:
-    """The last entry of the shard's log that its holders have told of, in this run or, if none has
-    told anything in it, in the one before. Entries are counted over all runs.
+    """The last entry of the shard's log that its holders have told of, in this run or, if
+    nothing is known of it, in the one before. Entries are counted over all runs.
     """
     for one in range(run, -1, -1):
         told = await engine.get(f"{TOLD_PREFIX}{one}.{shard}")

@@ -78,7 +78,7 @@ class ShardCrawl:
 
     async def during(self, work: Coroutine[Any, Any, T], group: asyncio.TaskGroup) -> T:
         """Do the work while batches come and go."""
-        jobs = [*self.traffic.jobs()]
+        jobs = list(self.traffic.jobs())
         jobs += [self._addresses.run()] if self._addresses is not None else []
         telling = group.create_task(self._tell())
         tasks = [telling, *(group.create_task(job) for job in jobs)]

@@ -6,6 +6,7 @@ they are read where they lie.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -14,8 +15,8 @@ from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 from minicrawl.errors import UsageError
 
 _BEGIN = b"PK\x03\x04"
-_HEAD, _LENGTHS = 30, slice(26, 30)
-"""Of what comes before a file in a ZIP archive, but for its name and extra fields."""
+_HEAD, _LENGTHS = 30, struct.Struct("<2H")
+"""What comes before a file in a ZIP archive; its last fields are the lengths of two more."""
 _FOLDER, _ENDINGS = "archive/", (".warc", ".warc.gz", ".warc.zst")
 
 
@@ -31,14 +32,14 @@ class WarcFile(NamedTuple):
 def warc_files(path: Path) -> list[WarcFile]:
     """What is read of a file that the user named: the file, or those in it if it is WACZ."""
     if not path.is_file():
-        raise UsageError(f"{path}: no file that can be read twice: save it first")
+        raise UsageError(f"{path}: not a regular file: save it to one first")
     with path.open("rb") as file:
         if file.read(len(_BEGIN)) != _BEGIN:
             return [WarcFile(str(path), path, 0, path.stat().st_size)]
         try:
             with ZipFile(file) as archive:
                 found = list(_stored(path, file, archive))
-        except BadZipFile as error:
+        except (BadZipFile, NotImplementedError, ValueError, OSError, struct.error) as error:
             raise UsageError(f"{path}: a damaged ZIP archive ({error})") from error
     if not found:
         raise UsageError(f"{path}: a ZIP archive without WARC files in {_FOLDER}")
@@ -63,6 +64,6 @@ def _begin(file: BinaryIO, one: ZipInfo) -> int:
     head = file.read(_HEAD)
     if not head.startswith(_BEGIN):
         raise BadZipFile(f"{one.filename} is not where it should be")
-    lengths = head[_LENGTHS]
-    own = int.from_bytes(lengths[:2], "little") + int.from_bytes(lengths[2:], "little")
-    return one.header_offset + _HEAD + own
+    name, extra = _LENGTHS.unpack_from(head, _HEAD - _LENGTHS.size)
+    begin: int = one.header_offset + _HEAD + name + extra
+    return begin

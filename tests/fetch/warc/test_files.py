@@ -84,5 +84,5 @@ def _named_twice(whole: bytes) -> bytes:
 
 def test_a_pipe_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(UsageError, match="save it first"):
+    with pytest.raises(UsageError, match="save it to one first"):
         warc_files(tmp_path / "pipe")
