@@ -314,10 +314,12 @@ class DiscoveryRate:
         if rate is not None:
             first = (read - _width(read), known - rate * _width(read))
         self._marks = deque([first, (read, known)])
+        self._now = read, known
 
     def record(self, read: int, known: int) -> None:
         """So many pages were read and are known by now."""
         marks, width = self._marks, _width(read)
+        self._now = read, known
         if read - marks[-1][0] >= width / _MARKS:
             marks.append((read, known))
         while marks[1][0] <= read - width and marks[1] is not marks[-1]:
@@ -326,7 +328,7 @@ class DiscoveryRate:
     @property
     def rate(self) -> float:
         """New pages a reading."""
-        (read_then, known_then), (read, known) = self._marks[0], self._marks[-1]
+        (read_then, known_then), (read, known) = self._marks[0], self._now
         return (known - known_then) / max(read - read_then, 1)
 
 

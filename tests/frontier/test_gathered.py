@@ -116,6 +116,15 @@ def test_at_first_all_readings_count() -> None:
     assert discovery.rate == 1.9
 
 
+def test_the_very_first_reading_counts() -> None:
+    """Else a crawl would end at once: it would hold its seeds for all there is."""
+    discovery = DiscoveryRate(0, 8)
+    discovery.record(1, 20)
+    assert discovery.rate == 12
+    discovery.record(2, 30)
+    assert discovery.rate == 11
+
+
 def test_later_the_last_readings_count() -> None:
     """Each of a thousand reveals 5 pages, and then none does."""
     discovery = DiscoveryRate(0, 0)
