@@ -47,6 +47,7 @@ class Request(NamedTuple):
     types: int = 1  # of documents that are read, as bits of `web.documents.kinds.DocumentType`
     headers: tuple[tuple[str, str], ...] = ()  # that a page sends with what it asks for
     is_anonymous: bool = False  # without logins and cookies
+    keeps_failures: bool = False  # also the answer that says why there is no page is wanted
 
 
 class FailureKind(StrEnum):
@@ -140,7 +141,9 @@ class Refused(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """Requested in vain. `retry_after` is the header as it came."""
+    """Requested in vain. `retry_after` is the header as it came, `answer` what came with it, if
+    that is wanted.
+    """
 
     kind: FailureKind
     detail: str = ""
@@ -149,6 +152,7 @@ class Failed(NamedTuple):
     elapsed_s: float = 0.0
     cost_s: float = 0.0  # processor time for the part of the body that was read
     cookies: tuple[str, ...] = ()
+    answer: Response | None = None
 
 
 FetchResult = Response | Moved | Unchanged | Refused | Failed

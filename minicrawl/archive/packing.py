@@ -49,6 +49,10 @@ class AnswerPacker:
             return self._pack_with_dictionary(RecordKind.TEXT, request, found)
         return self._pack_with_dictionary(RecordKind.PAGE, request, response, content)
 
+    def pack_failure(self, request: Request, answer: Response) -> bytes:
+        """The record of what came in place of a page."""
+        return self._pack_with_dictionary(RecordKind.FAILURE, request, answer)
+
     def pack_text(self, request: Request, response: Response, text: str) -> bytes:
         """The same with a text that its parser has found."""
         found = response._replace(body=text.encode("utf-8", "replace"))

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Set
 from dataclasses import dataclass
 
 from minicrawl.archive.index import IndexRow
 from minicrawl.archive.reader import ArchiveReader
-from minicrawl.archive.record import WITH_BODY
+from minicrawl.archive.record import WITH_BODY, RecordKind
 from minicrawl.errors import UsageError
 from minicrawl.wording import counted
 
@@ -23,7 +24,7 @@ class PruneRules:
     """None is no rule."""
 
     versions: int | None = None
-    """Answers that stay of each page, the last ones."""
+    """Answers that stay of each page, the last ones; and as many failures."""
     before: float | None = None
     """Older ones go."""
     keys: Set[int] | None = None
@@ -48,13 +49,15 @@ class Pruning:
         """Without what answers grow by that get a body."""
         self._bodies, self._revisits, self._gone = array("q"), array("q"), array("q")
         self._gone_bytes = array("q")
-        places, key, newer = array("q"), None, 0
+        places, key, newer = array("q"), None, Counter[bool]()
         for row in archive.index.versions(archive.end):
-            newer = newer + 1 if row.key == key else 0
-            key = row.key
+            if row.key != key:
+                key, newer = row.key, Counter()
+            is_failure = row.kind == RecordKind.FAILURE
             self.records += 1
             self.record_bytes += row.record_bytes
-            is_dropped = rules.drops(row, newer)
+            is_dropped = rules.drops(row, newer[is_failure])
+            newer[is_failure] += 1
             self._note_body(row, is_dropped=is_dropped)
             if is_dropped:
                 places.append(row.place)
@@ -66,7 +69,7 @@ class Pruning:
             (self._gone if is_dropped else self._bodies).append(row.digest)
             if is_dropped:
                 self._gone_bytes.append(row.record_bytes)
-        elif not is_dropped:
+        elif row.kind == RecordKind.REVISIT and not is_dropped:
             self._revisits.append(row.digest)
 
     def refuse_all(self, archive: ArchiveReader) -> None:

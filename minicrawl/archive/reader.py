@@ -7,7 +7,7 @@ body it has. A running crawl is seen as of a commit: what lies behind `end` is n
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -130,6 +130,12 @@ class ArchiveReader:
             return read_head(self.segments.read(place), self.codec).url == url
         except Damaged:
             return True
+
+
+def last_page(rows: Sequence[IndexRow]) -> int:
+    """The number of the last of these versions that is no failure; 0 if there is none."""
+    numbered = reversed([*enumerate(rows, 1)])
+    return next((number for number, row in numbered if row.kind != RecordKind.FAILURE), 0)
 
 
 def _no_urls(_keys: set[int]) -> Mapping[int, str]:

@@ -54,6 +54,7 @@ class RecordKind(IntEnum):
     TEXT = 2  # only the text of the body, in UTF-8
     REVISIT = 3  # no body: another record has the same
     DICTIONARY = 4  # what other records are compressed with
+    FAILURE = 5  # what came in place of a page, such as a 404
 
 
 WITH_BODY = (RecordKind.PAGE, RecordKind.TEXT)

@@ -189,6 +189,8 @@ class ArchiveWriter:
     def _reduced(self, answer: KeptAnswer, header: Header) -> bytes | None:
         """The record, without its body if that is in the archive; None if it says nothing new."""
         record, digest = answer.record, header.digest
+        if header.kind == RecordKind.FAILURE:
+            return record
         while digest != EMPTY and (original := self._original(digest)) is not None:
             if self._has_body_of(original, record):
                 last = self._last(header.key) if self._only_changes else None
@@ -225,9 +227,11 @@ class ArchiveWriter:
     def _last(self, key: int) -> Header | None:
         """The record of the URL when it was read last."""
         self._write()
-        rows = self._archive.index.of_key(key, self._ahead.end)
-        with suppress(Damaged, IndexError):
-            return self._archive.segments.header(rows[-1].place)
+        for row in reversed(self._archive.index.of_key(key, self._ahead.end)):
+            if row.kind != RecordKind.FAILURE:
+                with suppress(Damaged):
+                    return self._archive.segments.header(row.place)
+                break
         return None
 
     def _put(self, record: bytes, header: Header | None = None) -> None:

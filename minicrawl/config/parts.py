@@ -236,6 +236,11 @@ class Storing:
         return self.keep in ("pages", "text")
 
     @property
+    def keeps_failures(self) -> bool:
+        """Whether answers are kept whole, also those that are no pages."""
+        return self.keep == "pages" or self.warc is not None
+
+    @property
     def checks_links(self) -> bool:
         """Whether something is asked for that is not crawled."""
         return self.check_external or self.check_assets or self.requisites

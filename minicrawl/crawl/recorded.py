@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from minicrawl.archive.reader import ArchiveReader
+from minicrawl.archive.reader import ArchiveReader, last_page
 from minicrawl.archive.record import RecordKind
 from minicrawl.config import Settings, Storing
 from minicrawl.crawl.events import nobody_listens
@@ -138,7 +138,8 @@ class RecordedFetches:
             self._reader = ArchiveReader(self._folder, archive.end)
         self._reader.go_on_to(archive.end)
         with suppress(Damaged, IndexError):
-            answer = self._reader.answer(self._reader.versions(url)[-1].place)
+            rows = self._reader.versions(url)
+            answer = self._reader.answer(rows[last_page(rows) - 1].place)
             if answer.kind is RecordKind.PAGE:
                 return Response(status=answer.status, headers=answer.headers, body=answer.body)
         return None
@@ -197,6 +198,7 @@ class RecordedCrawl:
             dictionary=self._recorder.dictionary,
             suspicious=0 if page is None else self._parts.traps.suspicious(self._host_of(page)),
             types=self._types,
+            keeps_failures=self._settings.storing.keeps_failures,
         )
         fetched = await self._fetches.result(request, record, page)
         if fetched is None:

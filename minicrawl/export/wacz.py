@@ -21,6 +21,8 @@ _WARC = "data.warc.gz"
 _INDEX = "indexes/index.cdx"
 """Programs know the index of CDXJ lines by this name, and some by no other."""
 _VERSION = "1.1.1"
+_FIRST_FAILURE = 400
+"""The first status of answers that are no pages."""
 _EARLIEST = (1980, 1, 1, 0, 0, 0)  # of a file in a zip
 _PIECE_BYTES = 1 << 20
 
@@ -59,9 +61,10 @@ def _manifest(resources: list[dict[str, object]], created: str) -> str:
 
 
 def _pages(lines: Iterable[CdxLine]) -> Iterator[str]:
-    """A line for each page, as it was last."""
+    """A line for each page, as it was last; what came in place of a page is none."""
     yield json.dumps({"format": "json-pages-1.0", "id": "pages", "title": "All pages"})
-    last = {line.capture.url: line.capture for line in lines if line.capture.rank}
+    ranked = (line.capture for line in lines if line.capture.rank)
+    last = {capture.url: capture for capture in ranked if capture.status < _FIRST_FAILURE}
     for capture in sorted(last.values(), key=lambda one: one.rank):
         fields: dict[str, object] = {"id": str(capture.rank), "url": capture.url}
         fields |= {"ts": iso(capture.at), "title": capture.title}

@@ -199,6 +199,8 @@ _FAILURES: dict[int, FailureKind] = {
     HTTPStatus.TOO_MANY_REQUESTS: FailureKind.THROTTLED,
 }
 _SUCCESS = 2  # hundred
+_MOST_OF_A_FAILURE = 1 << 16
+"""Bytes of the body that comes with a failure: what it says is not more than a page of text."""
 _RANGE = re.compile(r"bytes[\t ]*=?[\t ]*([0-9]{1,18})-")
 _FAILURES_BY_CLASS = {4: FailureKind.CLIENT_ERROR, 5: FailureKind.SERVER_ERROR}
 
@@ -209,16 +211,12 @@ async def read_response(
     """What came of a request whose response is this stream, which is closed."""
     try:
         wanted = _wanted(request, stream, max_codings)
-        if not isinstance(wanted, WantedBody):
-            return wanted
-        try:
-            names, verdict = wanted
-            whole = stream.take_whole()
-            chunks = stream.body if whole is None else whole
-            body = await read_body(chunks, names, request.max_bytes, verdict, limits)
-        except UnknownCoding as error:
-            body = Failed(kind=FailureKind.ENCODING, detail=str(error))
-        return _result(stream, body)
+        if isinstance(wanted, WantedBody):
+            return _result(stream, await _body(wanted, request.max_bytes, stream, limits))
+        if request.keeps_failures and isinstance(wanted, Failed):
+            answer = await _answer(request, stream, limits, max_codings)
+            return wanted._replace(answer=answer, cost_s=answer.cost_s)
+        return wanted
     finally:
         await stream.aclose()
 
@@ -228,6 +226,37 @@ class WantedBody(NamedTuple):
 
     codings: list[str]
     verdict: Judge | BodyVerdict
+
+
+async def _body(
+    wanted: WantedBody, max_bytes: int, stream: ResponseStream, limits: BodyLimits
+) -> Body | Failed | Refused:
+    names, verdict = wanted
+    whole = stream.take_whole()
+    try:
+        chunks = stream.body if whole is None else whole
+        return await read_body(chunks, names, max_bytes, verdict, limits)
+    except UnknownCoding as error:
+        return Failed(kind=FailureKind.ENCODING, detail=str(error))
+
+
+async def _answer(
+    request: Request, stream: ResponseStream, limits: BodyLimits, max_codings: int
+) -> Response:
+    """What came with a failure; without a body, if that cannot be read."""
+    names = _codings(stream.headers)
+    most = min(request.max_bytes, _MOST_OF_A_FAILURE)
+    if len(names) <= max_codings and stream.status not in _EMPTY:
+        body = await _body(WantedBody(names, BodyVerdict.WANTED), most, stream, limits)
+        found = _result(stream, body)
+        if isinstance(found, Response):
+            return found
+    return Response(status=stream.status, headers=stream.headers, body=b"")
+
+
+def _codings(headers: Mapping[str, str]) -> list[str]:
+    """What a body is packed in."""
+    return codings(headers.get("content-encoding", "")) + transfer_codings(headers)
 
 
 def _wanted(request: Request, stream: ResponseStream, max_codings: int) -> WantedBody | FetchResult:
@@ -243,7 +272,7 @@ def _wanted(request: Request, stream: ResponseStream, max_codings: int) -> Wante
     verdict = _verdict(request, headers.get("content-type"))
     if verdict is BodyVerdict.UNWANTED:
         return _result(stream, Refused(reason=Refusal.TYPE))
-    names = codings(headers.get("content-encoding", "")) + transfer_codings(headers)
+    names = _codings(headers)
     if len(names) > max_codings:
         detail = f"{len(names)} codings, one over another (--max-codings)"
         return Failed(kind=FailureKind.ENCODING, detail=detail, status=status)

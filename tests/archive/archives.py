@@ -5,7 +5,7 @@ from pathlib import Path
 
 from minicrawl.archive.packing import spare_dictionary
 from minicrawl.archive.reader import ArchiveReader
-from minicrawl.archive.record import Codec, RecordKind, pack
+from minicrawl.archive.record import PLAIN, Codec, RecordKind, pack
 from minicrawl.archive.segments import FIRST
 from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.errors import Damaged
@@ -29,6 +29,12 @@ def kept(
         return spare_dictionary(folder, wanted)
 
     record = pack(RecordKind.PAGE, url, answered(body), Codec(dictionary), number=number)
+    return KeptAnswer(record, at)
+
+
+def failed(url: str, body: bytes, at: float = NOON, status: int = 404) -> KeptAnswer:
+    """What came in place of a page."""
+    record = pack(RecordKind.FAILURE, url, answered(body, status), PLAIN, number=0)
     return KeptAnswer(record, at)
 
 

@@ -14,7 +14,7 @@ from minicrawl.archive.record import key_of
 from minicrawl.archive.segments import FIRST, Segments
 from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.errors import UsageError
-from tests.archive.archives import NOON, bodies, body, kept, url
+from tests.archive.archives import NOON, bodies, body, failed, kept, url
 
 ALL = {url(number): [body(number), body(100), body(number + 200)] for number in range(8)}
 LAST = {name: found[-1:] for name, found in ALL.items()}
@@ -69,6 +69,20 @@ def test_what_stays_is_as_it_was(
     assert seen(folder, after) == left
     delete_index(folder)
     assert seen(folder, after) == left
+
+
+def test_failures_are_no_versions_of_a_page(tmp_path: Path) -> None:
+    """A site that is down for a night costs no page: as many failures stay as pages."""
+    with closing(ArchiveWriter(tmp_path, FIRST)) as archive:
+        archive.append([kept(url(1), body(1)), kept(url(1), body(2)), kept(url(2), b"gone")])
+        archive.confirm()
+        archive.append([*(failed(url(1), b"gone", NOON + day, 503) for day in range(3))])
+        archive.confirm()
+    with closing(ArchiveWriter(tmp_path, archive.end)) as archive:
+        assert [row.kind for row in archive.reader.index.rows(archive.end)][3:] == [5, 5, 5]
+        end = pruned(archive, versions=1)
+        archive.confirm()
+    assert seen(tmp_path, end) == {url(1): [body(2), b"gone"], url(2): [b"gone"]}
 
 
 def test_the_files_of_what_went_are_gone(folder: Path, end: int) -> None:

@@ -72,6 +72,38 @@ def unread(status: int, headers: dict[str, str] | None = None) -> httpx.Response
     return httpx.Response(status, headers=headers or {}, stream=Unreadable())
 
 
+@pytest.mark.parametrize("status", [404, 410, 429, 500, 503, 403, 418, 300])
+def test_what_comes_with_a_failure_is_read_where_it_is_kept(status: int) -> None:
+    wanted = Request(url=URL, keeps_failures=True)
+    headers = HTML | {"content-encoding": "gzip"}
+    came = ask(httpx.Response(status, headers=headers, stream=Once(gzip.compress(b"no"))), wanted)
+    assert isinstance(came, Failed)
+    assert came.answer is not None
+    assert came.answer[:3] == (status, headers, b"no")
+    assert came._replace(answer=None) == ask(unread(status, headers))
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "kept"),
+    [
+        ({}, b"x" * 70_000, 65_536),
+        ({"content-encoding": "gzip"}, b"no gzip", 0),
+        ({"content-encoding": "unheard-of"}, b"x", 0),
+        ({"content-encoding": "gzip, gzip, gzip, gzip, gzip, gzip"}, b"x", 0),
+    ],
+)
+def test_its_body_is_cut_or_missing_but_not_its_head(
+    headers: dict[str, str], body: bytes, kept: int
+) -> None:
+    wanted = Request(url=URL, keeps_failures=True)
+    came = ask(httpx.Response(404, headers=headers, stream=Once(body)), wanted)
+    assert isinstance(came, Failed)
+    assert came.kind is FailureKind.NOT_FOUND
+    assert came.answer is not None
+    assert (came.answer.status, dict(came.answer.headers)) == (404, headers)
+    assert len(came.answer.body) == kept
+
+
 def test_a_page_is_its_status_headers_and_body() -> None:
     page = ask(httpx.Response(200, headers=HTML, content=b"<html>"))
     headers = HTML | {"content-length": "6"}

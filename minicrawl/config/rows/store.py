@@ -50,8 +50,8 @@ STORE_ROWS = (
         "warc",
         "warc",
         kinds.optional(kinds.FOLDER),
-        "Also write every answer to WARC files in this folder. A new file begins at about 1 GB. "
-        "none for no files.",
+        "Also write every answer to WARC files in this folder, a 404 as well. A new file begins at "
+        "about 1 GB. none for no files.",
     ),
     Setting(
         STORE,

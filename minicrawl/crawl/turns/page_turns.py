@@ -129,6 +129,7 @@ class PageRequests:
         settings = context.settings
         self._max_bytes = settings.network.max_body_bytes
         self._has_links = settings.storing.links
+        self._keeps_failures = settings.storing.keeps_failures
         self._types = types_of(settings.scope.types)
         self._recorder, self._clock = context.recorder, context.clock
         self._web_access = context.web_access
@@ -184,6 +185,7 @@ class PageRequests:
             types=self._types
             if self._recorder.frontier.urls.depth[page]
             else self._types | FROM_SEEDS,
+            keeps_failures=self._keeps_failures,
         )
 
 
@@ -307,6 +309,8 @@ def _for_the_archive(url: str, fetched: FetchResult) -> bytes | None:
             return pack_redirect(url, fetched.status, fetched.target)
         case Unchanged():
             return b""
+        case Failed(answer=Response() as answer):
+            return answer.record or None
     return None
 
 

@@ -55,6 +55,8 @@ class Visitor:
 
     def visit_of(self, request: Request, fetched: FetchResult) -> Visit:
         """The visit of which this came."""
+        if isinstance(fetched, Failed) and fetched.answer is not None:
+            return Visit(self._packed_failure(request, fetched, fetched.answer))
         if not isinstance(fetched, Response):
             return Visit(fetched)
         packer = self._packer if request.want is Want.PAGE else None
@@ -75,6 +77,10 @@ class Visitor:
         body = fetched.body if is_wanted else b""
         fetched = fetched._replace(body=body, record=record, spooled=None)
         return Visit(fetched, parse, is_large=is_large)
+
+    def _packed_failure(self, request: Request, failed: Failed, answer: Response) -> Failed:
+        record = b"" if self._packer is None else self._packer.pack_failure(request, answer)
+        return failed._replace(answer=answer._replace(headers={}, body=b"", record=record))
 
     async def parse_rules(self, response: Response, url: str) -> Timed[Rules | Failed]:
         """What the robots.txt at this URL says about our agent."""

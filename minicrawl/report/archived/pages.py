@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from minicrawl.archive.index import IndexRow
 from minicrawl.archive.packing import text_of
-from minicrawl.archive.reader import ArchiveReader
+from minicrawl.archive.reader import ArchiveReader, last_page
 from minicrawl.archive.record import Answer, RecordKind, key_of
 from minicrawl.archive.segments import Segments
 from minicrawl.errors import Damaged, UsageError
@@ -88,6 +88,15 @@ class PageVersion(NamedTuple):
         }
 
 
+def last_version(archive: ArchiveReader, url: str) -> PageVersion | None:
+    """What is kept of the page as it was read last; raises `Damaged`."""
+    rows = archive.versions(url)
+    number = last_page(rows)
+    return (
+        PageVersion(archive.answer(rows[number - 1].place), number, len(rows)) if number else None
+    )
+
+
 @contextmanager
 def kept_pages(snapshot: Snapshot) -> Iterator[ArchiveReader]:
     """The archive of a store, as of the last commit that the snapshot sees."""
@@ -103,11 +112,14 @@ def kept_pages(snapshot: Snapshot) -> Iterator[ArchiveReader]:
 def version(
     snapshot: Snapshot, text: str, number: int | None = None, at: float | None = None
 ) -> PageVersion:
-    """A version of a page: this one, or the last one at a time, or the last one."""
+    """A version of a page: this one, or the last one at a time, or the last one.
+
+    What came in place of a page is the last one only if there is no page.
+    """
     with kept_pages(snapshot) as archive:
         url = _kept_url(snapshot, archive, text)
         rows = _kept_rows(snapshot, archive, url)
-        chosen = number or _last_at(url, [row.at for row in rows], at)
+        chosen = number or _last_at(url, rows, at)
         if chosen > len(rows):
             known = counted(len(rows), "version")
             raise UsageError(f"{url} has {known}: there is none with number {chosen}")
@@ -212,18 +224,15 @@ def with_contents(
                     name: values[start : start + _CONTENTS_AT_ONCE]
                     for name, values in block.items()
                 }
-                pages = [_last_version(archive, url, warn) for url in part["url"]]
+                pages = [_whole_version(archive, url, warn) for url in part["url"]]
                 yield part | {name: [_content(name, page) for page in pages] for name in names}
 
 
-def _last_version(
+def _whole_version(
     archive: ArchiveReader, url: str, warn: Callable[[str], None]
 ) -> PageVersion | None:
-    rows = archive.versions(url)
-    if not rows:
-        return None
     try:
-        return PageVersion(archive.answer(rows[-1].place), len(rows), len(rows))
+        return last_version(archive, url)
     except Damaged as error:
         warn(str(error))
         return None
@@ -315,9 +324,9 @@ def folder_of(store: Path, folder: Path | None) -> Path:
     return place
 
 
-def _last_at(url: str, times: list[float], at: float | None) -> int:
+def _last_at(url: str, rows: list[IndexRow], at: float | None) -> int:
     """The number of the last version that there was at a time."""
-    found = sum(1 for time in times if at is None or time <= at)
+    found = [row for row in rows if at is None or row.at <= at]
     if not found:
-        raise UsageError(f"{url} was first read at {iso(times[0])}")
-    return found
+        raise UsageError(f"{url} was first read at {iso(rows[0].at)}")
+    return last_page(found) or len(found)

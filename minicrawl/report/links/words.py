@@ -10,7 +10,7 @@ from typing import NamedTuple
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer, RecordKind
 from minicrawl.errors import Damaged
-from minicrawl.report.archived.pages import kept_pages
+from minicrawl.report.archived.pages import kept_pages, last_version
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import tables
 from minicrawl.web.documents.document import parse_document
@@ -45,9 +45,8 @@ def words_of_links(snapshot: Snapshot, urls: Sequence[str]) -> Iterator[LinkWord
 
 
 def _last(archive: ArchiveReader, url: str) -> Answer | None:
-    rows = archive.versions(url)
     try:
-        answer = archive.answer(rows[-1].place) if rows else None
+        page = last_version(archive, url)
     except Damaged:  # `minicrawl check` names it
         return None
-    return None if answer is None or answer.kind is RecordKind.TEXT else answer
+    return None if page is None or page.answer.kind is RecordKind.TEXT else page.answer

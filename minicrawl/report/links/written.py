@@ -18,7 +18,7 @@ from minicrawl.errors import Damaged
 from minicrawl.export.cells import Block
 from minicrawl.model import PageId, State
 from minicrawl.progress import Progress, unreported
-from minicrawl.report.archived.pages import PageVersion, kept_pages
+from minicrawl.report.archived.pages import PageVersion, kept_pages, last_version
 from minicrawl.report.links.backlinks import linking_pages
 from minicrawl.report.links.flows import final_pages, links_as_written
 from minicrawl.report.links.graphs import refuse_without_links, urls
@@ -140,9 +140,8 @@ class PageReferences:
 
 def _last_version(archive: ArchiveReader, url: str) -> PageVersion | None:
     """A version that is damaged says nothing: `minicrawl check` names it."""
-    rows = archive.versions(url)
     try:
-        return PageVersion(archive.answer(rows[-1].place), len(rows), len(rows)) if rows else None
+        return last_version(archive, url)
     except Damaged:
         return None
 

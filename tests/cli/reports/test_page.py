@@ -21,7 +21,7 @@ from minicrawl.report.audit import audit
 from minicrawl.store.reader import archive_folder
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
-from tests.archive.archives import answered, kept
+from tests.archive.archives import answered, failed, kept
 from tests.stores import HandCrawl
 
 Captured = pytest.CaptureFixture[str]
@@ -68,6 +68,22 @@ def test_the_last_version_is_shown(store: Path, capsys: Captured) -> None:
 def test_an_older_version_is_shown_by_its_number_or_its_time(store: Path, capsys: Captured) -> None:
     for chosen in (("--version", "1"), ("--at", "1970-01-02T12:00"), ("--at", "1970-01-02")):
         assert shown(store, capsys, "page", URL, "--text", *chosen) == "Old news\n\\x1b[31mred\n"
+
+
+def test_a_page_that_failed_later_is_shown_as_it_was(store: Path, capsys: Captured) -> None:
+    """What came in its place has a number, and is shown where there is no page."""
+    gone = "http://a.example/unread"
+    answers = [failed(URL, b"away", 4 * DAY, 503), failed(gone, b"no such page", 4 * DAY)]
+    with closing(StoreWriter.open(store)) as opened:
+        archive = open_archive(opened, Storing(keep="pages"), nobody_listens)
+        assert isinstance(archive, ArchiveWriter)
+        with closing(archive):
+            ArchivingStore(opened, Keeping(archive)).commit(Batch(answers=answers))
+    assert shown(store, capsys, "page", URL) == f"{SECOND.decode()}\n"
+    assert shown(store, capsys, "page", URL, "--version", "4") == "away\n"
+    assert shown(store, capsys, "page", URL, "--headers").splitlines()[1].endswith("3 of 4")
+    assert shown(store, capsys, "page", gone, "--headers").startswith(f"404 {gone}\n")
+    assert shown(store, capsys, "page", gone) == "no such page\n"
 
 
 def test_raw_are_the_bytes_that_were_kept(
