@@ -2,7 +2,8 @@
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 from tests.shared import Absent, find
+from tests.unmeasured import unmeasured_processes
 
 # Derandomised: a test that passed yesterday and fails today has met a change, not a new die.
 settings.register_profile("ci", derandomize=True, database=None, deadline=None, max_examples=100)
@@ -17,6 +19,16 @@ settings.load_profile("ci")
 
 # Whoever starts the tests in the background has Ctrl-C ignored, and so would have what they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+WITH_WHOLE_CRAWLS = {"cluster", "crash", "dashboard", "hostile", "real", "soak"}
+"""Folders of tests that start crawls as a user does, and end many of them by a kill."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _unmeasured(request: pytest.FixtureRequest) -> Iterator[None]:
+    folder, *_ = request.path.relative_to(Path(__file__).parent).parts
+    with unmeasured_processes() if folder in WITH_WHOLE_CRAWLS else nullcontext():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -28,6 +28,7 @@ import click
 
 from minicrawl.cli import PROGRAM, root
 from tests.example_org import SEEDS, serving_example_org
+from tests.unmeasured import without_measuring
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -301,7 +302,8 @@ def _run(
     exit_code: int = 0,
 ) -> str:
     ours = {name for name in os.environ if name.startswith(("MINICRAWL_", "FORCE_COLOR"))}
-    environment = {name: value for name, value in os.environ.items() if name not in ours}
+    plain = without_measuring(os.environ)
+    environment = {name: value for name, value in plain.items() if name not in ours}
     done = subprocess.run(
         [sys.executable, "-m", PROGRAM, *arguments],
         cwd=folder,

@@ -25,6 +25,7 @@ from minicrawl.graphfiles.blocks import MEGA, DiskTraffic
 from minicrawl.graphfiles.reading import read
 from minicrawl.report.snapshot import snapshot
 from tests.stores import filled_store
+from tests.unmeasured import without_measuring
 
 SMALL = "5 7\n7 5\n7 900\n7 900\n900 900\n"
 DIMACS = "p edge 4 2\ne 1 2\ne 2 3\n"
@@ -210,7 +211,7 @@ def test_the_peak_of_the_process_stays_within_the_limit(tmp_path: Path) -> None:
     limit = 50 * MEGA
     child = [sys.executable, "-c", CHILD, str(path), str(limit)]
     # Whoever watches which lines are run takes memory, too.
-    env = {name: said for name, said in os.environ.items() if not name.startswith("COVERAGE")}
+    env = without_measuring(os.environ)
     done = subprocess.run(child, capture_output=True, text=True, check=True, env=env)
     count, edges, peak = map(int, done.stdout.split())
     assert count > 1
