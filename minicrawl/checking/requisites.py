@@ -13,13 +13,13 @@ from contextlib import closing
 from urllib.parse import urlsplit
 
 from minicrawl.archive.reader import ArchiveReader
-from minicrawl.archive.record import PLAIN, Answer, RecordKind, pack, pack_redirect
+from minicrawl.archive.record import Answer, pack_file
 from minicrawl.checking.asking import Hops, LinkAsker
 from minicrawl.config import Storing
 from minicrawl.crawl.events import Listener
 from minicrawl.crawl.settle.keeping import ArchivingStore, open_keeping
 from minicrawl.errors import Damaged
-from minicrawl.model import KeptAnswer, Moved, Response, Want
+from minicrawl.model import KeptAnswer, Want
 from minicrawl.report.links.requisites import is_style, needed_by_style
 from minicrawl.store import tables
 from minicrawl.store.beside.checks import CheckRow
@@ -87,13 +87,8 @@ class _Requisites:
 
     def _add(self, hops: Hops, at: float) -> None:
         for url, found in hops:
-            match found:
-                case Response():
-                    record = pack(RecordKind.PAGE, url, found, PLAIN, number=0)
-                case Moved(status=status, target=target):
-                    record = pack_redirect(url, status, target)
-                case _:
-                    continue
+            if (record := pack_file(url, found)) is None:
+                continue
             self._waiting.append(KeptAnswer(record, at, url))
             self._waiting_bytes += len(record)
             self.kept += 1

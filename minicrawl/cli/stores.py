@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from minicrawl.report.status import Status
 
 
+_OF_REQUESTS = ("warc", "check-external", "check-assets")
+"""Settings of crawls that say nothing to one that asks for nothing."""
+
+
 @click.command("import", cls=CommandWithSettings)
 @click.argument(
     "files",
@@ -29,14 +33,15 @@ if TYPE_CHECKING:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@loaded_options("types", "store", keep="pages")
+@loaded_options("types", "store", without=_OF_REQUESTS, keep="pages")
 def import_(files: tuple[Path, ...], loaded: Loaded, as_json: bool) -> None:
     """Make a new store of what is recorded in FILES, without fetching anything.
 
     FILES are WARC files of any program: plain, .gz or .zst, or several in a .wacz. The records are
     read in their order, as if a crawl had received these answers. All commands work on the store,
     and `minicrawl crawl` goes on with the pages that were not recorded. The answers are kept beside
-    the store, where `page` and `search` find them.
+    the store, where `page` and `search` find them; with --requisites so are images, styles and the
+    like, for the pages that need them.
     """
     from minicrawl.crawl.recorded import import_warcs
     from minicrawl.report.status import status
@@ -68,7 +73,10 @@ def _facts(made: "WarcImport", found: "Status") -> Iterator[tuple[str, str]]:
             yield name, ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
     for reason, count in sorted(made.skipped.items(), key=lambda item: -item[1]):
         yield "left out", f"{count:,} {_one(reason) if count == 1 else reason}"
-    yield "next step", f"`minicrawl refine{naming(made.store)}` makes the ranks converge"
+    if found.convergence is not None and found.convergence.is_complete:
+        yield "next step", f"`minicrawl top{naming(made.store)}` shows the most important pages"
+    else:
+        yield "next step", f"`minicrawl refine{naming(made.store)}` makes the ranks converge"
 
 
 @click.command()

@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from time import process_time
+from time import monotonic, process_time
 from typing import NamedTuple
 
 from minicrawl.config import Storing
@@ -166,6 +166,16 @@ def main() -> None:
 # ---------------------------------------------------------------- when it ends
 
 
+def refine_for(store: Path, ran_s: float) -> Refined | None:
+    """Compute the ranks after a run of so many seconds, without a loop to wait for."""
+    ends_at = monotonic() + _limit_s(ran_s)
+    return refine(store, goes_on=lambda: monotonic() < ends_at)
+
+
+def _limit_s(ran_s: float) -> float:
+    return max(LEAST_AT_END_S, SHARE_AT_END * ran_s)
+
+
 class LastConvergence:
     """Computes the ranks when the crawl is over, in a thread, so that it can be told to end."""
 
@@ -187,7 +197,7 @@ class LastConvergence:
         self.is_under_way = True
         try:
             if is_due(self._store):
-                await self._converge(max(LEAST_AT_END_S, SHARE_AT_END * ran_s))
+                await self._converge(_limit_s(ran_s))
         except DamagedStore:
             raise
         except (MinicrawlError, OSError) as error:

@@ -3,7 +3,8 @@
 Laws: each record has the effect that the same answer would have had in a crawl, so the log, the
 ranks and the archive are as after one. A response, a page that moved and an answer that a known
 page has not changed are turns of pages. What else came (a picture, a failure) is the turn of its
-page if a link has led to it, and is counted if none has. Nothing is asked for.
+page if a link has led to it, and is counted if none has. Pictures and the like are kept for the
+pages that need them, if that is asked for. Nothing is asked for over the network.
 
 revisit  a record without a body: the page says what it, or another one, said before
 """
@@ -23,13 +24,14 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from minicrawl.archive.reader import ArchiveReader, last_page
-from minicrawl.archive.record import RecordKind
+from minicrawl.archive.record import RecordKind, pack_file
 from minicrawl.config import Settings, Storing
 from minicrawl.crawl.events import nobody_listens
+from minicrawl.crawl.fresh_ranks import refine_for
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.schedule.scope_gate import gate_for
-from minicrawl.crawl.settle.archiving import open_archive, set_pages_aside
+from minicrawl.crawl.settle.archiving import open_places, set_pages_aside
 from minicrawl.crawl.settle.committer import COMMIT_EVERY_S, MOST_STEPS
 from minicrawl.crawl.settle.keeping import Keeping
 from minicrawl.crawl.settle.posting import PageIntroducer
@@ -40,12 +42,23 @@ from minicrawl.crawl.start.resume import terms_of
 from minicrawl.crawl.turns.page_turns import TurnFinisher, parsed_visit
 from minicrawl.crawl.workers.visitor import Visitor, visiting
 from minicrawl.crawl.workers.worker_config import WorkerConfig
-from minicrawl.errors import Damaged, UsageError
+from minicrawl.errors import Damaged, MinicrawlError, UsageError
 from minicrawl.export.drafts import drafting
 from minicrawl.fetch.warc.answers import RecordedAnswers, head_of, moment_of
 from minicrawl.fetch.warc.files import warc_files
 from minicrawl.fetch.warc.records import MOST_HEAD_BYTES, WarcRecord, WarcRecords
-from minicrawl.model import FetchResult, Moved, PageId, Request, Response, State, Unchanged
+from minicrawl.model import (
+    FetchResult,
+    KeptAnswer,
+    Moved,
+    PageId,
+    Refused,
+    Request,
+    Response,
+    State,
+    Unchanged,
+    Want,
+)
 from minicrawl.progress import Progress, unreported
 from minicrawl.store.reader import archive_folder, real_path, refuse_to_overwrite
 from minicrawl.store.writer import StoreWriter
@@ -62,7 +75,7 @@ _SUCCESS = 2  # hundred
 # Why a record has no turn.
 NO_PAGE = "records of what is no page"
 ROBOTS = "records of robots.txt"
-NOT_LINKED = "pictures and other answers that no link of a page before leads to"
+NOT_LINKED = "records of pictures, failures and the like that no link before leads to"
 NO_BODY = "revisits of what no page before has answered"
 
 
@@ -201,13 +214,17 @@ class RecordedCrawl:
             keeps_failures=self._settings.storing.keeps_failures,
         )
         fetched = await self._fetches.result(request, record, page)
+        self._clock.at = moment_of(record)
         if fetched is None:
             self.skipped[NO_BODY] += 1
-        elif page is None and not _makes_known(found.url, fetched):
-            self.skipped[NOT_LINKED] += 1
-        else:
-            self._clock.at = moment_of(record)
+            return
+        has_turn = page is not None or _makes_known(found.url, fetched)
+        if has_turn:
             await self._turn(request, fetched, page)
+        is_file = isinstance(fetched, Refused) or not has_turn
+        is_kept = is_file and await self._keep_file(request, record)
+        if not has_turn and not is_kept:
+            self.skipped[NOT_LINKED] += 1
 
     async def _turn(self, request: Request, fetched: FetchResult, page: PageId | None) -> None:
         """As in a crawl, but that no host is waited for."""
@@ -222,6 +239,19 @@ class RecordedCrawl:
         fetched, parsed = await parsed_visit(turn, visit)
         await self._ends.end(turn, fetched, parsed)
         self._fetches.saw(request.url)
+
+    async def _keep_file(self, request: Request, record: WarcRecord) -> bool:
+        """Keep what is no page, if what pages need is kept; whether it is."""
+        storing = self._settings.storing
+        if not (storing.requisites and storing.keep == "pages"):
+            return False
+        wanted = request._replace(want=Want.RESOURCE)
+        found = await self._fetches.result(wanted, record, None)
+        if (packed := pack_file(request.url, found)) is None:
+            return False
+        self._recorder.keep(None, KeptAnswer(packed, self._clock.at, request.url))
+        self._fetches.saw(request.url)
+        return True
 
     def _host_of(self, page: PageId) -> int:
         return self._recorder.frontier.urls.host_of[page]
@@ -254,6 +284,7 @@ def import_warcs(
 
     The store gets its name when it is whole, and none is overwritten.
     """
+    began = time.monotonic()
     check_types(settings.scope)
     store = settings.storing.store
     refuse_to_overwrite(store)
@@ -270,7 +301,17 @@ def import_warcs(
             set_pages_aside(archive_folder(place))
             pages.rename(archive_folder(place))
         draft.rename(place)
+    if settings.storing.may_converge:
+        _converge(store, time.monotonic() - began, note)
     return WarcImport(store, records.count, skipped)
+
+
+def _converge(store: Path, ran_s: float, note: Callable[[str], None]) -> None:
+    """As at the end of a crawl: the store is whole, whatever comes of this."""
+    try:
+        refine_for(store, ran_s)
+    except (MinicrawlError, OSError) as error:
+        note(f"the ranks were not computed: {error}")
 
 
 async def _import(records: Iterable[WarcRecord], settings: Settings) -> Mapping[str, int]:
@@ -279,7 +320,7 @@ async def _import(records: Iterable[WarcRecord], settings: Settings) -> Mapping[
         return settings
 
     def keep(store: StoreWriter, storing: Storing) -> Keeping:
-        return Keeping(open_archive(store, storing, nobody_listens))
+        return open_places(store, replace(storing, warc=None), nobody_listens)
 
     path, clock = settings.storing.store, RecordClock()
     async with opened_crawl(agree, path, (), keep=keep, needs_pages=False) as recorder:

@@ -97,7 +97,7 @@ def test_each_record_has_the_effect_of_its_answer(capsys: Captured, how: str) ->
         "metadata records": 1,
         "records of what is no page": 1,
         "records of robots.txt": 1,
-        "pictures and other answers that no link of a page before leads to": 2,
+        "records of pictures, failures and the like that no link before leads to": 2,
         "revisits of what no page before has answered": 1,
     }
     assert list(audit(Path("crawl.db")).wrong) == []
@@ -136,6 +136,48 @@ def test_what_was_exported_is_imported_as_it_was(capsys: Captured) -> None:
     with snapshot(Path("again.db")) as seen:
         after = {seen.url(page)[len(SITE) :]: _state(seen, page) for page in range(len(seen))}
     assert after == before | {"picture": "unread"}  # of which nothing is kept
+
+
+def test_what_pages_need_is_kept_where_that_is_asked_for(capsys: Captured) -> None:
+    """It comes through an export and another import as it was; nothing else becomes a page."""
+    pictures = [("Content-Type", "image/png")]
+    records = [
+        response(f"{SITE}seen.png", b"PNG 1", headers=pictures),
+        response(SITE, page("/two") + b"<img src=/seen.png><img src=/moved.png>", headers=HTML),
+        response(f"{SITE}two", page("/"), headers=HTML),
+        response(f"{SITE}moved.png", b"", "302 Found", [("Location", "/there.png")]),
+        response(f"{SITE}there.png", b"PNG 2", headers=pictures),
+        response(f"{SITE}gone.png", b"no", "404 Not Found", pictures),
+    ]
+    Path("a.warc").write_bytes(b"".join(records))
+    assert main(["import", "a.warc", "--requisites", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert list(found["skipped"].values()) == [1]
+    assert states() == {"": "fetched", "two": "fetched"}
+    for store in ("crawl.db", "again.db"):
+        with snapshot(Path(store)) as seen:
+            kept = [version(seen, f"{SITE}{name}").answer for name in ("seen.png", "moved.png")]
+        assert (kept[0].body, kept[1].status) == (b"PNG 1", 302)
+        assert main(["check", "--store", store]) == 0
+        if store == "crawl.db":
+            assert main(["export", "b.wacz"]) == 0
+            assert main(["import", "b.wacz", "--store", "again.db", "--requisites"]) == 0
+
+
+def test_the_ranks_converge_as_at_the_end_of_a_crawl(capsys: Captured) -> None:
+    Path("a.warc").write_bytes(b"".join(RECORDS))
+    assert main(["import", "a.warc"]) == 0
+    assert "`minicrawl top --store crawl.db`" in capsys.readouterr().out
+    assert main(["status", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["convergence"]["is_complete"]
+    assert main(["import", "a.warc", "--store", "plain.db", "--no-converge"]) == 0
+    assert "`minicrawl refine --store plain.db`" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("option", ["--warc", "--check-external", "--check-assets"])
+def test_options_of_what_is_asked_for_are_refused(option: str) -> None:
+    Path("a.warc").write_bytes(b"".join(RECORDS))
+    assert main(["import", "a.warc", option]) == 2
 
 
 def test_without_an_archive_links_and_ranks_are_there_all_the_same() -> None:

@@ -94,23 +94,26 @@ def settings_options(*sections: str) -> Callable[[Command], Command]:
     return _options(sections, lambda loaded: {"settings": loaded.settings})
 
 
-def loaded_options(*sections: str, **defaults: str) -> Callable[[Command], Command]:
+def loaded_options(
+    *sections: str, without: Sequence[str] = (), **defaults: str
+) -> Callable[[Command], Command]:
     """The same for a command that needs the origin of each setting: pass `loaded` to it. The
-    command may have `defaults` of its own.
+    command may do `without` some settings, and have `defaults` of its own.
     """
 
     def arguments(loaded: Loaded) -> Mapping[str, object]:
         return {"loaded": loaded.with_defaults(defaults)}
 
-    return _options(sections, arguments, defaults)
+    return _options(sections, arguments, defaults, without)
 
 
 def _options(
     sections: tuple[str, ...],
     arguments: Callable[[Loaded], Mapping[str, object]],
     defaults: Mapping[str, str] = MappingProxyType({}),
+    without: Sequence[str] = (),
 ) -> Callable[[Command], Command]:
-    by_parameter = dict(_by_parameter(sections or tuple(SECTIONS)))
+    by_parameter = dict(_by_parameter(sections or tuple(SECTIONS), without))
 
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
@@ -151,13 +154,14 @@ def warn_of_unknown_variables() -> None:
         click.echo(f"minicrawl: {visible(line)}", err=True)
 
 
-def _by_parameter(names: Sequence[str]) -> Iterator[tuple[str, Rows]]:
+def _by_parameter(names: Sequence[str], without: Sequence[str] = ()) -> Iterator[tuple[str, Rows]]:
     """The name of each option's parameter, and the rows that the option sets. The names are those
     of sections and of settings.
     """
     sections = [SECTIONS[name] for name in names if name in SECTIONS]
     single = [BY_NAME[name] for name in names if name not in SECTIONS]
     chosen = (one for one in TABLE if one.section in sections or one in single)
+    chosen = (one for one in chosen if one.name not in without)
     flags = dict.fromkeys(setting.flag for setting in chosen)
     for flag in flags:
         rows = tuple(setting for setting in TABLE if setting.flag == flag)

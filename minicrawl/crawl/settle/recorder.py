@@ -157,9 +157,9 @@ class Recorder:
         """A request and its response."""
         self._rows.batch.fetches.append(fetch)
 
-    def keep(self, page: PageId, answer: KeptAnswer) -> None:
-        """What came of a request for a page; only where answers are kept."""
-        if self.keeping.warcs is not None:
+    def keep(self, page: PageId | None, answer: KeptAnswer) -> None:
+        """What came of a request for a page, or for a file; only where answers are kept."""
+        if self.keeping.warcs is not None and page is not None:
             importance, hops = self._shares.of(page), self.frontier.urls.depth[page]
             answer = answer._replace(importance=importance, hops=hops)
         self._rows.add_answer(answer)
