@@ -78,6 +78,12 @@ class Segments:
         names = (_NAME.fullmatch(file.name) for file in self.folder.iterdir())
         return sorted(int(name[1]) for name in names if name)
 
+    def lost(self, begin: int, end: int) -> list[str]:
+        """The names of the segments between two places that are not there."""
+        there = self.numbers()
+        last = segment_of(end) if offset_of(end) else segment_of(end) - 1
+        return [_name(one) for one in range(segment_of(begin), last + 1) if one not in there]
+
     def path(self, number: int) -> Path:
         """The file of a segment."""
         return self.folder / _name(number)

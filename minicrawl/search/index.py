@@ -10,6 +10,7 @@ hit     a page that was found, and its score by BM25
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from importlib.util import find_spec
 from math import log
 from pathlib import Path
 from struct import error as StructError
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.errors import StoreError, UsageError
@@ -40,6 +42,8 @@ _INSTALL = "searching needs more packages: install minicrawl[search]"
 
 TEXTS = ("title", "anchor", "url", "headings", "body", "repeated")
 """The fields with words."""
+_AS_SHOWN = {"title": "whole_title", "url": "url"}
+"""The fields that a user names: a title has what all titles of its site have, too."""
 _WHERE_WORDS_ARE = ("title", "anchor", "body", "repeated")
 """Fields that between them have nearly all words of a page."""
 
@@ -69,6 +73,19 @@ class Hit(NamedTuple):
     address: tantivy.DocAddress
 
 
+@contextmanager
+def _lockable(folder: Path) -> Iterator[Path]:
+    """The same files in a folder where Tantivy can put its lock while it opens them."""
+    if os.access(folder, os.W_OK):
+        yield folder
+        return
+    with TemporaryDirectory(prefix="minicrawl-index-") as links:
+        for file in folder.iterdir():
+            if file.suffix != ".lock":
+                Path(links, file.name).symlink_to(file.absolute())
+        yield Path(links)
+
+
 class SearchIndex:
     """An index, to read and, after `write`, to change."""
 
@@ -79,8 +96,8 @@ class SearchIndex:
 
         folder.mkdir(parents=True, exist_ok=True)
         self._schema = _schema()
-        with index_errors(folder):
-            self._index = tantivy.Index(self._schema, path=str(folder))
+        with index_errors(folder), _lockable(folder) as path:
+            self._index = tantivy.Index(self._schema, path=str(path))
             spaces = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
             self._index.register_tokenizer(_ANALYZER, spaces)
             self.searcher = self._index.searcher()
@@ -195,7 +212,7 @@ class _QueryBuilder:
             parts = [(must, tantivy.Query.boolean_query(parts))]
         parts += [(should, self._compound(one)) for one in query.compounds]
         parts += [(must, self._phrase(phrase)) for phrase in query.phrases]
-        parts += [(must, self._in_field(name, phrase)) for name, phrase in query.within]
+        parts += [(must, self._in_field(_AS_SHOWN[name], phrase)) for name, phrase in query.within]
         parts += [(must, one) for one in self._filters(query)]
         if not parts:
             parts = [(must, tantivy.Query.all_query())]
@@ -204,7 +221,7 @@ class _QueryBuilder:
 
     def _unwanted(self, query: Query) -> Iterator[tantivy.Query]:
         yield from map(self._phrase, query.without)
-        yield from (self._in_field(name, phrase) for name, phrase in query.not_within)
+        yield from (self._in_field(_AS_SHOWN[name], phrase) for name, phrase in query.not_within)
         yield from (self._term("site", site) for site in query.not_sites)
         yield from (self._term("language", language) for language in query.not_languages)
 
@@ -275,7 +292,7 @@ def _schema() -> tantivy.Schema:
     builder.add_integer_field("at", indexed=True, fast=True)
     for name in ("site", "language"):
         builder.add_text_field(name, tokenizer_name=_ANALYZER, index_option="basic")
-    for name in TEXTS:
+    for name in (*TEXTS, _AS_SHOWN["title"]):
         builder.add_text_field(name, tokenizer_name=_ANALYZER)
     builder.add_bytes_field("shown", stored=True)
     return builder.build()
@@ -291,6 +308,7 @@ def _document(entry: Entry, words: str) -> tantivy.Document:
     document.add_text("site", " ".join(_sites(entry.url)))
     document.add_text("language", entry.language.partition("-")[0])
     document.add_text("title", indexed(entry.own_title))
+    document.add_text(_AS_SHOWN["title"], indexed(entry.title))
     document.add_text("anchor", " ".join(entry.anchors))
     document.add_text("url", " ".join(_words_of_url(entry.url)))
     document.add_text("headings", indexed("\n".join(entry.headings)))

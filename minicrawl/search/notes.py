@@ -11,6 +11,7 @@ watermark   the place in the archive, and the step of the log, up to which all i
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from array import array
 from collections.abc import Iterable, Mapping
@@ -25,7 +26,7 @@ from minicrawl.search.minhash import PLACES
 from minicrawl.search.near_duplicates import SignedPages
 
 NAME = "notes.db"
-VERSION = 3
+VERSION = 4
 """Of the index as a whole: one of another version is made again."""
 MOST_ANCHORS = 30
 """Texts of links to a page."""
@@ -71,11 +72,16 @@ class Notes:
     """The notes of an index. Changes count when they are committed."""
 
     def __init__(self, folder: Path) -> None:
-        self._connection = sqlite3.connect(folder / NAME, isolation_level=None)
+        path = folder / NAME
+        # Nobody writes where this process cannot: there is no log to look at.
+        is_fixed = path.exists() and not os.access(folder, os.W_OK)
+        name = f"{path.absolute().as_uri()}?mode=ro&immutable=1" if is_fixed else path
+        self._connection = sqlite3.connect(name, isolation_level=None, uri=is_fixed)
         try:
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("PRAGMA synchronous = NORMAL")
-            self._connection.executescript(_SCHEMA)
+            if not is_fixed:
+                self._connection.execute("PRAGMA journal_mode = WAL")
+                self._connection.execute("PRAGMA synchronous = NORMAL")
+                self._connection.executescript(_SCHEMA)
         except BaseException:
             self._connection.close()
             raise

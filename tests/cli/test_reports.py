@@ -245,6 +245,7 @@ class TestExport:
             "file": "ranks.csv",
             "bytes": Path("ranks.csv").stat().st_size,
             "rows": 5,
+            "left_out": 0,
             "importance": ESTIMATED,
         }
 

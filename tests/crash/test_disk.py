@@ -16,12 +16,13 @@ from minicrawl.cli import main
 from minicrawl.model import State
 from minicrawl.report.audit import audit
 from minicrawl.report.snapshot import snapshot
-from minicrawl.store.reader import reading
+from minicrawl.store.reader import reading, search_folder
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
 from tests.crash.child import Plan, amounts, start_alone
 from tests.crash.killing import PATIENCE_S, UNDER_WAY, Crawls, said
 from tests.crash.web import Server, serving
+from tests.report.search.stores import PAGES, SEA, read_into
 from tests.stores import filled_store
 
 SIZE_BYTES = 12 << 20
@@ -173,6 +174,26 @@ def test_a_store_on_a_read_only_disk_is_read_and_not_written(disk: Path, capsys:
     assert main(["crawl", "--store", str(store)]) == 2
     assert capsys.readouterr() == ("", f"minicrawl: {store} is read-only\n")
     assert store.read_bytes() == before
+
+
+def test_pages_on_a_read_only_disk_are_found_as_they_were_indexed(
+    disk: Path, capsys: Captured
+) -> None:
+    store = disk / "crawl.db"
+    read_into(store, PAGES)
+    assert main(["index", "--store", str(store)]) == 0
+    (search_folder(store) / "lock").unlink()
+    assert _mount("-o", "remount,ro", str(disk))
+    capsys.readouterr()
+    assert main(["search", "fish", "--store", str(store)]) == 0
+    out, err = capsys.readouterr()
+    assert (SEA in out, err) == (True, "")
+    for command, why in (
+        ("index", f"the index goes to {search_folder(store)}, which cannot be written"),
+        ("refine", f"{store}-ranks cannot be written, as its folder is read-only"),
+    ):
+        assert main([command, "--store", str(store)]) == 2
+        assert capsys.readouterr().err.startswith(f"minicrawl: {why}")
 
 
 # ---------------------------------------------------------------- in use

@@ -81,7 +81,7 @@ def test_pages_with_all_words_come_before_pages_with_some(index: SearchIndex) ->
 def test_phrases_exclusions_and_filters_keep_to_what_they_say(index: SearchIndex) -> None:
     filled(
         index,
-        page(1, "free to copy", language="en-gb", own_title="Sea"),
+        page(1, "free to copy", language="en-gb", title="Sea | The Town", own_title="Sea"),
         page(2, "free copy to museum", language="de"),
         Entry(3, "http://b.example/sea-side", anchors=("free harbour",)),
     )
@@ -90,7 +90,7 @@ def test_phrases_exclusions_and_filters_keep_to_what_they_say(index: SearchIndex
     assert found(index, "harbour") == [3]
     assert found(index, "site:a.example free lang:de") == [2]
     assert found(index, "site:www.a.example:81 lang:en") == [1]
-    assert found(index, "title:sea") == [1]
+    assert found(index, "title:sea") == found(index, 'title:"the town"') == [1]
     assert found(index, 'url:"sea side"') == [3]
     assert set(found(index, "free after:2001-09-09")) == {1, 2}
     assert found(index, "free after:2001-09-10") == []

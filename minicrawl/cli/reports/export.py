@@ -147,7 +147,8 @@ def export(
 
     With --edges, write the links between them. A .graphml, .gexf or .dot file has both. A .warc.gz
     or .wacz file has all that was fetched. `-` is stdout. When a file was written, stderr says how
-    many rows it has and how exact the importance is.
+    many rows it has and how exact the importance is. What is damaged is named and left out; then
+    this exits with 1.
     """
     suffix = format_of(file, _format_name(file, name))
     is_graph = edges or suffix in DRAWINGS
@@ -161,6 +162,7 @@ def export(
         rows = _write(seen, selected, output, tell)
         if file != STDOUT:
             _tell_of(file, seen, rows, as_json=as_json)
+    click.get_current_context().exit(1 if rows.left_out else 0)
 
 
 class _Output(NamedTuple):
@@ -174,10 +176,18 @@ class _Output(NamedTuple):
 
 
 class RowCount:
-    """Counts rows on their way to a file. None if the file has no rows."""
+    """Counts rows on their way to a file, and answers that are damaged. None if the file has no
+    rows.
+    """
 
     def __init__(self) -> None:
         self.rows: int | None = None
+        self.left_out = 0
+
+    def leave_out(self, text: str) -> None:
+        """Say what cannot be written."""
+        self.left_out += 1
+        click.echo(f"left out: {visible(text)}", err=True)
 
     def of_each(self, found: Iterator[Capture]) -> Iterator[Capture]:
         """Count these one by one."""
@@ -204,10 +214,12 @@ def _writer(
     if output.graph is not None:
         return _graph_writer(GRAPHS[output.graph](seen, selected, ranks, tell), suffix, rows)
     if suffix in WEB_ARCHIVES:
-        found = rows.of_each(captures(seen, selected, tell, _warn))
+        found = rows.of_each(captures(seen, selected, tell, rows.leave_out))
         return _web_archive_writer(found, output.file.name, suffix)
     pages = rows.of_blocks(blocks(seen, selected, ranks, tell))
-    return _page_writer(pages, seen, ranks, output.contents, suffix)
+    pages = with_contents(seen, pages, output.contents, rows.leave_out)
+    columns = (*COLUMNS, *map(score_column, ranks), *output.contents)
+    return lambda file: WRITERS[suffix](pages, file, columns)
 
 
 def _refuse_to_replace(file: Path, *, force: bool) -> None:
@@ -224,7 +236,8 @@ def _tell_of(file: Path, seen: Snapshot, rows: RowCount, *, as_json: bool) -> No
     if as_json:
         importance = told(convergence_of(seen))
         size = file.stat().st_size
-        show_json({"file": str(file), "bytes": size, "rows": rows.rows, "importance": importance})
+        of_rows = {"rows": rows.rows, "left_out": rows.left_out}
+        show_json({"file": str(file), "bytes": size, **of_rows, "importance": importance})
         return
     count = "" if rows.rows is None else f", {counted(rows.rows, 'row')}"
     click.echo(f"wrote {visible(str(file))}{count}", err=True)
@@ -273,10 +286,6 @@ def _contents(names: str, suffix: str, *, edges: bool) -> list[str]:
     return columns
 
 
-def _warn(text: str) -> None:
-    click.echo(f"left out: {visible(text)}", err=True)
-
-
 def _web_archive_writer(found: Iterator[Capture], name: str, suffix: str) -> Write:
     if suffix == "wacz":
         return lambda file: write_wacz(found, file, time.time())
@@ -302,13 +311,6 @@ def _progress(file: Path) -> AbstractContextManager[Progress]:
     """No progress if the terminal shows the output itself."""
     is_shared = file == STDOUT and sys.stdout.isatty()
     return unseen("export") if is_shared else progress("export")
-
-
-def _page_writer(
-    found: Iterator[Block], seen: Snapshot, names: list[str], contents: list[str], suffix: str
-) -> Write:
-    columns = (*COLUMNS, *map(score_column, names), *contents)
-    return lambda file: WRITERS[suffix](with_contents(seen, found, contents, _warn), file, columns)
 
 
 def _graph_writer(graph: PageGraph | HostGraph, suffix: str, rows: RowCount) -> Write:

@@ -197,7 +197,7 @@ def captures(
                     try:
                         answer = archive.answer(found.place)
                     except Damaged as error:
-                        warn(str(error))
+                        warn(f"{row.url}: {error}")
                         continue
                     if answer.kind is RecordKind.TEXT:
                         raise UsageError(_ONLY_TEXT.format(snapshot.path))
@@ -234,7 +234,7 @@ def _whole_version(
     try:
         return last_version(archive, url)
     except Damaged as error:
-        warn(str(error))
+        warn(f"{url}: {error}")
         return None
 
 

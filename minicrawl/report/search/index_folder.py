@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from minicrawl.archive.reader import ArchiveReader
-from minicrawl.errors import StoreError
+from minicrawl.errors import StoreError, UsageError
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.search import near_duplicates
 from minicrawl.search.index import FOLDER, SearchIndex
@@ -68,9 +68,13 @@ def opened_index(folder: Path, seen: Snapshot) -> Iterator[tuple[SearchIndex, No
 def locked_folder(folder: Path) -> Iterator[None]:
     try:
         folder.mkdir(exist_ok=True)
+        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
     except FileExistsError:
         raise StoreError(f"{folder} is where the index goes, and is no folder: move it") from None
-    lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise UsageError(
+            f"the index goes to {folder}, which cannot be written: {error.strerror}"
+        ) from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield

@@ -31,6 +31,7 @@ from minicrawl.report.search.alike import sort_out
 from minicrawl.report.search.index_folder import (
     clear_folder,
     folder_errors,
+    has_index,
     locked_folder,
     opened_index,
     why_pruned,
@@ -95,6 +96,8 @@ def bring_up_to_date(
             raise UsageError(f"{archive.segments.folder} is gone: there are no pages to index")
         with locked_folder(folder), folder_errors(folder):
             useless = why_useless(folder, seen.connection) or why_pruned(folder, archive)
+            if fresh and has_index(folder) and not useless:
+                _refuse_if_lost(archive, folder)
             if why := "it begins anew" if fresh else useless:
                 say(f"{folder}: {why}")
                 clear_folder(folder)
@@ -104,6 +107,15 @@ def bring_up_to_date(
                 sort_out(folder, birth, index, notes.texts, lambda page: int(seen.host_of[page]))
                 tell(1.0)
                 return done
+
+
+def _refuse_if_lost(archive: ArchiveReader, folder: Path) -> None:
+    """An index may be the last that is left of pages. Raises UsageError."""
+    if lost := archive.segments.lost(archive.begin, archive.end):
+        raise UsageError(
+            f"{', '.join(lost)} of {archive.segments.folder} is gone, and the index still has "
+            f"these pages: delete {folder} to make it of what is left"
+        )
 
 
 class _Indexing:

@@ -7,6 +7,7 @@ the order at once and no page is indexed again.
 
 from __future__ import annotations
 
+import os
 import struct
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -216,7 +217,11 @@ def keep_importance(folder: Path, seen: Snapshot) -> None:
 
 
 def is_importance_old(folder: Path, store: Path) -> bool:
-    """Whether there are other converged ranks than those that are beside the index."""
+    """Whether there are other converged ranks than those that are beside the index, and these can
+    be replaced.
+    """
+    if not os.access(folder, os.W_OK):
+        return False
     with reading(store) as connection, reading_beside(store, connection) as derived:
         mark = _mark(rank_row(derived, OPIC))
     try:

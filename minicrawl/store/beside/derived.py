@@ -11,6 +11,7 @@ a rank was made has no score, which reads as NaN.
 """
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
@@ -22,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.errors import StoreError
+from minicrawl.errors import StoreError, UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.store import tables
 from minicrawl.store.reader import begin_snapshot, connect, file_beside, remove_log
@@ -122,6 +123,8 @@ def reading_beside(store: Path, connection: Connection) -> Iterator[Connection |
 def writing_beside(store: Path, connection: Connection, schema: str) -> Iterator[Connection]:
     """A transaction in the file. The schema has statements such as `CREATE TABLE IF NOT EXISTS`."""
     path, birth = beside(store), tables.birth(connection)
+    if not os.access(path.parent, os.W_OK):
+        raise UsageError(f"{path} cannot be written, as its folder is read-only")
     with (
         translating_derived_errors(path),
         closing(sqlite3.connect(path, timeout=_PATIENCE_S, isolation_level=None)) as derived,

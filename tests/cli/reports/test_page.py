@@ -214,8 +214,10 @@ def test_what_is_damaged_is_left_out_of_a_web_archive(
     content = bytearray(segment.read_bytes())
     content[60] ^= 1
     segment.write_bytes(content)
-    assert main(["export", str(tmp_path / "site.wacz"), "--store", str(store)]) == 0
-    assert "left out: segment-000001.pages at byte 0: " in capsys.readouterr().err
+    assert main(["export", str(tmp_path / "site.wacz"), "--store", str(store)]) == 1
+    told = capsys.readouterr().err
+    assert f"left out: {URL}: segment-000001.pages at byte 0: " in told
+    assert "site.wacz, 2 rows" in told
 
 
 def test_links_and_scores_are_not_for_web_archives(store: Path, capsys: Captured) -> None:

@@ -12,7 +12,7 @@ from minicrawl.cli import main
 from minicrawl.report.search.index_folder import locked_folder
 from minicrawl.report.search.indexing import bring_up_to_date
 from minicrawl.search.notes import VERSION
-from minicrawl.store.reader import search_folder
+from minicrawl.store.reader import archive_folder, search_folder
 from tests.report.search.stores import PAGES, SEA, read_into
 
 Captured = pytest.CaptureFixture[str]
@@ -56,6 +56,16 @@ def test_while_it_is_written_searches_go_on_and_a_second_writer_is_refused(
         assert SEA in out
         assert main(["index", "--store", str(store)]) == 1
         assert "another process" in capsys.readouterr().err
+
+
+def test_an_index_that_has_more_than_is_kept_is_not_thrown_away(
+    store: Path, capsys: Captured
+) -> None:
+    (archive_folder(store) / "segment-000001.pages").unlink()
+    assert main(["index", "--fresh", "--store", str(store)]) == 2
+    assert "segment-000001.pages of" in capsys.readouterr().err
+    code, out, _ = searched(store, capsys)
+    assert (code, SEA in out) == (0, True)
 
 
 @pytest.mark.parametrize("suffix", ["store", "idx", "term", "pos", "fast"])
