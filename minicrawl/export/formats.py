@@ -32,11 +32,18 @@ _TYPES = {
     "inlinks": "BIGINT",
     "status": "SMALLINT",
     "depth": "SMALLINT",
-    "first_fetched": "TIMESTAMP",
-    "last_fetched": "TIMESTAMP",
+    "first_fetched": "TIMESTAMPTZ",
+    "last_fetched": "TIMESTAMPTZ",
     "weight": "BIGINT",
 }
 """All others of COLUMNS and LINK_COLUMNS are text."""
+_COPY = """
+COPY (FROM pages UNION ALL BY NAME SELECT NULL AS "{}" WHERE random() > 1)
+TO ? (FORMAT parquet, COMPRESSION zstd)
+"""
+"""The row without values never comes. But it may, so that each column may be empty: otherwise that
+would depend on the rows, and files could not be joined.
+"""
 
 
 def write_parquet(
@@ -57,7 +64,7 @@ def write_parquet(
             for block in blocks:
                 database.register("block", _as_arrays(block))
                 database.execute("INSERT INTO pages SELECT * FROM block")
-            database.execute("COPY pages TO ? (FORMAT parquet, COMPRESSION zstd)", [str(target)])
+            database.execute(_COPY.format(columns[0]), [str(target)])
         with target.open("rb") as made:
             shutil.copyfileobj(made, file)
 

@@ -191,6 +191,8 @@ def page_of(snapshot: Snapshot, text: str) -> int:
     if wanted is None:
         raise UsageError(f"{text!r} is not a URL such as https://example.org/path")
     page = questions.find(snapshot.connection, *wanted)
+    if page is None and "://" not in text and (plain := location_of(snapshot, f"http://{text}")):
+        page = questions.find(snapshot.connection, *plain)
     if page is None:
         raise UsageError(f"{''.join(wanted)} is not in the store; {_nearest(snapshot, wanted)}")
     return page

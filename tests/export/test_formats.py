@@ -144,7 +144,9 @@ class TestParquet:
         with path.open("wb") as file:
             write_parquet([block_of(rows[:2]), block_of(rows[2:])], file)
         columns = ", ".join(
-            f"strftime({name}, '%Y-%m-%dT%H:%M:%SZ')" if name.endswith("fetched") else f'"{name}"'
+            f"strftime({name} AT TIME ZONE 'UTC', '%Y-%m-%dT%H:%M:%SZ')"
+            if name.endswith("fetched")
+            else f'"{name}"'
             for name in COLUMNS
         )
         found = duckdb.execute(f"SELECT {columns} FROM '{path}'").fetchall()
@@ -165,8 +167,19 @@ class TestParquet:
         kinds = {row[0]: row[1] for row in described}
         assert list(kinds) == list(COLUMNS)
         assert kinds["importance"] == "DOUBLE"
-        assert kinds["last_fetched"] == "TIMESTAMP"
+        assert kinds["last_fetched"] == "TIMESTAMP WITH TIME ZONE"
         assert kinds["title"] == "VARCHAR"
+
+    def test_files_are_alike_whatever_is_in_them(self, tmp_path: Path) -> None:
+        unread = SECOND._replace(status=None, first_fetched=None, last_fetched=None)
+        found = []
+        for rows in ([], [FIRST], [unread], [FIRST, unread]):
+            path = tmp_path / f"{len(found)}.parquet"
+            self.read(path, rows)
+            columns = "name, type, repetition_type, logical_type"
+            asked = f"SELECT {columns} FROM parquet_schema('{path}')"
+            found.append(duckdb.execute(asked).fetchall())
+        assert found.count(found[0]) == len(found)
 
     def test_a_missing_package_is_one_line_that_says_what_to_install(
         self, monkeypatch: pytest.MonkeyPatch
