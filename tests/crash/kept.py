@@ -22,8 +22,8 @@ from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder
 from minicrawl.wording import iso
 
-ANSWERED = ("page", "moved", "unchanged")
-"""Outcomes whose answers are kept."""
+ANSWERED = ("page", "moved", "unchanged", "failed:not-found")
+"""Outcomes whose answers are kept, of those that this web has."""
 _BESIDE = ("request", "metadata")
 _SHOWN = 3
 

@@ -71,6 +71,19 @@ def test_the_richest_page_of_a_ready_host_comes_first() -> None:
     assert [world.take(), world.take(), world.take()] == [1, 2, None]
 
 
+def test_many_pages_may_be_born_at_once() -> None:
+    world = World()
+    world.keys.extend([5, 9, 7])
+    world.flags.extend([0, 0, 0])
+    world.host_of.extend([0, 0, 0])
+    world.schedule.born_many(np.array([0, 1, 2], np.uint32))
+    taken = []
+    while (page := world.take()) is not None:
+        taken.append(page)
+        world.resume(0)
+    assert taken == [1, 2, 0]
+
+
 def test_a_host_that_resumes_offers_its_best_page_again() -> None:
     world = World()
     world.birth(0, [5, 9])

@@ -173,12 +173,20 @@ def test_a_shard_that_has_spent_its_budget_waits_for_the_others(
     tmp_path: Path, web: LittleWeb, server: DemoServer
 ) -> None:
     crawl = ShardedCrawl(tmp_path, server, web.seeds, SHARDS, pages=10)
-    crawl.exchanges.budget = 10 * SHARDS
-    assert asyncio.run(crawl.run()) == [Reason.BUDGET] * SHARDS
-    check(crawl)
     told = crawl.exchanges.told
-    assert [facts.fetched for facts in told.values()] == [10] * SHARDS
-    assert all(facts.wants_pages and not facts.is_idle for facts in told.values())
+
+    async def spent() -> list[Reason]:
+        running = asyncio.create_task(crawl.run())
+        while sum(facts.wants_pages for facts in told.values()) < SHARDS:
+            assert not running.done()
+            await asyncio.sleep(0.001)
+        assert [facts.fetched for facts in told.values()] == [10] * SHARDS
+        assert not any(facts.is_idle for facts in told.values())
+        crawl.exchanges.budget = 10 * SHARDS
+        return await running
+
+    assert asyncio.run(spent()) == [Reason.BUDGET] * SHARDS
+    check(crawl)
 
 
 def test_nothing_is_asked_for_by_who_has_lost_the_shard(
