@@ -3,7 +3,7 @@
 import os
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 
 from tests.shared import Absent, find
-from tests.unmeasured import unmeasured_processes
+from tests.unmeasured import unmeasured, unmeasured_processes
 
 # Derandomised: a test that passed yesterday and fails today has met a change, not a new die.
 settings.register_profile("ci", derandomize=True, database=None, deadline=None, max_examples=100)
@@ -22,12 +22,17 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 WITH_WHOLE_CRAWLS = {"cluster", "crash", "dashboard", "hostile", "real", "soak"}
 """Folders of tests that start crawls as a user does, and end many of them by a kill."""
+OF_EVERYTHING = {"cli/test_damaged_stores.py", "web/test_worst.py"}
+"""Tests that repeat much of what others do, with what is damaged or huge."""
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _unmeasured(request: pytest.FixtureRequest) -> Iterator[None]:
-    folder, *_ = request.path.relative_to(Path(__file__).parent).parts
-    with unmeasured_processes() if folder in WITH_WHOLE_CRAWLS else nullcontext():
+    path = request.path.relative_to(Path(__file__).parent)
+    with ExitStack() as stack:
+        if path.parts[0] in WITH_WHOLE_CRAWLS or path.as_posix() in OF_EVERYTHING:
+            stack.enter_context(unmeasured_processes())
+            stack.enter_context(unmeasured())
         yield
 
 
