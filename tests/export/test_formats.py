@@ -172,7 +172,7 @@ class TestParquet:
 
     def test_files_are_alike_whatever_is_in_them(self, tmp_path: Path) -> None:
         unread = SECOND._replace(status=None, first_fetched=None, last_fetched=None)
-        found = []
+        found: list[list[tuple[object, ...]]] = []
         for rows in ([], [FIRST], [unread], [FIRST, unread]):
             path = tmp_path / f"{len(found)}.parquet"
             self.read(path, rows)

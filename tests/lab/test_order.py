@@ -37,9 +37,8 @@ def masses(web: Web, orders: list[str], draws: int, endowment: int = 0) -> Masse
 @pytest.fixture(scope="module")
 def on_synthetic_web() -> Masses:
     with unmeasured():
-        return masses(
-            synthetic_web(Model.COPYING, 20_000, seed=1), list(OF_AN_UNKNOWN_WEB), draws=3
-        )
+        web = synthetic_web(Model.COPYING, 20_000, seed=1)
+        return masses(web, list(OF_AN_UNKNOWN_WEB), draws=2)
 
 
 def up_to(fraction: float) -> int:
@@ -89,7 +88,7 @@ def test_on_a_real_web_opic_is_what_it_is_expected_to_be(
     # The others from the first of these seeds alone: they take most of the time of all tests.
     baselines = ["breadth-first", "backlink-count", "pagerank"]
     with unmeasured():
-        endowed = masses(web, ["opic"], draws=6, endowment=1000)["opic"]
+        endowed = masses(web, ["opic"], draws=3, endowment=1000)["opic"]
         compared = masses(web, ["opic", *baselines], draws=1, endowment=1000)
         unendowed = masses(web, ["opic"], draws=1)["opic"]
     assert endowed == pytest.approx(expected, abs=0.02)

@@ -50,7 +50,8 @@ def test_facts_are_what_their_bytes_say(facts: ShardFacts) -> None:
         json.dumps(ShardFacts(1, waiting=-1)._asdict()).encode(),
         json.dumps(ShardFacts(1, minted=1 << 100)._asdict()).encode(),
         json.dumps(ShardFacts(1, sent={1: -2})._asdict()).encode(),
-        json.dumps(ShardFacts(1, sketch={10**9: 2})._asdict()).encode(),
+        json.dumps(ShardFacts(1, sketch={10**4: 2})._asdict()).encode(),
+        json.dumps(ShardFacts(1, received={10**9: 2})._asdict()).encode(),
         b" " * (MOST_FACTS_BYTES + 1),
     ],
 )
