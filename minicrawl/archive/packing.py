@@ -7,9 +7,9 @@ dictionary that cannot be read costs room, and never an answer.
 from functools import partial
 from pathlib import Path
 
-from minicrawl.archive.record import Codec, RecordKind, dictionary_in, pack
+from minicrawl.archive.record import PLAIN, Codec, RecordKind, dictionary_in, pack
 from minicrawl.errors import Damaged
-from minicrawl.model import FailureKind, Request, Response
+from minicrawl.model import FailureKind, Moved, Request, Response
 from minicrawl.web.documents.kinds import DocumentType, type_of
 from minicrawl.web.headers import parse_content_type
 from minicrawl.web.html.encoding import decode
@@ -69,6 +69,22 @@ class AnswerPacker:
             return packed(number=request.dictionary)
         except Damaged:
             return packed(number=0)
+
+
+def pack_redirect(url: str, status: int, target: str) -> bytes:
+    """The record of a redirect, whose body is not read."""
+    answer = Response(status=status, headers={"location": target}, body=b"")
+    return pack(RecordKind.PAGE, url, answer, PLAIN, number=0)
+
+
+def pack_file(url: str, came: object) -> bytes | None:
+    """The record of what a page needs to be shown; None if nothing came of it."""
+    match came:
+        case Response():
+            return pack(RecordKind.PAGE, url, came, PLAIN, number=0)
+        case Moved(status=status, target=target):
+            return pack_redirect(url, status, target)
+    return None
 
 
 def text_of(body: bytes, content_type: str | None) -> str:

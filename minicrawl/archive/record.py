@@ -27,7 +27,7 @@ from zlib import crc32
 
 from minicrawl.archive.digest import EMPTY, BodyHasher, DigestKind, digest_of, next_digest
 from minicrawl.errors import Damaged
-from minicrawl.model import Moved, Response
+from minicrawl.model import Response
 
 if TYPE_CHECKING:
     import zstandard
@@ -159,22 +159,6 @@ def pack(  # noqa: PLR0913  # the last ones are given by their names
         kind, DigestKind.CONTENT, number, len(payload), len(head), key_of(url), 0.0, digest
     )
     return _with_header(header, payload)
-
-
-def pack_redirect(url: str, status: int, target: str) -> bytes:
-    """The record of a redirect, whose body is not read."""
-    answer = Response(status=status, headers={"location": target}, body=b"")
-    return pack(RecordKind.PAGE, url, answer, PLAIN, number=0)
-
-
-def pack_file(url: str, came: object) -> bytes | None:
-    """The record of what a page needs to be shown; None if nothing came of it."""
-    match came:
-        case Response():
-            return pack(RecordKind.PAGE, url, came, PLAIN, number=0)
-        case Moved(status=status, target=target):
-            return pack_redirect(url, status, target)
-    return None
 
 
 def pack_dictionary(number: int, content: bytes) -> bytes:

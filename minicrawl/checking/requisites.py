@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import closing
 from urllib.parse import urlsplit
 
+from minicrawl.archive.packing import pack_file
 from minicrawl.archive.reader import ArchiveReader
-from minicrawl.archive.record import Answer, pack_file
+from minicrawl.archive.record import Answer
 from minicrawl.checking.asking import Hops, LinkAsker
 from minicrawl.config import Storing
 from minicrawl.crawl.events import Listener

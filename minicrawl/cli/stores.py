@@ -17,7 +17,7 @@ from minicrawl.export.cells import visible
 from minicrawl.wording import counted
 
 if TYPE_CHECKING:
-    from minicrawl.crawl.recorded import WarcImport
+    from minicrawl.crawl.warc_import import WarcImport
     from minicrawl.report.status import Status
 
 
@@ -43,7 +43,7 @@ def import_(files: tuple[Path, ...], loaded: Loaded, as_json: bool) -> None:
     the store, where `page` and `search` find them; with --requisites so are images, styles and the
     like, for the pages that need them.
     """
-    from minicrawl.crawl.recorded import import_warcs
+    from minicrawl.crawl.warc_import import import_warcs
     from minicrawl.report.status import status
 
     settings = loaded.settings.with_values({"max-tries": 1})

@@ -11,18 +11,21 @@ layout   three lengths; then title, URL and the like as JSON, the body, the boil
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from functools import cached_property
 from struct import Struct
 from typing import NamedTuple
 from urllib.parse import unquote
 
 from minicrawl.search.words import comparable, whole, words_of
+from minicrawl.web.urls import host
 
 _LENGTHS = Struct("<III")
 _LONGEST_SHOWN = 200_000
 """Characters of the text of a page that snippets are taken from."""
 LONGEST_JUDGED, _LITTLE_JUDGED = 100_000, 2_000
 """Bytes of a text, and of its boilerplate, in which words are looked for by their places."""
+_NOTHING_SAID = {"http", "https", "www", "html", "htm", "php", "index"}
 
 
 class Entry(NamedTuple):
@@ -113,6 +116,25 @@ def unpacked(content: bytes) -> StoredEntry:
     about = Entry._make(json.loads(pieces[0]))
     about = about._replace(headings=tuple(about.headings), anchors=tuple(about.anchors))
     return StoredEntry(about, pieces[1], pieces[2], content[at:])
+
+
+def sites_in(url: str) -> Iterator[str]:
+    """The host, with and without its port, and the domains above it."""
+    if "://" not in url:
+        return
+    authority = url.split("/", 3)[2].lower()
+    yield authority
+    name = host(url).lower()
+    if name != authority:
+        yield name
+    while "." in name and not name[-1].isdigit():
+        name = name.partition(".")[2]
+        yield name
+
+
+def words_of_url(url: str) -> Iterator[str]:
+    """What a URL says: no scheme, and not how the page is made."""
+    return (word for word in words_of(unquote(url)) if word not in _NOTHING_SAID)
 
 
 def _judged(body: bytes, repeated: bytes) -> bytes:

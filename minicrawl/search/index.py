@@ -23,10 +23,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.errors import StoreError, UsageError
-from minicrawl.search.entries import Entry, StoredEntry, packed, unpacked
+from minicrawl.search.entries import Entry, StoredEntry, packed, sites_in, unpacked, words_of_url
 from minicrawl.search.query import Phrase, Query
-from minicrawl.search.words import indexed, is_single_sign, words_of
-from minicrawl.web.urls import host
+from minicrawl.search.words import indexed, is_single_sign
 
 if TYPE_CHECKING:
     import tantivy
@@ -305,41 +304,17 @@ def _document(entry: Entry, words: str) -> tantivy.Document:
     document.add_integer("page", entry.page)
     if entry.at is not None:
         document.add_integer("at", int(entry.at))
-    document.add_text("site", " ".join(_sites(entry.url)))
+    document.add_text("site", " ".join(sites_in(entry.url)))
     document.add_text("language", entry.language.partition("-")[0])
     document.add_text("title", indexed(entry.own_title))
     document.add_text(_AS_SHOWN["title"], indexed(entry.title))
     document.add_text("anchor", " ".join(entry.anchors))
-    document.add_text("url", " ".join(_words_of_url(entry.url)))
+    document.add_text("url", " ".join(words_of_url(entry.url)))
     document.add_text("headings", indexed("\n".join(entry.headings)))
     document.add_text("body", words)
     document.add_text("repeated", indexed(entry.repeated))
     document.add_bytes("shown", packed(entry))
     return document
-
-
-def _sites(url: str) -> Iterator[str]:
-    """The host, with and without its port, and the domains above it."""
-    if "://" not in url:
-        return
-    authority = url.split("/", 3)[2].lower()
-    yield authority
-    name = host(url).lower()
-    if name != authority:
-        yield name
-    while "." in name and not name[-1].isdigit():
-        name = name.partition(".")[2]
-        yield name
-
-
-_NOTHING_SAID = {"http", "https", "www", "html", "htm", "php", "index"}
-
-
-def _words_of_url(url: str) -> Iterable[str]:
-    """What a URL says: no scheme, and not how the page is made."""
-    from urllib.parse import unquote
-
-    return (word for word in words_of(unquote(url)) if word not in _NOTHING_SAID)
 
 
 @contextmanager

@@ -304,7 +304,7 @@ def _for_the_archive(url: str, fetched: FetchResult) -> bytes | None:
         case Response():
             return fetched.record or None
         case Moved():
-            from minicrawl.archive.record import pack_redirect
+            from minicrawl.archive.packing import pack_redirect
 
             return pack_redirect(url, fetched.status, fetched.target)
         case Unchanged():

@@ -53,6 +53,15 @@ def why_pruned(folder: Path, archive: ArchiveReader) -> str:
     return "pages were removed from the archive, and it is made again" if is_behind else ""
 
 
+def refuse_if_lost(archive: ArchiveReader, folder: Path) -> None:
+    """An index may be the last that is left of pages. Raises UsageError."""
+    if lost := archive.segments.lost(archive.begin, archive.end):
+        raise UsageError(
+            f"{', '.join(lost)} of {archive.segments.folder} is gone, and the index still has "
+            f"these pages: delete {folder} to make it of what is left"
+        )
+
+
 @contextmanager
 def opened_index(folder: Path, seen: Snapshot) -> Iterator[tuple[SearchIndex, Notes]]:
     index = SearchIndex(folder / FOLDER)

@@ -34,6 +34,7 @@ from minicrawl.report.search.index_folder import (
     has_index,
     locked_folder,
     opened_index,
+    refuse_if_lost,
     why_pruned,
     why_useless,
 )
@@ -97,7 +98,7 @@ def bring_up_to_date(
         with locked_folder(folder), folder_errors(folder):
             useless = why_useless(folder, seen.connection) or why_pruned(folder, archive)
             if fresh and has_index(folder) and not useless:
-                _refuse_if_lost(archive, folder)
+                refuse_if_lost(archive, folder)
             if why := "it begins anew" if fresh else useless:
                 say(f"{folder}: {why}")
                 clear_folder(folder)
@@ -107,15 +108,6 @@ def bring_up_to_date(
                 sort_out(folder, birth, index, notes.texts, lambda page: int(seen.host_of[page]))
                 tell(1.0)
                 return done
-
-
-def _refuse_if_lost(archive: ArchiveReader, folder: Path) -> None:
-    """An index may be the last that is left of pages. Raises UsageError."""
-    if lost := archive.segments.lost(archive.begin, archive.end):
-        raise UsageError(
-            f"{', '.join(lost)} of {archive.segments.folder} is gone, and the index still has "
-            f"these pages: delete {folder} to make it of what is left"
-        )
 
 
 class _Indexing:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.archive.record import PLAIN, RecordKind, pack, pack_redirect
+from minicrawl.archive.packing import pack_redirect
+from minicrawl.archive.record import PLAIN, RecordKind, pack
 from minicrawl.config import Storing
 from minicrawl.crawl.events import Event, Warned, nobody_listens
 from minicrawl.crawl.settle import warc_files
