@@ -12,7 +12,7 @@ standard error of an estimate   the root of J (1 - J) / 128, at most .044
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.search.words import LONGEST, indexed
+from minicrawl.search.words import indexed
 
 PLACES = 128
 LONGEST_SIGNED = 200_000
@@ -28,7 +28,8 @@ Signatures = NDArray[np.uint8]
 _random = np.random.RandomState(128)  # whose numbers no version of numpy changes
 _FACTORS = _random.randint(0, 1 << 32, (PLACES, 1), dtype=np.uint32) | np.uint32(1)
 _OFFSETS = _random.randint(0, 1 << 32, (PLACES, 1), dtype=np.uint32)
-_POWERS = np.cumprod(np.full(LONGEST * 4, 0x9E3779B97F4A7C15, np.uint64))
+_FACTOR, _INVERSE = 0x9E3779B97F4A7C15, 0xF1DE83E19937733D
+"""Their product is 1, modulo 2^64."""
 _MIXERS = np.array((0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93), np.uint64)
 
 
@@ -41,7 +42,15 @@ def _letters() -> NDArray[np.uint64]:
     return found
 
 
+def _powers(first: int, factor: int) -> NDArray[np.uint64]:
+    """For each place of a text."""
+    factors = np.full(LONGEST_SIGNED, factor, np.uint64)
+    factors[0] = first
+    return np.cumprod(factors)
+
+
 _LETTERS = _letters()
+_POWERS, _SHIFTS = _powers(_FACTOR, _FACTOR), _powers(1, _INVERSE)
 
 
 def signature(text: str, words: str = "") -> bytes | None:
@@ -77,15 +86,17 @@ def likeness(ones: Signatures, others: Signatures) -> NDArray[np.float64]:
 
 def _hashes_of_words(text: str) -> NDArray[np.uint64]:
     """A hash of each word, in order: the sum of its letters times powers by their places."""
-    letters = _LETTERS[np.frombuffer(text.encode(), np.uint8)]
+    letters = _LETTERS.take(np.frombuffer(text.encode()[:LONGEST_SIGNED], np.uint8))
     is_letter = letters != 0
-    begins = np.flatnonzero(is_letter & ~np.concatenate(([False], is_letter[:-1])))
+    is_begin = is_letter.copy()
+    is_begin[1:] &= ~is_letter[:-1]
+    begins = np.flatnonzero(is_begin)
     if not len(begins):
         return np.empty(0, np.uint64)
-    lengths = np.diff(begins, append=len(letters))
-    places = np.arange(begins[0], len(letters)) - np.repeat(begins, lengths)
-    letters = letters[begins[0] :] * _POWERS[np.minimum(places, len(_POWERS) - 1)]
-    hashes: NDArray[np.uint64] = np.add.reduceat(letters, begins - begins[0])
+    # Powers by places in the text are quicker than by places in words; the inverse of where a word
+    # begins makes the one of the other.
+    letters *= _POWERS[: len(letters)]
+    hashes: NDArray[np.uint64] = np.add.reduceat(letters, begins) * _SHIFTS[begins]
     return hashes ^ (hashes >> np.uint64(32))
 
 
