@@ -1,0 +1,117 @@
+"""What it costs to index pages: processor time of all processes that take part, for each page.
+
+`python -m tests.bench.indexing` serves the manuals that are installed on loopback. Each round makes
+the index of a crawl anew, and lets a crawl of its own pace be followed as `crawl --index` does it:
+all that the follower and its page reader used, and what was left for the end of the crawl. It tells
+the medians of the rounds.
+"""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import click
+
+from minicrawl.report.search.following import COMMAND
+from minicrawl.report.search.indexing import bring_up_to_date
+from tests.bench.manuals import Manuals, installed, manuals
+from tests.bench.notes import circumstances, head, into_document, row, tell
+from tests.bench.peers import Task, minicrawl
+
+MOST_MS = 1.2
+
+
+class IndexCost(NamedTuple):
+    """Processor time in seconds, and the pages that it was for."""
+
+    anew_s: float
+    followed_s: float
+    rest_s: float
+    pages: int
+
+    def each_ms(self) -> Iterator[float]:
+        """For one page: anew; of the follower, for the rest, and both."""
+        followed = (self.followed_s, self.rest_s, self.followed_s + self.rest_s)
+        return (1000 * one / self.pages for one in (self.anew_s, *followed))
+
+
+def _used_s() -> float:
+    """What this process has used, and those that it has waited for."""
+    own, others = (
+        resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+    return own.ru_utime + own.ru_stime + others.ru_utime + others.ru_stime
+
+
+def _crawl(server: Manuals, store: Path, pages: int, rate: int) -> None:
+    kept = ["--keep", "pages", "--store", str(store), "--quiet", "--no-converge"]
+    command = minicrawl([*kept, "--max-rate", str(rate)]).command(Task(server.seeds, pages, 16))
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+@contextmanager
+def _followed(store: Path) -> Iterator[list[float]]:
+    """While it lasts, the index follows; then there is what that took."""
+    took = list[float]()
+    with subprocess.Popen((sys.executable, "-c", COMMAND, store), stdin=subprocess.PIPE) as process:
+        try:
+            yield took
+        finally:
+            assert process.stdin is not None, "it has a pipe"
+            process.stdin.close()
+            _, _, usage = os.wait4(process.pid, 0)
+            process.returncode = 0
+            took.append(usage.ru_utime + usage.ru_stime)
+
+
+def _round(server: Manuals, folder: Path, pages: int, rate: int) -> IndexCost:
+    store = folder / "crawl.db"
+    with _followed(store) as took:
+        _crawl(server, store, pages, rate)
+    began = _used_s()
+    bring_up_to_date(store)
+    rest_s, began = _used_s() - began, _used_s()
+    done = bring_up_to_date(store, fresh=True)
+    return IndexCost(_used_s() - began, took[0], rest_s, done.pages)
+
+
+def _told(costs: list[IndexCost]) -> Iterator[str]:
+    yield from head("ms a page", "anew", "follower", "rest", "live: both")
+    rounds = [list(one.each_ms()) for one in costs]
+    for number, one in enumerate(rounds, 1):
+        yield row(str(number), *(f"{each:.2f}" for each in one))
+    yield row("median", *(f"{median(each):.2f}" for each in zip(*rounds, strict=True)))
+    yield ""
+    yield f"{costs[-1].pages:,} pages; a live cost of at most {MOST_MS} ms is wanted."
+
+
+@click.command()
+@click.option("--pages", default=3000, show_default=True, help="Pages of each crawl.")
+@click.option("--rate", default=100, show_default=True, help="Pages a second that it fetches.")
+@click.option("--rounds", default=3, show_default=True)
+@into_document
+def main(pages: int, rate: int, rounds: int, into: Path | None) -> None:
+    # Being ended is no reason to leave a server behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    costs = []
+    with (
+        TemporaryDirectory(prefix="minicrawl-bench-") as name,
+        manuals(Path(name), installed()) as server,
+    ):
+        for _ in range(rounds):
+            with TemporaryDirectory(prefix="minicrawl-bench-") as folder:
+                costs.append(_round(server, Path(folder), pages, rate))
+                click.echo(costs[-1], err=True)
+    tell([circumstances(), "", *_told(costs)], "indexing", into)
+
+
+if __name__ == "__main__":
+    main()
