@@ -7,6 +7,8 @@ looked at. Boilerplate is found, but counts little.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import compress, repeat
+from operator import not_
 from typing import NamedTuple
 from zlib import crc32
 
@@ -31,6 +33,8 @@ class SiteLines:
 
     def __init__(self, pages: int = 0, counts: Iterable[tuple[int, int]] = ()) -> None:
         self.pages = pages
+        self.is_new = False
+        """Whether a page was looked at since."""
         self.counts: Counter[int] = Counter(dict(counts))
 
     @property
@@ -38,24 +42,28 @@ class SiteLines:
         """Whether more pages are to be looked at."""
         return self.pages < SAMPLE
 
-    def add(self, title: str, lines: Sequence[str]) -> None:
-        """Look at a page."""
+    def add(self, title: str, codes: Iterable[int]) -> None:
+        """Look at a page, by its title and the codes of its lines."""
         self.pages += 1
-        self.counts.update({*map(_code, lines), *map(_code, _pieces(title))})
+        self.is_new = True
+        self.counts.update({*codes, *codes_of(_pieces(title))})
 
-    def part(self, lines: Iterable[str]) -> Parted:
-        """The lines of a page, and those that are boilerplate."""
+    def part(self, lines: Sequence[str], codes: Sequence[int]) -> Parted:
+        """The lines of a page with these codes, and those that are boilerplate."""
         least = max(FEWEST, SHARE * self.pages)
-        parted = Parted([], [])
-        for line in lines:
-            parted[self.counts.get(_code(line), 0) >= least].append(line)
-        return parted
+        counts = map(self.counts.get, codes, repeat(0))
+        is_own = [count < least for count in counts]
+        return Parted(list(compress(lines, is_own)), list(compress(lines, map(not_, is_own))))
 
     def own_title(self, title: str) -> str:
         """The title without the pieces that the site puts on every page, if something is left."""
         pieces = _pieces(title)
         least = max(FEWEST, SHARE_OF_TITLES * self.pages)
-        own = [piece for piece in pieces if self.counts.get(_code(piece), 0) < least]
+        own = [
+            piece
+            for piece, code in zip(pieces, codes_of(pieces), strict=True)
+            if self.counts.get(code, 0) < least
+        ]
         return " ".join(piece.strip() for piece in own) or title
 
     def remembered(self) -> Iterator[tuple[int, int]]:
@@ -69,5 +77,6 @@ def _pieces(title: str) -> list[str]:
     return [f" {piece}" for piece in _BETWEEN_PIECES.split(title) if piece]
 
 
-def _code(line: str) -> int:
-    return crc32(line.encode("utf-8", "replace"))
+def codes_of(lines: Iterable[str]) -> list[int]:
+    """By what lines are told from each other."""
+    return [crc32(line.encode("utf-8", "replace")) for line in lines]

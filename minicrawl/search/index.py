@@ -304,17 +304,26 @@ def _document(entry: Entry, words: str) -> tantivy.Document:
     document.add_integer("page", entry.page)
     if entry.at is not None:
         document.add_integer("at", int(entry.at))
-    document.add_text("site", " ".join(sites_in(entry.url)))
-    document.add_text("language", entry.language.partition("-")[0])
-    document.add_text("title", indexed(entry.own_title))
-    document.add_text(_AS_SHOWN["title"], indexed(entry.title))
-    document.add_text("anchor", " ".join(entry.anchors))
-    document.add_text("url", " ".join(words_of_url(entry.url)))
-    document.add_text("headings", indexed("\n".join(entry.headings)))
-    document.add_text("body", words)
-    document.add_text("repeated", indexed(entry.repeated))
+    for name, text in _fields(entry, words):
+        if text:
+            document.add_text(name, text)
     document.add_bytes("shown", packed(entry))
     return document
+
+
+def _fields(entry: Entry, words: str) -> Iterator[tuple[str, str]]:
+    """The fields of text; a page that was never read has few of them."""
+    yield "site", " ".join(sites_in(entry.url))
+    yield "url", " ".join(words_of_url(entry.url))
+    yield "anchor", " ".join(entry.anchors)
+    if entry.at is None:
+        return
+    yield "language", entry.language.partition("-")[0]
+    yield "title", indexed(entry.own_title)
+    yield _AS_SHOWN["title"], indexed(entry.title)
+    yield "headings", indexed("\n".join(entry.headings))
+    yield "body", words
+    yield "repeated", indexed(entry.repeated)
 
 
 @contextmanager

@@ -37,6 +37,9 @@ CREATE TABLE IF NOT EXISTS anchors (
     PRIMARY KEY (page, words, site)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS stale (page INTEGER PRIMARY KEY);
+CREATE TRIGGER IF NOT EXISTS new_anchors AFTER INSERT ON anchors BEGIN
+    INSERT OR IGNORE INTO stale VALUES (new.page);
+END;
 CREATE TABLE IF NOT EXISTS lines (
     site INTEGER NOT NULL, code INTEGER NOT NULL, pages INTEGER NOT NULL,
     PRIMARY KEY (site, code)
@@ -139,11 +142,8 @@ class Notes:
         self._connection.execute("COMMIT")
 
     def add_anchors(self, rows: Iterable[AnchorRow]) -> None:
-        """Links that were found; their pages are stale."""
-        for row in rows:
-            cursor = self._connection.execute("INSERT OR IGNORE INTO anchors VALUES (?, ?, ?)", row)
-            if cursor.rowcount:
-                self._connection.execute("INSERT OR IGNORE INTO stale VALUES (?)", row[:1])
+        """Links that were found; the pages of those that are new are stale."""
+        self._connection.executemany("INSERT OR IGNORE INTO anchors VALUES (?, ?, ?)", rows)
 
     def pass_on(self, page: int, target: int) -> None:
         """Links to a page that stands for another one are links to that one."""

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from minicrawl.search.boilerplate import FEWEST, SAMPLE, SiteLines
+from minicrawl.search.boilerplate import FEWEST, SAMPLE, Parted, SiteLines, codes_of
 from minicrawl.search.entries import Entry, packed, unpacked
 from minicrawl.search.query import parse
 from minicrawl.search.ranking import RankingWeights, Score, Sought, importance_part, judged
@@ -106,11 +106,19 @@ def test_importance_is_between_0_and_1_and_counts_less_for_more_words() -> None:
     assert score("a b", 300.0).importance == pytest.approx(score("a", 300.0).importance / 2)
 
 
+def look(lines: SiteLines, title: str, *texts: str) -> None:
+    lines.add(title, codes_of(texts))
+
+
+def parted(lines: SiteLines, *texts: str) -> Parted:
+    return lines.part(texts, codes_of(texts))
+
+
 def test_a_line_on_many_pages_of_a_site_is_boilerplate_and_one_of_its_own_is_not() -> None:
     lines = SiteLines()
     for number in range(FEWEST):
-        lines.add(f"Page {number} - The Site", ["Menu", f"Text {number}"])
-    assert lines.part(["Menu", "Text 1"]) == (["Text 1"], ["Menu"])
+        look(lines, f"Page {number} - The Site", "Menu", f"Text {number}")
+    assert parted(lines, "Menu", "Text 1") == (["Text 1"], ["Menu"])
     assert lines.own_title("Page 1 - The Site") == "Page 1"
     assert lines.own_title("The Site") == "The Site"
 
@@ -118,10 +126,10 @@ def test_a_line_on_many_pages_of_a_site_is_boilerplate_and_one_of_its_own_is_not
 def test_what_is_remembered_of_a_site_gives_the_same_answers() -> None:
     lines = SiteLines()
     for number in range(SAMPLE):
-        lines.add("", ["Menu", f"Text {number}"])
+        look(lines, "", "Menu", f"Text {number}")
     again = SiteLines(lines.pages, lines.remembered())
     assert not again.takes_more
-    assert again.part(["Menu", "Text 1"]) == lines.part(["Menu", "Text 1"])
+    assert parted(again, "Menu", "Text 1") == parted(lines, "Menu", "Text 1")
 
 
 def test_a_snippet_has_the_lines_with_the_most_words_and_their_places() -> None:

@@ -38,22 +38,21 @@ from minicrawl.report.search.index_folder import (
     why_pruned,
     why_useless,
 )
+from minicrawl.report.search.link_words import LinkWords
 from minicrawl.report.search.page_reader import PageReader, ReadPage
-from minicrawl.report.snapshot import Snapshot, host_name, snapshot
-from minicrawl.search.boilerplate import SiteLines
+from minicrawl.report.snapshot import Snapshot, snapshot
+from minicrawl.search.boilerplate import SiteLines, codes_of
 from minicrawl.search.entries import Entry
 from minicrawl.search.index import SearchIndex
 from minicrawl.search.minhash import signature
-from minicrawl.search.notes import AnchorRow, Notes, Watermark
+from minicrawl.search.notes import Notes, Watermark
 from minicrawl.search.words import indexed
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import search_folder
-from minicrawl.web.sites import site
 
 ROUND = 4_000
 """Pages; their texts take some 50 MB."""
 _ASKED_AT_ONCE = 64
-_LINKS_REMEMBERED = 500_000
 _WITH_PAGES = (RecordKind.PAGE, RecordKind.TEXT, RecordKind.REVISIT)
 _MAY_BE_FOUND = (
     State.UNREAD,
@@ -89,8 +88,13 @@ def bring_up_to_date(
     say: Callable[[str], None] = lambda _: None,
     *,
     fresh: bool = False,
+    completes: bool = True,
 ) -> Indexed:
-    """Bring the index of a store up to date. `say` hears why it is made again, if it is."""
+    """Bring the index of a store up to date. `say` hears why it is made again, if it is.
+
+    If it is not to complete it, pages that were read are added and no more: new links to pages that
+    are there, and near-duplicates, wait for the next time that does.
+    """
     folder = search_folder(store)
     with snapshot(store) as seen, kept_pages(seen) as archive:
         if not archive.segments.folder.is_dir():
@@ -103,11 +107,20 @@ def bring_up_to_date(
                 say(f"{folder}: {why}")
                 clear_folder(folder)
             with opened_index(folder, seen) as (index, notes):
-                done = _Indexing(seen, archive, index, notes).run(part(tell, 0, _SHARE_OF_INDEXING))
-                birth = tables.birth(seen.connection)
-                sort_out(folder, birth, index, notes.texts, lambda page: int(seen.host_of[page]))
+                indexing = _Indexing(seen, archive, index, notes)
+                done = indexing.run(part(tell, 0, _SHARE_OF_INDEXING), completes=completes)
+                if completes:
+                    birth, host_of = tables.birth(seen.connection), seen.host_of
+                    sort_out(folder, birth, index, notes.texts, lambda page: int(host_of[page]))
                 tell(1.0)
                 return done
+
+
+class _MetPage(NamedTuple):
+    """A page of a round, and the codes of its lines."""
+
+    read: ReadPage
+    codes: Sequence[int]
 
 
 class _Indexing:
@@ -120,16 +133,16 @@ class _Indexing:
         self._index, self._notes = index, notes
         self._urls = UrlTable(partial(_urls_of, seen.connection))
         self._lines: dict[int, SiteLines] = {}
-        self._site_ids: dict[str, int] = {}
-        self._seen_links: set[int] = set()
+        self._link_words = LinkWords(seen, self._urls)
         self._was_empty = not len(index)
         self._done_so_far = Indexed(0, 0, 0, 0)
 
-    def run(self, tell: Progress) -> Indexed:
+    def run(self, tell: Progress, *, completes: bool) -> Indexed:
         """All rounds."""
         self._meet_archive()
         begin, last = self._notes.watermark, self._seen.frontier.last_seq
-        if begin == Watermark(self._archive.end, last) and not self._notes.stale(1):
+        is_complete = not (completes and self._notes.stale(1))
+        if begin == Watermark(self._archive.end, last) and is_complete:
             return self._done()
         self._urls.load(self._seen.connection)
         self._remove_gone(begin.step)
@@ -139,7 +152,11 @@ class _Indexing:
             for places, end in self._rounds(begin.place):
                 self._round(reader, places, Watermark(end, begin.step))
                 told(_far(end, begin.place, self._archive.end))
-        self._add_stale(Watermark(self._archive.end, last))
+        if completes:
+            self._add_stale(begin.step)
+        self._notes.begin()
+        self._index.commit()
+        self._notes.commit(Watermark(self._archive.end, last))
         tell(1.0)
         return self._done()
 
@@ -176,7 +193,7 @@ class _Indexing:
 
     def _round(self, reader: PageReader, places: Sequence[int], watermark: Watermark) -> None:
         self._notes.begin()
-        pages: dict[int, ReadPage] = {}
+        pages: dict[int, _MetPage] = {}
         for start in range(0, len(places), _ASKED_AT_ONCE):
             for found in reader.read(places[start : start + _ASKED_AT_ONCE]):
                 if found is not None and (page := self._urls.find(found.url)) is not None:
@@ -186,31 +203,18 @@ class _Indexing:
         self._index.commit()
         self._notes.commit(watermark)
 
-    def _meet(self, pages: dict[int, ReadPage], page: int, found: ReadPage) -> None:
+    def _meet(self, pages: dict[int, _MetPage], page: int, found: ReadPage) -> None:
         """Note what a page says of others."""
         if self._seen.states[page] != State.FETCHED:
             return
-        pages[page] = found._replace(text=found.text._replace(anchors=()))
+        codes = codes_of(found.text.lines)
+        pages[page] = _MetPage(found._replace(text=found.text._replace(anchors=())), codes)
         lines = self._lines_of(self._host(page))
         if lines.takes_more:
-            lines.add(found.text.title, found.text.lines)
-        self._notes.add_anchors(self._anchors(page, found))
+            lines.add(found.text.title, codes)
+        self._notes.add_anchors(self._link_words.of(page, found))
 
-    def _anchors(self, page: int, found: ReadPage) -> Iterator[AnchorRow]:
-        """The links that no page before had. Two of them rarely share a hash: one is left out."""
-        own = self._site_of(page)
-        codes = [hash((own, anchor)) for anchor in found.text.anchors]
-        for code, anchor in zip(codes, found.text.anchors, strict=True):
-            if code not in self._seen_links:
-                self._seen_links.add(code)
-                known = self._urls.find(anchor.url)
-                target = page if known is None else self._seen.frontier.books.stands_for(known)
-                if target != page and (words := indexed(anchor.words)):
-                    yield AnchorRow(target, own, words)
-        if len(self._seen_links) > _LINKS_REMEMBERED:
-            self._seen_links.clear()
-
-    def _add(self, pages: dict[int, ReadPage]) -> None:
+    def _add(self, pages: dict[int, _MetPage]) -> None:
         documents = questions.documents(self._seen.connection, list(pages))
         for document in documents:
             page = document.page
@@ -224,10 +228,10 @@ class _Indexing:
             self._count(pages=1)
         self._notes.mark_fresh(pages)
 
-    def _entry(self, page: int, found: ReadPage, title: str) -> Entry:
-        text = found.text
+    def _entry(self, page: int, met: _MetPage, title: str) -> Entry:
+        found, text = met.read, met.read.text
         lines = self._lines_of(self._host(page))
-        parted = lines.part(text.lines)
+        parted = lines.part(text.lines, met.codes)
         title = text.title or title
         return Entry(
             page=page,
@@ -244,8 +248,8 @@ class _Indexing:
 
     # ------------------------------------------------------------ pages known by links
 
-    def _add_stale(self, watermark: Watermark) -> None:
-        """Pages with new links to them, round by round; then all is done."""
+    def _add_stale(self, step: int) -> None:
+        """Pages with new links to them, round by round."""
         while pages := self._notes.stale(ROUND):
             self._notes.begin()
             urls = tables.urls_of(self._seen.connection, pages)
@@ -253,17 +257,13 @@ class _Indexing:
                 self._add_known(page, url)
             self._index.commit()
             self._notes.mark_fresh(pages)
-            self._notes.commit(watermark._replace(step=self._notes.watermark.step))
-        self._notes.begin()
-        self._index.commit()
-        self._notes.commit(watermark)
+            self._notes.commit(Watermark(self._archive.end, step))
 
     def _add_known(self, page: int, url: str) -> None:
-        entry = self._index.entry(page)
-        if entry is None or entry.at is None:
-            if self._seen.states[page] not in _MAY_BE_FOUND:
-                return
-            entry = Entry(page, url)
+        may_be_found = self._seen.states[page] in _MAY_BE_FOUND
+        entry = Entry(page, url) if may_be_found else self._index.entry(page)
+        if entry is None or (entry.at is None and not may_be_found):
+            return
         self._index.replace(entry._replace(anchors=tuple(self._notes.anchors(page))))
         self._count(by_links=1)
 
@@ -305,10 +305,6 @@ class _Indexing:
     def _host(self, page: int) -> int:
         return self._urls.host_of[page]
 
-    def _site_of(self, page: int) -> int:
-        name = site(host_name(self._urls.origins[self._host(page)]))
-        return self._site_ids.setdefault(name, self._host(page))
-
     def _lines_of(self, host: int) -> SiteLines:
         if host not in self._lines:
             self._lines[host] = self._notes.lines(host)
@@ -316,7 +312,9 @@ class _Indexing:
 
     def _keep_lines(self, hosts: Iterable[int]) -> None:
         for host in hosts:
-            self._notes.keep_lines(host, self._lines.pop(host))
+            lines = self._lines.pop(host)
+            if lines.is_new:
+                self._notes.keep_lines(host, lines)
 
 
 def _urls_of(connection: tables.Connection, pages: Sequence[int]) -> dict[int, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import marshal
 import os
+import select
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -59,8 +60,7 @@ class ReadPage(NamedTuple):
     def as_bytes(self) -> bytes:
         """For another process of this Python; pickle takes twice as long."""
         title, headings, lines, frame, language, anchors = self.text
-        links = tuple((anchor.url, anchor.words) for anchor in anchors)
-        text = title, headings, lines, frame, language, links
+        text = title, headings, lines, frame, language, tuple(map(tuple, anchors))
         return marshal.dumps((self.place, self.url, text, self.at, self.changed))
 
     @classmethod
@@ -80,6 +80,8 @@ class _Process(NamedTuple):
     child: subprocess.Popen[bytes]
     ask: Connection
     answers: Connection
+    waiting: select.poll
+    """For answers; `Connection.poll` makes one for each, which takes longer than to read it."""
 
     @classmethod
     def started(cls, arguments: Sequence[str]) -> _Process:
@@ -98,7 +100,9 @@ class _Process(NamedTuple):
         answers.poll(_PATIENCE_S)  # it says that it is ready: to start is no part of a deadline
         with suppress(EOFError):
             answers.recv()
-        return cls(child, ask, answers)
+        waiting = select.poll()
+        waiting.register(answers, select.POLLIN)
+        return cls(child, ask, answers, waiting)
 
     def end(self) -> None:
         self.ask.close()
@@ -141,7 +145,7 @@ class PageReader:
         try:
             process.ask.send((tuple(places), is_simple))
             for _ in places:
-                if not process.answers.poll(self._deadline_s):
+                if not process.waiting.poll(1000 * self._deadline_s):
                     break
                 yield ReadPage.from_bytes(process.answers.recv_bytes())
             else:
