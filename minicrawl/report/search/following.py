@@ -3,7 +3,8 @@
 Laws: it reads the store as any reader does, so the crawl does nothing for it; it has the lowest
 priority and rests most of the time; it ends when its parent does and may be killed at any time.
 What it cannot do now, because another process writes the index or no page was kept yet, it tries
-again later.
+again later. What must be done anew for each page that comes, such as the words of links to the
+pages that are there, it does seldom.
 """
 
 import select
@@ -23,6 +24,9 @@ from minicrawl.store.reader import reading, search_folder
 EVERY_S = 10.0
 _REST = 3
 """Times as long as it worked: to open a large store takes its time, however little is new."""
+SELDOM_S = 300.0
+_SELDOM = 50
+"""Times as long as it takes to complete the index."""
 
 
 class IndexFollower:
@@ -31,6 +35,7 @@ class IndexFollower:
     def __init__(self, store: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._store, self._clock = store, clock
         self._known: tuple[str, int] | None = None
+        self._completes_at = clock() + SELDOM_S
 
     def pauses(self) -> Iterator[float]:
         """Work, and say each time how long to wait then."""
@@ -45,12 +50,20 @@ class IndexFollower:
             return
         with reading(self._store) as connection:
             now = tables.birth(connection), tables.last_step(connection)
-        if now == self._known:
+        completes = self._clock() >= self._completes_at
+        if now == self._known and not completes:
             return
-        bring_up_to_date(self._store)
+        self._bring_up_to_date(completes=completes)
         with snapshot(self._store) as seen:
             keep_importance(search_folder(self._store), seen)
         self._known = now
+
+    def _bring_up_to_date(self, *, completes: bool) -> None:
+        began = self._clock()
+        bring_up_to_date(self._store, completes=completes)
+        if completes:
+            now = self._clock()
+            self._completes_at = now + max(SELDOM_S, _SELDOM * (now - began))
 
 
 COMMAND = "import os; os.nice(19); from minicrawl.report.search.following import main; main()"

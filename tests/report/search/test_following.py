@@ -12,11 +12,11 @@ pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
 from minicrawl.report.search import following
-from minicrawl.report.search.following import COMMAND, EVERY_S, IndexFollower
+from minicrawl.report.search.following import COMMAND, EVERY_S, SELDOM_S, IndexFollower
 from minicrawl.report.search.index_folder import locked_folder
 from minicrawl.report.search.indexing import bring_up_to_date
 from minicrawl.store.reader import search_folder
-from tests.report.search.stores import PAGES, PIER, SEA, read_into
+from tests.report.search.stores import PAGES, PIER, SEA, UNREAD, read_into
 from tests.report.search.test_indexing import entries, urls
 
 
@@ -40,7 +40,7 @@ def test_it_follows_what_is_read(tmp_path: Path) -> None:
 def test_it_works_only_when_there_is_news(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = begun(tmp_path)
     runs: list[Path] = []
-    monkeypatch.setattr(following, "bring_up_to_date", runs.append)
+    monkeypatch.setattr(following, "bring_up_to_date", lambda path, **_: runs.append(path))
     search_folder(path).mkdir()
     pauses = IndexFollower(path).pauses()
     assert len(list(islice(pauses, 3))) == 3
@@ -48,8 +48,24 @@ def test_it_works_only_when_there_is_news(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_it_rests_longer_than_it_worked(tmp_path: Path) -> None:
-    times = iter((0.0, 100.0))
+    times = iter((0.0, 0.0, 100.0))
     assert next(IndexFollower(tmp_path / "none.db", lambda: next(times)).pauses()) == 300.0
+
+
+def test_pages_known_by_links_alone_come_seldom(tmp_path: Path) -> None:
+    moments = [0.0]
+    path = begun(tmp_path)
+    pauses = IndexFollower(path, lambda: moments[0]).pauses()
+    next(pauses)
+    assert urls(path, "lighthouse") == []
+    moments[0] = SELDOM_S
+    next(pauses)  # although nothing is new
+    assert urls(path, "lighthouse") == [UNREAD]
+    read_into(path, {PIER: PAGES[PIER]})
+    next(pauses)
+    followed = entries(path)
+    bring_up_to_date(path)
+    assert entries(path) == followed  # but for links of the page that came last
 
 
 def test_while_another_process_writes_the_index_it_waits(tmp_path: Path) -> None:
