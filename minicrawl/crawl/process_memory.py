@@ -20,8 +20,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-_MMAP_THRESHOLD, _ARENA_MAX = -3, -8  # of malloc.h
+_TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -2, -3, -8  # of malloc.h
 _LARGE = 128 * 1024
+_FREE_AT_MOST, _TAKEN_AT_ONCE = 4 * 1024 * 1024, 256 * 1024
 _STATM = Path("/proc/self/statm")
 
 
@@ -68,6 +69,8 @@ def keep_large_arrays_apart() -> None:
     if mallopt is not None:
         mallopt(_MMAP_THRESHOLD, _LARGE)
         mallopt(_ARENA_MAX, 1)
+        mallopt(_TRIM_THRESHOLD, _FREE_AT_MOST)
+        mallopt(_TOP_PAD, _TAKEN_AT_ONCE)
 
 
 def resident() -> int:

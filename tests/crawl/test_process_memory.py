@@ -20,6 +20,24 @@ arrays = [bytearray(b"1" * 1_000_000) for _ in range(50)]
 del arrays[:-1]
 print(resident() - before)
 """
+ANEW = """
+import resource
+from minicrawl.crawl.process_memory import keep_large_arrays_apart
+
+keep_large_arrays_apart()
+
+
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(100):
+        page = [bytes([1]) * 100_000 for _ in range(3)]
+        del page
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+
+faults()
+print(faults())
+"""
 TAKEN = """
 from minicrawl.crawl.process_memory import resident
 
@@ -32,6 +50,12 @@ print(resident() - before)
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc alone needs it")
 def test_large_arrays_leave_no_holes() -> None:
     assert int(printed(RESIDENT)) < 5_000_000
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc alone needs it")
+def test_what_one_page_frees_the_next_one_takes() -> None:
+    """Without that each of them has a fault for each 4 KiB."""
+    assert int(printed(ANEW)) < 1_000
 
 
 def printed(program: str) -> str:
