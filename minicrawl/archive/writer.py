@@ -180,11 +180,8 @@ class ArchiveWriter:
     def _append(self, one: _Answer) -> None:
         answer, header = one
         record = self._reduced(answer, header) if header else self._unchanged(answer.url)
-        if record is None:
-            return
-        if header is None or record is not answer.record:
-            header = header_of(record)
-        self._put(seal(record, answer.at), header._replace(at=answer.at))
+        if record is not None:
+            self._put(seal(record, answer.at))
 
     def _reduced(self, answer: KeptAnswer, header: Header) -> bytes | None:
         """The record, without its body if that is in the archive; None if it says nothing new."""
@@ -234,7 +231,7 @@ class ArchiveWriter:
                 break
         return None
 
-    def _put(self, record: bytes, header: Header | None = None) -> None:
+    def _put(self, record: bytes) -> None:
         """Behind the last one, in a new segment if this one is long enough."""
         if offset_of(self._ahead.end) >= SEGMENT_BYTES:
             self._write()
@@ -243,7 +240,7 @@ class ArchiveWriter:
             if self._ahead.dictionary:
                 content = self._archive.dictionary(self._ahead.dictionary)
                 self._put(pack_dictionary(self._ahead.dictionary, content))
-        header = header_of(record) if header is None else header
+        header = header_of(record)
         end, pages, dictionary, train_at = self._ahead
         self._archive.index.add(end, header)
         self._unwritten.append(record)
