@@ -1,5 +1,6 @@
 """The processes and open files of the test's own process, as Linux tells of them."""
 
+import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -23,7 +24,10 @@ def _started_by(task: Path) -> list[str]:
 
 @contextmanager
 def nothing_left_behind() -> Iterator[None]:
-    """As many processes and open files after it as there were before."""
+    """As many processes and open files after it as there were before. What an earlier test left
+    to be collected is closed first, or it would be closed at any moment.
+    """
+    gc.collect()
     before = children(), open_files()
     yield
     after = children(), open_files()
