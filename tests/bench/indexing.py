@@ -25,6 +25,7 @@ from minicrawl.report.search.indexing import bring_up_to_date
 from tests.bench.manuals import Manuals, installed, manuals
 from tests.bench.notes import circumstances, head, into_document, row, tell
 from tests.bench.peers import Task, minicrawl
+from tests.bench.processes import as_for_users
 
 MOST_MS = 1.2
 
@@ -54,14 +55,15 @@ def _used_s() -> float:
 def _crawl(server: Manuals, store: Path, pages: int, rate: int) -> None:
     kept = ["--keep", "pages", "--store", str(store), "--quiet", "--no-converge"]
     command = minicrawl([*kept, "--max-rate", str(rate)]).command(Task(server.seeds, pages, 16))
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=as_for_users())
 
 
 @contextmanager
 def _followed(store: Path) -> Iterator[list[float]]:
     """While it lasts, the index follows; then there is what that took."""
     took = list[float]()
-    with subprocess.Popen((sys.executable, "-c", COMMAND, store), stdin=subprocess.PIPE) as process:
+    command = sys.executable, "-c", COMMAND, store
+    with subprocess.Popen(command, stdin=subprocess.PIPE, env=as_for_users()) as process:
         try:
             yield took
         finally:

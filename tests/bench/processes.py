@@ -53,6 +53,11 @@ def run(command: Sequence[str], folder: Path, is_enough: Callable[[], bool]) -> 
     )
 
 
+def as_for_users() -> dict[str, str]:
+    """The environment, but for what makes each start compile all modules again."""
+    return {name: value for name, value in os.environ.items() if name != _UNCOMPILED}
+
+
 @contextmanager
 def _started(
     command: Sequence[str], folder: Path
@@ -68,7 +73,7 @@ def _started(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=its,
-            env={name: value for name, value in os.environ.items() if name != _UNCOMPILED},
+            env=as_for_users(),
             start_new_session=True,
         ) as process,
     ):

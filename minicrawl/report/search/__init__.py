@@ -2,7 +2,7 @@
 
 page_reader   reads kept pages in processes that can be killed
 index_folder  where the index is, who may write it, and whether it can be used
-link_words    finds the pages that the words of links belong to
+anchors       finds the pages that the words of links belong to
 alike         finds near-duplicates
 indexing      brings the index up to date
 following     keeps the index up to date while a crawl runs

@@ -28,6 +28,7 @@ from minicrawl.model import State
 from minicrawl.progress import Progress, part, unreported
 from minicrawl.report.archived.pages import kept_pages
 from minicrawl.report.search.alike import sort_out
+from minicrawl.report.search.anchors import AnchorFinder
 from minicrawl.report.search.index_folder import (
     clear_folder,
     folder_errors,
@@ -38,7 +39,6 @@ from minicrawl.report.search.index_folder import (
     why_pruned,
     why_useless,
 )
-from minicrawl.report.search.link_words import LinkWords
 from minicrawl.report.search.page_reader import PageReader, ReadPage
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.search.boilerplate import SiteLines, codes_of
@@ -133,7 +133,7 @@ class _Indexing:
         self._index, self._notes = index, notes
         self._urls = UrlTable(partial(_urls_of, seen.connection))
         self._lines: dict[int, SiteLines] = {}
-        self._link_words = LinkWords(seen, self._urls)
+        self._anchors = AnchorFinder(seen, self._urls)
         self._was_empty = not len(index)
         self._done_so_far = Indexed(0, 0, 0, 0)
 
@@ -212,7 +212,7 @@ class _Indexing:
         lines = self._lines_of(self._host(page))
         if lines.takes_more:
             lines.add(found.text.title, codes)
-        self._notes.add_anchors(self._link_words.of(page, found))
+        self._notes.add_anchors(self._anchors.of(page, found))
 
     def _add(self, pages: dict[int, _MetPage]) -> None:
         documents = questions.documents(self._seen.connection, list(pages))

@@ -18,7 +18,7 @@ _LINKS_REMEMBERED = 500_000
 _TARGETS_REMEMBERED = 1 << 16
 
 
-class LinkWords:
+class AnchorFinder:
     """Finds what the links of pages say of other pages."""
 
     def __init__(self, seen: Snapshot, urls: UrlTable) -> None:
