@@ -92,8 +92,8 @@ def bring_up_to_date(
 ) -> Indexed:
     """Bring the index of a store up to date. `say` hears why it is made again, if it is.
 
-    If it is not to complete it, pages that were read are added and no more: new links to pages that
-    are there, and near-duplicates, wait for the next time that does.
+    If `completes` is false, only pages that were read are added. New links to pages that are there,
+    pages known by links alone, and near-duplicates wait for the next time that it is true.
     """
     folder = search_folder(store)
     with snapshot(store) as seen, kept_pages(seen) as archive:
