@@ -14,6 +14,7 @@ from time import perf_counter
 
 from minicrawl.crawl.events import Settled
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
+from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.traps.detector import Aside
 from minicrawl.crawl.turns.turn import Turn
 from minicrawl.model import PageId, State
@@ -32,14 +33,14 @@ class AsidePages:
 
     # ------------------------------------------------------------ pages that are leased
 
-    def close(self, turn: Turn, aside: Aside, now: float, began: float) -> None:
+    def close(self, lease: Lease, aside: Aside, now: float, began: float) -> None:
         """The turn ends. It began at a moment of `perf_counter`."""
-        self._suspended.end(turn.page)
-        if turn.lease.again:
-            self._leave(turn, aside.state, now)
+        self._suspended.end(lease.page)
+        if lease.again:
+            self._leave(lease, aside.state, now)
         else:
-            self._close(turn.page, turn.lease.url, aside)
-        self._charge(turn.host, now, began)
+            self._close(lease.page, lease.url, aside)
+        self._charge(lease.host, now, began)
 
     def park(self, turn: Turn, now: float, began: float) -> None:
         """The page waits for a shorter way."""
@@ -48,14 +49,14 @@ class AsidePages:
             self._leases.refresh.forget(turn.page)
         self._charge(turn.host, now, began)
 
-    def _leave(self, turn: Turn, state: State, now: float) -> None:
+    def _leave(self, lease: Lease, state: State, now: float) -> None:
         """A page that was read before stays what it is."""
-        if state is not self._hosts[turn.host].trouble_at(now):
-            self._leases.refresh.forget(turn.page)
+        if state is not self._hosts[lease.host].trouble_at(now):
+            self._leases.refresh.forget(lease.page)
             return
-        self._leases.refresh.release(turn.page)
+        self._leases.refresh.release(lease.page)
         if self._is_continuous:
-            self._hosts[turn.host].pause_while_down()
+            self._hosts[lease.host].pause_while_down()
 
     def _close(self, page: PageId, url: str, aside: Aside) -> None:
         state, detail, original = aside

@@ -75,6 +75,10 @@ class Dispatcher:
 
     def _dispatch(self, lease: Lease, now: float) -> Coroutine[None, None, None] | None:
         began = perf_counter()
+        refusal = self._admission.refusal_of_page(lease)
+        if refusal is not None:  # as of most pages of other sites: nothing else need be known
+            self._aside.close(lease, Aside(refusal), now, began)
+            return None
         turn = self._suspended.turn_of(lease)
         decision = self._admission.decide(turn, now)
         match decision:
@@ -89,7 +93,7 @@ class Dispatcher:
             case Wait(waits_for=waits_for):
                 self._wait(turn, waits_for, now)
             case Close(aside=aside):
-                self._aside.close(turn, aside, now, began)
+                self._aside.close(lease, aside, now, began)
             case _:
                 assert_never(decision)
         return None
@@ -115,31 +119,29 @@ class Admission:
         self._slots, self._host_turns = parts.slots, host_turns
         self._key = parts.leases.queue.key
 
+    def refusal_of_page(self, lease: Lease) -> State | None:
+        """Why the page is never asked for, by scope and limits, whatever its host is like."""
+        pages = 0 if lease.again else self._hosts[lease.host].pages
+        is_seed = not self._frontier.urls.depth[lease.page]
+        return self._gate.refusal(lease.url, 0, pages, is_seed=is_seed)
+
     def rank(self, turn: Turn) -> Rank:
         """Richer pages are first at their address, and of equal ones those of hosts we know."""
         return -self._key(turn.page), not self._onboarding.is_known(turn.host)
 
     def decide(self, turn: Turn, now: float) -> Decision:
-        """What to do with a page. What earlier runs knew of its host is recalled first."""
-        refusal, facts = self._refusal_of_page(turn), NOT_LOOKED_AT
-        is_too_far = refusal is None and any(
-            tracker.is_too_far(turn.page) for tracker in self._trackers
-        )
-        if refusal is None and not is_too_far:
+        """What to do with a page that is not refused. What earlier runs knew of its host is
+        recalled first.
+        """
+        refusal, facts = None, NOT_LOOKED_AT
+        is_too_far = any(tracker.is_too_far(turn.page) for tracker in self._trackers)
+        if not is_too_far:
             self._onboarding.recall(turn.host)
             is_known = self._onboarding.is_known(turn.host)
             refusal = self._refusal_of_host(turn, now, is_known=is_known)
             if refusal is None:
                 facts = self._facts(turn.host, now, is_known=is_known)
         return decide(refusal, is_too_far=is_too_far, host=facts)
-
-    def _refusal_of_page(self, turn: Turn) -> Aside | None:
-        """Why the page is never asked for: scope and limits."""
-        lease = turn.lease
-        pages = 0 if lease.again else self._hosts[turn.host].pages
-        is_seed = not self._frontier.urls.depth[turn.page]
-        state = self._gate.refusal(lease.url, 0, pages, is_seed=is_seed)
-        return None if state is None else Aside(state)
 
     def _refusal_of_host(self, turn: Turn, now: float, *, is_known: bool) -> Aside | None:
         """Why the page is not asked for: trouble of its host, robots.txt, traps."""

@@ -104,8 +104,10 @@ class Settler:
         return ending.end
 
     def close(self, page: PageId, state: State) -> None:
-        """The page hands all it has to the virtual page."""
-        self._post(_dead_end(page, state))
+        """The page hands all it has to the virtual page, and leads nowhere."""
+        self.poster.reopened.discard(page)
+        self.poster.post(Step(StepKind.DEAD_END, page), state)
+        self._traps.copies.forget_copy(page)
 
     def fold(self, page: PageId, target: str) -> None:
         """The page stands for another one, by a rule and without a request."""
