@@ -33,7 +33,7 @@ _OF_REQUESTS = ("warc", "check-external", "check-assets")
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@loaded_options("types", "store", without=_OF_REQUESTS, keep="pages")
+@loaded_options("types", "store", without=_OF_REQUESTS)
 def import_(files: tuple[Path, ...], loaded: Loaded, as_json: bool) -> None:
     """Make a new store of what is recorded in FILES, without fetching anything.
 

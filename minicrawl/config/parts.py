@@ -223,7 +223,7 @@ class Storing:
     links: bool = True
     strip_marks: bool = True
     converge: bool = True
-    keep: str = "none"
+    keep: str = "pages"
     keep_versions: int | str = "all"
     warc: Path | None = None
     check_external: bool = False

@@ -106,11 +106,6 @@ class Loaded:
         """Whether the setting has another origin than its default."""
         return self.origins[setting.name] != DEFAULT
 
-    def with_defaults(self, defaults: Mapping[str, object]) -> "Loaded":
-        """A copy with other defaults, by the names of settings."""
-        values = {name: value for name, value in defaults.items() if self.origins[name] == DEFAULT}
-        return Loaded(settings=self.settings.with_values(values), origins=self.origins)
-
     def resumed(self, kept: Source) -> "Loaded":
         """A copy that takes the settings that are not given from a store."""
         taken = {

@@ -52,7 +52,7 @@ def refused(match: str, loaded: Loaded, seeds: list[str], shards: int | None = N
 def test_who_comes_first_begins_and_all_others_join() -> None:
     async def work(engine: FakeEngine) -> None:
         first = await begin_or_join(engine, given(pages=10), SEEDS, 8)
-        assert (first.shards, first.settings) == (8, {"pages": 10})
+        assert (first.shards, first.settings) == (8, {"keep": "none", "pages": 10})
         assert await seeds_of(engine, first.seeds) == SEEDS
         assert await begin_or_join(engine, given(), [], None) == first
         assert await begin_or_join(engine, given(pages=10), SEEDS, 8) == first
@@ -85,7 +85,10 @@ def test_other_settings_are_refused_while_it_runs() -> None:
 def test_the_budget_may_change_while_it_runs() -> None:
     async def work(engine: FakeEngine) -> None:
         await begin_or_join(engine, given(pages=10), SEEDS)
-        assert (await begin_or_join(engine, given(pages=20), [])).settings == {"pages": 20}
+        assert (await begin_or_join(engine, given(pages=20), [])).settings == {
+            "keep": "none",
+            "pages": 20,
+        }
 
     tried(work)
 
@@ -95,7 +98,7 @@ def test_a_crawl_that_was_stopped_goes_on_with_other_settings_and_more_seeds() -
         await begin_or_join(engine, given(), SEEDS)
         await wishes.stop(engine)
         again = await begin_or_join(engine, given(delay=7), ["http://c.example/"])
-        assert again.settings == {"delay": 7}
+        assert again.settings == {"keep": "none", "delay": 7}
         assert await seeds_of(engine, again.seeds) == [*SEEDS, "http://c.example/"]
         state, _ = await state_of(engine)
         assert (state.doing, state.run) == (Doing.RUNNING, 2)
@@ -140,6 +143,16 @@ def test_secrets_and_what_belongs_to_a_machine_are_not_in_the_engine() -> None:
     loaded = given(pages=3, auth=["a.example=me:secret"], proxy=["http://me:secret@p:1"], workers=3)
     assert cluster_terms.settings_of_crawl(loaded) == {"pages": 3}
     assert cluster_terms.settings_of_node(loaded)["proxy"] == ["http://me:secret@p:1"]
+
+
+@pytest.mark.parametrize(("settings", "keep"), [({}, "none"), ({"keep": "pages"}, "pages")])
+def test_pages_are_kept_where_that_is_given(settings: dict[str, object], keep: str) -> None:
+    async def work(engine: FakeEngine) -> None:
+        begun = await begin_or_join(engine, given(**settings), SEEDS)
+        assert begun.settings["keep"] == keep
+        assert await begin_or_join(engine, given(), SEEDS) == begun
+
+    tried(work)
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,4 @@
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -5,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.errors import UsageError
+from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.schema import migrations as schema
 from minicrawl.store.schema.migrations import MIGRATIONS, VERSION, check_version, prepare
@@ -86,3 +88,20 @@ def test_the_view_pages_says_cash_and_history_in_units(tmp_path: Path) -> None:
     assert rows[0][0] == "http://a.example/"
     assert len(rows) == 6
     assert total == pytest.approx(16)
+
+
+@pytest.mark.parametrize(
+    ("kept", "expected"), [({}, "none"), ({"keep": "links"}, "links"), ({"keep": "pages"}, "pages")]
+)
+def test_a_store_of_before_pages_were_kept_goes_on_without(
+    store: Path, kept: dict[str, str], expected: str
+) -> None:
+    settings = json.dumps(kept)
+    execute(
+        store,
+        f"UPDATE meta SET value = json_set(value, '$.settings', json('{settings}')) "
+        "WHERE name = 'counters'",
+    )
+    execute(store, "PRAGMA user_version = 7")
+    with closing(StoreWriter.open(store)) as writer:
+        assert tables.settings(writer.connection)["keep"] == expected

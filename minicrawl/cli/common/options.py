@@ -12,7 +12,6 @@ import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import click
@@ -94,23 +93,16 @@ def settings_options(*sections: str) -> Callable[[Command], Command]:
     return _options(sections, lambda loaded: {"settings": loaded.settings})
 
 
-def loaded_options(
-    *sections: str, without: Sequence[str] = (), **defaults: str
-) -> Callable[[Command], Command]:
+def loaded_options(*sections: str, without: Sequence[str] = ()) -> Callable[[Command], Command]:
     """The same for a command that needs the origin of each setting: pass `loaded` to it. The
-    command may do `without` some settings, and have `defaults` of its own.
+    command may do `without` some settings.
     """
-
-    def arguments(loaded: Loaded) -> Mapping[str, object]:
-        return {"loaded": loaded.with_defaults(defaults)}
-
-    return _options(sections, arguments, defaults, without)
+    return _options(sections, lambda loaded: {"loaded": loaded}, without)
 
 
 def _options(
     sections: tuple[str, ...],
     arguments: Callable[[Loaded], Mapping[str, object]],
-    defaults: Mapping[str, str] = MappingProxyType({}),
     without: Sequence[str] = (),
 ) -> Callable[[Command], Command]:
     by_parameter = dict(_by_parameter(sections or tuple(SECTIONS), without))
@@ -127,7 +119,7 @@ def _options(
 
         decorated: Command = with_settings
         for name, rows in reversed(by_parameter.items()):
-            decorated = _option(name, rows, defaults.get(name, rows[0].default))(decorated)
+            decorated = _option(name, rows)(decorated)
         return _config_option(decorated)
 
     return decorate
@@ -184,7 +176,7 @@ def _facet(rows: Rows, text: str) -> tuple[str, str]:
     raise UsageError(f"{rows[0].flag} {text}: must be {wanted}")
 
 
-def _option(name: str, rows: Rows, default: object) -> Callable[[Command], Command]:
+def _option(name: str, rows: Rows) -> Callable[[Command], Command]:
     row = rows[0]
     kind = row.kind
     return click.option(
@@ -196,7 +188,7 @@ def _option(name: str, rows: Rows, default: object) -> Callable[[Command], Comma
         metavar=None if row.off else f"{row.facet and 'NAME='}{kind.metavar}",
         multiple=kind.many or bool(row.facet),
         type=_type(row),
-        help=_help(rows, default),
+        help=_help(rows),
         shell_complete=_completion(kind.names),
     )
 
@@ -215,17 +207,17 @@ def _completion(names: tuple[str, ...]) -> Completion | None:
     return complete if names else None
 
 
-def _help(rows: Rows, default: object) -> str:
+def _help(rows: Rows) -> str:
     row = rows[0]
     if row.facet:
         return "; ".join(
             f"{one.facet}: {one.help} [default: {one.kind.show(one.default)}]" for one in rows
         )
-    return f"{row.help}{_default(row, default)}"
+    return f"{row.help}{_default(row)}"
 
 
-def _default(row: Setting, default: object) -> str:
-    match default:
+def _default(row: Setting) -> str:
+    match row.default:
         case ():
             return ""
         case None:

@@ -24,7 +24,7 @@ def indexing_beside(crawl: "Crawl") -> Iterator[None]:
     """While it lasts, a process indexes what is read; without an error, all is indexed then."""
     storing = crawl.settings.storing
     if not storing.keeps_answers:
-        raise UsageError("--index needs the pages: add --keep pages or --keep text")
+        raise UsageError("--index needs the pages: it does not go with --keep none or --keep links")
     check_installed()
     arguments = [sys.executable, "-c", COMMAND, str(storing.store)]
     with Popen(

@@ -136,9 +136,16 @@ CREATE TABLE written (     -- what links say, of pages that are compressed toget
 );
 """
 
+_VERSION_8 = """
+UPDATE meta SET value = json_set(value, '$.settings.keep', 'none')  -- as it was by default
+WHERE name = 'counters' AND json_type(value, '$.settings') = 'object'
+    AND json_type(value, '$.settings.keep') IS NULL;
+"""
+
 MIGRATIONS: tuple[str, ...] = (
     *(_VERSION_1, _VERSION_2, _VERSION_3, VERSION_4, VERSION_5, _VERSION_6),
     VERSION_7,
+    _VERSION_8,
 )
 """The n-th script upgrades version n - 1 to version n."""
 

@@ -444,9 +444,9 @@ class TestDemo:
 
         monkeypatch.setattr("minicrawl.cli.crawl.indexing.Popen", Noted)
         command = ["crawl", "--demo", "--demo-pages", "100", "--index"]
-        assert main(command) == 2
-        assert "--keep pages" in capsys.readouterr().err
-        assert main([*command, "--keep", "pages"]) == 0
+        assert main([*command, "--keep", "none"]) == 2
+        assert "--keep none" in capsys.readouterr().err
+        assert main(command) == 0
         (follower,) = started
         assert follower.returncode is not None
         assert re.search(r"^index: \d{3} pages", capsys.readouterr().err, re.MULTILINE)

@@ -57,7 +57,7 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return crawled(tmp_path_factory.mktemp("bare") / "crawl.db")
+    return crawled(tmp_path_factory.mktemp("bare") / "crawl.db", keep="none")
 
 
 def test_links_of_a_page_are_all_that_it_says(kept: Path) -> None:
