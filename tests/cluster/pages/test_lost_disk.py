@@ -13,7 +13,7 @@ from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.cluster.gather.restoring import gather_cluster, kept_store
 from minicrawl.cluster.servers import local_servers
 from minicrawl.cluster.terms import begin_or_join
-from minicrawl.config import Loaded, Settings
+from minicrawl.config import Loaded, load
 from minicrawl.demo.server import DemoServer
 from minicrawl.model import State
 from minicrawl.report.archived.pages import kept_pages, version
@@ -32,16 +32,18 @@ SOME = 4 * SITES
 
 
 def settings(address: str) -> Loaded:
-    return Loaded.of(
-        Settings.of(
-            keep="pages",
-            delay=0.05,
-            resolve=[f"*={address}"],
-            allow_private=True,
-            per_address=64,
-            address_delay=0,
-            barren_pages=1000,
-        )
+    return load(
+        {
+            "keep": "pages",
+            "delay": 0.05,
+            "resolve": [f"*={address}"],
+            "allow_private": True,
+            "per_address": 64,
+            "address_delay": 0,
+            "barren_pages": 1000,
+        },
+        {},
+        None,
     )
 
 
