@@ -153,6 +153,7 @@ class Crawler:
         """Begin what may begin."""
         self.parts.hosts.wake(now)
         self._turns.limit.look(now)
+        self._turns.paused_until = None
         if not self._context.recorder.committer.takes_more or self._time.is_over(now):
             return
         if self._aside.reopen_due():
@@ -179,7 +180,7 @@ class Crawler:
             return None
         if self._turns.is_budget_spent():
             return Reason.GATHERED if self._turns.limit.is_reached else Reason.BUDGET
-        if self._turns.pause_s and self._aside.has_unread():
+        if self._turns.paused_until is not None and self._aside.has_unread():
             return None
         return None if len(self._turns) or self._find_more() else Reason.EMPTY
 
@@ -206,8 +207,7 @@ class Crawler:
         times = [self._time.ends_at]
         if not self._is_paused:
             wake = self.parts.hosts.next_wake() if takes_more else now + COMMIT_EVERY_S
-            times += [wake, self._turns.next_slow(now)]
-            times += [now + pause_s] if (pause_s := self._turns.pause_s) else []
+            times += [wake, self._turns.next_slow(now), self._turns.paused_until]
         due = min((time for time in times if time is not None), default=None)
         with suppress(TimeoutError):
             async with asyncio.timeout(None if due is None else max(due - now, 0)):
@@ -264,6 +264,10 @@ class TurnTasks:
         self._dispatcher = Dispatcher(context, parts, self._pages, self._hosts, aside)
         self._tasks: set[asyncio.Task[None]] = set()
         self._fetched_before = int(context.recorder.counters.number("fetched"))
+        self.paused_until: float | None = None
+        """When the pause of the whole crawl ends that kept the last turn from being launched. It is
+        noted once a round: a pause that ends in the middle of one must not be forgotten.
+        """
 
     def __len__(self) -> int:
         return len(self._tasks)
@@ -289,7 +293,7 @@ class TurnTasks:
     def launch(self, group: asyncio.TaskGroup) -> None:
         """Give pages their turns while there is room."""
         until = perf_counter() + LONGEST_LOOK_S
-        while not self.is_budget_spent() and not self.pause_s:
+        while not self.is_budget_spent() and not self._must_pause():
             if self._are_full:
                 self._make_room()
                 return
@@ -299,11 +303,12 @@ class TurnTasks:
                 return
             self._start(group, turn)
 
-    @property
-    def pause_s(self) -> float:
-        """How long the whole crawl must not begin a request, by --max-rate and --hours."""
-        pace = self._parts.hosts.pace
-        return 0.0 if pace is None else pace.wait_s(self._context.clock.now())
+    def _must_pause(self) -> bool:
+        """Whether the whole crawl must not begin a request, by --max-rate and --hours."""
+        pace, now = self._parts.hosts.pace, self._context.clock.now()
+        wait_s = 0.0 if pace is None else pace.wait_s(now)
+        self.paused_until = now + wait_s if wait_s else None
+        return wait_s > 0
 
     def _start(self, group: asyncio.TaskGroup, turn: Coroutine[None, None, None]) -> None:
         task = group.create_task(turn)

@@ -84,6 +84,10 @@ class Loop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._jumping.now
 
+    def go_by(self, seconds: float) -> None:
+        """So much time goes by while something works."""
+        self._jumping.now += seconds
+
     def run_in_executor(  # type: ignore[override]
         self, executor: Any, func: Callable[..., Any], *args: Any
     ) -> "asyncio.Future[Any]":

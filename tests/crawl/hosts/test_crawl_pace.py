@@ -12,7 +12,7 @@ from minicrawl.crawl.hosts.crawl_pace import closed_s
 from minicrawl.crawl.hosts.host_state import NameState
 from minicrawl.crawl.progress import Progress, ProgressMeter
 from tests.crawl import fakes
-from tests.crawl.fakes import FakeWeb, Scene, crawl, html
+from tests.crawl.fakes import FakeClock, FakeWeb, Scene, crawl, html
 
 PAGES = 20
 SEEDS = [f"https://h{number}.example/" for number in range(PAGES)]
@@ -70,6 +70,23 @@ def test_requests_of_all_kinds_keep_the_rate(tmp_path: Path) -> None:
     assert len(fake.visits) == 2 * PAGES
     assert min(gaps(fake)) >= 0.5 - 1e-6
     assert max(gaps(fake)) <= 0.5 + 1.0
+
+
+@pytest.mark.parametrize("step_s", [0.01, 0.03, 0.035, 0.1])
+def test_a_pause_may_end_between_two_looks_at_the_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step_s: float
+) -> None:
+    def now(_: FakeClock) -> float:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, fakes.Loop)
+        loop.go_by(step_s)
+        return loop.time()
+
+    monkeypatch.setattr(FakeClock, "now", now)
+    seeds = [f"{SEEDS[0]}{number}" for number in range(PAGES)]  # a host that never has to wait
+    fake = FakeWeb({seed: html() for seed in seeds})
+    assert crawl(fake, tmp_path / "crawl.db", *seeds, max_rate="2", delay=0).reason is Reason.EMPTY
+    assert set(fake.asked) >= set(seeds)
 
 
 def test_bytes_keep_the_rate_on_average(tmp_path: Path) -> None:
