@@ -293,7 +293,10 @@ class TurnTasks:
     def launch(self, group: asyncio.TaskGroup) -> None:
         """Give pages their turns while there is room."""
         until = perf_counter() + LONGEST_LOOK_S
-        while not self.is_budget_spent() and not self._must_pause():
+        while not self.is_budget_spent():
+            self.paused_until = self._end_of_pause()
+            if self.paused_until is not None:
+                return
             if self._are_full:
                 self._make_room()
                 return
@@ -303,12 +306,11 @@ class TurnTasks:
                 return
             self._start(group, turn)
 
-    def _must_pause(self) -> bool:
-        """Whether the whole crawl must not begin a request, by --max-rate and --hours."""
+    def _end_of_pause(self) -> float | None:
+        """Until when the whole crawl must not begin a request, by --max-rate and --hours."""
         pace, now = self._parts.hosts.pace, self._context.clock.now()
         wait_s = 0.0 if pace is None else pace.wait_s(now)
-        self.paused_until = now + wait_s if wait_s else None
-        return wait_s > 0
+        return now + wait_s if wait_s else None
 
     def _start(self, group: asyncio.TaskGroup, turn: Coroutine[None, None, None]) -> None:
         task = group.create_task(turn)

@@ -34,8 +34,7 @@ STORE_ROWS = (
         kinds.choice(*KEEPS),
         "What to keep of each page that is read. In the folder FILE-pages beside the store, pages "
         "keeps the whole answer, and text only its text. In the store, links keeps how each link "
-        "is written, with its text and rel. none keeps nothing, as does a cluster that is not told "
-        "otherwise.",
+        "is written, with its text and rel. none keeps nothing, and is the default in a cluster.",
     ),
     Setting(
         STORE,
