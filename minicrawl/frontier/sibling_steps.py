@@ -44,7 +44,7 @@ class SiblingSteps:
     def load(self, state: Mapping[str, bytes], pages: int) -> None:
         """Go on from a checkpoint with so many pages."""
         if state:
-            self.shown.restore(state)
+            self.shown.restore(state, pages)
         elif pages:
             self.shown.introduce(range(pages))
 
@@ -75,6 +75,4 @@ class SiblingSteps:
             return
         if new:
             self.shown.introduce(new, UNKNOWN_NOVELTY, step.page)
-        if is_forward:
-            self.shown.hand_over(plan)
         self.shown.spend_again(plan)

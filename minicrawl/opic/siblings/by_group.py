@@ -2,14 +2,14 @@
 
 Law: `take` answers with a page of the largest factor * worth among the pages of ready hosts that
 wait and are not on lease; see `values` for what these are. Pages wait from their birth, and what a
-turn has revealed counts for its group at once. Links are counted, with what they brought to pages
-that were known before, after 32 plans that tell something: in the beginning after a sixteenth of
-those so far, and in a large crawl after an 8,192nd of them, up to 64. A page that was closed
-without a request, or has no links when it is read again, tells nothing.
+turn has revealed counts for its group at once. What links give to pages that were known before is
+looked at after 32 plans that have links: in the beginning after a sixteenth of those so far, and in
+a large crawl after an 8,192nd of them, up to 64.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -31,20 +31,21 @@ PART_AT_FIRST = 16
 class ByGroup:
     """Picks pages by what their siblings have shown. It has to hear of all that is `posted`."""
 
-    __slots__ = ("_count_at", "_queue", "_siblings")
+    __slots__ = ("_changes", "_given", "_look_at", "_plans", "_queue", "_siblings")
 
     def __init__(self, siblings: Siblings, importance: ImportanceOfHosts | None = None) -> None:
         """With `importance` pages of the site that matters most come first."""
         self._siblings, self._queue = siblings, GroupQueue(siblings, importance)
-        self._count_at = 0
-        """How many plans that tell something there are when they are counted."""
-        siblings.changes = OrderChanges()
+        self._changes = siblings.changes = OrderChanges()
+        self._given = array("I")
+        """Pages that were given cash since it looked last."""
+        self._plans = self._look_at = siblings.means.turns
+        """How many plans with links there were, and when it looks next."""
 
     # ------------------------------------------------------------ pages that wait
 
     def load(self) -> None:
         """All pages that are known and not read wait from now on."""
-        self._siblings.count()
         self._queue.load()
 
     def wait_again(self, pages: Iterable[int]) -> None:
@@ -60,36 +61,36 @@ class ByGroup:
         """
         for plan in plans:
             self._queue.end_lease(plan.page)
+            self._note_gifts(plan)
         self._queue.bear()
-        if paid or self._is_time():
-            self.count()
+        if paid or self._changes.hosts or self._plans >= self._look_at:
+            self.look()
         if paid:
             for page in set(paid) - self._queue.members.leased.keys():
                 self._queue.let_wait(page)
 
-    def _is_time(self) -> bool:
-        siblings = self._siblings
-        assert siblings.changes is not None
-        return siblings.changes.are_counted or siblings.told >= self._count_at
+    def _note_gifts(self, plan: Plan) -> None:
+        if plan.links:
+            self._given.extend(plan.links)
+        if plan.extras:
+            self._given.extend([page for page, _ in plan.extras])
+        self._plans += bool(plan.links or plan.extras)
 
-    def count(self) -> None:
-        """Count what was posted."""
-        self._siblings.count()
-        told = self._siblings.told
-        self._count_at = told + min(told // PART_AT_FIRST, at_once(told))
-        changes, self._siblings.changes = self._siblings.changes, OrderChanges()
-        assert changes is not None  # or nobody would tell this queue anything
-        for links, groups in changes.gifts:
-            self._queue.compare(links, groups)
-        if changes.lone:
-            self._queue.lone.offer(_once(np.concatenate(changes.lone)))
-        touched = [groups for _, groups in changes.gifts]
-        self._queue.doubt(changes.fallen)
+    def look(self) -> None:
+        """Order pages by all that was posted."""
+        self._look_at = self._plans + min(self._plans // PART_AT_FIRST, at_once(self._plans))
+        given, self._given = self._given, array("I")
+        if given:
+            self._queue.give(_once(np.frombuffer(given, dtype=np.uint32)))
+        if self._changes:
+            self._key_anew(self._changes)
+            self._changes = self._siblings.changes = OrderChanges()
+
+    def _key_anew(self, changes: OrderChanges) -> None:
+        groups = [self._queue.key_all_of(host) for host in changes.hosts]
         if changes.of_all:
-            touched.append(self._siblings.groups.judged())
-        touched += map(self._queue.key_all_of, changes.hosts)
-        if touched:
-            self._queue.key_many(_once(np.concatenate(touched)))
+            groups.append(self._siblings.groups.judged())
+        self._queue.key_many(_once(np.concatenate(groups)))
 
     def release(self, page: PageId) -> None:
         """The lease of the page has ended, and it waits again. Its host stays as it is."""

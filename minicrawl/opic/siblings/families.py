@@ -160,6 +160,7 @@ class FamilyBudgets:
         "_sites",
         "_vouched",
         "family_of",
+        "has_families",
         "incomes",
         "reads",
         "rounds",
@@ -178,6 +179,8 @@ class FamilyBudgets:
         """Of the sites that began a family."""
         self._vouched = VouchedSites(sites)
         self._due, self._free = set[int](), FREE_AT_FIRST
+        self.has_families = False
+        """Whether there are sites without a seed."""
         self._free_then = 0
         """What was free when budgets were looked at last; 0 if that is not known."""
 
@@ -195,6 +198,7 @@ class FamilyBudgets:
     def _family(self, host: int, by: int) -> int:
         if self._vouched.has(host):
             return _SEEDED
+        self.has_families = True
         family = _SEEDED if by == NOBODY else self.family_of[by]
         site = self._sites.site(host)
         return self._first_hosts.setdefault(site, host) if family >= _UNKNOWN else family
@@ -231,6 +235,8 @@ class FamilyBudgets:
             last = self.rounds.get(family)
             if reads > self._free if last is None else reads >= last.reads * _GROWTH:
                 self._due.add(family)
+        if not self.has_families:
+            return False
         if self._due:
             return not turns % at_once(turns)
         return not turns % (LOOK_EVERY * (1 if self.rounds else PATIENCE))
@@ -319,6 +325,7 @@ class FamilyBudgets:
             self._end_round(int(family), Round(int(reads), budget))
         self._vouched.restore(self._vouched.hosts)
         for host, family in enumerate(self.family_of):
+            self.has_families |= family < _UNKNOWN
             if family == host:
                 self._first_hosts[self._sites.site(host)] = host
 

@@ -14,7 +14,7 @@ empty    a group without members that wait
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from math import inf
 
 import numpy as np
@@ -73,14 +73,14 @@ class GroupQueue:
             stop = self._siblings.groups.until(first, PAGES_AT_ONCE)
             self._add(range(first, stop))
             first = stop
-        self.known = len(self._siblings.bonus)
+        self.known = self._siblings.known
         flags = np.frombuffer(self._flags, dtype=np.uint8)
         waiting = np.flatnonzero(flags == _WAITING).astype(np.uint32)
         self.hosts.wait([waiting, *self.lone.among(self.known)])
 
     def bear(self) -> None:
         """New groups and lone pages wait."""
-        pages = range(self.known, len(self._siblings.bonus))
+        pages = range(self.known, self._siblings.known)
         if not pages:
             return
         self.known = pages.stop
@@ -98,7 +98,7 @@ class GroupQueue:
         for group in new:
             found = best_of_few(siblings, group, ())
             if found is None:
-                most = max(siblings.ledger.key[pages.start :]) + max(siblings.bonus[pages.start :])
+                most = max(siblings.ledger.key[pages.start : pages.stop])
                 found = most * values.MOST_LIFT, _NOT_KNOWN
             worth, page = found
             self._flags.append(_WAITING)
@@ -166,10 +166,18 @@ class GroupQueue:
 
     # ------------------------------------------------------------ the best member
 
-    def compare(self, pages: Pages, groups: Numbers) -> None:
-        """Find which of these pages are the best of their groups now."""
-        waits = np.frombuffer(self._siblings.ledger.flags, dtype=np.uint8)[pages] == UNREAD
-        pages, groups = pages[waits], groups[waits]
+    def give(self, pages: Pages) -> None:
+        """These pages were given cash."""
+        siblings = self._siblings
+        pages = pages[np.frombuffer(siblings.ledger.flags, dtype=np.uint8)[pages] == UNREAD]
+        hosts = np.frombuffer(siblings.host_of, dtype=np.uint32)[pages]
+        groups = siblings.groups.of(pages, hosts)
+        is_lone = groups == NO_GROUP
+        self.hosts.offer_many(pages[is_lone] + LONE)
+        self._compare(pages[~is_lone], groups[~is_lone])
+
+    def _compare(self, pages: Pages, groups: Numbers) -> None:
+        """Find which of these pages, which wait, are the best of their groups now."""
         worths = values.worths(self._siblings, pages)
         if floors := self.members.floors:
             for page, group, worth in _rows(pages, groups, worths):
@@ -177,10 +185,16 @@ class GroupQueue:
                     self.members.rank(group, page, worth)
         grown = worths > np.frombuffer(self._worth, dtype=np.float64)[groups]
         grown &= np.frombuffer(self._best, dtype=np.uint32)[groups] != NOBODY
-        most, leased = self._worth, self.members.leased
+        most, leased, found = self._worth, self.members.leased, set[int]()
         for page, group, worth in _rows(pages[grown], groups[grown], worths[grown]):
             if worth > most[group] and page not in leased:
                 self._put_before(group, page, worth)
+                found.add(group)
+        if len(found) <= _FEW_GROUPS:
+            for group in found:
+                self._key(group)
+        else:
+            self.key_many(np.array(list(found)))
 
     def _put_before(self, group: int, page: int, worth: float) -> None:
         """The page is worth more than the best member, which waits behind it."""
@@ -229,13 +243,6 @@ class GroupQueue:
         else:
             self._flags[group] = _EMPTY
             self.hosts.release(group)
-
-    def doubt(self, groups: Iterable[int]) -> None:
-        """A member of each of these that waits is worth less than before, and may be the best."""
-        for group in groups:
-            self.members.forget(group)
-            if self._best[group] != NOBODY:
-                self._best[group] = _NOT_KNOWN
 
     def _put_first(self, group: int, page: int, worth: float) -> None:
         """The page is the best that the group has."""

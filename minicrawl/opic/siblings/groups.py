@@ -26,7 +26,7 @@ NOVELTIES = 254  # an even number, so that a half is one of them
 NO_GROUP = -1
 """In place of the group of a lone page."""
 
-_COLUMNS = ("at", "host", "turns", "revealed", "linked")
+_COLUMNS = ("at", "host", "turns", "revealed")
 _HALF, _HOST = 32, (1 << 32) - 1
 _HOST_BITS, _FIRST_BITS = np.uint64(_HOST), np.uint64(_HOST << _HALF)
 
@@ -37,14 +37,14 @@ Numbers = NDArray[np.int64]
 class Groups:
     """All groups, in the order of their first possible members, and then by host."""
 
-    __slots__ = ("_lone", "at", "host", "linked", "members", "novelty", "revealed", "turns")
+    __slots__ = ("_lone", "at", "host", "members", "novelty", "revealed", "turns")
 
     def __init__(self) -> None:
         self.at, self.host = array("Q"), array("I")
         """`at` has the first possible member, and in its low half the host."""
         self.members, self.novelty = bytearray(), bytearray()
         """`members` has their number, or 255 for more."""
-        self.turns, self.revealed, self.linked = array("I"), array("f"), array("I")
+        self.turns, self.revealed = array("I"), array("f")
         self._lone = bytearray()
         """A bit for each page."""
 
@@ -79,7 +79,7 @@ class Groups:
         self.members += bytes([min(members[host], MANY) for host in mine])
         self.novelty += bytes((round(novelty * NOVELTIES),)) * len(mine)
         nothing = bytes(len(mine) * self.turns.itemsize)
-        for column in (self.turns, self.revealed, self.linked):
+        for column in (self.turns, self.revealed):
             column.frombytes(nothing)
 
     def state(self) -> dict[str, bytes]:
@@ -99,18 +99,13 @@ class Groups:
         self._lone += state["lone"]
 
     def judged(self) -> Numbers:
-        """Those of which a member has had its turn or a link: the factors of others are fixed."""
-        turns = np.frombuffer(self.turns, dtype=np.uint32)
-        return np.flatnonzero(turns | np.frombuffer(self.linked, dtype=np.uint32))
+        """Those of which a member has had its turn: the factors of others are fixed."""
+        return np.flatnonzero(np.frombuffer(self.turns, dtype=np.uint32))
 
     def count_turn(self, group: int, revealed: float) -> None:
         """A member had its turn, which revealed so much."""
         self.turns[group] += 1
         self.revealed[group] += revealed
-
-    def count_links(self, groups: Numbers) -> None:
-        """One more link to a member of each."""
-        np.add.at(np.frombuffer(self.linked, dtype=np.uint32), groups, np.uint32(1))
 
     def is_lone(self, page: PageId) -> bool:
         """Whether the page has no siblings."""
@@ -190,18 +185,13 @@ def _mark_lone(
 class OrderChanges:
     """What has changed since it was asked last."""
 
-    __slots__ = ("are_counted", "fallen", "gifts", "hosts", "lone", "of_all")
+    __slots__ = ("hosts", "of_all")
 
     def __init__(self) -> None:
-        self.gifts: list[tuple[Pages, Numbers]] = []
-        """Pages that were given cash after they were born, and their groups."""
-        self.lone: list[Pages] = []
-        """Lone pages that were given cash, or wait again."""
-        self.fallen: set[int] = set()
-        """Groups of pages that spent and wait again: such a page has no bonus any more."""
         self.hosts: set[int] = set()
-        """Those whose budgets were looked at."""
-        self.are_counted = False
-        """Budgets were looked at, so all that was posted is counted by now."""
+        """Those that are held back less than before."""
         self.of_all = False
         """The means have moved."""
+
+    def __bool__(self) -> bool:
+        return self.of_all or bool(self.hosts)

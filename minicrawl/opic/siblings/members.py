@@ -122,7 +122,7 @@ class FreeMembers:
 
 def best_members(siblings: Siblings, groups: range) -> tuple[Pages, Floats]:
     """The best members of a range of groups and what they are worth; below 0 if none waits."""
-    of, known = siblings.groups, len(siblings.bonus)
+    of, known = siblings.groups, siblings.known
     first, end = of.span(groups.start, known)[0], of.span(groups.stop - 1, known)[1]
     pages = np.arange(first, end, dtype=np.uint32)
     group_of = of.of(pages, np.frombuffer(siblings.host_of, dtype=np.uint32)[first:end])
@@ -148,7 +148,7 @@ def best_of_few(siblings: Siblings, group: int, leased: Container[int]) -> tuple
 
 def _rank(siblings: Siblings, group: int, held: Iterable[int]) -> Ranked:
     """The best members of a large group that are not held."""
-    first, end = siblings.groups.span(group, len(siblings.bonus))
+    first, end = siblings.groups.span(group, siblings.known)
     waits = np.frombuffer(siblings.ledger.flags, dtype=np.uint8)[first:end] == UNREAD
     hosts = np.frombuffer(siblings.host_of, dtype=np.uint32)[first:end]
     waits &= hosts == siblings.groups.host[group]

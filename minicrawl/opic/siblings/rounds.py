@@ -7,9 +7,9 @@ round is told by sums alone, so the same steps make the same rounds.
 
 late       what a turn revealed of late: a mean in which a turn counts until ten times as many have
            followed
-relevance  (late / the mean over all turns)^2, at most 1: when next to nothing is left to reveal, it
-           does not matter any more what siblings have revealed, and pages without links are worth
-           as much as others. Then it is near 0
+relevance  of what siblings have revealed: .3 and .7 late / the mean over all turns, at most 1. When
+           next to nothing is left to reveal, pages without links are worth nearly as much as
+           others. It stays .3, as there may be more that is hidden
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ FEWEST_TURNS = 1000
 once: there what siblings have shown is of use though nothing is left to reveal.
 """
 _LATE = 10
+_LEAST_RELEVANCE = 0.3
 _SMALL, _SMALL_RELEVANCE = 1 / 32, 1 / 16
-_SUMS = ("linked", "mean_linked", "mean_revealed", "revealed", "turns")
+_SUMS = ("mean_revealed", "revealed", "turns")
 
 
 def at_once(turns: int) -> int:
@@ -38,33 +39,29 @@ class Means:
     __slots__ = (*_SUMS, "late", "relevance")
 
     def __init__(self) -> None:
-        self.turns = self.linked = 0
-        self.revealed = self.mean_revealed = self.mean_linked = self.late = 0.0
+        self.turns = 0
+        self.revealed = self.mean_revealed = self.late = 0.0
         self.relevance = 1.0
 
-    def count(self, revealed: float, linked: int) -> bool:
+    def count(self, revealed: float) -> bool:
         """One more turn; whether a round ends."""
         self.turns += 1
         self.revealed += revealed
-        self.linked += linked
         self.late += (revealed - self.late) * _LATE / (self.turns + _LATE - 1)
-        now_revealed, now_linked = self.revealed / self.turns, self.linked / self.turns
-        relevance = self._relevance(now_revealed)
+        mean = self.revealed / self.turns
+        relevance = self._relevance(mean)
         if (
-            _is_near(now_revealed, self.mean_revealed)
-            and _is_near(now_linked, self.mean_linked)
+            abs(mean - self.mean_revealed) <= self.mean_revealed * _SMALL
             and abs(relevance - self.relevance) <= _SMALL_RELEVANCE
         ):
             return False
-        self.mean_revealed, self.mean_linked = now_revealed, now_linked
-        self.relevance = relevance
+        self.mean_revealed, self.relevance = mean, relevance
         return True
 
     def _relevance(self, mean: float) -> float:
         if self.turns <= FEWEST_TURNS or self.late >= mean:
             return 1.0
-        ratio = self.late / mean
-        return ratio * ratio
+        return _LEAST_RELEVANCE + (1 - _LEAST_RELEVANCE) * self.late / mean
 
     def state(self) -> dict[str, bytes]:
         """All of it, by names."""
@@ -73,13 +70,11 @@ class Means:
         return {"means": sums.tobytes(), "late": late.tobytes()}
 
     def restore(self, state: Mapping[str, bytes]) -> None:
-        """Go on from what was saved. Stores of before have nothing of late."""
-        for name, value in zip(_SUMS, array("d", state["means"]), strict=True):
+        """Go on from what was saved. Stores of before have sums of links as well, which come first,
+        and may have nothing of late.
+        """
+        for name, value in zip(_SUMS, array("d", state["means"])[-len(_SUMS) :], strict=True):
             setattr(self, name, type(getattr(self, name))(value))
         self.late = self.mean_revealed
         if "late" in state:
             self.late, self.relevance = array("d", state["late"])
-
-
-def _is_near(now: float, last: float) -> bool:
-    return abs(now - last) <= last * _SMALL

@@ -4,11 +4,11 @@ Laws: nothing is kept here; all is made of what the siblings have shown. One by 
 it comes to the same to the bit: the hash of a page has 16 bits, whose powers are in a table, and a
 factor is counted in 65,536ths.
 
-worth     of a page: (its key + its bonus) * hash^-.01
-factor    of a group: (((3 mS + S) / ((3 + F) mS))^.2 * ((3 mT + T) / ((3 + F) mT))^.3)^r *
-          exp(.2 (novelty of the introducing page - .5)); F, S, T and novelty are those of `shown`,
-          mS and mT are S and T a turn, over all pages, r is the relevance of `rounds`. That of a
-          lone page is 1. A site without a seed has a budget on top of that.
+worth     of a page: its key * hash^-.03
+factor    of a group: ((3 m + S) / ((3 + F) m))^(.2 r) * exp(.2 (novelty of the introducing page -
+          .5)); F, S and novelty are those of `shown`, m is S a turn, over all pages, and r is the
+          relevance of `rounds`. That of a lone page is 1. A site without a seed has a budget on top
+          of that.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ Floats = NDArray[np.float64]
 
 PRIOR = 3
 """A group begins as if so many of its members had been average."""
-REVEALED, LINKED, NOVELTY = 0.2, 0.3, 0.2
-"""The exponents of the factor, where it is relevant."""
+REVEALED, NOVELTY, CHANCE = 0.2, 0.2, -0.03
+"""The exponents; what is revealed counts that much where it is relevant."""
 
-_LIFTS = np.power((np.arange(1 << 16) + 1.0) / (1 << 16), -0.01)
+_LIFTS = np.power((np.arange(1 << 16) + 1.0) / (1 << 16), CHANCE)
 _LIFT: list[float] = _LIFTS.tolist()
 MOST_LIFT = _LIFT[0]
 _NOVELTY_FACTORS = np.exp(NOVELTY * (np.arange(NOVELTIES + 1) / NOVELTIES - 0.5))
@@ -46,16 +46,16 @@ def worth(siblings: Siblings, page: PageId) -> float:
     """What one page is worth."""
     mixed = page * _MIX & _32_BITS
     mixed = (mixed ^ mixed >> _HALF) * _MIX_AGAIN & _32_BITS
-    return (siblings.ledger.key[page] + siblings.bonus[page]) * _LIFT[mixed >> _HALF]
+    return siblings.ledger.key[page] * _LIFT[mixed >> _HALF]
 
 
 def best(siblings: Siblings, pages: Sequence[PageId]) -> tuple[float, PageId]:
     """The worth of the best of a few pages, and the page; of equals it is the first."""
-    keys, bonus, most, found = siblings.ledger.key, siblings.bonus, -inf, pages[0]
+    keys, most, found = siblings.ledger.key, -inf, pages[0]
     for page in pages:
         mixed = page * _MIX & _32_BITS
         mixed = (mixed ^ mixed >> _HALF) * _MIX_AGAIN & _32_BITS
-        own = (keys[page] + bonus[page]) * _LIFT[mixed >> _HALF]
+        own = keys[page] * _LIFT[mixed >> _HALF]
         if own > most:
             most, found = own, page
     return most, found
@@ -63,19 +63,12 @@ def best(siblings: Siblings, pages: Sequence[PageId]) -> tuple[float, PageId]:
 
 def worths(siblings: Siblings, pages: Pages) -> Floats:
     """The same for many pages."""
-    return gross(siblings, pages) * lifts(pages)
-
-
-def gross(siblings: Siblings, pages: Pages | slice) -> Floats:
-    """The same before their hashes count: at most `MOST_LIFT` times less."""
-    keys = np.frombuffer(siblings.ledger.key, dtype=np.int64)[pages]
-    bonus = np.frombuffer(siblings.bonus, dtype=np.float32)[pages].astype(np.float64)
-    found: Floats = np.add(keys, bonus)
+    found: Floats = np.frombuffer(siblings.ledger.key, dtype=np.int64)[pages] * lifts(pages)
     return found
 
 
 def lifts(pages: Pages) -> Floats:
-    """hash^-.01 of pages, the same in every run."""
+    """hash^-.03 of pages, the same in every run."""
     mixed = pages.astype(np.uint32) * np.uint32(_MIX)
     mixed ^= mixed >> _HALF
     mixed *= np.uint32(_MIX_AGAIN)
@@ -95,10 +88,6 @@ def factor(siblings: Siblings, group: int) -> float:
         found *= ((PRIOR + of.revealed[group] / means.mean_revealed) / weight) ** (
             REVEALED * means.relevance
         )
-    if means.mean_linked:
-        found *= ((PRIOR + of.linked[group] / means.mean_linked) / weight) ** (
-            LINKED * means.relevance
-        )
     return _in_parts(siblings.budgets.hold_back(of.host[group], found))
 
 
@@ -110,9 +99,6 @@ def factors(siblings: Siblings, groups: Numbers) -> Floats:
     if means.mean_revealed:
         revealed = np.frombuffer(of.revealed, dtype=np.float32)[groups].astype(np.float64)
         found *= ((PRIOR + revealed / means.mean_revealed) / weight) ** (REVEALED * means.relevance)
-    if means.mean_linked:
-        linked = np.frombuffer(of.linked, dtype=np.uint32)[groups]
-        found *= ((PRIOR + linked / means.mean_linked) / weight) ** (LINKED * means.relevance)
     hosts = np.frombuffer(of.host, dtype=np.uint32)[groups]
     found = siblings.budgets.hold_back_many(hosts, found)
     parts: Floats = np.rint(found * PARTS)
@@ -173,7 +159,6 @@ def lone_keys(siblings: Siblings, pages: Pages) -> Numbers:
 
 def urgency(siblings: Siblings, pages: Pages) -> Floats:
     """The cash that these pages are as good as, in atoms: the one with the most comes first."""
-    siblings.count()
     hosts = np.frombuffer(siblings.host_of, dtype=np.uint32)[pages]
     groups, found = siblings.groups.of(pages, hosts), lone_factors(siblings, hosts)
     (judged,) = (groups != NO_GROUP).nonzero()

@@ -151,8 +151,3 @@ class LonePages:
             return
         pages = np.arange(new.start, new.stop, dtype=np.uint32)
         self._hosts.born_many(pages[self._siblings.groups.are_lone(pages)] + _LONE)
-
-    def offer(self, pages: Pages) -> None:
-        """What these lone pages are worth may have changed."""
-        waits = np.frombuffer(self._siblings.ledger.flags, dtype=np.uint8)[pages] == UNREAD
-        self._hosts.offer_many(pages[waits] + _LONE)

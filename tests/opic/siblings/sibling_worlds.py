@@ -10,7 +10,7 @@ from math import exp, log, log1p
 from minicrawl.opic.by_site import ImportanceOfHosts
 from minicrawl.opic.ledger import Ledger, Plan
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.siblings import families, rounds, shown
+from minicrawl.opic.siblings import families, rounds
 from minicrawl.opic.siblings.by_group import ByGroup
 from minicrawl.opic.siblings.groups import MOST_MEMBERS
 from minicrawl.opic.siblings.shown import Siblings
@@ -25,7 +25,6 @@ class Group:
     novelty: float
     turns: int = 0
     revealed: float = 0.0
-    linked: int = 0
     size: int = 0
 
 
@@ -35,10 +34,8 @@ class Truth:
     def __init__(self, ledger: Ledger, hosts: Sequence[int], site_of: Sequence[int]) -> None:
         self._ledger, self._hosts, self._site_of = ledger, hosts, site_of
         self.group_of: list[Group] = []
-        self.bonus: list[float] = []
-        self._turns, self._revealed, self._linked = 0, 0.0, 0
-        self._means = 0.0, 0.0
-        self._late, self._relevance = 0.0, 1.0
+        self._turns, self._revealed, self._late = 0, 0.0, 0.0
+        self._mean, self._relevance = 0.0, 1.0
         self._family: dict[int, int] = {}
         self._founders: dict[int, int] = {}
         self._reads: dict[int, int] = {}
@@ -57,7 +54,6 @@ class Truth:
                 rounded = round(novelty * 254) / 254
                 self.group_of.append(groups.setdefault(host, Group(host, rounded)))
                 self.group_of[-1].size += 1
-                self.bonus.append(0.0)
         for host in sorted({self._hosts[page] for page in pages} - self._family.keys()):
             family = -1 if by is None else self._of_family(self._hosts[by])
             if family < 0:
@@ -73,27 +69,20 @@ class Truth:
         novelty = min(1.0, revealed / links) if leads and links else None
         if new:
             self.introduce(new, 0.5 if novelty is None else novelty, plan.page)
-        if not leads:
-            self.pass_on(plan)
-        self.give(plan, novelty or 0.0)
-        strange = [page for page in plan.links if page not in new and page not in skip]
-        for page in strange:
-            self.group_of[page].linked += 1
+        self.give(plan)
         own, host = self.group_of[plan.page], self._hosts[plan.page]
         shown = log1p(sum(self._hosts[page] == host for page in (*new, *skip)))
         own.turns += 1
         own.revealed += shown
         self._turns += 1
         self._revealed += shown
-        self._linked += min(len(strange), 100)
         self._late += (shown - self._late) * 10 / (self._turns + 9)
-        now = self._revealed / self._turns, self._linked / self._turns
-        relevance = min(1.0, self._late / now[0]) ** 2 if now[0] else 1.0
+        mean = self._revealed / self._turns
+        relevance = 0.3 + 0.7 * min(1.0, self._late / mean) if mean else 1.0
         if self._turns <= rounds.FEWEST_TURNS:
             relevance = 1.0
-        moves = [abs(one - last) > last / 32 for one, last in zip(now, self._means, strict=True)]
-        if any(moves) or abs(relevance - self._relevance) > 1 / 16:
-            self._means, self._relevance = now, relevance
+        if abs(mean - self._mean) > self._mean / 32 or abs(relevance - self._relevance) > 1 / 16:
+            self._mean, self._relevance = mean, relevance
         self._read(self._of_family(self._hosts[plan.page]))
 
     def _read(self, family: int) -> None:
@@ -113,15 +102,9 @@ class Truth:
                 self._rounds[one] = self._reads[one], self._budget(one)
             self._due.clear()
 
-    def pass_on(self, plan: Plan) -> None:
-        for page in plan.links:
-            self.bonus[page] += self.bonus[plan.page]
-
-    def give(self, plan: Plan, novelty: float = 0.0) -> None:
-        self.bonus[plan.page] = 0.0
+    def give(self, plan: Plan) -> None:
         giver = self._hosts[plan.page]
         for page in plan.links:
-            self.bonus[page] += plan.share * (1 / (1 - shown.RETURNED * novelty) - 1)
             if self._hosts[page] != giver:
                 self._gifts.append((self._hosts[page], giver, plan.share / UNIT))
 
@@ -150,22 +133,17 @@ class Truth:
         self.vouched.add(self._site_of[self._hosts[page]])
 
     def value(self, page: int) -> float:
-        group, (revealed, linked) = self.group_of[page], self._means
-        relevance = self._relevance
+        group, mean = self.group_of[page], self._mean
         is_lone = group.size == 1
         factor = 1.0 if is_lone else exp(0.2 * (group.novelty - 0.5))
-        if revealed and not is_lone:
-            factor *= ((3 * revealed + group.revealed) / ((3 + group.turns) * revealed)) ** (
-                0.2 * relevance
-            )
-        if linked and not is_lone:
-            factor *= ((3 * linked + group.linked) / ((3 + group.turns) * linked)) ** (
-                0.3 * relevance
+        if mean and not is_lone:
+            factor *= ((3 * mean + group.revealed) / ((3 + group.turns) * mean)) ** (
+                0.2 * self._relevance
             )
         last = self._rounds.get(self._of_family(group.host))
         if last and last[0] > last[1]:
             factor = min(factor, 1.0) * (last[1] / last[0]) ** families.HOLD_BACK
-        return factor * (self._ledger.key[page] + self.bonus[page]) * _lift(page)
+        return factor * self._ledger.key[page] * _lift(page)
 
     def _free(self) -> int:
         grown = families.FREE_AT_FIRST + self._turns // families.TURNS_A_READ
@@ -178,7 +156,7 @@ class Truth:
 def _lift(page: int) -> float:
     mixed = page * 0x9E3779B1 % 2**32
     mixed = (mixed ^ mixed >> 16) * 0x85EBCA6B % 2**32
-    return exp(-0.01 * log(((mixed >> 16) + 1) / 2**16))
+    return exp(-0.03 * log(((mixed >> 16) + 1) / 2**16))
 
 
 class SitesByHost:

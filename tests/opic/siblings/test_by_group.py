@@ -75,7 +75,7 @@ def disturb(world: SiblingWorld, rng: Random) -> None:
 @pytest.mark.parametrize("few_members", [0, 16])
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 1 << 30))
-@example(seed=742131333)  # a page that was refused and waits again has lost its bonus
+@example(seed=742131333)  # a page is refused and waits again
 def test_the_page_that_is_taken_is_worth_most(few_members: int, seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(members, "_FEW_MEMBERS", few_members)
@@ -103,7 +103,7 @@ def test_many_groups_that_become_known_together_are_taken_in_their_order(seed: i
     assert all(one >= other * EXACT for one, other in pairwise(taken))
 
 
-def test_a_page_that_waits_again_and_is_on_lease_stays_there_when_it_is_counted() -> None:
+def test_a_page_that_waits_again_and_is_on_lease_stays_there() -> None:
     world = SiblingWorld(SITES)
     world.birth([0] * 40)
     for _ in range(32):
@@ -119,7 +119,7 @@ def test_a_page_that_waits_again_and_is_on_lease_stays_there_when_it_is_counted(
     world.resume(1)
     assert world.take() == alone
     world.resume(1)
-    world.queue.count()
+    world.queue.look()
     assert world.take() is None
     world.put_back(alone)
     assert world.take() == alone
@@ -129,7 +129,7 @@ def test_a_large_group_gives_its_members_in_the_order_of_their_worth_while_they_
     world, rng = SiblingWorld((0,)), Random(1)
     world.birth([0] * 200)
     for _ in range(200):
-        world.queue.count()
+        world.queue.look()
         best, page = world.best(), world.take()
         assert page is not None
         assert world.truth.value(page) >= best * EXACT
@@ -155,41 +155,7 @@ def test_a_page_that_was_endowed_moves_up_unless_it_is_on_lease() -> None:
     assert world.take() == first
 
 
-@pytest.mark.parametrize("is_taken_again", [False, True])
-def test_a_page_that_was_refused_and_waits_again_has_lost_what_its_gifts_counted_more(
-    monkeypatch: pytest.MonkeyPatch, *, is_taken_again: bool
-) -> None:
-    monkeypatch.setattr(by_group, "PART_AT_FIRST", 1)
-    world = SiblingWorld((0, 1))
-    world.birth([0] * 4 + [1] * 10)
-    for page in (0, *range(4, 10)):
-        world.visit(page, [1, 2], [0, 0])
-    world.queue.count()
-    world.pause(1)
-    taken: list[int] = []
-    while (page := world.take()) != 1:
-        assert page is not None
-        taken.append(page)
-        world.resume(0)
-    for one in taken:
-        world.put_back(one)
-    world.refuse(1)
-    world.resume(0)
-    world.reopen(1)
-    while is_taken_again and world.take() is not None:
-        world.resume(0)
-    world.queue.count()
-    for one in sorted(world.leased):
-        world.put_back(one)
-    for _ in range(5):
-        world.queue.count()
-        best, page = world.best(), world.take()
-        assert page is not None
-        assert world.truth.value(page) >= best * EXACT
-        world.resume(0)
-
-
-def test_a_lone_page_that_was_given_cash_is_not_missing_until_that_is_counted(
+def test_a_lone_page_that_was_given_cash_is_not_missing_until_that_is_looked_at(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(by_group, "PART_AT_FIRST", 1)
@@ -200,7 +166,7 @@ def test_a_lone_page_that_was_given_cash_is_not_missing_until_that_is_counted(
     for page in range(30, 50):
         world.visit(page, [page])
     world.pause(1)
-    world.queue.count()
+    world.queue.look()
     best = world.take()
     assert best is not None
     world.put_back(best)
@@ -209,26 +175,26 @@ def test_a_lone_page_that_was_given_cash_is_not_missing_until_that_is_counted(
     assert world.take() == best
 
 
-def test_of_a_large_crawl_more_plans_are_counted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_a_large_crawl_more_plans_are_looked_at_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rounds, "AT_ONCE", 1)
     monkeypatch.setattr(rounds, "PART_AT_ONCE", 20)
     monkeypatch.setattr(by_group, "PART_AT_FIRST", 1)
     world = SiblingWorld((0,))
-    counted: list[int] = []
+    looks: list[int] = []
     world.birth([0] * 300)
     world.vouch(0)
     monkeypatch.setattr(families, "PATIENCE", 1000)
-    monkeypatch.setattr(by_group.ByGroup, "count", _noted(by_group.ByGroup.count, counted))
+    monkeypatch.setattr(by_group.ByGroup, "look", _noted(by_group.ByGroup.look, looks))
     for page in range(199):
         world.visit(page, [page])
-    gaps = np.diff(counted)
+    gaps = np.diff(looks)
     assert (gaps[1], gaps[-1]) == (1, 9)
 
 
-def _noted(count: Callable[[ByGroup], None], counted: list[int]) -> Callable[[ByGroup], None]:
+def _noted(look: Callable[[ByGroup], None], looks: list[int]) -> Callable[[ByGroup], None]:
     def noted(queue: ByGroup) -> None:
-        counted.append(queue._siblings.told)
-        count(queue)
+        looks.append(queue._siblings.means.turns)
+        look(queue)
 
     return noted
 
@@ -239,7 +205,7 @@ def check_the_order(rng: Random) -> None:
     world.birth(range(HOSTS), 20)
     world.vouch(0)
     for _ in range(60):
-        world.queue.count()
+        world.queue.look()
         best = world.best()
         page = world.take()
         if page is None:
@@ -274,9 +240,9 @@ def test_a_queue_that_is_loaded_goes_on_where_another_one_was(seed: int) -> None
     for page in sorted(world.leased):
         world.put_back(page)
     restored = Siblings(world.ledger, world.host_of, SitesByHost(SITES))
-    restored.restore(world.siblings.state())
+    restored.restore(world.siblings.state(), len(world.ledger))
     assert restored.state() == world.siblings.state()
-    world.queue.count()
+    world.queue.look()
     again = ByGroup(restored)
     again.load()
     while (page := world.take()) is not None:
@@ -318,7 +284,7 @@ def test_by_sites_the_best_page_of_the_one_that_matters_most_is_taken(seed: int)
     world.birth(list(range(HOSTS)) * 4, 20)
     world.vouch(0)
     for _ in range(60):
-        world.queue.count()
+        world.queue.look()
         pages = world.candidates()
         most = max((importance[world.host_of[page]] for page in pages), default=0)
         of_best_site = [page for page in pages if importance[world.host_of[page]] == most]
@@ -369,7 +335,7 @@ def test_where_hosts_are_many_only_large_ones_keep_candidates(
 
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 1 << 30))
-def test_when_it_is_counted_changes_nothing_of_what_it_comes_to(seed: int) -> None:
+def test_when_gifts_are_counted_changes_nothing_of_what_they_come_to(seed: int) -> None:
     rng, world = Random(seed), SiblingWorld(SITES)
     at_once = Siblings(world.ledger, world.host_of, SitesByHost(SITES))
     within: list[str] = []
@@ -396,6 +362,6 @@ def _tell_both(late: Siblings, at_once: Siblings, name: str, within: list[str]) 
         within.pop()
         if not within:  # what it tells itself, the other one tells itself too
             tell_too(*arguments, **more)
-            at_once.count()
+            at_once.count_gifts()
 
     setattr(late, name, both)
