@@ -175,7 +175,9 @@ def test_a_lone_page_that_was_given_cash_is_not_missing_until_that_is_looked_at(
     assert world.take() == best
 
 
-def test_of_a_large_crawl_more_plans_are_looked_at_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_a_large_crawl_more_plans_are_looked_at_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(rounds, "AT_ONCE", 1)
     monkeypatch.setattr(rounds, "PART_AT_ONCE", 20)
     monkeypatch.setattr(by_group, "PART_AT_FIRST", 1)
