@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections import Counter
 from collections.abc import Mapping
 
 import numpy as np
@@ -145,6 +144,9 @@ class Groups:
     def few_members(self, group: int, host_of: array[int]) -> list[int]:
         """Its members, if they are fewer than `MANY`."""
         host, page = self.host[group], (self.at[group] >> _HALF) - 1
+        end = page + 1 + self.members[group]
+        if host_of[page + 1 : end].count(host) == self.members[group]:  # so are most
+            return list(range(page + 1, end))
         found = []
         for _ in range(self.members[group]):
             page = host_of.index(host, page + 1)
@@ -172,7 +174,12 @@ class Groups:
 def _members(hosts: array[int]) -> Mapping[int, int]:
     """How many pages each host has. Most pages make known those of one host only."""
     count, host = len(hosts), hosts[0]
-    return {host: count} if hosts.count(host) == count else Counter(hosts)
+    if hosts.count(host) == count:
+        return {host: count}
+    found: dict[int, int] = {}
+    for host in hosts:
+        found[host] = found.get(host, 0) + 1
+    return found
 
 
 def _mark_lone(

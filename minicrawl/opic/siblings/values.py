@@ -36,7 +36,8 @@ _LIFT: list[float] = _LIFTS.tolist()
 MOST_LIFT = _LIFT[0]
 _NOVELTY_FACTORS = np.exp(NOVELTY * (np.arange(NOVELTIES + 1) / NOVELTIES - 0.5))
 _NOVELTY_FACTOR: list[float] = _NOVELTY_FACTORS.tolist()
-_MIX, _MIX_AGAIN, _HALF, _32_BITS = 0x9E3779B1, 0x85EBCA6B, 16, 0xFFFFFFFF
+_SPREAD, _HALF, _16_BITS = 0x85EBCA6B, 16, 0xFFFF
+"""The hash of a page are the bits 16 to 31 of its product with an odd number."""
 
 
 # ---------------------------------------------------------------- worth
@@ -44,18 +45,14 @@ _MIX, _MIX_AGAIN, _HALF, _32_BITS = 0x9E3779B1, 0x85EBCA6B, 16, 0xFFFFFFFF
 
 def worth(siblings: Siblings, page: PageId) -> float:
     """What one page is worth."""
-    mixed = page * _MIX & _32_BITS
-    mixed = (mixed ^ mixed >> _HALF) * _MIX_AGAIN & _32_BITS
-    return siblings.ledger.key[page] * _LIFT[mixed >> _HALF]
+    return siblings.ledger.key[page] * _LIFT[page * _SPREAD >> _HALF & _16_BITS]
 
 
 def best(siblings: Siblings, pages: Sequence[PageId]) -> tuple[float, PageId]:
     """The worth of the best of a few pages, and the page; of equals it is the first."""
     keys, most, found = siblings.ledger.key, -inf, pages[0]
     for page in pages:
-        mixed = page * _MIX & _32_BITS
-        mixed = (mixed ^ mixed >> _HALF) * _MIX_AGAIN & _32_BITS
-        own = keys[page] * _LIFT[mixed >> _HALF]
+        own = keys[page] * _LIFT[page * _SPREAD >> _HALF & _16_BITS]
         if own > most:
             most, found = own, page
     return most, found
@@ -69,10 +66,7 @@ def worths(siblings: Siblings, pages: Pages) -> Floats:
 
 def lifts(pages: Pages) -> Floats:
     """hash^-.03 of pages, the same in every run."""
-    mixed = pages.astype(np.uint32) * np.uint32(_MIX)
-    mixed ^= mixed >> _HALF
-    mixed *= np.uint32(_MIX_AGAIN)
-    found: Floats = _LIFTS[mixed >> _HALF]
+    found: Floats = _LIFTS[pages.astype(np.uint32) * np.uint32(_SPREAD) >> _HALF]
     return found
 
 
@@ -132,7 +126,7 @@ def key_of(factor: float, worth: float) -> int:
     return int(min(factor * worth * _SCALE, _MOST))
 
 
-def keys_of(factors: Floats, worths: Floats) -> Numbers:
+def keys_of(factors: Floats | float, worths: Floats) -> Numbers:
     """The same for many."""
     found: Numbers = np.minimum(factors * worths * _SCALE, _MOST).astype(np.int64)
     return found
@@ -148,13 +142,18 @@ def key(siblings: Siblings, page: PageId) -> int:
 
 def lone_key(siblings: Siblings, page: PageId) -> int:
     """The same of a page that is known to be lone."""
+    if not siblings.budgets.rounds:  # then all lone pages have the factor 1
+        return key_of(PARTS, worth(siblings, page))
     return key_of(lone_factor(siblings, siblings.host_of[page]), worth(siblings, page))
 
 
 def lone_keys(siblings: Siblings, pages: Pages) -> Numbers:
     """The same for many lone pages."""
+    found = worths(siblings, pages)
+    if not siblings.budgets.rounds:
+        return keys_of(PARTS, found)
     hosts = np.frombuffer(siblings.host_of, dtype=np.uint32)[pages]
-    return keys_of(lone_factors(siblings, hosts), worths(siblings, pages))
+    return keys_of(lone_factors(siblings, hosts), found)
 
 
 def urgency(siblings: Siblings, pages: Pages) -> Floats:

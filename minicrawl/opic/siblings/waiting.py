@@ -9,7 +9,7 @@ item    a group, or LONE + a lone page: one whole number, as the queues have for
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,15 +34,29 @@ _MANY_HOSTS, _LARGE_OF_MANY = 4096, 256
 
 
 class ItemColumn:
-    """A number of each item: that of the group, or what a lone page has in its place."""
+    """A number of each item: that of the group, or that of the lone page."""
 
     __slots__ = ("_of_group", "_of_page")
 
-    def __init__(self, of_group: array[int] | bytearray, of_page: Callable[[PageId], int]) -> None:
+    def __init__(self, of_group: array[int] | bytearray, of_page: array[int] | bytearray) -> None:
         self._of_group, self._of_page = of_group, of_page
 
     def __getitem__(self, item: int) -> int:
-        return self._of_group[item] if item < LONE else self._of_page(item - LONE)
+        return self._of_group[item] if item < LONE else self._of_page[item - LONE]
+
+
+class ItemKeys:
+    """The key of each item."""
+
+    __slots__ = ("_of_group", "_siblings")
+
+    def __init__(self, of_group: array[int], siblings: Siblings) -> None:
+        self._of_group, self._siblings = of_group, siblings
+
+    def __getitem__(self, item: int) -> int:
+        if item < LONE:
+            return self._of_group[item]
+        return values.lone_key(self._siblings, item - LONE)
 
 
 class EligibleItems(EligiblePages):
@@ -55,14 +69,10 @@ class EligibleItems(EligiblePages):
         self._siblings, self._keys, self._flags = siblings, keys, flags
         self._keyed: dict[int, float] = {}
         """Hosts, and by how much they were held back when all of their groups were keyed."""
-
-        def lone_key(page: PageId) -> int:
-            return values.lone_key(siblings, page)
-
         super().__init__(
-            ItemColumn(keys, lone_key),
-            ItemColumn(flags, siblings.ledger.flags.__getitem__),
-            ItemColumn(siblings.groups.host, siblings.host_of.__getitem__),
+            ItemKeys(keys, siblings),
+            ItemColumn(flags, siblings.ledger.flags),
+            ItemColumn(siblings.groups.host, siblings.host_of),
             large=_LARGE,
         )
 

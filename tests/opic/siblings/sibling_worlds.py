@@ -154,9 +154,8 @@ class Truth:
 
 
 def _lift(page: int) -> float:
-    mixed = page * 0x9E3779B1 % 2**32
-    mixed = (mixed ^ mixed >> 16) * 0x85EBCA6B % 2**32
-    return exp(-0.03 * log(((mixed >> 16) + 1) / 2**16))
+    product = page * 0x85EBCA6B % 2**32
+    return exp(-0.03 * log((product // 2**16 + 1) / 2**16))
 
 
 class SitesByHost:
