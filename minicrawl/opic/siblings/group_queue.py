@@ -25,7 +25,7 @@ from minicrawl.opic.by_site import BySite, ImportanceOfHosts
 from minicrawl.opic.ledger import UNREAD
 from minicrawl.opic.siblings import values
 from minicrawl.opic.siblings.groups import NO_GROUP, Numbers, Pages
-from minicrawl.opic.siblings.members import NOBODY, FreeMembers, best_members, best_of_few
+from minicrawl.opic.siblings.members import NOBODY, FreeMembers, best_members, best_of_newborn
 from minicrawl.opic.siblings.shown import Siblings
 from minicrawl.opic.siblings.values import Floats, key_of, keys_of
 from minicrawl.opic.siblings.waiting import LONE, PAGES_AT_ONCE, EligibleItems, LonePages
@@ -96,7 +96,7 @@ class GroupQueue:
         """The members of these groups are among these pages, and all of them wait."""
         siblings = self._siblings
         for group in new:
-            found = best_of_few(siblings, group, ())
+            found = best_of_newborn(siblings, group)
             if found is None:
                 most = max(siblings.ledger.key[pages.start : pages.stop])
                 found = most * values.MOST_LIFT, _NOT_KNOWN

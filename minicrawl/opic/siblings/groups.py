@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +69,7 @@ class Groups:
         return found
 
     def _add(self, first: PageId, members: Mapping[int, int], novelty: float) -> None:
-        mine = sorted(host for host, count in members.items() if count > 1)
+        mine = sorted([host for host, count in members.items() if count > 1])
         if not mine:
             return
         at = first << _HALF
@@ -110,6 +110,11 @@ class Groups:
         """Whether the page has no siblings."""
         return self._lone[page >> 3] >> (page & 7) & 1 == 1
 
+    def lone_among(self, pages: range) -> list[PageId]:
+        """Those of these pages that have no siblings."""
+        bits = self._lone
+        return [page for page in pages if bits[page >> 3] >> (page & 7) & 1]
+
     def are_lone(self, pages: Pages) -> NDArray[np.bool_]:
         """The same for many pages."""
         bits = np.frombuffer(self._lone, dtype=np.uint8)[pages >> 3]
@@ -141,12 +146,12 @@ class Groups:
             return last
         return bisect_left(self.at, self.at[last] & ~_HOST | host, 0, last + 1)
 
-    def few_members(self, group: int, host_of: array[int]) -> list[int]:
-        """Its members, if they are fewer than `MANY`."""
+    def few_members(self, group: int, host_of: array[int]) -> Sequence[PageId]:
+        """Its members, if they are fewer than `MANY`; a range if they follow each other."""
         host, page = self.host[group], (self.at[group] >> _HALF) - 1
         end = page + 1 + self.members[group]
         if host_of[page + 1 : end].count(host) == self.members[group]:  # so are most
-            return list(range(page + 1, end))
+            return range(page + 1, end)
         found = []
         for _ in range(self.members[group]):
             page = host_of.index(host, page + 1)

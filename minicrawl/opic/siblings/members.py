@@ -137,6 +137,16 @@ def best_members(siblings: Siblings, groups: range) -> tuple[Pages, Floats]:
     return best, most
 
 
+def best_of_newborn(siblings: Siblings, group: int) -> tuple[float, int] | None:
+    """The best member of a group with few, none of which was taken yet."""
+    if siblings.groups.members[group] > _FEW_MEMBERS:
+        return None
+    members = siblings.groups.few_members(group, siblings.host_of)
+    if isinstance(members, range):
+        return values.best_in_a_row(siblings, members)
+    return values.best(siblings, members)
+
+
 def best_of_few(siblings: Siblings, group: int, leased: Container[int]) -> tuple[float, int] | None:
     """The best member that may be taken of a group with few, if there is one."""
     if siblings.groups.members[group] > _FEW_MEMBERS:

@@ -1,8 +1,8 @@
 """The order by siblings: by factor * worth.
 
 Laws: nothing is kept here; all is made of what the siblings have shown. One by one and many at once
-it comes to the same to the bit: the hash of a page has 16 bits, whose powers are in a table, and a
-factor is counted in 65,536ths.
+it comes to the same to the bit: the hash of a page is that of the last 16 bits of its number, its
+powers are in a table, and a factor is counted in 65,536ths.
 
 worth     of a page: its key * hash^-.03
 factor    of a group: ((3 m + S) / ((3 + F) m))^(.2 r) * exp(.2 (novelty of the introducing page -
@@ -15,13 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
+from operator import mul
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.model import PageId
 from minicrawl.opic.money import PARTS
-from minicrawl.opic.siblings.groups import NO_GROUP, NOVELTIES, Numbers, Pages
+from minicrawl.opic.siblings.groups import MOST_MEMBERS, NO_GROUP, NOVELTIES, Numbers, Pages
 from minicrawl.opic.siblings.shown import Siblings
 
 Floats = NDArray[np.float64]
@@ -31,13 +32,24 @@ PRIOR = 3
 REVEALED, NOVELTY, CHANCE = 0.2, 0.2, -0.03
 """The exponents; what is revealed counts that much where it is relevant."""
 
-_LIFTS = np.power((np.arange(1 << 16) + 1.0) / (1 << 16), CHANCE)
-_LIFT: list[float] = _LIFTS.tolist()
-MOST_LIFT = _LIFT[0]
+_HASHED = (1 << 16) - 1
+
+
+def _lifts() -> Floats:
+    """hash^-.03 of all numbers of 16 bits, the same in every run."""
+    mixed = np.arange(_HASHED + 1, dtype=np.uint32) * np.uint32(0x9E3779B1)
+    mixed ^= mixed >> 16
+    mixed *= np.uint32(0x85EBCA6B)
+    found: Floats = np.power(((mixed >> 16) + 1.0) / (_HASHED + 1), CHANCE)
+    return found
+
+
+_LIFTS = _lifts()
+_LIFT: list[float] = [*_LIFTS.tolist(), *_LIFTS[:MOST_MEMBERS].tolist()]
+"""With as many more as a group may have members, so that those of a group are a slice."""
+MOST_LIFT = max(_LIFT)
 _NOVELTY_FACTORS = np.exp(NOVELTY * (np.arange(NOVELTIES + 1) / NOVELTIES - 0.5))
 _NOVELTY_FACTOR: list[float] = _NOVELTY_FACTORS.tolist()
-_SPREAD, _HALF, _16_BITS = 0x85EBCA6B, 16, 0xFFFF
-"""The hash of a page are the bits 16 to 31 of its product with an odd number."""
 
 
 # ---------------------------------------------------------------- worth
@@ -45,28 +57,33 @@ _SPREAD, _HALF, _16_BITS = 0x85EBCA6B, 16, 0xFFFF
 
 def worth(siblings: Siblings, page: PageId) -> float:
     """What one page is worth."""
-    return siblings.ledger.key[page] * _LIFT[page * _SPREAD >> _HALF & _16_BITS]
+    return siblings.ledger.key[page] * _LIFT[page & _HASHED]
 
 
 def best(siblings: Siblings, pages: Sequence[PageId]) -> tuple[float, PageId]:
     """The worth of the best of a few pages, and the page; of equals it is the first."""
     keys, most, found = siblings.ledger.key, -inf, pages[0]
     for page in pages:
-        own = keys[page] * _LIFT[page * _SPREAD >> _HALF & _16_BITS]
+        own = keys[page] * _LIFT[page & _HASHED]
         if own > most:
             most, found = own, page
     return most, found
 
 
+def best_in_a_row(siblings: Siblings, pages: range) -> tuple[float, PageId]:
+    """The same of pages that follow each other, at most as many as a group has members."""
+    first = pages.start & _HASHED
+    found = list(
+        map(mul, siblings.ledger.key[pages.start : pages.stop], _LIFT[first : first + len(pages)])
+    )
+    most = max(found)
+    return most, pages.start + found.index(most)
+
+
 def worths(siblings: Siblings, pages: Pages) -> Floats:
-    """The same for many pages."""
-    found: Floats = np.frombuffer(siblings.ledger.key, dtype=np.int64)[pages] * lifts(pages)
-    return found
-
-
-def lifts(pages: Pages) -> Floats:
-    """hash^-.03 of pages, the same in every run."""
-    found: Floats = _LIFTS[pages.astype(np.uint32) * np.uint32(_SPREAD) >> _HALF]
+    """What many pages are worth."""
+    keys = np.frombuffer(siblings.ledger.key, dtype=np.int64)[pages]
+    found: Floats = keys * _LIFTS[pages & _HASHED]
     return found
 
 
@@ -143,7 +160,8 @@ def key(siblings: Siblings, page: PageId) -> int:
 def lone_key(siblings: Siblings, page: PageId) -> int:
     """The same of a page that is known to be lone."""
     if not siblings.budgets.rounds:  # then all lone pages have the factor 1
-        return key_of(PARTS, worth(siblings, page))
+        own = siblings.ledger.key[page] * _LIFT[page & _HASHED]
+        return int(min(own * (PARTS * _SCALE), _MOST))
     return key_of(lone_factor(siblings, siblings.host_of[page]), worth(siblings, page))
 
 

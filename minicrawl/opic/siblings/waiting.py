@@ -156,8 +156,7 @@ class LonePages:
     def bear(self, new: range) -> None:
         """Those of these pages wait from now on."""
         if len(new) <= _FEW_PAGES:
-            is_lone = self._siblings.groups.is_lone
-            self._hosts.born([LONE + page for page in new if is_lone(page)])
+            self._hosts.born([LONE + page for page in self._siblings.groups.lone_among(new)])
             return
         pages = np.arange(new.start, new.stop, dtype=np.uint32)
         self._hosts.born_many(pages[self._siblings.groups.are_lone(pages)] + _LONE)

@@ -154,8 +154,9 @@ class Truth:
 
 
 def _lift(page: int) -> float:
-    product = page * 0x85EBCA6B % 2**32
-    return exp(-0.03 * log((product // 2**16 + 1) / 2**16))
+    mixed = page % 2**16 * 0x9E3779B1 % 2**32
+    mixed = (mixed ^ mixed >> 16) * 0x85EBCA6B % 2**32
+    return exp(-0.03 * log(((mixed >> 16) + 1) / 2**16))
 
 
 class SitesByHost:
