@@ -14,7 +14,6 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.model import PageId
 from minicrawl.opic.by_host import ByHost
 from minicrawl.opic.host_queue import PAGE, EligiblePages
 from minicrawl.opic.ledger import UNREAD
