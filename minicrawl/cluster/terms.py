@@ -54,8 +54,10 @@ _AFTERWARDS = {
     "warc": "--keep pages keeps pages, and minicrawl export site.warc.gz --cluster URL writes them",
 }
 """What is made of kept pages when somebody asks for it."""
-_USUAL: dict[str, object] = {"keep": "none"}
-"""What a crawl of several machines has unless it is given: the servers would take all pages."""
+USUAL: dict[str, object] = {"keep": "none", "strategy": "greedy"}
+"""What a crawl of several machines has unless it is given: the servers would take all pages, and a
+shard alone does not know what all siblings have shown.
+"""
 _LIVE = frozenset(("pages",))
 """What may change while shards are crawled."""
 _LOOKS_EVERY_S = 1.0
@@ -154,7 +156,7 @@ async def _begin(
         schema=schema.VERSION,
         version=__version__,
         shards=shards,
-        settings=_USUAL | dict(wanted),
+        settings=USUAL | dict(wanted),
         seeds=f"seeds-{identity}",
     )
     await _put_seeds(engine, terms.seeds, seeds)

@@ -23,7 +23,7 @@ class SettingArguments(TypedDict, total=False):
     bytes: Size | None
     until: float | str | None
     continuous: bool
-    strategy: Literal["greedy", "siblings", "random", "breadth-first"]
+    strategy: Literal["siblings", "greedy", "random", "breadth-first"]
     order_by: Literal["page", "site"]
     discovery: float | str
     refresh: float | str

@@ -45,7 +45,7 @@ class Budget:
 class Order:
     """Which page is read next, and how importance is computed."""
 
-    strategy: str = "greedy"
+    strategy: str = "siblings"
     order_by: str = "page"
     discovery: float = 1.0
     refresh: float = 0.0

@@ -376,7 +376,7 @@ def decades(urls: int) -> list[int]:
     help="A store that stays; if it is there, the crawl in it goes on.",
 )
 @click.option("--made", type=float, default=0, help="So many URLs are known at the beginning.")
-@click.option("--strategy", type=click.Choice(["greedy", "siblings"]), default="greedy")
+@click.option("--strategy", type=click.Choice(["siblings", "greedy"]), default="siblings")
 @click.option("--go-on", type=click.Path(exists=True, dir_okay=False, path_type=Path), hidden=True)
 @into_document
 def main(  # noqa: PLR0913, PLR0917 (each is an option of its own)

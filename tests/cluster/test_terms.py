@@ -12,7 +12,14 @@ from minicrawl.cluster import wishes
 from minicrawl.cluster.node import running
 from minicrawl.cluster.node.records import TERMS_KEY, Doing, TermsRecord
 from minicrawl.cluster.node.running import check_disk
-from minicrawl.cluster.terms import FORMAT, begin_or_join, seeds_of, state_of, terms_when_begun
+from minicrawl.cluster.terms import (
+    FORMAT,
+    USUAL,
+    begin_or_join,
+    seeds_of,
+    state_of,
+    terms_when_begun,
+)
 from minicrawl.config import Loaded, Settings, load
 from minicrawl.errors import UsageError
 from minicrawl.store.schema.migrations import VERSION
@@ -52,7 +59,7 @@ def refused(match: str, loaded: Loaded, seeds: list[str], shards: int | None = N
 def test_who_comes_first_begins_and_all_others_join() -> None:
     async def work(engine: FakeEngine) -> None:
         first = await begin_or_join(engine, given(pages=10), SEEDS, 8)
-        assert (first.shards, first.settings) == (8, {"keep": "none", "pages": 10})
+        assert (first.shards, first.settings) == (8, {**USUAL, "pages": 10})
         assert await seeds_of(engine, first.seeds) == SEEDS
         assert await begin_or_join(engine, given(), [], None) == first
         assert await begin_or_join(engine, given(pages=10), SEEDS, 8) == first
@@ -85,10 +92,8 @@ def test_other_settings_are_refused_while_it_runs() -> None:
 def test_the_budget_may_change_while_it_runs() -> None:
     async def work(engine: FakeEngine) -> None:
         await begin_or_join(engine, given(pages=10), SEEDS)
-        assert (await begin_or_join(engine, given(pages=20), [])).settings == {
-            "keep": "none",
-            "pages": 20,
-        }
+        again = await begin_or_join(engine, given(pages=20), [])
+        assert again.settings == {**USUAL, "pages": 20}
 
     tried(work)
 
@@ -98,7 +103,7 @@ def test_a_crawl_that_was_stopped_goes_on_with_other_settings_and_more_seeds() -
         await begin_or_join(engine, given(), SEEDS)
         await wishes.stop(engine)
         again = await begin_or_join(engine, given(delay=7), ["http://c.example/"])
-        assert again.settings == {"keep": "none", "delay": 7}
+        assert again.settings == {**USUAL, "delay": 7}
         assert await seeds_of(engine, again.seeds) == [*SEEDS, "http://c.example/"]
         state, _ = await state_of(engine)
         assert (state.doing, state.run) == (Doing.RUNNING, 2)

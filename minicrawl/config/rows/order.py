@@ -4,7 +4,7 @@ from minicrawl import plugins
 from minicrawl.config.setting import ORDER, Setting
 from minicrawl.config.values import kinds
 
-STRATEGIES = ("greedy", "siblings", "random", "breadth-first")
+STRATEGIES = ("siblings", "greedy", "random", "breadth-first")
 ORDERED_BY = ("page", "site")
 REMOVED_STRATEGIES = {"cycle": "breadth-first"}
 """In a crawl both were the order of discovery."""
@@ -20,7 +20,8 @@ ORDER_ROWS = (
         "strategy",
         kinds.choice(*STRATEGIES, renamed=REMOVED_STRATEGIES),
         "The order in which pages are read. greedy reads the page with the most cash first; "
-        "siblings also asks what pages that were found together with it have led to.",
+        "siblings also asks what pages that were found together with it have led to. A cluster has "
+        "greedy unless told otherwise.",
     ),
     Setting(
         ORDER,

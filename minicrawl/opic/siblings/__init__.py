@@ -3,7 +3,7 @@
 groups    pages of one host that became known together
 rounds    the means that the order needs, as it looks them up
 families  how much sites that the user did not name may have read
-posted    what was posted and is not counted yet
+posted    gifts that were posted and are not counted yet
 shown     what the members of all groups have shown so far
 values    what waiting pages are worth by that
 members   the best members of a group that are not on lease

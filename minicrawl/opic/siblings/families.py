@@ -2,7 +2,7 @@
 
 Laws: a farm that links to itself earns nothing, on however many domains it is. What the order uses
 is the budget as of the last *round*, which ends when reads or budget have grown by a thirty-second.
-Rounds end together, with the turn after which links are counted: so they are counted once for all
+Rounds end together, with the turn after which gifts are counted: so they are counted once for all
 of them. A round is told by the steps alone, so the same steps make the same rounds.
 
 site      the hosts of one registrable domain

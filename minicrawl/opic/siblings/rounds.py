@@ -29,7 +29,7 @@ _SUMS = ("mean_revealed", "revealed", "turns")
 
 
 def at_once(turns: int) -> int:
-    """So many turns are counted at once, of so many so far: a few, and more in a large crawl."""
+    """So many turns are looked at together, of so many so far: a few, and more in a large crawl."""
     return max(AT_ONCE, min(turns // PART_AT_ONCE, MOST_AT_ONCE))
 
 

@@ -142,10 +142,17 @@ WHERE name = 'counters' AND json_type(value, '$.settings') = 'object'
     AND json_type(value, '$.settings.keep') IS NULL;
 """
 
+_VERSION_9 = """
+UPDATE meta SET value = json_set(value, '$.settings.strategy', 'greedy')  -- as it was by default
+WHERE name = 'counters' AND json_type(value, '$.settings') = 'object'
+    AND json_type(value, '$.settings.strategy') IS NULL;
+"""
+
 MIGRATIONS: tuple[str, ...] = (
     *(_VERSION_1, _VERSION_2, _VERSION_3, VERSION_4, VERSION_5, _VERSION_6),
     VERSION_7,
     _VERSION_8,
+    _VERSION_9,
 )
 """The n-th script upgrades version n - 1 to version n."""
 
