@@ -13,6 +13,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from minicrawl.config import Loaded, Settings
+from minicrawl.config.table import BY_NAME
 from minicrawl.crawl.start import resume
 from minicrawl.crawl.start.seeds import FIRST_SEEDS
 from minicrawl.errors import UsageError
@@ -148,8 +149,12 @@ def _own(
 def agree_in_shards(store: StoreWriter, loaded: Loaded, place: ShardPlace) -> Settings:
     """The settings for the store of this shard, which keeps them, unless it refuses them.
 
-    Ranks converge, and links are checked, over all shards.
+    Ranks converge, and links are checked, over all shards. Pages are ordered by cash, unless that
+    is given: a shard alone does not know what all siblings have shown.
     """
+    if not loaded.is_given(BY_NAME["strategy"]):
+        by_cash = loaded.settings.with_values({"strategy": "greedy"})
+        loaded = Loaded(settings=by_cash, origins=loaded.origins)
     settings = loaded.settings
     refuse_in_shards(settings)
     terms = replace(resume.terms_of(settings), shard=place.number, shards=place.of)

@@ -7,9 +7,9 @@ round is told by sums alone, so the same steps make the same rounds.
 
 late       what a turn revealed of late: a mean in which a turn counts until ten times as many have
            followed
-relevance  of what siblings have revealed: .3 and .7 late / the mean over all turns, at most 1. When
+relevance  of what siblings have revealed: .25 + .75 late / the mean over all turns, at most 1. When
            next to nothing is left to reveal, pages without links are worth nearly as much as
-           others. It stays .3, as there may be more that is hidden
+           others. It stays .25, as there may be more that is hidden
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FEWEST_TURNS = 1000
 once: there what siblings have shown is of use though nothing is left to reveal.
 """
 _LATE = 10
-_LEAST_RELEVANCE = 0.3
+_LEAST_RELEVANCE = 0.25
 _SMALL, _SMALL_RELEVANCE = 1 / 32, 1 / 16
 _SUMS = ("mean_revealed", "revealed", "turns")
 

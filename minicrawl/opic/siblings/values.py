@@ -5,7 +5,7 @@ it comes to the same to the bit: the hash of a page is that of the last 16 bits 
 powers are in a table, and a factor is counted in 65,536ths.
 
 worth     of a page: its key * hash^-.03
-factor    of a group: ((3 m + S) / ((3 + F) m))^(.2 r) * exp(.2 (novelty of the introducing page -
+factor    of a group: ((3 m + S) / ((3 + F) m))^(.2 r) * exp(.1 (novelty of the introducing page -
           .5)); F, S and novelty are those of `shown`, m is S a turn, over all pages, and r is the
           relevance of `rounds`. That of a lone page is 1. A site without a seed has a budget on top
           of that.
@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 
 PRIOR = 3
 """A group begins as if so many of its members had been average."""
-REVEALED, NOVELTY, CHANCE = 0.2, 0.2, -0.03
+REVEALED, NOVELTY, CHANCE = 0.2, 0.1, -0.03
 """The exponents; what is revealed counts that much where it is relevant."""
 
 _HASHED = (1 << 16) - 1

@@ -100,7 +100,7 @@ class TestTrouble:
         ("arguments", "line"),
         [
             (["--pages", "-5"], "--pages -5: must be a whole number above 0"),
-            (["--strategy", "best"], "--strategy best: must be one of greedy, siblings, ra"),
+            (["--strategy", "best"], "--strategy best: must be one of siblings, greedy, ra"),
             (["--deny", "b("], "--deny b(: is not a regular expression: missing ), unterminated"),
             (["--weight", "size=1"], "--weight size=1: must be internal=WEIGHT or dynamic=WEIGHT"),
             (["--weight", "dynamic"], "--weight dynamic=: must be a number of at least 0"),

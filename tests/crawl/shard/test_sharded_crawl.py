@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -9,8 +10,10 @@ from random import Random
 import pytest
 
 from minicrawl.app import Crawl
+from minicrawl.config import load
 from minicrawl.crawl.events import Event, Reason, Warned
 from minicrawl.crawl.shard.exchange import ShardSetup
+from minicrawl.crawl.shard.local import agree_in_shards
 from minicrawl.demo.server import DemoServer
 from minicrawl.demo.web import DemoWeb
 from minicrawl.errors import UsageError
@@ -19,6 +22,7 @@ from minicrawl.opic.journal import StepKind
 from minicrawl.report.audit import audit
 from minicrawl.shards.audit import faults, under_way
 from minicrawl.shards.owners import ShardPlace
+from minicrawl.store.writer import StoreWriter
 from tests.crawl.shard.crawling import (
     ShardedCrawl,
     kinds_of,
@@ -68,12 +72,13 @@ def test_shards_of_the_demo_web_find_what_one_machine_finds(tmp_path: Path) -> N
         crawl = ShardedCrawl(tmp_path, server, web.seeds, SHARDS)
         assert asyncio.run(crawl.run()) == [Reason.EMPTY] * SHARDS
         check_that_all_has_come(crawl)
-        alone = [asyncio.run(ShardedCrawl(tmp_path, another, web.seeds, 1).run_alone())]
+        single = ShardedCrawl(tmp_path, another, web.seeds, 1, strategy="greedy")
+        alone = [asyncio.run(single.run_alone())]
     assert server.requests == another.requests, "each page is asked for once, by one shard"
     assert states_of(crawl.stores) == states_of(alone)
     assert links_of(crawl.stores) == links_of(alone)
-    together, single = (ranks(links_of(one), states_of(one)) for one in (crawl.stores, alone))
-    assert max(abs(together[url] - single[url]) for url in single) < 1e-6
+    together, by_one = (ranks(links_of(one), states_of(one)) for one in (crawl.stores, alone))
+    assert max(abs(together[url] - by_one[url]) for url in by_one) < 1e-6
 
 
 def test_redirects_and_canonical_forms_lead_to_other_shards(
@@ -229,7 +234,6 @@ def test_what_is_no_batch_is_dropped(crawl: ShardedCrawl) -> None:
 @pytest.mark.parametrize(
     ("settings", "name"),
     [
-        ({"strategy": "siblings"}, "--strategy siblings"),
         ({"links": False}, "--no-links"),
         ({"until": 0.5}, "--until"),
         ({"new_pages": 5}, "--new-pages"),
@@ -242,6 +246,15 @@ def test_settings_of_one_machine_are_refused(
     crawl = ShardedCrawl(tmp_path, server, web.seeds, SHARDS, **settings)
     with pytest.raises(UsageError, match=f"^{name} works on one machine only"):
         asyncio.run(crawl.run())
+
+
+def test_the_order_by_siblings_is_refused_if_it_is_given(tmp_path: Path) -> None:
+    given = load({"strategy": "siblings"}, {}, None)
+    with (
+        closing(StoreWriter.open(tmp_path / "crawl.db")) as store,
+        pytest.raises(UsageError, match="strategy siblings works on one machine only"),
+    ):
+        agree_in_shards(store, given, ShardPlace(0, SHARDS))
 
 
 def test_a_shard_stays_the_shard_that_it_is(crawl: ShardedCrawl) -> None:

@@ -78,7 +78,7 @@ class Truth:
         self._revealed += shown
         self._late += (shown - self._late) * 10 / (self._turns + 9)
         mean = self._revealed / self._turns
-        relevance = 0.3 + 0.7 * min(1.0, self._late / mean) if mean else 1.0
+        relevance = 0.25 + 0.75 * min(1.0, self._late / mean) if mean else 1.0
         if self._turns <= rounds.FEWEST_TURNS:
             relevance = 1.0
         if abs(mean - self._mean) > self._mean / 32 or abs(relevance - self._relevance) > 1 / 16:
@@ -135,7 +135,7 @@ class Truth:
     def value(self, page: int) -> float:
         group, mean = self.group_of[page], self._mean
         is_lone = group.size == 1
-        factor = 1.0 if is_lone else exp(0.2 * (group.novelty - 0.5))
+        factor = 1.0 if is_lone else exp(0.1 * (group.novelty - 0.5))
         if mean and not is_lone:
             factor *= ((3 * mean + group.revealed) / ((3 + group.turns) * mean)) ** (
                 0.2 * self._relevance
