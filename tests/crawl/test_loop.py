@@ -839,7 +839,7 @@ def test_pages_are_born_with_a_history_that_the_log_knows(path: Path, window: st
     children = [f"{A}/{n}" for n in range(9)]
     links = {f"{A}/": children} | {page: [f"{page}/new"] for page in children}
     settings: dict[str, Any] = {"newborn_history": "host-mean", "window": window, "concurrency": 1}
-    crawl(web_of(links), path, f"{A}/", pages=4, **settings)
+    crawl(web_of(links), path, f"{A}/", pages=4, strategy="greedy", **settings)
     frontier = frontier_of(path)
     unread = np.flatnonzero(frontier.states() == State.UNREAD)
     assert len(unread) == 9

@@ -118,6 +118,7 @@ class StepPoster:
 
     def reopen(self, pages: Sequence[int]) -> None:
         """These pages had their turn, and wait again."""
+        pages = sorted(pages)
         self.post(Step(StepKind.REOPEN, spending=Spending(pages)))
         self.reopened.update(pages)
         self._queue.wait_again(pages)

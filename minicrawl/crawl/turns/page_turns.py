@@ -264,6 +264,8 @@ class TurnFinisher:
 
     def _end(self, turn: Turn, end: TurnEnd, row: FetchRow, *, sets_cookies: bool) -> None:
         self._parts.suspended.end(turn.page)
+        if sets_cookies:
+            self._parts.suspended.cookies_came()
         if end.led_to:
             has_jar = self._settings.access.cookies != OFF
             chain = turn.chain.led_on(turn.page, has_jar=has_jar, sets_cookies=sets_cookies)

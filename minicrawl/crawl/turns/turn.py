@@ -56,6 +56,10 @@ class SuspendedTurns:
     def __init__(self) -> None:
         self._tries: dict[int, tuple[int, str | None]] = {}
         self._chains: dict[int, RedirectChain] = {}
+        self._cookies = 0
+        """How many answers have set cookies."""
+        self._cookies_then: dict[int, int] = {}
+        """How many had when a page was redirected to."""
 
     def __len__(self) -> int:
         return len(self._tries) + len(self._chains)
@@ -74,15 +78,24 @@ class SuspendedTurns:
         """A chain of redirects leads to the page."""
         known = self._chains.get(page)
         self._chains[page] = chain if known is None else known.joined(chain)
+        self._cookies_then.setdefault(page, self._cookies)
+
+    def cookies_came(self) -> None:
+        """The jar has others than before: what was sent to a login may be let in now."""
+        self._cookies += 1
 
     def chain_to(self, page: PageId) -> RedirectChain:
         """All chains that lead to the page, as one."""
-        return self._chains.get(page, NO_CHAIN)
+        chain = self._chains.get(page, NO_CHAIN)
+        if chain.begun_at and self._cookies_then[page] < self._cookies:
+            return chain._replace(sets_cookies=True)
+        return chain
 
     def end(self, page: PageId) -> None:
         """Its turn is over: forget it."""
         self._tries.pop(page, None)
         self._chains.pop(page, None)
+        self._cookies_then.pop(page, None)
 
 
 # ---------------------------------------------------------------- the decision

@@ -310,6 +310,16 @@ def test_a_page_that_waits_again_is_known_for_what_it_was(
     assert (document.checks, document.changes) == (1, 1)
 
 
+def test_pages_wait_again_in_whatever_order_they_are_named(desk: Desk) -> None:
+    for path in ("/", "/1"):
+        desk.read(path, words=path)
+    pages = [desk.page("/1"), desk.page("/")]
+    assert pages != sorted(pages)
+    desk.settler.poster.reopen(pages)
+    in_time(desk.recorder.committer.commit())
+    assert desk.frontier.states()[pages].tolist() == [State.UNREAD] * 2
+
+
 def test_pages_that_repeat_another_host_are_counted_once_each(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -136,6 +136,18 @@ def test_of_two_chains_to_a_page_both_beginnings_are_known() -> None:
     assert turns.chain_to(PAGE) == RedirectChain(2, True, (1, 3))
 
 
+def test_cookies_that_another_page_brought_count_for_a_chain_that_waits() -> None:
+    turns = SuspendedTurns()
+    turns.cookies_came()  # too early to let anybody in who is sent to a login now
+    turns.redirected(PAGE, NO_CHAIN.led_on(1, has_jar=True, sets_cookies=False))
+    assert not turns.chain_to(PAGE).sets_cookies
+    turns.cookies_came()
+    assert turns.chain_to(PAGE).sets_cookies
+    turns.redirected(OTHER, NO_CHAIN.led_on(1, has_jar=False, sets_cookies=False))
+    turns.cookies_came()
+    assert not turns.chain_to(OTHER).sets_cookies  # nothing is sent back without a jar
+
+
 def test_without_a_jar_a_chain_is_its_length() -> None:
     chain = NO_CHAIN.led_on(1, has_jar=False, sets_cookies=False)
     assert chain == RedirectChain(1)
