@@ -149,8 +149,6 @@ def best_of_newborn(siblings: Siblings, group: int) -> tuple[float, int] | None:
 
 def best_of_few(siblings: Siblings, group: int, leased: Container[int]) -> tuple[float, int] | None:
     """The best member that may be taken of a group with few, if there is one."""
-    if siblings.groups.members[group] > _FEW_MEMBERS:
-        return None
     flags, members = siblings.ledger.flags, siblings.groups.few_members(group, siblings.host_of)
     free = [page for page in members if flags[page] == UNREAD and page not in leased]
     return values.best(siblings, free) if free else None
