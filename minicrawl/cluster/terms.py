@@ -54,7 +54,7 @@ _AFTERWARDS = {
     "warc": "--keep pages keeps pages, and minicrawl export site.warc.gz --cluster URL writes them",
 }
 """What is made of kept pages when somebody asks for it."""
-USUAL: dict[str, object] = {"keep": "none", "strategy": "greedy"}
+_USUAL: dict[str, object] = {"keep": "none", "strategy": "greedy"}
 """What a crawl of several machines has unless it is given: the servers would take all pages, and a
 shard alone does not know what all siblings have shown.
 """
@@ -104,6 +104,11 @@ def _refuse_what_needs_one_machine(loaded: Loaded) -> None:
         row = BY_NAME[name]
         if loaded.settings.value(row) != row.default:
             raise UsageError(f"{row.flag} is for a crawl on one machine: {advice}")
+    strategy = BY_NAME["strategy"]
+    if loaded.is_given(strategy) and loaded.settings.order.strategy == "siblings":
+        raise UsageError(
+            f"{strategy.flag} siblings is for a crawl on one machine: say greedy, or leave it out"
+        )
     if isinstance(loaded.settings.storing.keep_versions, int):
         raise UsageError(
             "--keep-versions N is for a crawl on one machine: in a cluster say all or changed"
@@ -156,7 +161,7 @@ async def _begin(
         schema=schema.VERSION,
         version=__version__,
         shards=shards,
-        settings=USUAL | dict(wanted),
+        settings=_USUAL | dict(wanted),
         seeds=f"seeds-{identity}",
     )
     await _put_seeds(engine, terms.seeds, seeds)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 
 import numpy as np
 
@@ -47,7 +48,7 @@ def load_frontier(
         frontier.urls.load(connection)
     _load_checkpoint(frontier, connection)
     if siblings:
-        _load_siblings(frontier, connection)
+        _load_siblings(frontier, connection, spending_at)
     _check_births(frontier, connection)
     for row in tables.steps_after(connection, frontier.last_seq):
         frontier.apply(row)
@@ -88,13 +89,21 @@ def _flags(frontier: Frontier) -> bytearray:
     return bytearray(flags)
 
 
-def _load_siblings(frontier: Frontier, connection: tables.Connection) -> None:
-    from minicrawl.frontier.sibling_steps import SiblingSteps  # most crawls have another order
+def _load_siblings(
+    frontier: Frontier, connection: tables.Connection, spending_at: Callable[[int], Spending]
+) -> None:
+    from minicrawl.frontier.sibling_steps import SiblingSteps  # few reports need it
 
     if not frontier.urls.origins:
         frontier.urls.load_hosts(connection)
     frontier.siblings = SiblingSteps(frontier.ledger, frontier.urls)
-    frontier.siblings.load(tables.siblings(connection), len(frontier))
+    if state := tables.siblings(connection):
+        frontier.siblings.load(state, len(frontier))
+    elif len(frontier):
+        steps = [seq for seq in tables.endowed(connection) if seq <= frontier.last_seq]
+        seeds = sorted(chain.from_iterable(spending_at(seq).links for seq in steps))
+        targets = map(frontier.books.stands_for, seeds)
+        frontier.siblings.begin(len(frontier), [*dict.fromkeys((*seeds, *targets))])
 
 
 def _check_births(frontier: Frontier, connection: tables.Connection) -> None:

@@ -7,7 +7,8 @@ Which turns count for a group: those of pages that waited, whose end the host wa
 that is closed without a request says nothing of its siblings, and neither does one that was read
 before and is read again. Links of pages read again count as cash alone.
 
-A store that was begun in another order knows nothing of siblings: its pages are those of nobody.
+A store that was begun in another order knows nothing of siblings: its pages are those of nobody,
+and its seeds are vouched for.
 """
 
 from __future__ import annotations
@@ -43,10 +44,12 @@ class SiblingSteps:
 
     def load(self, state: Mapping[str, bytes], pages: int) -> None:
         """Go on from a checkpoint with so many pages."""
-        if state:
-            self.shown.restore(state, pages)
-        elif pages:
-            self.shown.introduce(range(pages))
+        self.shown.restore(state, pages)
+
+    def begin(self, pages: int, seeds: Sequence[int]) -> None:
+        """Go on from the checkpoint of another order."""
+        self.shown.vouch(seeds)
+        self.shown.introduce(range(pages))
 
     def apply(self, step: Step, state: int, plans: Sequence[Plan], *, waited: bool) -> None:
         """Fold one more step, which led to these plans; `waited` is whether its page did."""

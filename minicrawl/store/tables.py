@@ -47,6 +47,8 @@ FOUND_LATELY = "found_lately"
 """How many new pages a reading revealed of late, for a crawl with a limit of importance."""
 MINTED = "minted"
 """M in atoms."""
+ENDOWED = "endowed"
+"""The steps that endowed seeds."""
 ARCHIVE_END = "archive_end"
 """The place behind the last record of the archive, in stores whose pages are kept."""
 ARCHIVES = "archives"
@@ -97,6 +99,13 @@ def counters(connection: Connection) -> dict[str, object]:
     """The counts as of the last commit."""
     text = meta(connection, "counters")
     return {} if text is None else dict(json.loads(text))
+
+
+def endowed(connection: Connection) -> list[int]:
+    """The steps that endowed seeds, as of the last commit."""
+    steps = counters(connection).get(ENDOWED, [])
+    assert isinstance(steps, list)
+    return steps
 
 
 def archive_end(connection: Connection) -> int | None:

@@ -14,7 +14,6 @@ from minicrawl.cluster.node.records import TERMS_KEY, Doing, TermsRecord
 from minicrawl.cluster.node.running import check_disk
 from minicrawl.cluster.terms import (
     FORMAT,
-    USUAL,
     begin_or_join,
     seeds_of,
     state_of,
@@ -26,6 +25,8 @@ from minicrawl.store.schema.migrations import VERSION
 from tests.cluster.fake_engine import FakeEngine
 
 SEEDS = ["http://a.example/", "http://b.example/"]
+USUAL = {"keep": "none", "strategy": "greedy"}
+"""What a cluster has unless it is given."""
 
 
 def given(**settings: object) -> Loaded:
@@ -131,7 +132,7 @@ def test_a_node_of_another_version_is_refused_and_told_what_to_do(
     "settings",
     [
         *({"for_": "1h"}, {"new_pages": 5}, {"max_rate": "5/s"}),
-        *({"warc": "there"}, {"keep": "pages", "keep_versions": 3}),
+        *({"warc": "there"}, {"strategy": "siblings"}, {"keep": "pages", "keep_versions": 3}),
         {"keep": "pages", "requisites": True},
     ],
 )

@@ -50,6 +50,28 @@ def test_what_a_crawl_that_went_on_knows_is_what_its_log_says(path: Path) -> Non
     assert loaded.means.turns == len(reach(links))
 
 
+def test_nothing_is_counted_for_budgets_where_all_sites_have_a_seed(path: Path) -> None:
+    links = tangle(60, hosts=3, links=6)
+    seeds = list(links)[:3]  # one of each host
+    for pages in (10, 20, 100):
+        crawl(FakeWeb(web_of(links)), path, *seeds, strategy="siblings", pages=pages)
+        loaded, folded = both(path)
+        assert loaded.state() == folded.state()
+        assert not loaded.budgets.has_families
+        assert not loaded.state()["units"]
+
+
+def test_a_store_that_was_begun_by_cash_vouches_for_its_seeds(path: Path) -> None:
+    links = tangle(60, hosts=2, links=6)
+    web = FakeWeb(web_of(links))
+    crawl(web, path, next(iter(links)), strategy="greedy", pages=10)
+    crawl(web, path, strategy="siblings", pages=5)
+    loaded, _ = both(path)
+    seed, other = range(2)
+    assert loaded.seeds == {0}
+    assert loaded.budgets.hosts([seed, other]) == [other]  # it has a family, and the seed none
+
+
 def test_pages_of_a_page_with_very_many_links_are_judged_like_others(path: Path) -> None:
     hub, leaves = "http://a.example/", [f"http://a.example/{n}" for n in range(1500)]
     web = FakeWeb(web_of({hub: leaves} | {leaf: [] for leaf in leaves}))

@@ -90,18 +90,33 @@ def test_the_view_pages_says_cash_and_history_in_units(tmp_path: Path) -> None:
     assert total == pytest.approx(16)
 
 
+def settings_of_before(store: Path, settings: dict[str, str], version: int) -> None:
+    """Make it a store of that version with these settings."""
+    execute(
+        store,
+        f"UPDATE meta SET value = json_set(value, '$.settings', json('{json.dumps(settings)}')) "
+        "WHERE name = 'counters'",
+    )
+    execute(store, f"PRAGMA user_version = {version}")
+
+
 @pytest.mark.parametrize(
     ("kept", "expected"), [({}, "none"), ({"keep": "links"}, "links"), ({"keep": "pages"}, "pages")]
 )
 def test_a_store_of_before_pages_were_kept_goes_on_without(
     store: Path, kept: dict[str, str], expected: str
 ) -> None:
-    settings = json.dumps(kept)
-    execute(
-        store,
-        f"UPDATE meta SET value = json_set(value, '$.settings', json('{settings}')) "
-        "WHERE name = 'counters'",
-    )
-    execute(store, "PRAGMA user_version = 7")
+    settings_of_before(store, kept, 7)
     with closing(StoreWriter.open(store)) as writer:
         assert tables.settings(writer.connection)["keep"] == expected
+
+
+@pytest.mark.parametrize(
+    ("kept", "expected"), [({}, "greedy"), ({"strategy": "siblings"}, "siblings")]
+)
+def test_a_store_of_before_goes_on_by_cash(
+    store: Path, kept: dict[str, str], expected: str
+) -> None:
+    settings_of_before(store, kept, 8)
+    with closing(StoreWriter.open(store)) as writer:
+        assert tables.settings(writer.connection)["strategy"] == expected

@@ -25,7 +25,7 @@ from minicrawl.cluster.node.node import Node, NodeParts
 from minicrawl.cluster.node.presence import NodePresence, lease_clock
 from minicrawl.cluster.node.records import NodeRecord, TermsRecord
 from minicrawl.cluster.node.shard_process import ShardJob, ShardProcess, WarmChildren
-from minicrawl.cluster.terms import USUAL, terms_when_begun
+from minicrawl.cluster.terms import terms_when_begun
 from minicrawl.errors import UsageError
 from minicrawl.version import __version__
 
@@ -121,7 +121,7 @@ class ShardCrawls:
             node=self._place.name,
             generation=generation,
             folder=self._place.folder,
-            settings={**USUAL, **terms.settings, "workers": workers},
+            settings={**terms.settings, "workers": workers},
             own_settings=self._own_settings,
             seeds=terms.seeds,
         )

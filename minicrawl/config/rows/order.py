@@ -20,8 +20,8 @@ ORDER_ROWS = (
         "strategy",
         kinds.choice(*STRATEGIES, renamed=REMOVED_STRATEGIES),
         "The order in which pages are read. greedy reads the page with the most cash first; "
-        "siblings also asks what pages that were found together with it have led to. A cluster has "
-        "greedy unless told otherwise.",
+        "siblings also asks what pages that were found together with it have led to. A cluster "
+        "goes by greedy, and cannot have siblings.",
     ),
     Setting(
         ORDER,

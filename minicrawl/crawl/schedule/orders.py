@@ -151,7 +151,7 @@ class ByKeyAndSite(ByKey, BySite):
 
 
 def _by_siblings(frontier: Frontier, importance: ImportanceOfHosts | None = None) -> PageQueue:
-    from minicrawl.opic.siblings.by_group import ByGroup  # most crawls have another order
+    from minicrawl.opic.siblings.by_group import ByGroup  # a shard has another order
 
     if frontier.siblings is None:
         raise ValueError("the frontier was loaded without what siblings have shown")

@@ -129,7 +129,7 @@ class RedirectChain(NamedTuple):
 
     hops: int = 0
     sets_cookies: bool = False
-    """Whether one of them came with cookies that are kept."""
+    """Whether cookies came with one of them, or with any answer since."""
     begun_at: tuple[int, ...] = ()
     """The pages that were sent here first, if cookies are kept."""
 

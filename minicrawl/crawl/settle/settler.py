@@ -234,8 +234,8 @@ class Settler:
         )
 
     def _ask_again(self, page: PageId, other: PageId, chain: RedirectChain) -> tuple[int, ...]:
-        """The page sets a cookie and leads back to this other one: so what was sent here without
-        the cookie waits again. Who is sent here once more comes back no more; and redirects that
+        """Cookies came, and the page leads back to this other one: so what was sent here without
+        them waits again. Who is sent here once more comes back no more; and redirects that
         go on by ever new pages are a chain that gets too long.
         """
         state, leads_to = self._frontier.state, self._frontier.books.leads_to

@@ -30,6 +30,7 @@ from minicrawl.store.columns import Numbers
 from minicrawl.store.questions import Spendings
 from minicrawl.store.reader import connect
 from minicrawl.store.records import DocumentRow, UrlRow
+from minicrawl.store.tables import ENDOWED
 
 Homes = dict[int, tuple[int, str]]
 """Hosts and paths by page."""
@@ -77,7 +78,6 @@ LoadFrontier = Callable[[Callable[[int], Spending], UrlsOf, Callable[[int], int]
 """From what asks for the spending of a step, for URLs of pages, and for the last step that spent
 the cash of a page as of the last checkpoint.
 """
-_ENDOWED = "endowed"
 
 
 class StoredPages:
@@ -201,8 +201,8 @@ class SeedPages:
 
     def endowed_by(self, seq: int) -> None:
         """The pages that this step endows are seeds."""
-        self._counters[_ENDOWED] = [*self._steps(), seq]
+        self._counters[ENDOWED] = [*self._steps(), seq]
 
     def _steps(self) -> list[int]:
-        found = self._counters.get(_ENDOWED)
+        found = self._counters.get(ENDOWED)
         return found if isinstance(found, list) else []

@@ -81,7 +81,7 @@ class SuspendedTurns:
         self._cookies_then.setdefault(page, self._cookies)
 
     def cookies_came(self) -> None:
-        """The jar has others than before: what was sent to a login may be let in now."""
+        """An answer has set cookies: what was sent to a login before may be let in now."""
         self._cookies += 1
 
     def chain_to(self, page: PageId) -> RedirectChain:

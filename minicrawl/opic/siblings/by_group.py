@@ -3,8 +3,8 @@
 Law: `take` answers with a page of the largest factor * worth among the pages of ready hosts that
 wait and are not on lease; see `values` for what these are. Pages wait from their birth, and what a
 turn has revealed counts for its group at once. What links give to pages that were known before is
-looked at after 32 plans that have links: in the beginning after a sixteenth of those so far, and in
-a large crawl after an 8,192nd of them, up to 64.
+looked at after 32 plans: in the beginning after a sixteenth of those so far, and in a large crawl
+after an 8,192nd of them, up to 64.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ByGroup:
         self._given = array("I")
         """Pages that were given cash since it looked last."""
         self._plans = self._look_at = siblings.means.turns
-        """How many plans with links there were, and when it looks next."""
+        """How many plans there were, and when it looks next."""
 
     # ------------------------------------------------------------ pages that wait
 
@@ -74,7 +74,7 @@ class ByGroup:
             self._given.extend(plan.links)
         if plan.extras:
             self._given.extend([page for page, _ in plan.extras])
-        self._plans += bool(plan.links or plan.extras)
+        self._plans += 1
 
     def look(self) -> None:
         """Order pages by all that was posted."""

@@ -2,12 +2,13 @@
 
 Laws: a farm that links to itself earns nothing, on however many domains it is. What the order uses
 is the budget as of the last *round*, which ends when reads or budget have grown by a thirty-second.
-Rounds end together, with the turn after which gifts are counted: so they are counted once for all
-of them. A round is told by the steps alone, so the same steps make the same rounds.
+Rounds end together: gifts are added up when they end, once for all of them. A round is told by the
+steps alone, so the same steps make the same rounds.
 
 site      the hosts of one registrable domain
 family    the sites that a site has led to, and it itself. A site that pages of a site with a seed
-          have led to begins one. Sites with a seed are of no family and have no budget.
+          have led to begins one. Sites with a seed are of no family and have no budget, and neither
+          have those that were known before there was any seed, as in a store of web archives.
 reads     turns of a family's pages
 income    units that came to a family along links from others, and from sites with a seed. What a
           family gives counts up to half of its own income: so families that feed each other have
@@ -15,8 +16,6 @@ income    units that came to a family along links from others, and from sites wi
 budget    10 turns, and one more for each thousand of all turns, up to 200; and 60 for each unit of
           income. Past that all groups of the family have at most factor 1, times
           (budget / reads)^4.
-
-Gifts are added up when rounds end and after so many turns.
 """
 
 from __future__ import annotations
@@ -196,7 +195,7 @@ class FamilyBudgets:
                 family_of[host] = self._family(host, by)
 
     def _family(self, host: int, by: int) -> int:
-        if self._vouched.has(host):
+        if not self._vouched.hosts or self._vouched.has(host):
             return _SEEDED
         self.has_families = True
         family = _SEEDED if by == NOBODY else self.family_of[by]
@@ -224,7 +223,11 @@ class FamilyBudgets:
         found = list(filter(self._vouched.has, known))
         for host in found:
             self.family_of[host] = _SEEDED
+        self.has_families = self._are_families()
         return found
+
+    def _are_families(self) -> bool:
+        return any(family < _UNKNOWN for family in self.family_of)
 
     def read(self, host: int, turns: int) -> bool:
         """A page of the host had its turn, the last of so many. Whether it is time to `look`."""
@@ -324,8 +327,8 @@ class FamilyBudgets:
         for family, reads, budget in zip(rounds[::3], rounds[1::3], rounds[2::3], strict=True):
             self._end_round(int(family), Round(int(reads), budget))
         self._vouched.restore(self._vouched.hosts)
+        self.has_families = self._are_families()
         for host, family in enumerate(self.family_of):
-            self.has_families |= family < _UNKNOWN
             if family == host:
                 self._first_hosts[self._sites.site(host)] = host
 

@@ -92,7 +92,7 @@ class EligibleItems(EligiblePages):
         """Whether the entry of a group is up to date, and that of a lone page not too good.
 
         A lone page may have been given cash since it was offered last: it is offered anew when
-        that is counted, and must not be missing until then.
+        gifts are looked at, and must not be missing until then.
         """
         item = entry & PAGE
         if not self.is_eligible(item):

@@ -117,14 +117,17 @@ CREATE TABLE originals (   -- of pages whose URL had marks of a visit when it be
 );
 """
 
+_STAYS_GREEDY = """
+UPDATE meta SET value = json_set(value, '$.settings.strategy', 'greedy')  -- as it was by default
+WHERE name = 'counters' AND json_type(value, '$.settings') = 'object'
+    AND json_type(value, '$.settings.strategy') IS NULL;
+"""
+
 _VERSION_3 = """
 CREATE TABLE siblings (    -- what siblings have shown, as of the last checkpoint: arrays by name
     name TEXT PRIMARY KEY,
     data BLOB NOT NULL
 );
-UPDATE meta SET value = json_set(value, '$.settings.strategy', 'greedy')
-WHERE name = 'counters' AND json_type(value, '$.settings') = 'object'
-    AND json_type(value, '$.settings.strategy') IS NULL;
 """
 
 _VERSION_6 = """
@@ -142,17 +145,11 @@ WHERE name = 'counters' AND json_type(value, '$.settings') = 'object'
     AND json_type(value, '$.settings.keep') IS NULL;
 """
 
-_VERSION_9 = """
-UPDATE meta SET value = json_set(value, '$.settings.strategy', 'greedy')  -- as it was by default
-WHERE name = 'counters' AND json_type(value, '$.settings') = 'object'
-    AND json_type(value, '$.settings.strategy') IS NULL;
-"""
-
 MIGRATIONS: tuple[str, ...] = (
-    *(_VERSION_1, _VERSION_2, _VERSION_3, VERSION_4, VERSION_5, _VERSION_6),
+    *(_VERSION_1, _VERSION_2, _VERSION_3 + _STAYS_GREEDY, VERSION_4, VERSION_5, _VERSION_6),
     VERSION_7,
     _VERSION_8,
-    _VERSION_9,
+    _STAYS_GREEDY,
 )
 """The n-th script upgrades version n - 1 to version n."""
 

@@ -56,7 +56,7 @@ class Truth:
                 self.group_of[-1].size += 1
         for host in sorted({self._hosts[page] for page in pages} - self._family.keys()):
             family = -1 if by is None else self._of_family(self._hosts[by])
-            if family < 0:
+            if family < 0 and self.vouched:
                 family = self._founders.setdefault(self._site_of[host], host)
             self._family[host] = family
 
@@ -180,6 +180,12 @@ class SiblingWorld:
         self.leased: set[int] = set()
         self.paused: set[int] = set()
         self._told: dict[int, list[range]] = {}
+
+    def begin(self, hosts: Sequence[int], endowment: int = 0) -> None:
+        """The first page is the seed."""
+        self.birth(hosts[:1], endowment)
+        self.vouch(0)
+        self.birth(hosts[1:], endowment)
 
     def birth(self, hosts: Sequence[int], endowment: int = 0) -> range:
         """By nobody's link."""

@@ -204,8 +204,7 @@ def _noted(look: Callable[[ByGroup], None], looks: list[int]) -> Callable[[ByGro
 def check_the_order(rng: Random) -> None:
     """Each page that is taken is worth as much as any that may be taken."""
     world = SiblingWorld(SITES)
-    world.birth(range(HOSTS), 20)
-    world.vouch(0)
+    world.begin(range(HOSTS), 20)
     for _ in range(60):
         world.queue.look()
         best = world.best()
@@ -230,7 +229,7 @@ def check_the_order(rng: Random) -> None:
 def test_a_queue_that_is_loaded_goes_on_where_another_one_was(seed: int) -> None:
     rng = Random(seed)
     world = SiblingWorld(SITES)
-    world.birth(range(HOSTS))
+    world.begin(range(HOSTS))
     world.foretold(0, [1, 2], 4)
     world.vouch(3)
     for _ in range(30):
@@ -283,8 +282,7 @@ def test_a_group_whose_members_are_all_on_lease_waits_until_one_is_put_back() ->
 def test_by_sites_the_best_page_of_the_one_that_matters_most_is_taken(seed: int) -> None:
     importance, rng = np.array([2.0, 3.0, 3.0, 9.0, 1.0]), Random(seed)
     world = SiblingWorld(SITES, lambda: importance)
-    world.birth(list(range(HOSTS)) * 4, 20)
-    world.vouch(0)
+    world.begin(list(range(HOSTS)) * 4, 20)
     for _ in range(60):
         world.queue.look()
         pages = world.candidates()
@@ -309,8 +307,7 @@ def test_by_sites_the_best_page_of_the_one_that_matters_most_is_taken(seed: int)
 def test_every_page_of_a_ready_host_is_taken_in_the_end(seed: int) -> None:
     rng = Random(seed)
     world = SiblingWorld(SITES)
-    world.birth(range(HOSTS), 20)
-    world.vouch(0)
+    world.begin(range(HOSTS), 20)
     turns = 0
     while (page := world.take()) is not None:
         turns += 1
@@ -343,8 +340,7 @@ def test_when_gifts_are_counted_changes_nothing_of_what_they_come_to(seed: int) 
     within: list[str] = []
     for name in ("introduce", "foretell", "end_turn", "vouch", "spend_again"):
         _tell_both(world.siblings, at_once, name, within)
-    world.birth(range(HOSTS), 20)
-    world.vouch(0)
+    world.begin(range(HOSTS), 20)
     for _ in range(40):
         if (page := world.take()) is not None:
             live(world, rng, page)

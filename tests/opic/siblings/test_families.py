@@ -72,6 +72,17 @@ def test_a_host_of_a_site_with_a_seed_that_is_found_later_is_of_no_family() -> N
     assert (made.hosts([SUBDOMAIN]), made.hosts([OTHER])) == ([], [OTHER])
 
 
+def test_what_was_known_before_there_was_any_seed_is_of_no_family() -> None:
+    made = FamilyBudgets(SitesByHost(SITES))
+    introduce(made, {FARM: NOBODY, OTHER: FARM})
+    assert (made.has_families, made.hosts([FARM, OTHER])) == (False, [])
+    assert made.vouch([SEED]) == []
+    introduce(made, {SEED: NOBODY, MADE: OTHER})
+    assert (made.has_families, made.hosts([FARM, OTHER, MADE])) == (True, [MADE])
+    assert made.vouch([MADE]) == [SEED, MADE]
+    assert not made.has_families
+
+
 def test_a_host_without_a_page_is_not_known() -> None:
     known = FamilyBudgets(SitesByHost(SITES))
     introduce(known, {MADE: NOBODY})

@@ -170,8 +170,8 @@ def two_families() -> Siblings:
     """Host 0 has a seed; 1 and 2 have none."""
     siblings = Siblings(Ledger(), array("I", [0, 1, 2]), SitesByHost(range(3)))
     siblings.ledger.mint(3)
-    siblings.introduce(range(3))
     siblings.vouch([0])
+    siblings.introduce(range(3))
     return siblings
 
 
@@ -197,7 +197,8 @@ def test_gifts_that_nobody_asks_for_are_counted_before_they_take_much_memory(
 
 
 def test_gifts_are_not_kept_where_all_sites_have_a_seed() -> None:
-    made = world(0, 0, 0)
+    made = world(0, 1)
     made.vouch(0)
-    made.visit(0, [1, 2])
+    made.vouch(1)
+    made.visit(0, [1])
     assert not array("d", made.siblings.state()["units"])
