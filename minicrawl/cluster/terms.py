@@ -132,15 +132,17 @@ async def begin_or_join(
         assert found is not None
     assert found.value is not None
     terms = TermsRecord.unpack(TERMS_KEY, found.value)
+    state, revision = await state_of(engine)
+    if state.is_over:
+        terms = _upgraded(terms)
     refuse_other_version(terms)
     if shards not in (None, terms.shards):
         raise UsageError(
             f"--shards {shards}: this cluster's crawl has {terms.shards} shards, which never "
             "changes; for another crawl give a name, as in nats://host:4222/NAME"
         )
-    state, revision = await state_of(engine)
     changed = await _joined(engine, terms, wanted, named, is_over=state.is_over)
-    if changed != terms:
+    if changed.pack() != found.value:
         await engine.update(TERMS_KEY, changed.pack(), found.revision)
     if state.is_over:
         again = StateRecord(doing=Doing.RUNNING, run=state.run + 1, reason="")
@@ -209,13 +211,20 @@ async def _joined(
     if new:
         terms = replace(terms, seeds=f"seeds-{terms.id}-{token_hex(4)}")
         await _put_seeds(engine, terms.seeds, [*there, *new])
-    version = max(schema.VERSION, terms.schema) if is_over else terms.schema
-    return replace(terms, settings={**terms.settings, **others}, schema=version)
+    return replace(terms, settings={**terms.settings, **others})
 
 
 def _shown(terms: TermsRecord, name: str) -> str:
     usual = plain(Settings(), BY_NAME[name])
     return as_text(terms.settings.get(name, usual))
+
+
+def _upgraded(terms: TermsRecord) -> TermsRecord:
+    """Stores of before are upgraded when they are opened, and keep what was usual then."""
+    if terms.format != FORMAT or terms.schema >= schema.VERSION:
+        return terms
+    settings = {**_USUAL, **terms.settings}
+    return replace(terms, settings=settings, schema=schema.VERSION, version=__version__)
 
 
 def refuse_other_version(terms: TermsRecord) -> None:

@@ -128,6 +128,21 @@ def test_a_node_of_another_version_is_refused_and_told_what_to_do(
     tried(work)
 
 
+def test_a_stopped_crawl_of_an_older_version_goes_on() -> None:
+    async def work(engine: FakeEngine) -> None:
+        begun = await begin_or_join(engine, given(), SEEDS)
+        older = replace(begun, version="0.1", schema=VERSION - 1, settings={"pages": 5})
+        await engine.put(TERMS_KEY, older.pack())
+        with pytest.raises(UsageError, match=r"one of minicrawl 0\.1 "):
+            await begin_or_join(engine, given(), [])
+        await wishes.stop(engine)
+        again = await begin_or_join(engine, given(), [])
+        assert again == replace(begun, settings={**USUAL, "pages": 5})
+        assert await terms_when_begun(engine) == again
+
+    tried(work)
+
+
 @pytest.mark.parametrize(
     "settings",
     [
