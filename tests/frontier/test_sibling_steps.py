@@ -125,8 +125,9 @@ def test_pages_that_a_long_page_makes_known_before_its_turn_ends_are_its_own(pat
         meeting = crawl.frontier.urls.meet([ONE, TWO], 1)
         crawl.batch.urls += meeting.urls
         crawl._do(Step(StepKind.BORN, crawl.page(A), 2, amount=4))
-        crawl.commit()
-        assert loaded(crawl).state() == shown(crawl.frontier).state()
+        for keep in (crawl.commit, crawl.checkpoint):
+            keep()
+            assert loaded(crawl).state() == shown(crawl.frontier).state()
         crawl.read(A, [ONE, TWO])
         found = shown(crawl.frontier)
         assert found.means.revealed == pytest.approx(log(3))
