@@ -1,7 +1,8 @@
 """A crawl of a real graph is cut off on purpose. Two questions about it:
 
-refined   does it harm the rest of the crawl to deal the cash by the converged ranks there?
-until     how wrong is the estimate of what is gathered, pages yet unknown included?
+refined   does it harm the rest of a crawl by cash to deal the cash by the converged ranks there?
+until     how wrong is the estimate of what is gathered, pages yet unknown included? Pages are read
+          by their siblings.
 
     python -m tests.bench.cut_off refined cnr-2000.edges.txt.gz
     python -m tests.bench.cut_off until cnr-2000.edges.txt.gz
@@ -19,7 +20,8 @@ from minicrawl.frontier.importance import DiscoveryRate, of_all
 from minicrawl.lab.convergence import true_importance
 from minicrawl.lab.exploration import Exploration
 from minicrawl.lab.order import draw_seeds
-from minicrawl.lab.strategies import Greedy
+from minicrawl.lab.siblings import BySiblings
+from minicrawl.lab.strategies import Greedy, Strategy
 from minicrawl.lab.webs import Web, web_from_file
 from minicrawl.opic.journal import Spending
 from minicrawl.opic.ledger import READ, VirtualPage
@@ -40,10 +42,12 @@ _FLOAT_ERROR = 2.0**-40
 Floats = NDArray[np.float64]
 
 
-class GreedyCrawl:
-    """Reads the richest page, again and again."""
+class LabCrawl:
+    """Reads the best page, again and again: by cash, or by its siblings."""
 
-    def __init__(self, web: Web, links: list[list[int]], truth: Floats, draw: int) -> None:
+    def __init__(
+        self, web: Web, links: list[list[int]], truth: Floats, draw: int, *, by_siblings: bool
+    ) -> None:
         self.crawl = Exploration(web, links, truth)
         self.ledger = self.crawl.ledger
         self.window = WINDOWS["interpolation"](8.0, None)
@@ -52,10 +56,7 @@ class GreedyCrawl:
         self.read: list[int] = []
         self.mass = 0.0
         self._truth = truth
-        self._order()
-
-    def _order(self) -> None:
-        self._strategy = Greedy(self.ledger)
+        self._strategy: Strategy = BySiblings(self.crawl) if by_siblings else Greedy(self.ledger)
         self._strategy.born(range(len(self.ledger)))
 
     def go_to(self, pages: int) -> bool:
@@ -74,7 +75,9 @@ class GreedyCrawl:
         return True
 
     def deal_anew(self) -> None:
-        """Each page gets its share of all cash by the converged ranks of what is known."""
+        """Each page gets its share of all cash by the converged ranks of what is known. From then
+        on pages are read by cash.
+        """
         builder = FlowBuilder(self.ledger.small_edge)
         for page in self.read:
             builder.spend(page, Spending(self.crawl.links_of(page)[0]))
@@ -86,7 +89,8 @@ class GreedyCrawl:
         self.ledger.key[:] = array("q", atoms.tobytes())
         self.ledger.virtual_page = VirtualPage()
         self.ledger.virtual_page.remainder = self.ledger.missing()
-        self._order()
+        self._strategy = Greedy(self.ledger)
+        self._strategy.born(range(len(self.ledger)))
 
     def shares(self) -> tuple[float, float]:
         """The estimated importance of the pages that were read, and of those that wait."""
@@ -97,7 +101,7 @@ class GreedyCrawl:
         return share, 1 - share
 
 
-def _refined(crawl: GreedyCrawl, stop: float | None, nodes: int) -> list[float]:
+def _refined(crawl: LabCrawl, stop: float | None, nodes: int) -> list[float]:
     masses = []
     if stop is not None:
         crawl.go_to(int(stop * nodes))
@@ -108,7 +112,7 @@ def _refined(crawl: GreedyCrawl, stop: float | None, nodes: int) -> list[float]:
     return masses
 
 
-def _until(crawl: GreedyCrawl, nodes: int) -> list[float]:
+def _until(crawl: LabCrawl, nodes: int) -> list[float]:
     """The true importance gathered when the estimate first says that so much is."""
     rate, found = DiscoveryRate(0, len(crawl.ledger)), list[float]()
     for look in range(1, LOOKS + 1):
@@ -137,12 +141,15 @@ def main(question: str, graph: str, draws: int) -> None:
     truth = true_importance(web.graph, SMALL_EDGE)
     if question == "until":
         click.echo("\n".join(head(graph, *(f"{one:.0%}" for one in WANTED))))
-        found = [_until(GreedyCrawl(web, links, truth, draw), nodes) for draw in range(draws)]
+        found = [
+            _until(LabCrawl(web, links, truth, draw, by_siblings=True), nodes)
+            for draw in range(draws)
+        ]
         click.echo(row("true", *_cells(found)))
         return
     click.echo("\n".join(head(graph, *(f"{one:.0%}" for one in FRACTIONS))))
     for stop in STOPS:
-        crawls = (GreedyCrawl(web, links, truth, draw) for draw in range(draws))
+        crawls = (LabCrawl(web, links, truth, draw, by_siblings=False) for draw in range(draws))
         found = [_refined(crawl, stop, nodes) for crawl in crawls]
         click.echo(row("none" if stop is None else f"{stop:.0%}", *_cells(found)))
 
