@@ -100,7 +100,8 @@ def _load_siblings(
     if state := tables.siblings(connection):
         frontier.siblings.load(state, len(frontier))
     elif len(frontier):
-        steps = [seq for seq in tables.endowed(connection) if seq <= frontier.last_seq]
+        counts = tables.counters(connection)
+        steps = [seq for seq in tables.endowed(counts) if seq <= frontier.last_seq]
         seeds = sorted(chain.from_iterable(spending_at(seq).links for seq in steps))
         targets = map(frontier.books.stands_for, seeds)
         frontier.siblings.begin(len(frontier), [*dict.fromkeys((*seeds, *targets))])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 
 from minicrawl.model import PageId
@@ -101,11 +101,10 @@ def counters(connection: Connection) -> dict[str, object]:
     return {} if text is None else dict(json.loads(text))
 
 
-def endowed(connection: Connection) -> list[int]:
-    """The steps that endowed seeds, as of the last commit."""
-    steps = counters(connection).get(ENDOWED, [])
-    assert isinstance(steps, list)
-    return steps
+def endowed(counts: Mapping[str, object]) -> list[int]:
+    """The steps that endowed seeds, by these counts."""
+    steps = counts.get(ENDOWED)
+    return steps if isinstance(steps, list) else []
 
 
 def archive_end(connection: Connection) -> int | None:

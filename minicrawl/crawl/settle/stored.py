@@ -30,7 +30,6 @@ from minicrawl.store.columns import Numbers
 from minicrawl.store.questions import Spendings
 from minicrawl.store.reader import connect
 from minicrawl.store.records import DocumentRow, UrlRow
-from minicrawl.store.tables import ENDOWED
 
 Homes = dict[int, tuple[int, str]]
 """Hosts and paths by page."""
@@ -186,7 +185,7 @@ class SeedPages:
 
     def ids(self) -> set[int]:
         """The seeds."""
-        steps = map(self._pages.spending_at, self._steps())
+        steps = map(self._pages.spending_at, tables.endowed(self._counters))
         return set(chain.from_iterable(spending.links for spending in steps))
 
     def urls(self) -> Iterator[str]:
@@ -201,8 +200,4 @@ class SeedPages:
 
     def endowed_by(self, seq: int) -> None:
         """The pages that this step endows are seeds."""
-        self._counters[ENDOWED] = [*self._steps(), seq]
-
-    def _steps(self) -> list[int]:
-        found = self._counters.get(ENDOWED)
-        return found if isinstance(found, list) else []
+        self._counters[tables.ENDOWED] = [*tables.endowed(self._counters), seq]
