@@ -37,6 +37,8 @@ ENOUGH = 10
 """With fewer pages that have all words, pages with some of them are asked for too."""
 _HEAP_BYTES = 64_000_000
 _ANALYZER = "spaces"
+_REMOVALS = 5
+"""Tantivy looks for changes once when it opens a folder, then twice a second."""
 _INSTALL = "searching needs more packages: install minicrawl[search]"
 
 TEXTS = ("title", "anchor", "url", "headings", "body", "repeated")
@@ -78,11 +80,22 @@ def _lockable(folder: Path) -> Iterator[Path]:
     if os.access(folder, os.W_OK):
         yield folder
         return
-    with TemporaryDirectory(prefix="minicrawl-index-") as links:
+    links = TemporaryDirectory(prefix="minicrawl-index-", ignore_cleanup_errors=True)
+    try:
         for file in folder.iterdir():
             if file.suffix != ".lock":
-                Path(links, file.name).symlink_to(file.absolute())
-        yield Path(links)
+                Path(links.name, file.name).symlink_to(file.absolute())
+        yield Path(links.name)
+    finally:
+        _remove(links)
+
+
+def _remove(folder: TemporaryDirectory[str]) -> None:
+    """Remove the folder, also if a thread of Tantivy puts its lock there meanwhile."""
+    for _ in range(_REMOVALS):
+        folder.cleanup()
+        if not Path(folder.name).exists():
+            return
 
 
 class SearchIndex:

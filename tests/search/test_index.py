@@ -1,5 +1,7 @@
 """The index: what is in it is found, once, in every script."""
 
+import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -141,3 +143,27 @@ def test_damage_of_what_is_shown_is_told_in_a_line_as_well(
         store.write_bytes(bytes(100) + store.read_bytes()[100:])
     with pytest.raises(StoreError, match="is damaged"):
         SearchIndex(tmp_path / "index").stored(hit.address)
+
+
+def test_a_lock_that_comes_while_the_links_are_removed_is_removed_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tantivy looks for changes in a thread, and takes a lock in the folder for that."""
+    SearchIndex(tmp_path / "index")
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    removed: list[str] = []
+    rmdir = os.rmdir
+
+    def rmdir_after_a_lock(path: str, **more: Any) -> None:
+        if not removed:
+            Path(path, ".tantivy-meta.lock").touch()
+        removed.append(path)
+        rmdir(path, **more)
+
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.setattr(os, "rmdir", rmdir_after_a_lock)
+    assert len(SearchIndex(tmp_path / "index")) == 0
+    assert len(removed) == 2
+    assert list(temporary.iterdir()) == []
