@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heappush
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +48,8 @@ class ByHost:
 
     def born_many(self, pages: NDArray[np.uint32]) -> None:
         """The same, for pages whose keys take work to find."""
-        for page, host, key in _keyed(self._eligible, pages):
+        hosts, keys = self._eligible.hosts_of(pages), self._eligible.keys_of(pages)
+        for page, host, key in _rows(pages, hosts, keys):
             queue = self._queue(host)
             queue.pages.append(page)
             if (entry := queue.offer(page, key)) is not None:
@@ -68,19 +70,22 @@ class ByHost:
 
     def offer(self, pages: Iterable[int]) -> None:
         """The keys of these pages may have grown."""
-        keys, host_of, queues = self._eligible.keys, self._eligible.host_of, self._queues
+        keys, host_of = self._eligible.keys, self._eligible.host_of
+        floor_keys, queues = self._eligible.floor_keys, self._queues
         for page in pages:
-            queue = queues[host_of[page]]
-            key = keys[page]
-            if key >= queue.floor_key and (entry := queue.offer(page, key)) is not None:
+            host, key = host_of[page], keys[page]
+            if key >= floor_keys[host] and (entry := queues[host].offer(page, key)) is not None:
                 self._push(entry)
 
-    def offer_many(self, pages: NDArray[np.uint32]) -> None:
-        """The same, for pages whose keys take work to find."""
-        queues = self._queues
-        for page, host, key in _keyed(self._eligible, pages):
-            queue = queues[host]
-            if key >= queue.floor_key and (entry := queue.offer(page, key)) is not None:
+    def offer_many(
+        self, pages: NDArray[Any], hosts: NDArray[np.uint32], keys: NDArray[np.int64]
+    ) -> None:
+        """The same, for many pages of these hosts with these keys."""
+        (found,) = (
+            keys >= np.frombuffer(self._eligible.floor_keys, dtype=np.int64)[hosts]
+        ).nonzero()
+        for page, host, key in _rows(pages[found], hosts[found], keys[found]):
+            if (entry := self._queues[host].offer(page, key)) is not None:
                 self._push(entry)
 
     def take(self) -> int | None:
@@ -162,7 +167,7 @@ class ByHost:
             heapify(self._front)
 
 
-def _keyed(eligible: EligiblePages, pages: NDArray[np.uint32]) -> Iterator[tuple[int, int, int]]:
-    """These pages with their hosts and keys."""
-    hosts, keys = eligible.hosts_of(pages), eligible.keys_of(pages)
+def _rows(
+    pages: NDArray[Any], hosts: NDArray[np.uint32], keys: NDArray[np.int64]
+) -> Iterator[tuple[int, int, int]]:
     return zip(pages.tolist(), hosts.tolist(), keys.tolist(), strict=True)

@@ -47,7 +47,7 @@ class PageColumn(Protocol):
 class EligiblePages:
     """The pages that may be taken: those whose flag is that of the pool, but for those on lease."""
 
-    __slots__ = ("flags", "host_of", "keys", "large", "leased", "pool")
+    __slots__ = ("flags", "floor_keys", "host_of", "keys", "large", "leased", "pool")
 
     def __init__(
         self,
@@ -61,6 +61,8 @@ class EligiblePages:
         self.keys, self.flags, self.host_of = keys, flags, host_of
         self.pool, self.large = pool, large
         self.leased: set[int] = set()
+        self.floor_keys = array("q")
+        """Of each host: a page with a smaller key is below the floor."""
 
     def is_eligible(self, page: PageId) -> bool:
         """Whether the page may be taken."""
@@ -107,15 +109,18 @@ class HostQueue:
         "_candidates",
         "_eligible",
         "_floor",
+        "_host",
         "_room",
-        "floor_key",
         "front",
         "is_ready",
         "pages",
     )
 
     def __init__(self, eligible: EligiblePages) -> None:
+        """The queue of the next host."""
         self._eligible = eligible
+        self._host = len(eligible.floor_keys)
+        eligible.floor_keys.append(_LOWEST)
         self.pages = array("I")
         self.is_ready = True
         self.front: int | None = None
@@ -145,7 +150,7 @@ class HostQueue:
         """The host has this entry in the front from now on."""
         self.front = entry
         if self._candidates is None:
-            self._floor, self.floor_key = entry, ((entry & PAGE) - entry) >> 32
+            self._put_floor(entry)
 
     def leave_front(self) -> None:
         """No page of the host is in the front from now on."""
@@ -171,7 +176,8 @@ class HostQueue:
         return None
 
     def _put_floor(self, entry: int) -> None:
-        self._floor, self.floor_key = entry, ((entry & PAGE) - entry) >> 32
+        self._floor = entry
+        self._eligible.floor_keys[self._host] = min(((entry & PAGE) - entry) >> 32, _HIGHEST)
 
     def _richest(self) -> int | None:
         """One look at all the pages."""

@@ -173,8 +173,11 @@ class GroupQueue:
         hosts = np.frombuffer(siblings.host_of, dtype=np.uint32)[pages]
         groups = siblings.groups.of(pages, hosts)
         is_lone = groups == NO_GROUP
-        self.hosts.offer_many(pages[is_lone] + LONE)
+        self._offer_lone(pages[is_lone], hosts[is_lone])
         self._compare(pages[~is_lone], groups[~is_lone])
+
+    def _offer_lone(self, pages: Pages, hosts: Pages) -> None:
+        self.hosts.offer_many(pages + LONE, hosts, values.lone_keys(self._siblings, pages))
 
     def _compare(self, pages: Pages, groups: Numbers) -> None:
         """Find which of these pages, which wait, are the best of their groups now."""
@@ -261,7 +264,8 @@ class GroupQueue:
         """The factors of what waits of a host may have changed. Answers with the groups of it."""
         self._eligible.note_keyed(host)
         items = self.hosts.waiting(host)
-        self.hosts.offer_many(items[items >= LONE])
+        lone = items[items >= LONE] - LONE
+        self._offer_lone(lone, np.full(len(lone), host, dtype=np.uint32))
         found: Numbers = items[items < LONE].astype(np.int64)
         return found
 
@@ -276,10 +280,11 @@ class GroupQueue:
         keys = np.frombuffer(self._keys, dtype=np.int64)
         worths = np.frombuffer(self._worth, dtype=np.float64)[groups]
         found = keys_of(values.factors(self._siblings, groups), worths)
-        moved = groups[found != keys[groups]]
+        have_moved = found != keys[groups]
+        groups, found = groups[have_moved], found[have_moved]
         keys[groups] = found
-        del keys, worths
-        self.hosts.offer(moved.tolist())
+        hosts = np.frombuffer(self._siblings.groups.host, dtype=np.uint32)[groups]
+        self.hosts.offer_many(groups, hosts, found)
 
 
 def _rows(pages: Pages, groups: Numbers, worths: Floats) -> Iterator[tuple[int, int, float]]:

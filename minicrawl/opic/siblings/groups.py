@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,22 +64,22 @@ class Groups:
             members = _members(own)
             if 1 in members.values():
                 _mark_lone(self._lone, first + start, own, members)
-            self._add(first + start, members, novelty)
-            found += sorted(members)
+            in_order = sorted(members)
+            self._add(first + start, in_order, members, novelty)
+            found += in_order
         return found
 
-    def _add(self, first: PageId, members: Mapping[int, int], novelty: float) -> None:
-        mine = sorted([host for host, count in members.items() if count > 1])
-        if not mine:
-            return
-        at = first << _HALF
-        self.at.extend([at | host for host in mine])
-        self.host.extend(mine)
-        self.members += bytes([min(members[host], MANY) for host in mine])
-        self.novelty += bytes((round(novelty * NOVELTIES),)) * len(mine)
-        nothing = bytes(len(mine) * self.turns.itemsize)
-        for column in (self.turns, self.revealed):
-            column.frombytes(nothing)
+    def _add(
+        self, first: PageId, hosts: Iterable[int], members: Mapping[int, int], novelty: float
+    ) -> None:
+        for host in hosts:
+            if members[host] > 1:
+                self.at.append(first << _HALF | host)
+                self.host.append(host)
+                self.members.append(min(members[host], MANY))
+                self.novelty.append(round(novelty * NOVELTIES))
+                self.turns.append(0)
+                self.revealed.append(0.0)
 
     def state(self) -> dict[str, bytes]:
         """All columns, by their names."""
