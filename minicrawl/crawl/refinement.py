@@ -6,7 +6,6 @@ honest: its error bound is small enough to mean something, and is kept with it. 
 begins from what is there.
 """
 
-import json
 import math
 import time
 from dataclasses import dataclass
@@ -17,25 +16,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
-from minicrawl.frontier.importance import UNTIL, GoOn, always, cash_flow, kept_importance
+from minicrawl.frontier.importance import (
+    UNTIL,
+    GoOn,
+    always,
+    cash_flow,
+    kept_beside,
+    kept_importance,
+)
 from minicrawl.frontier.loading import load_frontier, verify
 from minicrawl.frontier.pages import Frontier
 from minicrawl.frontier.sites import sites_of
-from minicrawl.model import READ_STATES, READABLE
 from minicrawl.opic.refine import CashFlow, Refinement
 from minicrawl.progress import Progress, unreported
 from minicrawl.store import columns, questions, tables
 from minicrawl.store.beside.derived import (
-    FLOWED,
-    GATHERED,
     OPIC,
     OPIC_SITES,
-    READABLE_PAGES,
     RankRow,
-    gathered,
     keep_ranks,
     rank_row,
-    readable_pages,
     reading_beside,
 )
 from minicrawl.store.reader import reading
@@ -140,8 +140,7 @@ class _Loaded:
     flow: CashFlow
     shown: Floats
     """The importance as it was shown before."""
-    was_read: NDArray[np.bool_]
-    is_readable: NDArray[np.bool_]
+    states: NDArray[np.uint8]
     site_of: NDArray[np.int32]
     before: RankRow | None
     """The ranks that were kept before."""
@@ -157,8 +156,7 @@ class _Loaded:
             step=frontier.last_seq,
             flow=flow,
             shown=kept_importance(path, connection, frontier).shares,
-            was_read=np.isin(frontier.states(), READ_STATES),
-            is_readable=np.isin(frontier.states(), READABLE),
+            states=frontier.states(),
             site_of=_site_of_pages(connection, len(frontier)),
             before=_kept(path, connection),
         )
@@ -185,16 +183,9 @@ class _Loaded:
         return [(row, importance), (sites, (given / np.maximum(pages, 1))[self.site_of])]
 
     def _row(self, found: Refined, refinement: Refinement) -> RankRow:
-        readable = int(self.is_readable.sum())
         return RankRow(
             name=OPIC,
-            options=json.dumps(
-                {
-                    GATHERED: self._gathered(refinement.importance, readable),
-                    READABLE_PAGES: readable,
-                    FLOWED: refinement.flowed,
-                }
-            ),
+            options=kept_beside(refinement, self.states, self.before),
             made_at=time.time(),
             step=self.step,
             nodes=found.pages,
@@ -203,14 +194,6 @@ class _Loaded:
             error_bound=found.error_bound,
             converged=found.converged,
         )
-
-    def _gathered(self, importance: Floats, readable: int) -> float:
-        """Of the importance that may be read. It never falls unless there is more to read."""
-        whole = float(importance[self.is_readable].sum())
-        found = float(importance[self.was_read].sum()) / whole if whole else 0.0
-        if self.before is None or readable > (readable_pages(self.before) or 0):
-            return found
-        return max(found, gathered(self.before) or 0.0)
 
 
 def _kept(path: Path, connection: tables.Connection) -> RankRow | None:

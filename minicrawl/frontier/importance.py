@@ -25,6 +25,7 @@ reading revealed of late, each worth as much as itself. With the shares R of the
 read and U of those that wait, and n new pages a reading, R / (1 + n U) of all is gathered.
 """
 
+import json
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -41,13 +42,18 @@ from minicrawl.opic.journal import Books, Spending, StepKind
 from minicrawl.opic.refine import CashFlow, FlowBuilder, Refinement
 from minicrawl.store import columns, questions, tables
 from minicrawl.store.beside.derived import (
+    FLOWED,
+    GATHERED,
     OPIC,
+    READABLE_PAGES,
     RankRow,
     flowed,
     rank_row,
     rank_scores,
+    readable_pages,
     reading_beside,
 )
+from minicrawl.store.beside.derived import gathered as gathered_by
 from minicrawl.store.blobs import unpack, unpack_plain
 from minicrawl.store.tables import Connection
 
@@ -79,12 +85,17 @@ class ShownImportance(NamedTuple):
 def shown_importance(path: Path, connection: Connection, frontier: Frontier) -> ShownImportance:
     """The importance of all pages of the store at `path`, of which this is the frontier."""
     row, scores = _kept(path, connection, len(frontier))
+    if not converges_anew(row, connection):
+        return _carried_on(row, scores, connection, frontier)
+    start = None if row is None else completed(scores, frontier.importance())
+    return _converged_anew(row, start, connection, frontier)
+
+
+def converges_anew(row: RankRow | None, connection: Connection) -> bool:
+    """Whether the importance converges when it is shown, with these ranks beside the store."""
     is_wanted = row is not None or bool(tables.counters(connection).get(tables.CONVERGES))
     known = 0 if row is None else row.step
-    if is_wanted and known != frontier.last_seq <= MOST_STEPS:
-        start = None if row is None else completed(scores, frontier.importance())
-        return _converged_anew(start, connection, frontier)
-    return _carried_on(row, scores, connection, frontier)
+    return is_wanted and known != tables.last_step(connection) <= MOST_STEPS
 
 
 def kept_importance(path: Path, connection: Connection, frontier: Frontier) -> ShownImportance:
@@ -145,14 +156,14 @@ def _kept(path: Path, connection: Connection, pages: int) -> tuple[RankRow | Non
 
 
 def _converged_anew(
-    start: Floats | None, connection: Connection, frontier: Frontier
+    before: RankRow | None, start: Floats | None, connection: Connection, frontier: Frontier
 ) -> ShownImportance:
     flow = cash_flow(frontier, connection)
     assert flow is not None, "there is always time"
     refinement = _finished(Refinement(flow, start))
     row = RankRow(
         name=OPIC,
-        options="{}",
+        options=kept_beside(refinement, frontier.states(), before),
         made_at=time.time(),
         step=frontier.last_seq,
         nodes=flow.pages,
@@ -162,6 +173,19 @@ def _converged_anew(
         converged=True,
     )
     return ShownImportance(row, refinement.importance)
+
+
+def kept_beside(refinement: Refinement, states: NDArray[np.uint8], before: RankRow | None) -> str:
+    """What is kept of the importance beside the shares; `before` is what was kept last.
+
+    What is gathered never falls unless there is more to read.
+    """
+    importance, is_readable = refinement.importance, np.isin(states, READABLE)
+    readable, whole = int(is_readable.sum()), float(importance[is_readable].sum())
+    found = float(importance[np.isin(states, READ_STATES)].sum()) / whole if whole else 0.0
+    if before is not None and readable <= (readable_pages(before) or 0):
+        found = max(found, gathered_by(before) or 0.0)
+    return json.dumps({GATHERED: found, READABLE_PAGES: readable, FLOWED: refinement.flowed})
 
 
 def _carried_on(

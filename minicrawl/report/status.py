@@ -1,7 +1,9 @@
 """The progress of a crawl, and the hosts that mirror another one.
 
 Law: `status` reads what the crawl itself counted, so it is immediate for a store of any size. What
-the crawl did not count is unknown. `mirrors` compares pages by their content.
+the crawl did not count is unknown. Only how far the importance has converged takes, in a store with
+a short log, the time of a report: it converges for each of them. `mirrors` compares pages by their
+content.
 
 G   units of cash recorded in histories, the clock of OPIC      M   all units that there are
 """
@@ -14,9 +16,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from minicrawl.frontier.importance import converges_anew
 from minicrawl.model import READ_STATES, STANDS_FOR_ANOTHER, FailureKind, Refusal, State
 from minicrawl.opic.money import UNIT
 from minicrawl.report.kept import Convergence, convergence
+from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import columns, questions, tables
 from minicrawl.store.beside.derived import OPIC, RankRow, gathered, rank_row, reading_beside
 from minicrawl.store.beside.files import bytes_of, files_of
@@ -65,12 +69,17 @@ class Status:
 def status(path: Path) -> Status:
     """The status of a store, which a crawl may be writing."""
     with reading(path) as connection, reporting_damage(path):
-        with reading_beside(path, connection) as derived:
-            converged = rank_row(derived, OPIC)
-        found = _status(path, connection, converged)
+        found = _status(path, connection, _converged(path, connection))
     others, name = files_of(path)[:-1], real_path(path).name
     sizes = {file.name.removeprefix(name): bytes_of(file) for file in others}
     return replace(found, beside_bytes=sizes)
+
+
+def _converged(path: Path, connection: tables.Connection) -> RankRow | None:
+    """The converged ranks that the importance is taken from when it is shown, if there are any."""
+    with reading_beside(path, connection) as derived:
+        row = rank_row(derived, OPIC)
+    return Snapshot(path, connection).converged if converges_anew(row, connection) else row
 
 
 def _status(path: Path, connection: tables.Connection, converged: RankRow | None) -> Status:

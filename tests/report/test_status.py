@@ -1,15 +1,20 @@
 import json
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from minicrawl.errors import StoreError
 from minicrawl.model import State
+from minicrawl.report.kept import convergence_of
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.status import Status, status
+from minicrawl.store import tables
 from minicrawl.store.beside.files import move
+from minicrawl.store.records import Batch
+from minicrawl.store.writer import StoreWriter
 from tests.stores import A, B, C, HandCrawl, filled_store
 
 
@@ -103,6 +108,23 @@ def test_importance_gathered_is_that_of_the_pages_read(tmp_path: Path) -> None:
         read, waiting = seen.importance[:2].sum(), seen.importance[[3, 5]].sum()
         share = float(read / (read + waiting))
         assert status(path).importance_gathered == pytest.approx(share)
+
+
+def test_a_short_log_has_converged_ranks_at_every_moment_as_in_all_reports(tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([A, B])
+        crawl.read(A, [B, C])
+    estimated = status(crawl.path).convergence
+    with closing(StoreWriter.open(crawl.path)) as store:
+        store.commit(Batch(counters={tables.CONVERGES: True}))
+    found = status(crawl.path)
+    with snapshot(crawl.path) as seen:
+        (read, *others), told = seen.importance.tolist(), convergence_of(seen)
+    assert estimated is None
+    assert found.convergence
+    assert told
+    assert replace(found.convergence, age_s=told.age_s) == told
+    assert found.importance_gathered == pytest.approx(read / (read + sum(others)))
 
 
 def test_a_store_without_pages_has_a_status(tmp_path: Path) -> None:
