@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.analysis.ranks import RANKS
+from minicrawl.analysis.ranks import IMPORTANCE, RANKS
 from minicrawl.analysis.source import Source
 from minicrawl.errors import UsageError
 from minicrawl.ranks import compare
@@ -39,9 +39,6 @@ from minicrawl.report.snapshot import Snapshot
 from minicrawl.store.beside.derived import OPIC
 from minicrawl.web import urls
 from minicrawl.web.sites import site
-
-IMPORTANCE = "importance"
-"""What `opic` is called wherever it is shown."""
 
 
 class KnownRank(NamedTuple):

@@ -25,6 +25,8 @@ from minicrawl.report.kept import RISING
 from minicrawl.store import tables
 from minicrawl.store.beside.derived import OPIC, OPIC_SITES, RankRow, keep_ranks
 
+IMPORTANCE = "importance"
+"""What `opic` is called wherever it is shown."""
 TRUSTED = 20
 """So many seeds are chosen for trust where none are named."""
 
@@ -69,7 +71,7 @@ def checked_name(name: str) -> str:
     """A name that a rank may have: part of a column's name, and of a list with commas."""
     if not _NAME.fullmatch(name):
         raise UsageError(f"a rank is named by a-z, 0-9, '-', '_' and '.', not {name!r}")
-    if name in (OPIC, OPIC_SITES, RISING):
+    if name in (OPIC, OPIC_SITES, RISING, IMPORTANCE):
         raise UsageError(f"{name} is a rank of the crawl itself: choose another name")
     return name
 

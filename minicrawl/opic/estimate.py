@@ -40,12 +40,12 @@ def rising(cash: Floats, flow: Floats, away: NDArray[np.int64]) -> Floats:
 
     A unit more on both sides keeps a page of which little is known near 1. What is promised to all
     pages together is what all were given: so 1 is as before, whatever the unit of the flow. NaN for
-    a page without a past.
+    a page without a past, and for all while nothing was promised yet.
     """
     promised = flow * away
     told = np.isfinite(promised)
     total = promised[told].sum()
-    scale = cash[told].sum() / total if total > 0 else 1.0
+    scale = cash[told].sum() / total if total > 0 else np.nan
     found: Floats = (cash + 1) / (promised * scale + 1)
     return found
 

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
-from minicrawl.model import State
 from minicrawl.opic.estimate import rising
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import questions, tables
@@ -143,6 +142,5 @@ def _rising(snapshot: Snapshot) -> Floats:
         )
     ledger, window = snapshot.frontier.ledger, snapshot.frontier.window
     flow, away = window.flows(ledger.now, ledger.circulation)
-    if "newborn-history" in tables.settings(snapshot.connection):
-        flow[snapshot.states == State.UNREAD] = np.nan  # their histories are presumed
+    flow[~snapshot.was_read] = np.nan
     return rising(ledger.cash_of_all(), flow, away)

@@ -165,6 +165,11 @@ class TestExport:
             f"{MOVED},{A},1",
         ]
 
+    @pytest.mark.parametrize("file", ["links.csv", "links.tsv"])
+    def test_a_table_of_links_is_a_graph_again(self, capsys: Captured, file: str) -> None:
+        printed(capsys, "export", file, "--edges", "--noindex")
+        assert document(capsys, "graph", "info", "--graph", file)["edges"] == 6
+
     def test_hosts_weigh_their_links(self, capsys: Captured) -> None:
         lines = printed(
             capsys, "export", "-", "--edges", "--noindex", "--level", "host"

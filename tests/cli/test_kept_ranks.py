@@ -274,8 +274,13 @@ class TestRising:
         assert "--sites" in refusal(capsys, "top", "--all", "--by", "rising", "--sites")
         assert "--by" in refusal(capsys, "top", "--all", "--rising", "--by", "degree")
 
-    def test_no_other_rank_has_its_name(self, capsys: Captured) -> None:
-        assert "choose another name" in refusal(capsys, "rank", "pagerank", "--as", "rising")
+    @pytest.mark.parametrize("name", ["rising", "opic", "importance"])
+    def test_no_other_rank_has_its_name(self, capsys: Captured, name: str) -> None:
+        assert "choose another name" in refusal(capsys, "rank", "pagerank", "--as", name)
+
+    def test_only_pages_that_were_read_rise(self, store: Path) -> None:
+        with snapshot(store) as seen:
+            assert seen.was_read[~np.isnan(scores(seen, RISING))].all()
 
     def test_a_static_window_cannot_tell(self, tmp_path: Path, capsys: Captured) -> None:
         path = filled_store(tmp_path / "static.db", StoreTerms(window="static"))

@@ -8,7 +8,7 @@ their ids, and an id in decimal digits is the name of its node (`Ids`).
 Names are URLs, hosts or titles, which stay as they are written. Which marks stand between the
 fields of a line is said by its layout:
 
-tabs    source<TAB>target, with or without <TAB>weight
+tabs    source<TAB>target, with or without <TAB>weight; a first line that says just this is none
 hosts   year|source|target<TAB>weight; what the years say of a link is summed
 commas  source,target, with or without weight, under a line that says so; a field may be quoted
 """
@@ -170,7 +170,12 @@ TABS_WEIGHT: Final = Layout(b"\t\t", 0, 2, "two names and a weight with tabs bet
 COMMAS: Final = Layout(b",", 0, None, "two names with a comma between", True)
 COMMAS_WEIGHT: Final = Layout(b",,", 0, 2, "two names and a weight with commas between", True)
 
-_HEADS: Final = {b"source,target": COMMAS, b"source,target,weight": COMMAS_WEIGHT}
+_HEADS: Final = {
+    b"source,target": COMMAS,
+    b"source,target,weight": COMMAS_WEIGHT,
+    b"source\ttarget": TABS,
+    b"source\ttarget\tweight": TABS_WEIGHT,
+}
 _HOST_LINE: Final = re.compile(rb"[0-9]{4}\|[^|\t]+\|[^|\t]+\t[^|\t]+")
 
 

@@ -71,6 +71,14 @@ def test_what_weighs_nothing_is_refused() -> None:
     assert "line 1: expected a weight above 0, found 'c'" in refusal("a\tb\tc\n")
 
 
+@pytest.mark.parametrize(
+    ("head", "end"), [("source\ttarget", ""), ("source\ttarget\tweight", "\t1")]
+)
+def test_a_head_over_tabs_is_no_link(head: str, end: str) -> None:
+    weight = float(end) if end else None
+    assert links_of(f"{head}\na\tb{end}\n") == {("a", "b"): weight}
+
+
 # ---------------------------------------------------------------- hosts
 
 
