@@ -3,8 +3,11 @@
 Laws: an address has at most `per_address` requests at once, and between the starts of two requests
 lies its own delay, whatever the host names. Where several crawls share an address, each has a part
 of both, and takes no request before it has one. Of the hosts that wait for an address the one with
-the least rank is next, and of equals the one that has waited longest; none is forgotten, even if
-one that was let in sends no request.
+the least rank is next, and of equals the one that has waited longest. Where there is a delay, it
+finds room alone for half of it: a host that is ready just now would be quicker than one that must
+be located first. None is forgotten, even if one that was let in sends no request. Ranks grow old,
+as pages are given cash while their host waits: so after half as many as wait were let in one by
+one, all of them are, and who finds no room waits with the rank of now.
 """
 
 from __future__ import annotations
@@ -21,6 +24,9 @@ from minicrawl.config import Politeness
 
 Rank = tuple[float, bool]
 FIRST: Rank = (-inf, False)
+_ALONE = 0.5
+"""For this part of the delay of an address the host that was let in finds room alone."""
+_FEWEST_ONE_BY_ONE = 4
 _FEWEST_ADDRESSES = 1000
 """With fewer than these none is forgotten."""
 
@@ -70,6 +76,15 @@ class _Address:
     waiting: set[int] = field(default_factory=set)
     queue: list[tuple[Rank, int, int]] = field(default_factory=list)  # a heap of those that wait
     has_alarm: bool = False
+    let_in: int | None = None  # the host that finds room alone
+    one_by_one: int = 0  # so many were let in since all were
+    alone_until: float = 0.0
+
+    def is_open_to(self, host: int, now: float) -> bool:
+        """Whether nobody is before the host."""
+        if now < self.alone_until:
+            return host == self.let_in
+        return not (self.delay_s and self.waiting)
 
     def wait(self, host: int, rank: Rank, number: int) -> None:
         """A host that waits already keeps its rank."""
@@ -81,6 +96,17 @@ class _Address:
         """The next ones wait no longer."""
         hosts = [heappop(self.queue)[2] for _ in range(min(most, len(self.queue)))]
         self.waiting.difference_update(hosts)
+        return hosts
+
+    def release_one(self, now: float) -> list[int]:
+        """The next one waits no longer and finds room alone, or all of them do."""
+        if self.one_by_one >= max(_FEWEST_ONE_BY_ONE, len(self.queue) // 2):
+            self.one_by_one = 0
+            return self.release(len(self.queue))
+        hosts = self.release(1)
+        for self.let_in in hosts:
+            self.one_by_one += 1
+            self.alone_until = now + self.delay_s * _ALONE
         return hosts
 
 
@@ -135,12 +161,13 @@ class AddressPacing:
             return False
         return bool(address.in_use or address.waiting) or address.free_at > since
 
-    def has_room(self, name: str, now: float) -> bool:
-        """Whether the address takes one more request."""
+    def has_room(self, name: str, host: int, now: float) -> bool:
+        """Whether the address takes one more request, which is to that host."""
         address = self._addresses.get(name)
         if address is None:
             return self.shares is None or self._limits(name)[1] > 0
-        return address.in_use < address.most and address.free_at <= now
+        has_room = address.in_use < address.most and address.free_at <= now
+        return has_room and address.is_open_to(host, now)
 
     def wait(self, name: str, host: int, rank: Rank, now: float) -> None:
         """The host is let in when the address, which has no room now, takes one more request."""
@@ -155,6 +182,7 @@ class AddressPacing:
         address = self._address(name, now)
         address.in_use += 1
         address.free_at = now + address.delay_s
+        address.alone_until = 0.0
 
     def end(self, name: str) -> None:
         """A request is over."""
@@ -180,19 +208,21 @@ class AddressPacing:
     def _admit_to(self, name: str, now: float) -> list[int]:
         """As many as there is room for. If one sends no request, the next one is admitted later."""
         address = self._addresses[name]
-        room = max(0, address.most - address.in_use) if address.free_at <= now else 0
-        hosts = address.release(min(room, 1) if address.delay_s else room)
-        if not room or not address.waiting:
+        is_free = max(address.free_at, address.alone_until) <= now
+        room = max(0, address.most - address.in_use) if is_free else 0
+        hosts = address.release_one(now) if room and address.delay_s else address.release(room)
+        if address.delay_s or not room or not address.waiting:
             self._vacant.discard(name)
         if address.waiting:
             self._set_alarm(name, address, now)
         return hosts
 
     def _set_alarm(self, name: str, address: _Address, now: float) -> None:
-        """Hosts wait for its delay to be over."""
-        if address.free_at > now and not address.has_alarm:
+        """Hosts wait for its delay to be over, or for one that was let in before them."""
+        due = max(address.free_at, address.alone_until)
+        if due > now and not address.has_alarm:
             address.has_alarm = True
-            heappush(self._alarms, (address.free_at, name))
+            heappush(self._alarms, (due, name))
 
     def _address(self, name: str, now: float) -> _Address:
         address = self._addresses.get(name)

@@ -74,7 +74,7 @@ class HostTable(dict[int, HostState]):
     def has_room(self, host: int, now: float) -> bool:
         """Whether its address takes one more request."""
         address = self[host].address
-        return address is None or self.addresses.has_room(address, now)
+        return address is None or self.addresses.has_room(address, host, now)
 
     # ------------------------------------------------------------ requests
 

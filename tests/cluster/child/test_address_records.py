@@ -54,7 +54,7 @@ class Holder:
 
     def want(self) -> None:
         """A page waits for the address."""
-        if not self.pacing.has_room(ADDRESS, self.now):
+        if not self.pacing.has_room(ADDRESS, 1, self.now):
             self.pacing.wait(ADDRESS, 1, FIRST, self.now)
 
     def ask(self) -> None:
@@ -99,13 +99,13 @@ def test_a_shard_alone_has_the_pace_of_one_machine_and_several_have_even_parts()
         one.want()
         await until(lambda: one.share == 1)
         one.ask()
-        assert not one.pacing.has_room(ADDRESS, one.now + PACE_S - 0.01)
-        assert one.pacing.has_room(ADDRESS, one.now + PACE_S)
+        assert not one.pacing.has_room(ADDRESS, 1, one.now + PACE_S - 0.01)
+        assert one.pacing.has_room(ADDRESS, 1, one.now + PACE_S)
         other.want()
         await until(lambda: (one.share, other.share) == (0.5, 0.5))
         other.ask()
-        assert not other.pacing.has_room(ADDRESS, other.now + 2 * PACE_S - 0.01)
-        assert other.pacing.has_room(ADDRESS, other.now + 2 * PACE_S)
+        assert not other.pacing.has_room(ADDRESS, 1, other.now + 2 * PACE_S - 0.01)
+        assert other.pacing.has_room(ADDRESS, 1, other.now + 2 * PACE_S)
         await ended(one, other)
 
     run(work())
@@ -125,7 +125,7 @@ def test_who_comes_asks_nothing_before_the_other_has_given_up_its_requests() -> 
         await until(lambda: one.share == 0.5)
         for _ in range(MOST // 2):
             assert other.share == 0
-            assert not other.pacing.has_room(ADDRESS, 1000)
+            assert not other.pacing.has_room(ADDRESS, 1, 1000)
             one.pacing.end(ADDRESS)
             await asyncio.sleep(0.01)
         await until(lambda: other.share == 0.5)
@@ -208,9 +208,9 @@ def test_addresses_without_a_delay_are_not_shared() -> None:
         servers = FakeServers()
         one = Holder(servers, 0)
         one.pacing.change(lambda _name: 0.0)
-        assert one.pacing.has_room("127.0.0.1", 0)
+        assert one.pacing.has_room("127.0.0.1", 1, 0)
         one.pacing.begin("127.0.0.1", 0)
-        assert one.pacing.has_room("127.0.0.1", 0)
+        assert one.pacing.has_room("127.0.0.1", 1, 0)
         assert not servers.values
         await ended(one)
 

@@ -111,7 +111,22 @@ def test_a_host_that_is_resumed_and_sends_no_request_holds_up_no_other() -> None
     for host in (OTHER, THIRD):
         polite.finds_room(host, 0)
     assert polite.resumed(0.5) == [OTHER]
-    assert polite.resumed(0.5) == [THIRD]
+    assert polite.hosts.next_wake() == 0.75
+    assert polite.resumed(0.75) == [THIRD]
+
+
+def test_who_was_let_in_is_not_overtaken_by_a_host_that_is_quicker() -> None:
+    polite = paced(HOST, OTHER, THIRD)
+    polite.hosts.begin(HOST, 0)
+    polite.finds_room(OTHER, 0)
+    assert not polite.hosts.has_room(THIRD, 0.5)
+    assert polite.resumed(0.5) == [OTHER]
+    assert not polite.finds_room(THIRD, 0.6)
+    assert polite.finds_room(OTHER, 0.6)
+    polite.hosts.begin(OTHER, 0.6)
+    assert polite.resumed(1.0) == []
+    assert polite.resumed(1.1) == [THIRD]
+    assert polite.finds_room(THIRD, 1.1)
 
 
 def test_without_a_pause_an_address_takes_as_many_at_once_as_it_may() -> None:
@@ -173,3 +188,16 @@ def test_of_hosts_that_wait_the_one_with_the_least_rank_is_next() -> None:
     polite.hosts.wait_for_room(THIRD, 0, (-2.0, True))
     polite.hosts.end(HOST, 1)
     assert polite.resumed(1) == [HOST, THIRD]
+
+
+def test_after_a_while_all_are_let_in_so_that_ranks_are_those_of_now() -> None:
+    first, *hosts = range(13)
+    polite = paced(first, *hosts)
+    polite.hosts.begin(first, 0)
+    for host in hosts:
+        polite.hosts.wait_for_room(host, 0, (float(host), False))
+    let_in = []
+    for now in (0.5, 1.0, 1.5, 2.0, 2.5):
+        let_in.append(polite.resumed(now))
+        polite.hosts.begin(let_in[-1][0], now)
+    assert let_in == [[1], [2], [3], [4], hosts[4:]]
