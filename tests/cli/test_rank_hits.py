@@ -116,6 +116,21 @@ class TestHits:
         found = refusal(capsys, "hits", "--rounds=3", "--random=0.1", "--graph", example)
         assert "cannot be combined" in found
 
+    def test_a_subspace_has_at_most_100_dimensions(self, example: Path, capsys: Captured) -> None:
+        assert main(["rank", "hits", "--subspace=101", f"--graph={example}"]) == 2
+        assert "101 is not in the range 1<=x<=100" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(("dimensions", "is_clear"), [(1, False), (2, True)])
+    def test_it_says_that_a_subspace_is_cut_between_equals(
+        self, tmp_path: Path, capsys: Captured, dimensions: int, is_clear: bool
+    ) -> None:
+        path = tmp_path / "twins.txt"
+        path.write_text("1 2\n3 4\n")
+        assert main(["rank", "hits", f"--subspace={dimensions}", f"--graph={path}"]) == 0
+        out, err = capsys.readouterr()
+        assert ("choose another --subspace" not in err) is is_clear
+        assert ("not converged" not in out) is is_clear
+
     def test_both_ranks_of_a_store_are_kept(self, store: Path, capsys: Captured) -> None:
         ranked(capsys, "hits", "--store", store)
         with reading(store) as connection, reading_beside(store, connection) as derived:

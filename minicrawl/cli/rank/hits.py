@@ -17,7 +17,7 @@ from minicrawl.graph.named import NamedGraph
 from minicrawl.progress import Progress
 from minicrawl.ranks.hits import hits as ranks
 from minicrawl.ranks.hits.hits import randomised, subspace
-from minicrawl.ranks.scores import Scores
+from minicrawl.ranks.scores import FURTHEST, Scores
 
 _SEED = 1
 
@@ -57,7 +57,7 @@ subspace_option = click.option(
     "--subspace",
     "dimensions",
     metavar="K",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, ranks.MOST_DIMENSIONS),
     help="Subspace HITS: use the first K eigenvectors instead of the first one.",
 )
 
@@ -113,12 +113,19 @@ def hits(
     asked = base.query if base is not None and words and has_kept_pages(source) else None
     weighted = worded(source, named) if words and asked is None else named
     if base is None:
-        return _both(variant.compute(weighted, tell))
+        return _both(variant, weighted, tell)
     grown = base.grown(source, weighted)
     of_base = grown.named if asked is None else worded_by(source, grown.named, asked)
-    found = _both(variant.compute(of_base, tell))
+    found = _both(variant, of_base, tell)
     return {name: grown.over_all(scores, named.graph.nodes) for name, scores in found.items()}
 
 
-def _both(found: ranks.Hits) -> dict[str, Scores]:
+def _both(variant: HitsVariant, named: NamedGraph, tell: Progress) -> dict[str, Scores]:
+    found = variant.compute(named, tell)
+    if variant.dimensions and found.authorities.error_bound >= FURTHEST:
+        click.echo(
+            f"eigenvector {variant.dimensions} cannot be told from the next one, as their "
+            "eigenvalues are too close: choose another --subspace",
+            err=True,
+        )
     return {"authorities": found.authorities, "hubs": found.hubs}

@@ -28,7 +28,9 @@ subspace    The first K eigenvectors count, by the squares of their eigenvalues 
             The sine of the angle between the space found and that of the first K is at most that of
             residuals and gap (Davis and Kahan), up to the deflation of `singular`; shares are 16 √K
             of it away, over Σ λ_i² / λ_1². If the K-th eigenvalue is as large as the next one, the
-            K-th vector is one of many, and no bound is claimed.
+            K-th vector is one of many, and no bound is claimed. Where K is more than the rank of A,
+            all eigenvectors count. Further down eigenvalues lie ever closer together: each vector
+            takes more steps, and adds less. So K is at most 100.
 
 HITS is asked about a base set: a root set, what that links to, and some of what links to it.
 Kleinberg (1998) begins with the 200 best results of a search and takes at most 50 pages that link
@@ -59,6 +61,9 @@ from minicrawl.ranks.scores import FURTHEST, Floats, Scores
 
 TOLERANCE = 1e-8
 """The error that will do, summed over all nodes."""
+
+MOST_DIMENSIONS = 100
+"""Of a subspace."""
 
 _ROOM = 1 << 23  # bytes: less than a large graph takes, as more room saves few steps
 _MOST_STEPS = 1000
@@ -201,8 +206,8 @@ def subspace(
     tell: Progress = unreported,
 ) -> Hits:
     """Authorities and hubs by the first `size` eigenvectors together."""
-    if size < 1:
-        raise UsageError(f"a subspace has 1 dimension or more, not {size}")
+    if not 1 <= size <= MOST_DIMENSIONS:
+        raise UsageError(f"a subspace has 1 to {MOST_DIMENSIONS} dimensions, not {size}")
     # One more: how far its eigenvalue is from those before says how well the space is known.
     sought = pairs(
         Adjacency(graph, weights),

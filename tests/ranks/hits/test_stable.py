@@ -12,7 +12,7 @@ from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.graphfiles.reading import read
 from minicrawl.opic.estimate import shares
-from minicrawl.ranks.hits.hits import Hits, hits, randomised, subspace
+from minicrawl.ranks.hits.hits import MOST_DIMENSIONS, Hits, hits, randomised, subspace
 from minicrawl.ranks.scores import FURTHEST, Scores
 from tests.ranks.graphs import (
     DEGENERATE,
@@ -118,9 +118,19 @@ class TestSubspace:
         assert not found.converged
         assert subspace(twins, rng=rng(), size=2).converged
 
-    def test_no_dimensions_are_refused(self) -> None:
-        with pytest.raises(UsageError, match="1 dimension or more, not 0"):
-            subspace(random_graph(5, 5), rng=rng(), size=0)
+    def test_more_dimensions_than_the_rank_are_all_that_there_are(self) -> None:
+        """Then authorities are the diagonal of (AᵀA)²."""
+        graph = graph_of(7, [(0, 1), (0, 2), (0, 3), (4, 5), (4, 6)])
+        found = subspace(graph, rng=rng(), size=MOST_DIMENSIONS)
+        links = dense(graph, np.ones(graph.edges, dtype=np.float32))
+        wanted = np.diag(np.linalg.matrix_power(links.T @ links, 2))
+        assert found.converged
+        assert found.authorities.values == pytest.approx(shares(wanted))
+
+    @pytest.mark.parametrize("size", [0, 101, 999_999])
+    def test_no_dimensions_and_too_many_are_refused(self, size: int) -> None:
+        with pytest.raises(UsageError, match=f"1 to 100 dimensions, not {size}"):
+            subspace(random_graph(5, 5), rng=rng(), size=size)
 
 
 def by_hits(graph: Csr) -> Hits:
