@@ -113,7 +113,10 @@ def having(source: Source, words: str, count: int) -> list[int]:
     with reporting_damage(seen.path):
         found = questions.pages_with(seen.connection, words.split())
     if not words.split() or not found:
-        raise UsageError(f"no page has {words!r} in its title or URL: ask for fewer words")
+        raise UsageError(
+            f"no page has {words!r} in its title or URL: ask for fewer words, or run "
+            "`minicrawl index` to search the text of kept pages"
+        )
     pages = np.array(found)
     return [int(page) for page in pages[places_of_largest(seen.importance[pages], count)]]
 

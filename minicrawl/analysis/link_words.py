@@ -1,12 +1,12 @@
 """Links that weigh more for the words in and around them (Chakrabarti et al., 1998).
 
-    weight = 1 + n      n: how many words of the question are in the link or in the 50 characters on
-                        either side
+    weight = 1 + n      n: how many of the words in the link and in the 50 characters on either side
+                        are words of the question; a word that is there twice counts twice
 
 With a question of its own, a rank has the words of the links from the archive. Without one, what is
-known is how often the crawl looked for a link: n is then the number of words of --focus-words or
-the similarity to those of --focus-similar, times the strength of the rule, with what --focus and
---focus-type add.
+known is how often the crawl looked for a link: n is then the number of words there that have a word
+of --focus-words in them or the similarity to those of --focus-similar, times the strength of the
+rule, with what --focus and --focus-type add.
 """
 
 from dataclasses import replace
@@ -78,15 +78,15 @@ def _places(graph: Csr, wanted: Ids, parts: Vector) -> tuple[Ids, Vector]:
 
 
 def _asked_for(seen: Snapshot, source: Source, named: NamedGraph, query: str) -> tuple[Ids, Vector]:
-    """Links of the graph, and how many words of the query each has; of links to one page the best
-    one counts.
+    """Links of the graph, and how many words in and around each are of the query; of links to one
+    page the best one counts.
     """
     nodes = len(named.names)
     urls, wanted = named.names.of(range(nodes)), set(words_of(query))
     node_of = {url: node for node, url in enumerate(urls)}
     counts: dict[int, int] = {}
     for link in words_of_links(seen, urls):
-        said = len(wanted.intersection(words_of(link.words)))
+        said = sum(word in wanted for word in words_of(link.words))
         target = _end(seen, source, node_of, link.target) if said else None
         if target is not None:
             key = link.source * nodes + target

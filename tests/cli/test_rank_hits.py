@@ -20,6 +20,8 @@ from minicrawl.opic.money import PARTS
 from minicrawl.store.beside.derived import beside, kept_ranks, reading_beside
 from minicrawl.store.reader import reading
 from minicrawl.web.html.markup import scan
+from minicrawl.web.html.page import ParseOptions, parse_page
+from tests.archive.archives import HEADERS
 from tests.report.search.stores import read_into
 from tests.stores import DEEP, A, B, C, HandCrawl, filled_store
 
@@ -273,6 +275,46 @@ class TestWords:
         found = scores(ranked(capsys, *worded))
         # By hand: the museum has two of the words in or near its link, the pier has none.
         assert found[quay] == pytest.approx(3 * found[pier])
+
+    def test_a_word_counts_as_often_for_a_query_as_for_a_crawl(
+        self, tmp_path: Path, capsys: Captured
+    ) -> None:
+        path, (home, song, shop) = tmp_path / "crawl.db", (f"{A}{name}" for name in "xyz")
+        link = f"music music music <a href={song}>music music</a>"
+        body = f"{link}{FAR}<a href={shop}>shop</a>".encode()
+        order = Settings.of(focus_words="music").order
+        parsed = parse_page(body, home, HEADERS, ParseOptions(with_words=True))
+        spent = CashShares(order).spending(home, [1, 2], parsed)
+        read_into(path, {home: f"<title>music</title>{FAR} ".encode() + body, song: b"", shop: b""})
+        found = scores(ranked(capsys, "hits", "--words", "--query", "music", "--store", path))
+        assert list(spent.focus) == [5 * PARTS, 0]
+        assert found[song] == pytest.approx(6 * found[shop])
+
+    def test_a_list_gives_the_roots_and_a_query_the_words(
+        self, tmp_path: Path, capsys: Captured
+    ) -> None:
+        path, (home, quay, pier) = tmp_path / "crawl.db", (f"{A}{name}" for name in "xyz")
+        body = f"<a href={quay}>harbour</a>{FAR}<a href={pier}>a pier</a>"
+        read_into(path, {home: body.encode(), quay: b"", pier: b""})
+        roots = tmp_path / "roots.txt"
+        roots.write_text(f"{home}\n")
+        asked = ("hits", "--words", "--root", roots, "--query", "harbour", "--store", path)
+        found = scores(ranked(capsys, *asked))
+        assert found[quay] == pytest.approx(2 * found[pier])
+
+    def test_a_query_beside_a_list_needs_kept_pages(
+        self, store: Path, tmp_path: Path, capsys: Captured
+    ) -> None:
+        roots = tmp_path / "roots.txt"
+        roots.write_text(f"{A}\n")
+        asked = ("hits", "--words", "--root", roots, "--query", "x", "--store", store)
+        assert "crawl --keep pages" in refusal(capsys, *asked)
+
+    def test_without_an_index_it_names_the_command_that_makes_one(
+        self, store: Path, capsys: Captured
+    ) -> None:
+        asked = ("hits", "--query", "nowhere", "--store", store)
+        assert "`minicrawl index`" in refusal(capsys, *asked)
 
     def test_with_a_query_that_no_link_has_it_says_so(
         self, tmp_path: Path, capsys: Captured

@@ -79,8 +79,10 @@ def base_set_options(command: Command) -> Command:
     def with_base(
         *, root: str | None, query: str | None, roots: int | None, linking: int | None, **rest: Any
     ) -> Any:
-        if root is not None and query is not None:
-            raise click.UsageError("--root and --query cannot be combined")
+        if root is not None and query is not None and not rest.get("words"):
+            raise click.UsageError(
+                "--root and --query cannot be combined; `hits --words` takes both"
+            )
         if root is None and query is None:
             return command(base=None, **rest)
         choice = BaseSetChoice(

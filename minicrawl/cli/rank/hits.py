@@ -13,6 +13,7 @@ from minicrawl.analysis.source import Source
 from minicrawl.cli.common.base_sets import BaseSetChoice, base_set_options
 from minicrawl.cli.common.options import Number
 from minicrawl.cli.rank.running import ranking
+from minicrawl.errors import UsageError
 from minicrawl.graph.named import NamedGraph
 from minicrawl.progress import Progress
 from minicrawl.ranks.hits import hits as ranks
@@ -82,9 +83,10 @@ subspace_option = click.option(
 @click.option(
     "--words",
     is_flag=True,
-    help="Weight each link 1 + n. n is the number of words of --query that are in the link or in "
-    "the 50 characters around it, in the pages that were kept. Without --query or kept pages, the "
-    "words are those of crawl --focus-words, or n is the similarity to those of --focus-similar.",
+    help="Weight each link 1 + n. n is how often words of --query are in the link and in the 50 "
+    "characters on either side, in the pages that were kept. Without --query or kept pages, the "
+    "words are those of crawl --focus-words, or n is the similarity to those of --focus-similar. "
+    "With --root, --query gives only the words.",
 )
 @ranking
 @base_set_options
@@ -111,6 +113,8 @@ def hits(
         rounds=rounds, restart=restart, dimensions=dimensions, tolerance=tolerance
     )
     asked = base.query if base is not None and words and has_kept_pages(source) else None
+    if asked is None and base is not None and base.root and base.query:
+        raise UsageError("--query with --root needs pages that were kept: crawl --keep pages")
     weighted = worded(source, named) if words and asked is None else named
     if base is None:
         return _both(variant, weighted, tell)
