@@ -272,7 +272,7 @@ def _cores_figure(name: str, title: str, y_label: str, **values: Sequence[int]) 
 
 
 def _distances_figure(between: Degrees) -> Figure:
-    """Of the cores that lead to another one."""
+    """Of the cores that lead to another one; a line would give the cores between them distances."""
     found = {core: row[row > 0] for core, row in enumerate(between, 1) if (row > 0).any()}
     return Figure(
         name="core-distances",
@@ -283,6 +283,7 @@ def _distances_figure(between: Degrees) -> Figure:
             PlotLine(label=label, x=list(found), y=[int(of(row)) for row in found.values()])
             for label, of in (("smallest distance", np.min), ("largest distance", np.max))
         ],
+        points=True,
     )
 
 

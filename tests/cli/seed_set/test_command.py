@@ -14,7 +14,9 @@ import pytest
 
 from minicrawl.analysis import seedset
 from minicrawl.cli import main
+from minicrawl.cli.seed_set import report
 from minicrawl.graph.outline import extent
+from minicrawl.lab.figures import Figure
 from minicrawl.web.urls import read_seeds
 from tests.stores import HandCrawl
 
@@ -288,6 +290,19 @@ class TestFigures:
             for core, row in lengths.items()
             if row
         ]
+
+    def test_no_line_is_drawn_through_a_core_without_a_distance(
+        self, folder: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        drawn: dict[str, Figure] = {}
+
+        def keep(out: Path, figure: Figure) -> tuple[Path, Path]:
+            drawn[figure.name] = figure
+            return out, out
+
+        monkeypatch.setattr(report, "write", keep)
+        printed(capsys, "--evaluate", "--figures", "figures")
+        assert drawn["core-distances"].points
 
     def test_degrees_are_those_of_the_file(self, folder: Path, capsys: Captured) -> None:
         (folder / "web.tsv").write_text(WEB + f"{url('h1')}\t{url('h1')}inside\n")
