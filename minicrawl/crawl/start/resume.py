@@ -77,6 +77,8 @@ def refuse_contradictions(settings: Settings) -> None:
         raise UsageError("--focus-only needs a focus: add --focus, --focus-words or another one")
     if settings.storing.keep == "links" and not settings.storing.links:
         raise UsageError("--keep links keeps what links say, and --no-links stores none")
+    if settings.order.replay and not settings.storing.links:
+        raise UsageError("--replay spends cash along stored links, and --no-links stores none")
 
 
 BY_THE_USER = (State.SCOPE, State.DEPTH, State.HOST_BUDGET, State.FOCUS)

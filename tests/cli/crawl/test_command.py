@@ -89,6 +89,8 @@ class TestWhatCannotWork:
         ("options", "told"),
         [
             (("--focus-only", "2"), "--focus-only needs a focus"),
+            (("--no-links", "--replay", "3"), "--replay spends cash along stored links"),
+            (("--focus-words", ""), "--focus-words : must have at least one word"),
             (("--measures", "5"), "--measures: the interpolation window keeps none"),
             (("--window", "static", "--width", "5"), "--width: a static window keeps all"),
             (("--cookies", "none.txt"), "none.txt: No such file"),
