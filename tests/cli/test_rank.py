@@ -291,3 +291,14 @@ class TestEigenvector:
         told = capsys.readouterr().err
         assert "no links form a cycle" in told
         assert "add --virtual-page" in told
+
+    @pytest.mark.parametrize("matrix", ["walk", "links", "either"])
+    def test_with_the_virtual_page_nobody_is_told_to_add_it(
+        self, matrix: str, tmp_path: Path, capsys: Captured
+    ) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([A])
+            crawl.read(A)
+        asked = ("eigenvector", f"--matrix={matrix}", "--virtual-page", "--store", str(crawl.path))
+        assert main(["rank", *asked]) == 0
+        assert "--virtual-page" not in capsys.readouterr().err

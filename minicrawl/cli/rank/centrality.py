@@ -87,7 +87,7 @@ def eigenvector(
     """
     terms = EigenvectorOptions(LinkMatrix(matrix), virtual_page, tolerance, most_rounds)
     found = find_eigenvector(named.graph, named.weights, options=terms, tell=tell)
-    if len(found.values) and not found.iterations:
+    if len(found.values) and not found.iterations and not virtual_page:
         click.echo(
             "no links form a cycle, so no node is worth more than another: add --virtual-page",
             err=True,
