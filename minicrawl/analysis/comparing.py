@@ -4,9 +4,10 @@ A name stands for the rank that is kept by it; where none is, as with every grap
 of `analysis.ranks` with its usual options.
 
 People give grades in lines of CSV, each with a page and its grades: `url,grade`, or a column for
-each judge. A list may begin with a line that names the columns. With one judge the second of them
-is `grade`; with several a cell may be empty, for a judge who did not grade the page. Empty lines
-are skipped. Sites may be graded too: the score of a site is the sum of its pages' scores.
+each judge. A list may begin with a line that names the columns. With one judge the first of them is
+`url`, `page` or `site`, or the second is `grade`: other words may be a bad grade of a page. With
+several judges a cell may be empty, for one who did not grade the page. Empty lines are skipped.
+Sites may be graded too: the score of a site is the sum of its pages' scores.
 
 Laws: a list is read whole or refused with the line that is wrong. A judge gives a node one grade:
 what is said twice counts once, and grades that differ are refused.
@@ -122,6 +123,7 @@ _ALLOWED = {str(grade): float(grade) for grade in range(1, GRADES + 1)}
 _NO_GRADE = {"": np.nan}
 _ONE_JUDGE = 2
 """Columns: the page and its grade."""
+_PAGE_HEADINGS = ("url", "page", "site")
 _SHOWN = 60  # characters of a bad line that its message quotes
 
 
@@ -174,9 +176,12 @@ def _labels(rows: Iterable[tuple[int, list[str]]], judges: int, place: str) -> I
 
 
 def _names_columns(cells: Sequence[str]) -> bool:
-    if len(cells) <= _ONE_JUDGE:
-        return [cell.lower() for cell in cells[1:]] == ["grade"]
-    return all(cells) and not any(map(_is_number, cells[1:]))
+    if not all(cells) or any(map(_is_number, cells[1:])):
+        return False
+    page, *judges = map(str.lower, cells)
+    if len(cells) == _ONE_JUDGE:
+        return page in _PAGE_HEADINGS or judges == ["grade"]
+    return len(cells) > _ONE_JUDGE
 
 
 def _is_number(cell: str) -> bool:

@@ -26,7 +26,7 @@ def test_a_line_is_a_page_and_its_grade() -> None:
     ]
 
 
-@pytest.mark.parametrize("head", ["url,grade", "URL, Grade", "page,grade"])
+@pytest.mark.parametrize("head", ["url,grade", "URL, Grade", "name,grade", "url,ann", "Site,Ann"])
 def test_the_first_line_may_name_the_columns(head: str) -> None:
     assert labels(f"{head}\na,1\n") == [Label("a", (1,), 2)]
 
@@ -41,6 +41,8 @@ def test_what_is_no_grade_is_refused_with_its_line(bad: str) -> None:
 
 def test_the_first_line_is_not_passed_over_for_a_bad_grade() -> None:
     assert "line 1" in refusal("a,best\nb,1\n")
+    assert "line 1" in refusal("url,5\nb,1\n")
+    assert "line 1" in refusal("url\nb,1\n")
 
 
 def test_several_judges_have_a_column_each_and_may_leave_it_empty() -> None:

@@ -140,8 +140,8 @@ def agree(
     """Show how well the rank NAME agrees with human grades of pages, from 1 to 4.
 
     LABELS is a CSV file with a line `url,grade` for each page; - is stdin. With several judges,
-    each has a column, which the first line may name, and the grade of a page is their mean,
-    rounded.
+    each has a column, and the grade of a page is their mean, rounded. The first line may name the
+    columns, such as `url,ann,bob`.
 
     The pages are split into grades by their scores, so that each grade has as many pages as in
     LABELS. Of pages with equal scores, the one that was found first counts as better. For
