@@ -206,6 +206,12 @@ def words_of(text: str) -> list[str]:
 def favouring_recent(
     age: NDArray[np.float64], half_life: float
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Where jumps lead; `age` is how long a node has been as it is, NaN where nobody knows."""
-    weights = np.exp2(-age / half_life)
+    """Where jumps lead; `age` is how long a node has been as it is, NaN where nobody knows.
+
+    The newest node weighs 1, so that one weight is above 0 however short the half-life is.
+    """
+    if np.isnan(age).all():
+        raise UsageError("no page of these was read yet: nothing is known of when they changed")
+    with np.errstate(over="ignore"):
+        weights = np.exp2(-(age - np.nanmin(age)) / half_life)
     return np.where(np.isnan(weights), np.nanmean(weights), weights)

@@ -95,6 +95,16 @@ def test_jumps_halve_with_each_half_life_and_the_unknown_is_the_mean() -> None:
     assert favouring_recent(ages, 7).tolist() == [1, 1 / 2, 1 / 4, 1.75 / 3]
 
 
+@pytest.mark.parametrize("half_life", [7, 1e-300])
+def test_the_newest_weighs_1_however_old_it_is(half_life: float) -> None:
+    assert favouring_recent(np.array([1000.0, 2000, np.nan]), half_life)[0] == 1
+
+
+def test_without_an_age_nothing_is_recent() -> None:
+    with pytest.raises(UsageError, match="nothing is known of when they changed"):
+        favouring_recent(np.array([np.nan, np.nan]), 7)
+
+
 def test_what_changed_recently_ranks_higher() -> None:
     graph = graph_of(4, [(0, 1), (1, 0), (2, 3), (3, 2)])
     jumps = favouring_recent(np.array([0.0, 0, 30, 30]), 30)
