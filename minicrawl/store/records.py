@@ -181,3 +181,20 @@ class StoreTerms:
     shard: int = 0
     shards: int = 1
     """Which shard of how many the store is; most crawls have one."""
+
+    def told(self, name: str) -> str:
+        """One of them as the option that it was given by, where there is one."""
+        value = getattr(self, name)
+        if name in _WITHOUT_OPTION:
+            return f"{name} {value}"
+        if name in _SWITCHES:
+            return _SWITCHES[name][value]
+        shown = "none" if value is None else f"{value:g}" if isinstance(value, float) else value
+        return f"--{name.replace('_', '-')} {shown}"
+
+
+_SWITCHES = {
+    "links": {True: "--links", False: "--no-links"},
+    "strip_marks": {True: "--strip-marks", False: "--keep-marks"},
+}
+_WITHOUT_OPTION = ("imported", "shard", "shards")

@@ -124,9 +124,9 @@ class StoreWriter:
                 "use another --store, or start again with --fresh"
             )
         for name, value in wanted.items():
-            if (kept := getattr(found, name)) != value:
+            if getattr(found, name) != value:
                 raise UsageError(
-                    f"{self.path} was started with {name} {kept}, not {value}: "
+                    f"{self.path} was started with {found.told(name)}, not {terms.told(name)}: "
                     "keep it, or start again with --fresh"
                 )
 

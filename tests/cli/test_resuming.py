@@ -174,7 +174,7 @@ class TestWhatIsKept:
         assert seeds[1] in known
         capsys.readouterr()
         assert main(["crawl", "--links", "--pages", "1", *network]) == 2
-        assert "was started with links False, not True" in capsys.readouterr().err
+        assert "was started with --no-links, not --links" in capsys.readouterr().err
         assert shown(capsys)["store.links"] == {"value": False, "from": "store"}
 
     def test_fresh_starts_from_defaults_and_flags_alone(

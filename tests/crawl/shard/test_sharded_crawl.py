@@ -261,7 +261,7 @@ def test_a_shard_stays_the_shard_that_it_is(crawl: ShardedCrawl) -> None:
     asyncio.run(crawl.run())
     setup = ShardSetup(ShardPlace(1, SHARDS + 1), crawl.exchanges.of(1))
     other = Crawl((), crawl.settings(crawl.store(1)), shard=setup)
-    with pytest.raises(UsageError, match="was started with shards 3, not 4"):
+    with pytest.raises(UsageError, match="was started with shards 3, not shards 4"):
         other.run()
-    with pytest.raises(UsageError, match="was started with shard 1, not 0"):
+    with pytest.raises(UsageError, match="was started with shard 1, not shard 0"):
         Crawl((), crawl.settings(crawl.store(1))).run()
