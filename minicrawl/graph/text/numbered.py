@@ -150,6 +150,11 @@ class DimacsList:
             raise GraphFileError(f"{self._place}: {said}, {self._links} are there")
         if nodes > min(max(_FEW_NODES, _SPARSE * links), MOST_NODES):
             raise GraphFileError(f"{self._place}: {nodes} nodes are too many for {links} links")
+        if not links:
+            raise GraphFileError(f"{self._place}: no link in it; expected {self._expected()}")
+
+    def _expected(self) -> str:
+        return "`a from to weight`" if self._has_weights else "`e one other`"
 
     def _plain(self, block: LineBlock) -> LinkArrays | None:
         """Lines that are all arcs, or all edges, with one blank between numbers."""
@@ -196,8 +201,8 @@ class DimacsList:
         if not found or not all(
             int(end) - 1 in range(len(self.names)) for end in found.groups()[:2]
         ):
-            expected = "`a from to weight`" if self._has_weights else "`e one other`"
-            raise refusal(self._place, number, f"{expected} with numbers of nodes", line)
+            those = f"numbers of nodes from 1 to {len(self.names)}"
+            raise refusal(self._place, number, f"{self._expected()} with {those}", line)
         if self._has_weights and weights([found[3]]) is None:
             raise refusal(self._place, number, A_WEIGHT, found[3])
         return found.groups()

@@ -101,7 +101,10 @@ def test_many_arcs_are_those_that_were_written() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"p sp 2 1\na 1 3 1\n", "line 2: expected `a from to weight` with numbers of nodes"),
+        (
+            b"p sp 2 1\na 1 3 1\n",
+            "expected `a from to weight` with numbers of nodes from 1 to 2, found 'a 1 3 1'",
+        ),
         (b"p sp 2 1\na 0 1 1\n", "line 2: expected `a from to weight` with numbers of nodes"),
         (b"p sp 2 1\na 1 2\n", "line 2: expected `a from to weight` with numbers of nodes"),
         (b"p sp 2 1\na 1 2 0\n", "line 2: expected a weight above 0, found '0'"),
@@ -113,7 +116,8 @@ def test_many_arcs_are_those_that_were_written() -> None:
         (b"p sp 2 2\na 1 2 1\n", "2 links were announced, 1 are there"),
         (b"c nothing\n", "no line `p` announces, 0 are there"),
         (b"p edge 9000000 1\ne 1 2\n", "9000000 nodes are too many for 1 links"),
-        (b"p edge 2 0\n", "no link in it"),
+        (b"p edge 2 0\n", "no link in it; expected `e one other`"),
+        (b"p sp 0 0\n", "no link in it; expected `a from to weight`"),
     ],
 )
 def test_what_dimacs_cannot_say_is_refused(text: bytes, message: str, at_once: int) -> None:
