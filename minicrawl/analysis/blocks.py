@@ -2,18 +2,18 @@
 
 Law: what the process takes, interpreter and libraries included, stays within the limit, or that is
 refused with the least that works. Counted is what the system counts as resident; what it keeps of
-files for all processes is not. The scores that are answered with are a file that is read as an
-array: all of them are in memory only if all are read, not for the best few.
+files for all processes is not. The best nodes come some at a time, however many are asked for. The
+scores as a whole are a file that is read as an array: they are in memory when a store keeps them.
 
 A list of links between ids takes no memory for a node; of one between names these are in memory, as
 are the columns of a store.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from minicrawl.crawl.process_memory import keep_large_arrays_apart, resident
 from minicrawl.errors import UsageError
 from minicrawl.export.drafts import scratch
 from minicrawl.graph.links import LinkArrays
-from minicrawl.graph.named import Names
 from minicrawl.graph.text.edgelist import Ids
 from minicrawl.graph.text.formats import LinkStream
 from minicrawl.graphfiles.blocks import (
@@ -57,15 +56,26 @@ class MemoryLimits:
     temp: Path | None = None
 
 
+class NodeNames(Protocol):
+    """What nodes are called, looked up some at a time."""
+
+    def __len__(self) -> int:
+        """How many nodes there are."""
+
+    def of(self, nodes: Sequence[int]) -> list[str]:
+        """The names of these nodes, in this order."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockRanks:
     """The scores and what they are scores of."""
 
     scores: Scores
-    names: Names
+    names: NodeNames
     edges: int
     blocks: int
-    best: Best
+    best: Iterator[Best]
+    """The nodes that are shown, some at a time."""
     traffic: DiskTraffic
     """Of the iterations; to lay out the blocks comes before."""
 
@@ -73,7 +83,7 @@ class BlockRanks:
 class Streamed(NamedTuple):
     """A graph whose links come as a stream, as often as they are asked for."""
 
-    names: Names
+    names: NodeNames
     links: Callable[[Progress], Iterable[LinkArrays]]
 
 
@@ -81,6 +91,7 @@ Opened = Callable[[MemoryPlan, Path, Progress], Streamed]
 """Makes a graph ready to be streamed; what it takes on disk goes to the folder."""
 
 
+@contextmanager
 def pagerank_in_blocks(
     opened: Opened,
     limits: MemoryLimits,
@@ -89,27 +100,31 @@ def pagerank_in_blocks(
     tolerance: float = 1e-8,
     shown: int = 100,
     tell: Progress = unreported,
-) -> BlockRanks:
-    """PageRank as `ranks.walks.blocks` defines it, and the `shown` best nodes."""
+) -> Iterator[BlockRanks]:
+    """PageRank as `ranks.walks.blocks` defines it, and the `shown` best nodes.
+
+    The files are there as long as the context is.
+    """
     keep_large_arrays_apart()
-    with _folder(limits.temp) as folder:
-        free = _free(limits, _RESERVE)
-        graph = opened(memory_plan(free), folder, part(tell, 0, _READ_ONCE))
-        memory = _memory_plan(limits, min(free, _free(limits, _SMALL)), len(graph.names))
-        files = BlockFiles(len(graph.names), memory, folder)
-        files.fill(graph.links(part(tell, _READ_ONCE, _READ_TWICE)))
-        laid_out = replace(files.traffic)
-        found = pagerank(
-            files, damping=damping, tolerance=tolerance, tell=part(tell, _READ_TWICE, 1)
-        )
-        traffic = files.traffic.since(laid_out)
-        return BlockRanks(
+    with ExitStack() as files_there:
+        with _naming_folder(limits.temp):
+            folder = files_there.enter_context(scratch("blocks", limits.temp))
+            free = _free(limits, _RESERVE)
+            graph = opened(memory_plan(free), folder, part(tell, 0, _READ_ONCE))
+            memory = _memory_plan(limits, min(free, _free(limits, _SMALL)), len(graph.names))
+            files = BlockFiles(len(graph.names), memory, folder)
+            files.fill(graph.links(part(tell, _READ_ONCE, _READ_TWICE)))
+            laid_out = replace(files.traffic)
+            found = pagerank(
+                files, damping=damping, tolerance=tolerance, tell=part(tell, _READ_TWICE, 1)
+            )
+        yield BlockRanks(
             scores=Scores(values=files.scores.whole(), **found._asdict()),
             names=graph.names,
             edges=files.links.edges,
             blocks=files.sizes.blocks,
             best=best(files, shown),
-            traffic=traffic,
+            traffic=files.traffic.since(laid_out),
         )
 
 
@@ -127,7 +142,7 @@ def file_in_blocks(path: Path) -> Opened:
         first = links(tell)
         if first.names is None:
             ids = NodeIds(_unweighted(first, path), memory, folder)
-            return Streamed(Ids(ids.column.whole()), lambda tell: map(ids.links, links(tell)))
+            return Streamed(ids, lambda tell: map(ids.links, links(tell)))
         for _ in _unweighted(first, path):
             pass
         names = first.names
@@ -155,10 +170,10 @@ def _unweighted(links: Iterable[LinkArrays], path: Path) -> Iterator[LinkArrays]
 
 
 @contextmanager
-def _folder(parent: Path | None) -> Iterator[Path]:
+def _naming_folder(parent: Path | None) -> Iterator[None]:
+    """Say of which folder the trouble with files is."""
     try:
-        with scratch("blocks", parent) as folder:
-            yield folder
+        yield
     except OSError as error:
         place = parent or "the folder for temporary files"
         raise UsageError(f"{place}: {error.strerror}; choose one with --temp") from error

@@ -20,7 +20,7 @@ run     sorted numbers in a column of their own, as many as memory holds
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, pairwise
 from pathlib import Path
@@ -236,6 +236,19 @@ class NodeIds:
 
     def __len__(self) -> int:
         return len(self.column)
+
+    def of(self, nodes: Sequence[int]) -> list[str]:
+        """What these nodes are called, in this order: their ids, which are read from disk."""
+        if self._is_dense:
+            return [str(self._first + node) for node in nodes]
+        wanted, places = np.unique(np.asarray(nodes, dtype=np.int64), return_inverse=True)
+        found = np.empty_like(wanted)
+        for first in range(0, len(self), self._at_once):
+            begin, end = np.searchsorted(wanted, (first, first + self._at_once))
+            if begin < end:
+                some = self.column.read(first, self._at_once)
+                found[begin:end] = some[wanted[begin:end] - first]
+        return list(map(str, found[places].tolist()))
 
     def links(self, links: LinkArrays) -> LinkArrays:
         """The same between nodes."""

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from minicrawl.analysis import blocks
 from minicrawl.analysis.blocks import (
     BlockRanks,
     MemoryLimits,
+    Opened,
     file_in_blocks,
     pagerank_in_blocks,
     store_in_blocks,
@@ -21,7 +23,7 @@ from minicrawl.analysis.blocks import (
 from minicrawl.analysis.source import opened
 from minicrawl.errors import GraphFileError, UsageError
 from minicrawl.graph.named import NamedGraph
-from minicrawl.graphfiles.blocks import MEGA, DiskTraffic
+from minicrawl.graphfiles.blocks import MEGA, DiskTraffic, memory_plan
 from minicrawl.graphfiles.reading import read
 from minicrawl.report.snapshot import snapshot
 from tests.stores import filled_store
@@ -46,6 +48,12 @@ def by_name(found: BlockRanks) -> dict[str, float]:
     return dict(zip(found.names.of(range(len(values))), values.tolist(), strict=True))
 
 
+def computed(opened: Opened, limits: MemoryLimits, **options: Any) -> BlockRanks:
+    """What is left when the files are gone."""
+    with pagerank_in_blocks(opened, limits, **options) as found:
+        return found
+
+
 def in_memory(named: NamedGraph, error: float = 1e-12) -> dict[str, float]:
     graph, nodes = named.graph, named.graph.nodes
     out = graph.out_degrees()
@@ -66,7 +74,7 @@ def test_each_iteration_reads_links_once_and_given_scores_once_for_each_block(
     links = sorted({(a, b) for a, b in dice.integers(0, 10, (25, 2)).tolist()} | {(0, 9), (9, 0)})
     nodes = sorted({end for link in links for end in link})
     path = graph_file("".join(f"{a} {b}\n" for a, b in links))
-    found = pagerank_in_blocks(file_in_blocks(path), MemoryLimits(blocks=count))
+    found = computed(file_in_blocks(path), MemoryLimits(blocks=count))
     block = -(-len(nodes) // count)
     linked = len({nodes.index(target) // block for _, target in links})
     blocks, column = -(-len(nodes) // block), 8 * len(nodes)
@@ -88,15 +96,15 @@ def test_scores_are_those_of_the_whole_graph(
     text: str, count: int | None, graph_file: Callable[[str], Path], tmp_path: Path
 ) -> None:
     path = graph_file(text)
-    found = pagerank_in_blocks(
-        file_in_blocks(path), MemoryLimits(blocks=count, temp=tmp_path), tolerance=1e-10
-    )
-    assert by_name(found) == pytest.approx(in_memory(read(path)), abs=1e-10)
-    nodes = len(found.names)
+    limits = MemoryLimits(blocks=count, temp=tmp_path)
+    with pagerank_in_blocks(file_in_blocks(path), limits, tolerance=1e-10) as found:
+        assert by_name(found) == pytest.approx(in_memory(read(path)), abs=1e-10)
+        nodes = len(found.names)
+        best = [node for some in found.best for node in some.nodes]
     assert found.blocks == len(range(0, nodes, -(-nodes // (count or 1))))
     assert found.edges == read(path).graph.edges
     assert found.scores.converged
-    assert found.best.nodes.tolist() == np.argsort(-found.scores.values, kind="stable").tolist()
+    assert best == np.argsort(-found.scores.values, kind="stable").tolist()
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -105,10 +113,23 @@ def test_what_is_done_is_told_from_the_first_reading_on(
     text: str, graph_file: Callable[[str], Path]
 ) -> None:
     told: list[float] = []
-    pagerank_in_blocks(file_in_blocks(graph_file(text)), MemoryLimits(), tell=told.append)
+    computed(file_in_blocks(graph_file(text)), MemoryLimits(), tell=told.append)
     assert told == sorted(told)
     assert told[:2] == [0.2, 0.4]
     assert told[-1] == 1
+
+
+def test_names_are_looked_up_on_disk_some_at_a_time(
+    graph_file: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        blocks, "memory_plan", lambda free: memory_plan(free)._replace(sorted=2, links=2)
+    )
+    limits = MemoryLimits(blocks=2)
+    with pagerank_in_blocks(file_in_blocks(graph_file("5 7\n9 900\n33 7\n")), limits) as found:
+        assert found.names.of([4, 0, 2, 4]) == ["900", "5", "9", "900"]
+        best = list(found.best)
+    assert [len(some.nodes) for some in best] == [2, 2, 1]
 
 
 def test_a_store_is_ranked_by_the_links_that_count(tmp_path: Path) -> None:
@@ -116,7 +137,7 @@ def test_a_store_is_ranked_by_the_links_that_count(tmp_path: Path) -> None:
     with opened(path, None) as source:
         wanted = in_memory(source.graph)
     with snapshot(path) as seen:
-        found = pagerank_in_blocks(store_in_blocks(seen), MemoryLimits(blocks=2))
+        found = computed(store_in_blocks(seen), MemoryLimits(blocks=2))
         assert by_name(found) == pytest.approx(wanted, abs=1e-8)
 
 
@@ -124,7 +145,7 @@ def test_a_real_graph_has_the_scores_that_are_told_of_it(
     shared_graph: Callable[[str], Path],
 ) -> None:
     path = shared_graph("hollins.dat.gz")
-    found = pagerank_in_blocks(file_in_blocks(path), MemoryLimits(blocks=7))
+    found = computed(file_in_blocks(path), MemoryLimits(blocks=7))
     assert found.edges == 23_875
     assert found.scores.values[[1, 36, 37]].tolist() == pytest.approx(
         [0.0198788, 0.00928762, 0.00861039], rel=1e-5
@@ -134,13 +155,13 @@ def test_a_real_graph_has_the_scores_that_are_told_of_it(
 @pytest.mark.parametrize("text", ["1 2\nhello\n", "", "a\tb\nc\n"])
 def test_a_file_that_is_no_graph_is_refused(text: str, graph_file: Callable[[str], Path]) -> None:
     with pytest.raises(GraphFileError):
-        pagerank_in_blocks(file_in_blocks(graph_file(text)), MemoryLimits())
+        computed(file_in_blocks(graph_file(text)), MemoryLimits())
 
 
 @pytest.mark.parametrize("text", ["1 2 5\n", "a\tb\t1\n"])
 def test_weights_are_refused(text: str, graph_file: Callable[[str], Path]) -> None:
     with pytest.raises(UsageError, match="its links have weights"):
-        pagerank_in_blocks(file_in_blocks(graph_file(text)), MemoryLimits())
+        computed(file_in_blocks(graph_file(text)), MemoryLimits())
 
 
 def test_a_pipe_is_refused() -> None:
@@ -153,7 +174,7 @@ def test_a_folder_that_cannot_take_files_is_named(
 ) -> None:
     absent = tmp_path / "absent"
     with pytest.raises(UsageError, match=r"absent: No such file or directory; choose one"):
-        pagerank_in_blocks(file_in_blocks(graph_file(SMALL)), MemoryLimits(temp=absent))
+        computed(file_in_blocks(graph_file(SMALL)), MemoryLimits(temp=absent))
 
 
 # ---------------------------------------------------------------- limits
@@ -171,9 +192,9 @@ def test_too_little_memory_is_refused_with_the_least_that_works(
 ) -> None:
     path = graph_file(SMALL)
     with pytest.raises(UsageError) as refused:
-        pagerank_in_blocks(file_in_blocks(path), MemoryLimits(memory=39 * MEGA))
+        computed(file_in_blocks(path), MemoryLimits(memory=39 * MEGA))
     assert str(refused.value) == "39 MB are too little for this graph: 41 MB work"
-    assert pagerank_in_blocks(file_in_blocks(path), MemoryLimits(memory=41 * MEGA)).blocks == 1
+    assert computed(file_in_blocks(path), MemoryLimits(memory=41 * MEGA)).blocks == 1
 
 
 @pytest.mark.usefixtures("taken")
@@ -183,10 +204,10 @@ def test_blocks_that_are_too_large_for_the_memory_are_refused(
     path = graph_file("".join(f"{node} {node + 1}\n" for node in range(300_000)))
     limits = MemoryLimits(memory=40 * MEGA, blocks=1)
     with pytest.raises(UsageError, match="40 MB are too little for this graph in 1 blocks: 42 MB"):
-        pagerank_in_blocks(file_in_blocks(path), limits, tolerance=1)
+        computed(file_in_blocks(path), limits, tolerance=1)
     for megabytes, count, wanted in ((40, None, 2), (40, 2, 2), (42, 1, 1)):
         limits = MemoryLimits(memory=megabytes * MEGA, blocks=count)
-        assert pagerank_in_blocks(file_in_blocks(path), limits, tolerance=1).blocks == wanted
+        assert computed(file_in_blocks(path), limits, tolerance=1).blocks == wanted
 
 
 CHILD = """
@@ -194,7 +215,10 @@ import sys
 from pathlib import Path
 from minicrawl.analysis.blocks import MemoryLimits, file_in_blocks, pagerank_in_blocks
 limits = MemoryLimits(memory=int(sys.argv[2]))
-found = pagerank_in_blocks(file_in_blocks(Path(sys.argv[1])), limits, tolerance=0.1)
+opened = file_in_blocks(Path(sys.argv[1]))
+with pagerank_in_blocks(opened, limits, tolerance=0.1, shown=1_000_000) as found:
+    for best in found.best:
+        found.names.of(best.nodes.tolist())
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(found.blocks, found.edges, int(peak.split()[1]) * 1024)
 """
@@ -202,7 +226,9 @@ print(found.blocks, found.edges, int(peak.split()[1]) * 1024)
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak")
 def test_the_peak_of_the_process_stays_within_the_limit(tmp_path: Path) -> None:
-    """1,000,000 nodes and 2,000,000 links, in memory three times the room that is left."""
+    """1,000,000 nodes and 2,000,000 links, in memory three times the room that is left;
+    all nodes are shown.
+    """
     path, nodes = tmp_path / "graph.txt", 1_000_000
     rng = np.random.default_rng(1)
     with path.open("w") as file:

@@ -39,9 +39,11 @@ with open(scores, "wb") as file:
 """
 
 _IN_BLOCKS = _CHILD.format(
-    imports="from minicrawl.analysis.blocks import Limits, file_in_blocks, pagerank_in_blocks",
+    imports="from minicrawl.analysis import blocks",
     ranking=f"""
-ranked = pagerank_in_blocks(file_in_blocks(path), Limits(memory=memory), tolerance={_ERROR})
+opened, limits = blocks.file_in_blocks(path), blocks.MemoryLimits(memory=memory)
+with blocks.pagerank_in_blocks(opened, limits, tolerance={_ERROR}) as ranked:
+    pass
 found = dict(blocks=ranked.blocks, edges=ranked.edges, iterations=ranked.scores.iterations)
 values = ranked.scores.values
 """,

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cli import main
+from minicrawl.cli.rank import pagerank as command
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.beside.derived import kept_ranks, reading_beside
 from tests.stores import HandCrawl
@@ -36,6 +37,25 @@ def test_blocks_come_to_what_memory_comes_to(
     whole = pageranks(capsys, "--graph", graph, "--damping", "0.5")
     blocks = pageranks(capsys, "--graph", graph, "--damping", "0.5", "--n", "0", *options)
     assert blocks == pytest.approx(whole, abs=1e-8)
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_what_is_shown_in_parts_reads_as_one_list(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, form: list[str]
+) -> None:
+    path = tmp_path / "graph.txt"
+    path.write_text("".join(f"{node // 2} {node}\n" for node in range(1, 1200)))
+    arguments = ["rank", "pagerank", "--graph", str(path), "--blocks", "2", "--n", "0", *form]
+    outputs = []
+    for at_once in (7, 10_000):
+        monkeypatch.setattr(command, "_SHOWN_AT_ONCE", at_once)
+        assert main(arguments) == 0
+        outputs.append(capsys.readouterr().out)
+    assert outputs[0] == outputs[1]
+    if not form:
+        lines = outputs[0].splitlines()[1:-1]
+        assert [int(line.split()[0].replace(",", "")) for line in lines] == [*range(1, 1201)]
+        assert len({line.index("%") for line in lines}) == 1
 
 
 def test_what_was_read_from_disk_and_written_is_told(capsys: Captured, graph: str) -> None:

@@ -11,7 +11,7 @@ import shutil
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -120,11 +120,41 @@ def show_list(
     a URL goes on in the next line, and only a very long one is cut, in the middle of its path. With
     --wide and elsewhere all is shown in one line, and text is not padded.
     """
+    _show_part(headings, rows, texts=texts, err=err)
+
+
+def show_long_list(
+    headings: Sequence[str],
+    parts: Iterable[Iterable[Sequence[str]]],
+    *,
+    widest: Sequence[str],
+    texts: int,
+) -> None:
+    """Show a list of which only a part is in memory at a time.
+
+    `widest` are numbers that are as wide as any in their columns.
+    """
+    for place, rows in enumerate(parts):
+        _show_part(headings, rows, texts=texts, widest=widest, goes_on=place > 0)
+
+
+def _show_part(
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    texts: int,
+    widest: Sequence[str] = (),
+    goes_on: bool = False,
+    err: bool = False,
+) -> None:
+    """Show rows, and the headings above them if they do not go on."""
     from rich.cells import cell_len
 
     stream = sys.stderr if err else sys.stdout
-    lines = [list(headings), *([visible(readable(cell)) for cell in row] for row in rows)]
     first = len(headings) - texts
+    unshown = [*(widest or [""] * first), *[""] * texts]
+    cells_of_rows = ([visible(readable(cell)) for cell in row] for row in rows)
+    lines = [list(headings), unshown, *cells_of_rows]
     is_narrow = stream.isatty() and not _is_wide()
     if is_narrow:
         lines = _without_empty(lines, first)
@@ -137,7 +167,7 @@ def show_list(
         _TextColumn(heading == _TITLE, width < natural, width)
         for heading, natural, width in zip(lines[0][first:], wanted, fitted, strict=False)
     ]
-    for line in lines:
+    for line in lines[2:] if goes_on else (lines[0], *lines[2:]):
         cells = [cell.rjust(width) for cell, width in zip(line, numbers, strict=False)]
         for shown in _cut_to(columns, line[first:]) if is_narrow and texts else [line[first:]]:
             click.echo(_GAP.join((*cells, *shown)).rstrip(), err=err)
@@ -233,6 +263,16 @@ def show_paragraph(text: str, indent: str, dress: Callable[[str], str] = str) ->
 def show_json(document: object) -> None:
     """Show a document as one line of JSON."""
     click.echo(as_json(document))
+
+
+def show_long_json(
+    document: Mapping[str, object], name: str, parts: Iterable[list[object]]
+) -> None:
+    """Show a document whose last value is a list of which only a part is in memory at a time."""
+    click.echo(as_json({**document, name: []}).removesuffix("]}"), nl=False)
+    for place, part in enumerate(parts):
+        click.echo((", " if place else "") + as_json(part)[1:-1], nl=False)
+    click.echo("]}")
 
 
 def as_json(document: object) -> str:

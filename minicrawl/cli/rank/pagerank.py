@@ -6,8 +6,10 @@ Law: an option that PageRank in blocks does not support is refused, never ignore
 """
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +24,7 @@ from minicrawl.analysis.source import Source
 from minicrawl.cli.common.base_sets import BaseSetChoice, base_set_options
 from minicrawl.cli.common.options import Number
 from minicrawl.cli.common.stores import source_options
-from minicrawl.cli.rank.running import Shown, rank_name, ranking, show_all
+from minicrawl.cli.rank.running import Shown, rank_name, ranking, show_in_parts
 from minicrawl.cli.rank.walk_options import NAMES_FILE, lines_of, nodes_of, pagerank_options
 from minicrawl.config.values.quantities import size
 from minicrawl.errors import UsageError
@@ -43,6 +45,7 @@ Command = Callable[..., Any]
 
 # ---------------------------------------------------------------- in blocks
 
+_SHOWN_AT_ONCE = 1000
 _SUPPORTED_IN_BLOCKS = frozenset(
     ("blocks", "memory", "temp", "graph", "store", "name", "n", "as_json", "damping", "tolerance")
 )
@@ -122,22 +125,33 @@ def _run_in_blocks(
     ) -> None:
         name = rank_name(name)
         asked = {"damping": damping, "tolerance": tolerance}
-        with source.progress(name) as tell:
-            found = _compute_in_blocks(source, graph, limits, tell, shown=n or MOST_NODES, **asked)
-        try:
-            keep(source, {name: found.scores}, found.edges, asked | {"blocks": found.blocks})
-        finally:
-            names = found.names.of(found.best.nodes.tolist())
-            best = list(zip(names, found.best.scores.tolist(), strict=True))
-            disk = {"blocks": found.blocks} | asdict(found.traffic)
-            show_all([Shown(name, found.edges, found.scores, best, disk)], as_json)
+        count = n or MOST_NODES
+        with ExitStack() as files:
+            with source.progress(name) as tell:
+                computed = _computed_in_blocks(source, graph, limits, tell, shown=count, **asked)
+                found = files.enter_context(computed)
+            try:
+                keep(source, {name: found.scores}, found.edges, asked | {"blocks": found.blocks})
+            finally:
+                disk = {"blocks": found.blocks} | asdict(found.traffic)
+                shown = Shown(name, found.edges, found.scores, [], disk)
+                count = min(count, len(found.names))
+                show_in_parts(shown, count, _parts_of_best(found), as_json)
 
     run(store=store, graph=graph, **options)
 
 
-def _compute_in_blocks(
+def _parts_of_best(found: "BlockRanks") -> Iterator[list[tuple[str, float]]]:
+    """The best nodes by name, so many at a time that they take little memory as text."""
+    for best in found.best:
+        named = zip(found.names.of(best.nodes.tolist()), best.scores.tolist(), strict=True)
+        while part := list(islice(named, _SHOWN_AT_ONCE)):
+            yield part
+
+
+def _computed_in_blocks(
     source: Source, graph: Path | None, limits: Mapping[str, Any], tell: Progress, **options: Any
-) -> "BlockRanks":
+) -> AbstractContextManager["BlockRanks"]:
     from minicrawl.analysis.blocks import (
         MemoryLimits,
         file_in_blocks,

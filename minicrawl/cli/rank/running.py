@@ -7,6 +7,7 @@ their names, the main ones first, which are saved and shown as RANK-NAME.
 
 import functools
 import inspect
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ import click
 from minicrawl.analysis.ranks import RANKS, checked_name, keep
 from minicrawl.analysis.source import Source, asked_for_weights, weighed
 from minicrawl.cli.common.stores import count_option, json_option, percent, source_options
-from minicrawl.cli.common.tables import show_json, show_list
+from minicrawl.cli.common.tables import show_json, show_list, show_long_json, show_long_list
 from minicrawl.cli.rank.walk_options import guard_options
 from minicrawl.graph.named import NamedGraph
 from minicrawl.progress import Progress
@@ -120,6 +121,21 @@ def show_all(shown: list[Shown], as_json: bool) -> None:
     show_json(_as_json(shown)) if as_json else _show(shown)
 
 
+def show_in_parts(
+    shown: Shown, count: int, parts: Iterator[list[tuple[str, float]]], as_json: bool
+) -> None:
+    """Show a rank of which `count` nodes come some at a time, as they may be many."""
+    if as_json:
+        show_long_json(_document(shown), "scores", map(_best_documents, parts))
+        return
+    first = next(parts)
+    widest = (f"{count:,}", percent(first[0][1]))
+    places = itertools.count(1)
+    lines = (_best_lines(places, part) for part in itertools.chain([first], parts))
+    show_long_list(HEADINGS, lines, widest=widest, texts=1)
+    click.echo("; ".join(_caption(shown)))
+
+
 def _by_name(name: str, answer: Scores | Mapping[str, Scores]) -> dict[str, Scores]:
     if isinstance(answer, Scores):
         return {name: answer}
@@ -148,16 +164,25 @@ def _document(shown: Shown) -> dict[str, object]:
         "error_bound": bound if math.isfinite(bound) else None,
         **({} if estimated is None else {"standard_error": estimated}),
         **({} if shown.disk is None else {"disk": shown.disk}),
-        "scores": [{"node": node, "score": score} for node, score in shown.best],
+        "scores": _best_documents(shown.best),
     }
+
+
+def _best_documents(best: list[tuple[str, float]]) -> list[object]:
+    return [{"node": node, "score": score} for node, score in best]
 
 
 def _show(shown: list[Shown]) -> None:
     for one in shown:
-        rows = enumerate(one.best, start=1)
-        lines = ((f"{place:,}", percent(score), node) for place, (node, score) in rows)
-        show_list(HEADINGS, lines, texts=1)
+        show_list(HEADINGS, _best_lines(itertools.count(1), one.best), texts=1)
         click.echo("; ".join(_caption(one)))
+
+
+def _best_lines(
+    places: Iterator[int], best: list[tuple[str, float]]
+) -> Iterator[tuple[str, str, str]]:
+    for (node, score), place in zip(best, places, strict=False):
+        yield f"{place:,}", percent(score), node
 
 
 def _caption(shown: Shown) -> Iterator[str]:

@@ -11,7 +11,8 @@ dangling  the sum of x over nodes without links
 stretch   some nodes in a row, whose g is in memory together
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from math import inf
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -132,13 +133,24 @@ class Best(NamedTuple):
     scores: Floats
 
 
-def best(files: GraphOnDisk, count: int) -> Best:
-    """So many, or all; never more than these and a few others are in memory."""
+def best(files: GraphOnDisk, count: int) -> Iterator[Best]:
+    """So many, or all, some at a time. Each time all scores are read, and few are in memory."""
+    left, last_node, last_score = min(count, files.sizes.nodes), -1, inf
+    while left:
+        some = _best_behind(files, min(left, files.sizes.at_once), last_node, last_score)
+        left, last_node, last_score = left - len(some.nodes), some.nodes[-1], some.scores[-1]
+        yield some
+
+
+def _best_behind(files: GraphOnDisk, count: int, last_node: int, last_score: float) -> Best:
+    """The next ones, where these are the last node and its score that came before."""
     nodes, scores = np.empty(0, dtype=np.int64), np.empty(0)
     for first in range(0, files.sizes.nodes, files.sizes.at_once):
         some = files.scores.read(first, files.sizes.at_once)
-        nodes = np.concatenate((nodes, np.arange(first, first + len(some))))
-        scores = np.concatenate((scores, some))
+        is_equal_behind = (some == last_score) & (np.arange(len(some)) > last_node - first)
+        is_next = (some < last_score) | is_equal_behind
+        nodes = np.concatenate((nodes, first + np.flatnonzero(is_next)))
+        scores = np.concatenate((scores, some[is_next]))
         order = np.argsort(-scores, kind="stable")[:count]
         nodes, scores = nodes[order], scores[order]
     return Best(nodes, scores)
