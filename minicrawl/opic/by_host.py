@@ -141,6 +141,10 @@ class ByHost:
         """Whether the host may be asked."""
         return host >= len(self._queues) or self._queues[host].is_ready
 
+    def precedence(self, host: int) -> float:
+        """Pages of hosts with less come first, whatever their keys are: here all are equal."""
+        return 0.0
+
     def __len__(self) -> int:
         """Entries in all the heaps, the stale ones too."""
         return len(self._front) + sum(map(len, self._queues))

@@ -44,6 +44,11 @@ class BySite(ByHost):
                 return page
         return None
 
+    def precedence(self, host: int) -> float:
+        """Pages of hosts with less come first, whatever their keys are."""
+        importance = self._importance
+        return -float(importance[host]) if host < len(importance) else 0.0
+
     def __len__(self) -> int:
         """Entries in all the heaps, the stale ones too."""
         return len(self._sites) + sum(map(len, self._queues))
@@ -60,9 +65,7 @@ class BySite(ByHost):
         heapify(self._sites)
 
     def _ranked(self, entry: int) -> tuple[float, int]:
-        host = self._eligible.host_of[entry & PAGE]
-        importance = self._importance
-        return -float(importance[host]) if host < len(importance) else 0.0, entry
+        return self.precedence(self._eligible.host_of[entry & PAGE]), entry
 
     def _push(self, entry: int) -> None:
         heappush(self._sites, self._ranked(entry))

@@ -123,6 +123,15 @@ def test_sites_that_have_grown_come_first_before_long() -> None:
     assert sites.asked == sum(look < 300 for look in looks)
 
 
+def test_where_hosts_wait_for_one_address_that_of_the_site_that_matters_most_is_first() -> None:
+    sites = Sites([1.0, 3.0, 2.0])
+    for host in range(3):
+        sites.birth(host, 10)
+    sites.take()
+    sites.birth(3, 99)  # its site was not looked at yet
+    assert sorted(range(4), key=sites.schedule.precedence) == [1, 2, 0, 3]
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_whatever_happens_the_answer_is_that_of_a_search(seed: int) -> None:
     rng = Random(seed)

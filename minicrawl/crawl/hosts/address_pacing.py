@@ -22,8 +22,8 @@ from typing import Protocol
 
 from minicrawl.config import Politeness
 
-Rank = tuple[float, bool]
-FIRST: Rank = (-inf, False)
+Rank = tuple[float, float, bool]
+FIRST: Rank = (-inf, -inf, False)
 _ALONE = 0.5
 """For this part of the delay of an address the host that was let in finds room alone."""
 _FEWEST_ONE_BY_ONE = 4

@@ -117,7 +117,7 @@ class Admission:
         self._trackers, self._traps = parts.trackers, parts.traps
         self._hosts, self._onboarding = parts.hosts, parts.onboarding
         self._slots, self._host_turns = parts.slots, host_turns
-        self._key = parts.leases.queue.key
+        self._queue = parts.leases.queue
 
     def refusal_of_page(self, lease: Lease) -> State | None:
         """Why the page is never asked for, by scope and limits, whatever its host is like."""
@@ -126,8 +126,12 @@ class Admission:
         return self._gate.refusal(lease.url, 0, pages, is_seed=is_seed)
 
     def rank(self, turn: Turn) -> Rank:
-        """Richer pages are first at their address, and of equal ones those of hosts we know."""
-        return -self._key(turn.page), not self._onboarding.is_known(turn.host)
+        """Pages are first at their address that are first in the order, and of equal ones those of
+        hosts we know.
+        """
+        queue = self._queue
+        is_strange = not self._onboarding.is_known(turn.host)
+        return queue.precedence(turn.host), -queue.key(turn.page), is_strange
 
     def decide(self, turn: Turn, now: float) -> Decision:
         """What to do with a page that is not refused. What earlier runs knew of its host is

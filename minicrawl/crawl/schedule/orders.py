@@ -52,8 +52,11 @@ class PageQueue(Protocol):
     def is_ready(self, host: int) -> bool:
         """Whether the host may be asked."""
 
+    def precedence(self, host: int) -> float:
+        """Pages of hosts with less come first, whatever their keys are."""
+
     def key(self, page: PageId) -> int:
-        """The page with the largest comes first."""
+        """Of the pages of such hosts the one with the largest comes first."""
 
 
 class PageOrder(Protocol):

@@ -117,6 +117,10 @@ class ByGroup:
 
     # ------------------------------------------------------------ what is known
 
+    def precedence(self, host: int) -> float:
+        """Pages of hosts with less come first, whatever their keys are."""
+        return self._queue.hosts.precedence(host)
+
     def key(self, page: PageId) -> int:
         """By what the page is ordered: the cash that it is as good as, in 16ths of atoms."""
         return values.key(self._siblings, page)

@@ -184,8 +184,8 @@ def test_to_ask_whether_there_is_room_puts_no_host_in_the_queue() -> None:
 def test_of_hosts_that_wait_the_one_with_the_least_rank_is_next() -> None:
     polite = at_one_address(HOST, OTHER, THIRD)
     polite.hosts.begin(HOST, 0)
-    polite.hosts.wait_for_room(OTHER, 0, (-1.0, False))
-    polite.hosts.wait_for_room(THIRD, 0, (-2.0, True))
+    polite.hosts.wait_for_room(OTHER, 0, (0.0, -1.0, False))
+    polite.hosts.wait_for_room(THIRD, 0, (0.0, -2.0, True))
     polite.hosts.end(HOST, 1)
     assert polite.resumed(1) == [HOST, THIRD]
 
@@ -195,7 +195,7 @@ def test_after_a_while_all_are_let_in_so_that_ranks_are_those_of_now() -> None:
     polite = paced(first, *hosts)
     polite.hosts.begin(first, 0)
     for host in hosts:
-        polite.hosts.wait_for_room(host, 0, (float(host), False))
+        polite.hosts.wait_for_room(host, 0, (0.0, float(host), False))
     let_in = []
     for now in (0.5, 1.0, 1.5, 2.0, 2.5):
         let_in.append(polite.resumed(now))
