@@ -136,7 +136,7 @@ class TestTop:
         assert first.split()[2] == "%"
 
     def test_the_last_line_says_how_exact_the_importance_is(
-        self, capsys: Captured, store: Path
+        self, capsys: Captured, store: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         last = printed(capsys, "top").splitlines()[-1]
         assert last == f"importance: {ESTIMATED}"
@@ -146,9 +146,11 @@ class TestTop:
         with closing(HandCrawl(store)) as crawl:
             crawl.frontier = crawl.loaded()
             crawl.read(DEEP, [f"{A}new"])
-        assert "old, 1 step and 1 page ago" in printed(capsys, "status")
-        for shown in (printed(capsys, "top"), printed(capsys, "explain", A)):
+        for command in (["top"], ["explain", A], ["status"]):
+            shown = printed(capsys, *command)
             assert re.search(r"converged, error at most \S+e-\d+, 0 s old$", shown, re.MULTILINE)
+        monkeypatch.setattr("minicrawl.frontier.importance.MOST_STEPS", 0)  # the log is long then
+        assert "old, 1 step and 1 page ago" in printed(capsys, "status")
 
     def test_programs_are_told_by_status_and_explain(self, capsys: Captured, store: Path) -> None:
         refine(store)
