@@ -10,6 +10,7 @@ estimate    from history and cash to importance
 schedule    the richest page first, exactly, in bounded memory
 by_host     the same among the hosts that may be asked now; the queue of each host
 by_site     the same, but hosts of important sites come first
+lots        a number for each page, drawn by chance
 siblings    another order than by cash: by what pages that became known together have shown
 refine      what the histories come to if replays go on without end
 """

@@ -201,13 +201,22 @@ def _why_not_requested(snapshot: Snapshot, page: PageId) -> list[str]:
     return [row.detail for row in last if row.outcome == NOT_ASKED]
 
 
+_ORDERED = {
+    "greedy": ("with more cash", "has the most cash"),
+    "siblings": ("with more to expect", "has the most to expect"),
+    "breadth-first": ("that were found before it", "was found first"),
+    "random": ("that were drawn before it", "was drawn first"),
+}
+"""By their strategies: what is said of the pages before one, and of the first one."""
+
+
 def _reasons_to_wait(snapshot: Snapshot, page: PageId, position: QueuePosition) -> list[str]:
     ahead, ahead_on_host = position.of_all - 1, position.of_host - 1
-    worth = "cash" if snapshot.frontier.siblings is None else "to expect"
+    before, first = _ORDERED[snapshot.strategy]
     reasons = [
-        f"it waits for {counted(ahead, 'page')} with more {worth}, {ahead_on_host:,} on its host"
+        f"it waits for {counted(ahead, 'page')} {before}, {ahead_on_host:,} on its host"
         if ahead
-        else f"it has the most {worth} of all unread pages"
+        else f"it {first} of all unread pages"
     ]
     host = _host(snapshot, page)
     if host.wait_until is not None:

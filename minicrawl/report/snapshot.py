@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property, lru_cache, partial
 from heapq import nlargest
-from itertools import takewhile
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from minicrawl.frontier.importance import ShownImportance, shown_importance
 from minicrawl.frontier.loading import load_frontier, verify
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import READ_STATES, PageId, State
+from minicrawl.opic.lots import lots
 from minicrawl.store import columns, questions, tables
 from minicrawl.store.beside.derived import RankRow
 from minicrawl.store.reader import reading, search_folder
@@ -86,10 +87,24 @@ class Snapshot:
         """What orders these unread pages: the first one has the most."""
         from minicrawl.opic.siblings.values import urgency
 
+        if self.strategy == "breadth-first":
+            return -pages.astype(np.float64)
+        if self.strategy == "random":
+            return self._lots[pages]
         siblings = self.frontier.siblings
         if siblings is None:
             return self.keys[pages].astype(np.float64)
         return urgency(siblings.shown, pages.astype(np.uint32))
+
+    @cached_property
+    def strategy(self) -> str:
+        """The order in which the last run read pages, as far as it is loaded."""
+        found = tables.strategy(self.connection)
+        return "greedy" if found == "siblings" and self.frontier.siblings is None else found
+
+    @cached_property
+    def _lots(self) -> NDArray[np.float64]:
+        return np.fromiter(islice(lots(), len(self)), np.float64, len(self))
 
     @cached_property
     def inlinks(self) -> NDArray[np.int64]:

@@ -1,6 +1,7 @@
 """The unread pages, in the order in which they would be read if no host made the crawl wait."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ class WaitingPage(NamedTuple):
 
     rank: int
     url: str
-    key: float
+    key: float | None  # in units of cash; None in an order that has no cash in it
     given: float
     cash: float
     depth: int
@@ -53,7 +54,7 @@ def _block(snapshot: Snapshot, pages: NDArray[np.int64], rank: int) -> Iterator[
     columns = (
         range(rank, rank + len(pages)),
         places.urls,
-        (snapshot.urgency(pages) / UNIT).tolist(),
+        _keys(snapshot, pages),
         _given(snapshot, pages).tolist(),
         snapshot.cash(pages).tolist(),
         places.depths,
@@ -61,6 +62,13 @@ def _block(snapshot: Snapshot, pages: NDArray[np.int64], rank: int) -> Iterator[
         map(host_name, places.origins),
     )
     return map(WaitingPage._make, zip(*columns, strict=True))
+
+
+def _keys(snapshot: Snapshot, pages: NDArray[np.int64]) -> Iterable[float | None]:
+    if snapshot.strategy not in ("greedy", "siblings"):
+        return repeat(None, len(pages))
+    keys: list[float] = (snapshot.urgency(pages) / UNIT).tolist()
+    return keys
 
 
 def _given(snapshot: Snapshot, pages: NDArray[np.int64]) -> NDArray[np.float64]:

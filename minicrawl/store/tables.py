@@ -171,10 +171,16 @@ def siblings(connection: Connection) -> dict[str, bytes]:
     return dict(connection.execute("SELECT name, data FROM siblings"))
 
 
+def strategy(connection: Connection) -> str:
+    """The order in which the last run read pages."""
+    wishes = counters(connection).get(WISHES)
+    found = wishes.get("strategy") if isinstance(wishes, dict) else None
+    return found if isinstance(found, str) else "greedy"
+
+
 def are_siblings_asked(connection: Connection) -> bool:
     """Whether the last run read pages in the order by siblings."""
-    wishes = counters(connection).get(WISHES)
-    return isinstance(wishes, dict) and wishes.get("strategy") == "siblings"
+    return strategy(connection) == "siblings"
 
 
 def measures(connection: Connection) -> dict[int, bytes]:

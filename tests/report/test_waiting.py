@@ -3,10 +3,12 @@ from pathlib import Path
 
 import pytest
 
+from minicrawl.crawl.schedule.orders import ORDERS
 from minicrawl.opic.money import UNIT
-from minicrawl.report.snapshot import snapshot
+from minicrawl.report.snapshot import page_of, snapshot
 from minicrawl.report.waiting import QueuePosition, queue_position, waiting
-from tests.stores import DEEP, A, B, C, HandCrawl, filled_store
+from minicrawl.store import tables
+from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
 
 
 def test_the_page_that_links_gave_most_is_next(tmp_path: Path) -> None:
@@ -41,3 +43,27 @@ def test_a_page_stands_among_all_that_wait_and_on_its_host(tmp_path: Path) -> No
         assert queue_position(seen, 3) == QueuePosition(
             of_all=3, all_waiting=3, of_host=1, host_waiting=1
         )
+
+
+@pytest.mark.parametrize("strategy", ["greedy", "breadth-first", "random"])
+def test_pages_are_foretold_in_the_order_in_which_they_are_read(
+    tmp_path: Path, strategy: str
+) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.batch.counters[tables.WISHES] = {"strategy": strategy}
+        crawl.seeds([A, B])
+        crawl.read(A, [C, DEEP, GONE, MOVED])
+        crawl.read(B, [DEEP, MOVED])
+        queue, taken = ORDERS[strategy](crawl.frontier), list[int]()
+        queue.load()
+        while (page := queue.take()) is not None:
+            taken.append(page)
+            queue.resume(crawl.frontier.urls.host_of[page])
+    with snapshot(crawl.path) as seen:
+        read = [seen.url(page) for page in taken]
+        foretold = list(waiting(seen))
+        place = queue_position(seen, page_of(seen, C)).of_all
+    assert [page.url for page in foretold] == read
+    assert len(read) == 4
+    assert all((page.key is None) == (strategy != "greedy") for page in foretold)
+    assert place == read.index(C) + 1

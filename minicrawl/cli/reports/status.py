@@ -250,8 +250,8 @@ def frontier(store: Path, n: int, as_json: bool) -> None:
 
     They are ordered by `key`, in units of cash. With --strategy greedy, `key` is the unit that
     every page starts with plus `given`, the cash from links and endowments. With siblings, it also
-    counts what pages that were found together with it have led to. `cash` includes a share of the
-    cash of the virtual page.
+    counts what pages that were found together with it have led to. The other strategies have no
+    `key`. `cash` includes a share of the cash of the virtual page.
     """
     with snapshot(store, ordered=True) as seen:
         if as_json:
@@ -263,7 +263,7 @@ def frontier(store: Path, n: int, as_json: bool) -> None:
 def _waiting_line(page: WaitingPage) -> tuple[str, ...]:
     return (
         f"{page.rank:,}",
-        units(page.key),
+        _UNKNOWN if page.key is None else units(page.key),
         units(page.given),
         units(page.cash),
         str(page.depth),

@@ -257,7 +257,7 @@ class HostOnboarding:
         if state.rules is None:
             self._queue_sitemaps(host, rules)
         self._robots.keep(host, rules, self._clock.today() + decision.valid_s)
-        state.pause_until(self._clock.now() + state.delay_s(self._settings.politeness))
+        state.pause_until(self._clock.now() + state.delay_s(self._hosts.politeness))
         trouble = None if isinstance(result, Rules) else f"robots.txt: {describe_failure(result)}"
         self._back_off.store(host, trouble=trouble if decision.has_no_answer else None)
 

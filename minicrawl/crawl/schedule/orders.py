@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Collection, Iterable, Sequence
-from random import Random
+from itertools import islice
 from typing import Any, Protocol
 
 from minicrawl.frontier.pages import Frontier
@@ -19,6 +19,7 @@ from minicrawl.opic.by_host import ByHost
 from minicrawl.opic.by_site import BySite, ImportanceOfHosts
 from minicrawl.opic.host_queue import EligiblePages
 from minicrawl.opic.ledger import Ledger, Plan
+from minicrawl.opic.lots import lots
 
 
 class PageQueue(Protocol):
@@ -93,10 +94,10 @@ class ByLot:
 
     def __init__(self, ledger: Ledger) -> None:
         self.keys = array("q")
-        self._rng = Random(0)
+        self._lots = lots()
 
     def grow(self, pages: range) -> None:
-        self.keys.extend(self._rng.getrandbits(62) for _ in pages)
+        self.keys.extend(islice(self._lots, len(pages)))
 
 
 class ByKey(ByHost):
