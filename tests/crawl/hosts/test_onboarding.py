@@ -1,6 +1,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -501,6 +502,17 @@ async def learn(onboarding: HostOnboarding) -> None:
     await asyncio.sleep(60)  # whatever pause the host is given, it is over
     assert await onboarding.locate(0)
     await onboarding.learn(0, lambda _: None, no_sitemap)
+
+
+def test_after_robots_txt_a_host_waits_as_long_as_is_wanted_by_now(path: Path) -> None:
+    async def task(
+        onboarding: HostOnboarding, hosts: HostTable, clock: FakeClock, _: FakeWeb
+    ) -> None:
+        hosts.politeness = replace(hosts.politeness, delay_s=0.25)
+        await learn(onboarding)
+        assert hosts[0].paused_until == clock.now() + 0.25
+
+    learning(path, text(""), task)
 
 
 def test_an_answer_holds_for_a_day_and_silence_for_an_hour(path: Path) -> None:
