@@ -37,6 +37,8 @@ ENOUGH = 10
 """With fewer pages that have all words, pages with some of them are asked for too."""
 _HEAP_BYTES = 64_000_000
 _ANALYZER = "spaces"
+_BETWEEN = "\x1f"
+"""Between two anchors, so that no phrase is the end of one and the beginning of the next."""
 _REMOVALS = 5
 """Tantivy looks for changes once when it opens a folder, then twice a second."""
 _INSTALL = "searching needs more packages: install minicrawl[search]"
@@ -328,7 +330,7 @@ def _fields(entry: Entry, words: str) -> Iterator[tuple[str, str]]:
     """The fields of text; a page that was never read has few of them."""
     yield "site", " ".join(sites_in(entry.url))
     yield "url", " ".join(words_of_url(entry.url))
-    yield "anchor", " ".join(entry.anchors)
+    yield "anchor", f" {_BETWEEN} ".join(entry.anchors)
     if entry.at is None:
         return
     yield "language", entry.language.partition("-")[0]
