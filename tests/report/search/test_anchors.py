@@ -81,9 +81,7 @@ def test_it_is_first_where_more_pages_have_the_words_than_are_judged(
 
 def title_page(pages: dict[str, str]) -> str:
     url = "http://honest.example.net/"
-    pages[url] = (
-        f"<title>Bill Clinton</title><p>{prose(5)} bill clinton was born here {prose(6)}"
-    )
+    pages[url] = f"<title>Bill Clinton</title><p>{prose(5)} bill clinton was born here {prose(6)}"
     return url
 
 
