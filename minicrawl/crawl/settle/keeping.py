@@ -41,7 +41,7 @@ class Keeping(NamedTuple):
 
     def close(self) -> None:
         """Drop what was not confirmed, unless another crawl may write there by now."""
-        cuts_off = self.lock is None or self.lock.is_held()
+        cuts_off = self.lock is None or self.lock.renew()
         for one in self.places:
             one.close(cuts_off=cuts_off)
 

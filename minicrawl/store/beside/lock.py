@@ -55,13 +55,13 @@ class StoreLock:
                 folder.mkdir(parents=True, exist_ok=True)
                 self._files.append(_LockFile(file))
 
-    def is_held(self) -> bool:
-        """Whether nobody else can write. A lock file that was removed is made again."""
-        return _is_at(self._place, self._database) and all(one.is_ours() for one in self._files)
+    def renew(self) -> bool:
+        """Make lock files again that were removed; False if another process may write."""
+        return _is_at(self._place, self._database) and all(one.renew() for one in self._files)
 
     def check(self) -> None:
         """Raise StoreError unless the lock is held."""
-        if not self.is_held():
+        if not self.renew():
             raise StoreError(
                 f"{self._path} was moved or replaced, or another crawl writes it: this crawl "
                 "writes nothing more; everything committed before is safe"
@@ -103,8 +103,8 @@ class _LockFile:
                 return
             os.close(self._handle)  # its last owner has just removed it
 
-    def is_ours(self) -> bool:
-        """Whether the file is still this one; takes it again if it is gone or nobody's."""
+    def renew(self) -> bool:
+        """Take the file again if it is gone or nobody's; False if another process has it."""
         if _is_at(self.file, self._handle):
             return True
         try:
