@@ -136,8 +136,8 @@ def settings_page() -> str:
         "where it came from. In Python a setting is an argument of `Settings.of`.",
         "The store keeps the settings that define a crawl, so a crawl that goes on has them again. "
         "The others hold for one run.",
-        "A minicrawl.toml that `--config` does not name, a store and the terms of a cluster may come "
-        "from a stranger: [what counts of them](../explanation/settings-and-resuming.md"
+        "A minicrawl.toml that `--config` does not name, a store and the terms of a cluster may "
+        "come from a stranger: [what counts of them](../explanation/settings-and-resuming.md"
         "#what-a-stranger-may-not-set).",
         *(
             part
