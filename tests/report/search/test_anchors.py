@@ -36,6 +36,10 @@ def web(texts: list[str], sites: int, links: int = 1) -> dict[str, str]:
     for number in range(sites):
         said = " ".join(f'<a href="{HOUSE}">{next(text)}</a>' for _ in range(links))
         pages[f"http://blog{number}.test/"] = blog(number, said)
+    for number in range(300):  # so that the words are rare
+        pages[f"http://filler.example.com/{number}"] = (
+            f"<title>Filler</title><p>{prose(number, 30)}"
+        )
     return pages
 
 
@@ -102,8 +106,6 @@ def test_one_site_that_says_so_again_and_again_decides_nothing(
     honest = title_page(pages)
     pages["http://text.example.net/"] = blog(500, "what bill clinton said")
     one_site(pages, texts)
-    for number in range(400):
-        pages[f"http://filler.example.com/{number}"] = blog(1000 + number, "")
     order = found(tmp_path, pages, "bill clinton")
     assert order[0] == honest
     assert order.index("http://text.example.net/") < order.index(HOUSE)
