@@ -11,6 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.config import Loaded, Settings
+from minicrawl.config.settings import told_ignored
 from minicrawl.control.server import listening
 from minicrawl.crawl.events import (
     KINDS,
@@ -20,6 +21,7 @@ from minicrawl.crawl.events import (
     Noted,
     Reason,
     Settled,
+    Warned,
     nobody_listens,
 )
 from minicrawl.crawl.fresh_ranks import LastConvergence, kept_fresh
@@ -296,6 +298,8 @@ class Crawl:
     def _agree(self, store: StoreWriter) -> Settings:
         """The settings for this store, which keeps them, unless it refuses them."""
         loaded = resume.resumed(self._given, store.connection)
+        if ignored := told_ignored(loaded.ignored.values()):
+            self._tell(Warned(text=ignored))
         self.settings = agree(store, loaded, self._parts.shard)
         return self.settings
 

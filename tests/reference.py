@@ -21,7 +21,7 @@ import click
 import minicrawl
 from minicrawl import cli
 from minicrawl.cli.common.options import OWN_OPTIONS, SettingOption
-from minicrawl.config.setting import SECTIONS, Setting
+from minicrawl.config.setting import SECTIONS, Setting, differs
 from minicrawl.config.table import KEPT, TABLE
 from minicrawl.control.client import SUFFIX as CONTROL
 from minicrawl.crawl.cookies import SUFFIX as COOKIES
@@ -136,6 +136,9 @@ def settings_page() -> str:
         "where it came from. In Python a setting is an argument of `Settings.of`.",
         "The store keeps the settings that define a crawl, so a crawl that goes on has them again. "
         "The others hold for one run.",
+        "A minicrawl.toml that `--config` does not name, a store and the terms of a cluster may "
+        "come from a stranger: [what counts of them](../explanation/settings-and-resuming.md"
+        "#what-a-stranger-may-not-set).",
         *(
             part
             for name in SECTIONS
@@ -157,6 +160,8 @@ def _setting(row: Setting) -> str:
         "Default": f"`{_default(row)}`",
         "Kept in the store": "yes" if row in KEPT else "no",
     }
+    if row.weakens is not None:
+        facts["From a stranger"] = "no" if row.weakens is differs else "only what does no harm"
     return "\n\n".join(
         [
             f"### {row.name}",

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 from minicrawl.archive.record import Header, RecordKind
 from minicrawl.archive.scan import scan
@@ -72,12 +73,14 @@ def short(digest: bytes) -> int:
 class ArchiveIndex:
     """The index of some segments. Changes count when they are committed."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, *, is_made: bool = False) -> None:
         self._connection = connection
         self._added: list[tuple[object, ...]] = []
         self.first = FIRST
         """The place before which nothing counts."""
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        if is_made:
+            return
         connection.executescript(_SCHEMA)
         if connection.execute("SELECT count(*) FROM made").fetchone() == (0,):
             connection.execute("INSERT INTO made VALUES (?)", (FIRST,))
@@ -201,12 +204,15 @@ class ArchiveIndex:
         return None if found is None else int(found[0])
 
 
-def open_index(segments: Segments, end: int) -> ArchiveIndex:
+def open_index(segments: Segments, end: int, *, writes: bool = False) -> ArchiveIndex:
     """The index of these segments up to this end at least: from its file, or made again.
 
+    Who only reads changes the file only if it lacks something, so that no writer waits for readers.
     Where the file cannot be written, the index is made in memory.
     """
     file = segments.folder / NAME
+    if not writes and (found := _opened_to_read(file, end)) is not None:
+        return found
     for _ in range(2):
         try:
             return _opened(file, segments, end)
@@ -215,6 +221,22 @@ def open_index(segments: Segments, end: int) -> ArchiveIndex:
         except sqlite3.DatabaseError:  # it is damaged, or no database
             delete_index(segments.folder)
     return _opened(Path(":memory:"), segments, end)
+
+
+def _opened_to_read(file: Path, end: int) -> ArchiveIndex | None:
+    """The index as it is; None if it has to be made or completed."""
+    if not file.is_file():
+        return None
+    place = f"file:{quote(str(file.absolute()))}?mode=ro"
+    connection = sqlite3.connect(place, uri=True, isolation_level=None, check_same_thread=False)
+    try:
+        index = ArchiveIndex(connection, is_made=True)
+        if index.end >= end:
+            return index
+    except (sqlite3.DatabaseError, TypeError):  # it is damaged, or has no tables
+        pass
+    connection.close()
+    return None
 
 
 def delete_index(folder: Path) -> None:

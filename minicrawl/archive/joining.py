@@ -81,7 +81,7 @@ class JoinedArchive:
             self.end, self._sources = _read(folder / _STATE)
             Segments(folder).cut_off(self.end)
             with index_errors(folder):
-                self._archive = ArchiveReader(folder, self.end)
+                self._archive = ArchiveReader(folder, self.end, writes=True)
         except BaseException:
             os.close(self._lock)
             raise

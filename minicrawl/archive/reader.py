@@ -37,11 +37,12 @@ _NO_BODY = "it is a revisit, and the record that has its body is gone"
 class ArchiveReader:
     """An archive up to an end; without one, up to the end of its files."""
 
-    def __init__(self, folder: Path, end: int | None = None) -> None:
+    def __init__(self, folder: Path, end: int | None = None, *, writes: bool = False) -> None:
+        """Only who `writes` may keep another one from writing."""
         self.segments = Segments(folder)
         self._hold = held(folder)
         self.end = self.segments.end if end is None else end
-        self.index: ArchiveIndex = open_index(self.segments, self.end)
+        self.index: ArchiveIndex = open_index(self.segments, self.end, writes=writes)
         self.codec = Codec(self.dictionary)
         self.go_on_to(self.end)
 

@@ -19,6 +19,7 @@ from zlib import crc32
 
 from minicrawl.archive.record import CHECKED_FROM, HEADER_BYTES, Header, header_of
 from minicrawl.errors import Damaged, NoRoom, StoreError
+from minicrawl.own_files import open_own
 
 SEGMENT_BYTES = 1 << 30
 """A segment that is as long as this gets no more records."""
@@ -143,7 +144,7 @@ class Segments:
         if number not in self._handles:
             if len(self._handles) >= _MOST_OPEN:
                 self.close()
-            self._handles[number] = os.open(self.path(number), os.O_RDONLY)
+            self._handles[number] = open_own(self.path(number), os.O_RDONLY)
         return self._handles[number]
 
     def spread(self, count: int) -> Iterator[int]:
@@ -229,7 +230,7 @@ def _name(number: int) -> str:
 def write_at(path: Path, offset: int, content: bytes) -> None:
     """Write to a file, which is made if it is not there."""
     with disk_errors(path):
-        file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
+        file = open_own(path, os.O_WRONLY | os.O_CREAT)
         try:
             rest = memoryview(content)
             while rest:

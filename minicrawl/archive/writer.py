@@ -74,7 +74,7 @@ class ArchiveWriter:
         segments.cut_off(end)
         self.was_shortened = segments.end < end
         with index_errors(folder):
-            self._archive = ArchiveReader(folder, min(segments.end, end))
+            self._archive = ArchiveReader(folder, min(segments.end, end), writes=True)
             self._archive.remove_pruned()
             self._mark = self._ahead = _restored(self._archive)
         self._only_changes = only_changes
@@ -170,10 +170,11 @@ class ArchiveWriter:
         self._archive.go_on_to(self._mark.end)
         return self._archive.remove_pruned()
 
-    def close(self) -> None:
-        """Drop what was not confirmed."""
+    def close(self, *, cuts_off: bool = True) -> None:
+        """Drop what was not confirmed; without `cuts_off`, change nothing."""
         self._archive.close()
-        self._archive.segments.cut_off(self._mark.end)
+        if cuts_off:
+            self._archive.segments.cut_off(self._mark.end)
 
     # ------------------------------------------------------------ one record
 

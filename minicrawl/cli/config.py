@@ -5,7 +5,9 @@ import click
 from minicrawl.cli.common.options import CommandWithSettings, loaded_options
 from minicrawl.cli.common.tables import show_json
 from minicrawl.config import Loaded
+from minicrawl.config.settings import told_ignored
 from minicrawl.config.writing import as_document, as_toml
+from minicrawl.export.cells import visible
 
 
 @click.group()
@@ -28,7 +30,11 @@ def show(loaded: Loaded, as_json: bool) -> None:
     """
     from minicrawl.crawl.start.resume import with_store
 
+    in_file = loaded.ignored
     loaded = with_store(loaded)
+    in_store = [place for name, place in loaded.ignored.items() if in_file.get(name) != place]
+    if line := told_ignored(in_store):
+        click.echo(f"minicrawl: {visible(line)}", err=True)
     if as_json:
         show_json(as_document(loaded))
     else:

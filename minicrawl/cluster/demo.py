@@ -20,7 +20,7 @@ from minicrawl.cluster.gather.restoring import gather_cluster
 from minicrawl.cluster.node.held import Tell
 from minicrawl.cluster.node.running import NodePlace, run_node
 from minicrawl.cluster.servers import local_servers
-from minicrawl.cluster.terms import workers_of_node
+from minicrawl.cluster.terms import settings_of_node, workers_of_node
 from minicrawl.config import Loaded
 from minicrawl.demo.server import DemoServer
 from minicrawl.demo.settings import demo_settings
@@ -50,11 +50,12 @@ async def demo_cluster(loaded: Loaded, pages: int, tell: Tell) -> AsyncIterator[
             access = ClusterAccess(servers.url)
             names = [f"demo-{number}" for number in range(1, NODES + 1)]
             workers = workers_of_node(loaded)
+            own = settings_of_node(settings)
             places = [
                 NodePlace(name=name, folder=Path(folder) / name, workers=workers) for name in names
             ]
             nodes = [
-                asyncio.create_task(run_node(access, one, {}, _named(one.name, tell), stopped))
+                asyncio.create_task(run_node(access, one, own, _named(one.name, tell), stopped))
                 for one in places
             ]
             try:

@@ -2,7 +2,8 @@
 
 Laws: a crawl is begun once, whoever comes first; all others join it. Who asks for something else
 than the crawl has is refused in one line, and nothing is changed. No secret of a user is in the
-engine: what a login or a proxy needs is set on each node.
+engine: what a login or a proxy needs is set on each node. Whoever can write to the engine may have
+written the terms: what touches a node's machine or weakens a promise is set on each node, too.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ from minicrawl.cluster.node.records import (
     StateRecord,
     TermsRecord,
 )
-from minicrawl.config import Loaded, Settings
+from minicrawl.config import Loaded, Settings, load
 from minicrawl.config.setting import ACCESS, CLUSTER
+from minicrawl.config.settings import harmless, told_ignored
+from minicrawl.config.sources import from_store
 from minicrawl.config.table import BY_NAME, TABLE
 from minicrawl.config.writing import as_text, plain
 from minicrawl.errors import UsageError
@@ -58,6 +61,7 @@ _USUAL: dict[str, object] = {"keep": "none", "strategy": "greedy"}
 """What a crawl of several machines has unless it is given: the servers would take all pages, and a
 shard alone does not know what all siblings have shown.
 """
+_TERMS = "the terms of this cluster"
 _LIVE = frozenset(("pages",))
 """What may change while shards are crawled."""
 _LOOKS_EVERY_S = 1.0
@@ -83,10 +87,28 @@ def settings_of_node(loaded: Loaded) -> dict[str, object]:
     return {
         row.name: plain(loaded.settings, row)
         for row in TABLE
-        if loaded.is_given(row)
+        if (loaded.is_given(row) or loaded.settings.value(row) != row.default)
         and row.section is not CLUSTER
         and row.name not in ("store", "workers", *_OF_ONE_MACHINE, *_AFTERWARDS)
     }
+
+
+def settings_that_count(
+    terms: TermsRecord, own: Mapping[str, object]
+) -> tuple[dict[str, object], str]:
+    """The settings of the crawl that a node with these of its own obeys, and a line about others;
+    empty if there are none.
+    """
+    named = from_store(_TERMS, terms.settings)
+    shared = {
+        name: given
+        for name, given in named.items()
+        if BY_NAME[name].section not in (ACCESS, CLUSTER) and name not in _OF_A_NODE
+    }
+    of_node = load({BY_NAME[name].argument: value for name, value in own.items()}, {}, None)
+    counting, _ = harmless(shared, of_node.settings)
+    ignored = [given.place for name, given in named.items() if name not in counting]
+    return {name: given.value for name, given in counting.items()}, told_ignored(ignored)
 
 
 def workers_of_node(loaded: Loaded) -> int:

@@ -3,10 +3,15 @@
 A setting has one name, for example `max-depth`. From it come its flag `--max-depth`, its variable
 `MINICRAWL_MAX_DEPTH`, its key `max-depth` in a section of minicrawl.toml and its argument
 `max_depth` in Python (`for_` where the name is a keyword of Python).
+
+Law: a setting that touches this machine or can weaken a promise says so by `weakens`. Its value
+counts from a stranger, such as a store, only if it weakens nothing.
 """
 
 import keyword
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from minicrawl.config import parts
 from minicrawl.config.values.kinds import ValueKind
@@ -44,6 +49,25 @@ SECTIONS = {
 }
 
 
+Weakens = Callable[[Any, Any], bool]
+"""Whether a stranger's value may do more than the user's own value."""
+
+
+def differs(value: object, own: object) -> bool:
+    """For what names files, programs, addresses and servers."""
+    return value != own
+
+
+def is_lower(value: Any, own: Any) -> bool:
+    """For waits, and for switches that protect. A wait in words, `auto`, has a least one."""
+    return not isinstance(value, str) and (isinstance(own, str) or value < own)
+
+
+def is_higher(value: Any, own: Any) -> bool:
+    """For limits. A number in words, `auto`, is that of the machine."""
+    return not isinstance(value, str) and value > (0 if isinstance(own, str) else own)
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One row. `field` is the name of the value in its part."""
@@ -56,6 +80,7 @@ class Setting:
     off: str = ""  # the flag that turns a switch off
     facet: str = ""  # for settings that share a flag: `--weight internal=0.5`
     is_table: bool = False  # a table of its own in minicrawl.toml, `[focus]`, instead of a key
+    weakens: Weakens | None = None  # None: whoever names it, it does no harm
 
     @property
     def flag(self) -> str:

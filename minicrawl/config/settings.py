@@ -1,11 +1,12 @@
 """All settings of a crawl. Where several sources give one, the strongest source decides.
 
 Laws: no value of `Settings` is out of bounds. The origin of every setting is known. discovery and
-refresh share one budget and sum to 1.
+refresh share one budget and sum to 1. A stranger may have written a minicrawl.toml in the current
+folder, a store, or the terms of a cluster: none of their values counts that weakens the user's own.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -90,6 +91,8 @@ class Loaded:
 
     settings: Settings
     origins: Mapping[str, str]
+    ignored: Mapping[str, str] = field(default_factory=dict)
+    """The places of values that do not count, as a stranger may have written them, by name."""
 
     @staticmethod
     def of(settings: Settings) -> "Loaded":
@@ -108,22 +111,66 @@ class Loaded:
 
     def resumed(self, kept: Source) -> "Loaded":
         """A copy that takes the settings that are not given from a store."""
-        taken = {
-            setting.name: kept[setting.name].read_as(setting)
+        wanted = {
+            setting.name: kept[setting.name]
             for setting in KEPT
             if setting.name in kept and not self.is_given(setting)
         }
+        admitted, ignored = harmless(wanted, self.settings)
+        taken = {name: given.read_as(BY_NAME[name]) for name, given in admitted.items()}
         origins = {**self.origins, **dict.fromkeys(taken, STORE)}
-        return Loaded(settings=self.settings.with_values(taken), origins=origins)
+        return Loaded(
+            settings=self.settings.with_values(taken),
+            origins=origins,
+            ignored={**self.ignored, **ignored},
+        )
 
 
-def load(flags: Mapping[str, object], environ: Mapping[str, str], file: Path | None) -> Loaded:
+def load(
+    flags: Mapping[str, object],
+    environ: Mapping[str, str],
+    file: Path | None,
+    *,
+    is_file_named: bool = True,
+) -> Loaded:
     """Flags override the environment, which overrides the file, which overrides the defaults.
 
-    Flags are named by the arguments of the settings and may be text or values.
+    Flags are named by the arguments of the settings and may be text or values. A file that the
+    user has not named may be a stranger's.
     """
-    in_file = [sources.from_file(file)] if file else []
-    return _settled([sources.from_flags(flags), sources.from_environment(environ), *in_file])
+    own = [sources.from_flags(flags), sources.from_environment(environ)]
+    if file is None:
+        return _settled(own)
+    in_file = sources.from_file(file)
+    if is_file_named:
+        return _settled([*own, in_file])
+    named = _settled(own)
+    wanted = {name: one for name, one in in_file.items() if not named.is_given(BY_NAME[name])}
+    admitted, ignored = harmless(wanted, named.settings)
+    return replace(_settled([*own, admitted]), ignored=ignored)
+
+
+def harmless(source: Source, own: Settings) -> tuple[Source, Mapping[str, str]]:
+    """What counts of a source that a stranger may have written; and the places of the rest."""
+    rows = {name: BY_NAME[name] for name in source}
+    ignored = {
+        name: source[name].place
+        for name, row in rows.items()
+        if row.weakens is not None and row.weakens(source[name].read_as(row), own.value(row))
+    }
+    return {name: one for name, one in source.items() if name not in ignored}, ignored
+
+
+def told_ignored(places: Iterable[str]) -> str:
+    """The line about values that do not count, which all have one source; empty for none."""
+    parted = [place.rpartition(":") for place in places]
+    if not parted:
+        return ""
+    names = ", ".join(sorted(name for _, _, name in parted))
+    return (
+        f"{parted[0][0]}: ignored {names}: what touches this machine or weakens a promise counts "
+        "as an option, as a variable, or in a file that --config names"
+    )
 
 
 def _settled(strongest_first: Sequence[Source]) -> Loaded:

@@ -94,8 +94,8 @@ def from_file(file: Path) -> Source:
     return given
 
 
-def from_store(store: Path, values: Mapping[str, object]) -> Source:
-    """The settings in a store, by their names."""
+def from_store(store: Path | str, values: Mapping[str, object]) -> Source:
+    """The settings in a store, or in the terms of a cluster, by their names."""
     for name in values:
         if name not in BY_NAME:
             raise UsageError(f"{store}:{name}: no such setting{_hint(name, BY_NAME)}")

@@ -24,10 +24,8 @@ from minicrawl.report.search.index_folder import has_index, why_useless
 from minicrawl.report.search.searching import (
     Finder,
     SearchRequest,
-    is_importance_old,
-    keep_importance,
+    join_importance,
 )
-from minicrawl.report.snapshot import snapshot
 from minicrawl.search.index import check_installed
 from minicrawl.search.query import parse
 from minicrawl.store.reader import reading, search_folder
@@ -94,9 +92,7 @@ class SearchAnswers:
             with reading(self._store) as connection:
                 if why := why_useless(self._folder, connection):
                     raise StoreError(f"the search index: {why}; run `minicrawl index`")
-            if is_importance_old(self._folder, self._store):
-                with snapshot(self._store) as seen:
-                    keep_importance(self._folder, seen)
+            join_importance(self._folder, self._store)
         return Finder(self._folder)
 
 

@@ -59,6 +59,7 @@ class Status:
     convergence: Convergence | None
     store_bytes: int
     beside_bytes: Counts  # of what lies beside the store, by the end of its name
+    pruning_waits: bool  # until nobody reads the archive
     command: str | None  # that resumes the crawl, from where the user is
 
     def as_json(self) -> dict[str, object]:
@@ -111,6 +112,7 @@ def _status(path: Path, connection: tables.Connection, converged: RankRow | None
         convergence=found,
         store_bytes=path.stat().st_size,
         beside_bytes={},
+        pruning_waits=counters.get(tables.PRUNING_WAITS) is True,
         command=_command(counters, path),
     )
 

@@ -43,6 +43,8 @@ class Entry(NamedTuple):
     language: str = ""
     at: float | None = None
     """When it changed last; None if it was never read."""
+    anchor_sites: tuple[int, ...] = ()
+    """The site that has each of the anchors."""
 
 
 class StoredEntry:
@@ -113,8 +115,12 @@ def unpacked(content: bytes) -> StoredEntry:
     for length in lengths:
         pieces.append(content[at : at + length])
         at += length
-    about = Entry._make(json.loads(pieces[0]))
-    about = about._replace(headings=tuple(about.headings), anchors=tuple(about.anchors))
+    about = Entry(*json.loads(pieces[0]))  # an earlier version had fewer fields
+    about = about._replace(
+        headings=tuple(about.headings),
+        anchors=tuple(about.anchors),
+        anchor_sites=tuple(about.anchor_sites),
+    )
     return StoredEntry(about, pieces[1], pieces[2], content[at:])
 
 

@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from errno import ENOSPC
 from importlib.util import find_spec
 from math import log
 from pathlib import Path
@@ -22,7 +23,7 @@ from struct import error as StructError
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
-from minicrawl.errors import StoreError, UsageError
+from minicrawl.errors import NoRoom, StoreError, UsageError
 from minicrawl.search.entries import Entry, StoredEntry, packed, sites_in, unpacked, words_of_url
 from minicrawl.search.query import Phrase, Query
 from minicrawl.search.words import indexed, is_single_sign
@@ -37,6 +38,11 @@ ENOUGH = 10
 """With fewer pages that have all words, pages with some of them are asked for too."""
 _HEAP_BYTES = 64_000_000
 _ANALYZER = "spaces"
+_BETWEEN = "\x1f"
+"""Between two anchors, so that no phrase is the end of one and the beginning of the next."""
+_LOCK = ".tantivy-meta.lock"
+_FULL = ("(os error 28)", "(os error 122)")
+"""How Tantivy says that a disk or a quota is full."""
 _REMOVALS = 5
 """Tantivy looks for changes once when it opens a folder, then twice a second."""
 _INSTALL = "searching needs more packages: install minicrawl[search]"
@@ -76,8 +82,10 @@ class Hit(NamedTuple):
 
 @contextmanager
 def _lockable(folder: Path) -> Iterator[Path]:
-    """The same files in a folder where Tantivy can put its lock while it opens them."""
-    if os.access(folder, os.W_OK):
+    """The same files in a folder where Tantivy can put its lock while it opens them: this one,
+    unless it is read-only or its disk is full.
+    """
+    if _has_lock(folder):
         yield folder
         return
     links = TemporaryDirectory(prefix="minicrawl-index-", ignore_cleanup_errors=True)
@@ -88,6 +96,17 @@ def _lockable(folder: Path) -> Iterator[Path]:
         yield Path(links.name)
     finally:
         _remove(links)
+
+
+def _has_lock(folder: Path) -> bool:
+    """Whether the file is there that Tantivy locks; it is made if it can be."""
+    if not os.access(folder, os.W_OK):
+        return False
+    try:
+        (folder / _LOCK).touch()
+    except OSError:
+        return False
+    return True
 
 
 def _remove(folder: TemporaryDirectory[str]) -> None:
@@ -328,7 +347,7 @@ def _fields(entry: Entry, words: str) -> Iterator[tuple[str, str]]:
     """The fields of text; a page that was never read has few of them."""
     yield "site", " ".join(sites_in(entry.url))
     yield "url", " ".join(words_of_url(entry.url))
-    yield "anchor", " ".join(entry.anchors)
+    yield "anchor", f" {_BETWEEN} ".join(entry.anchors)
     if entry.at is None:
         return
     yield "language", entry.language.partition("-")[0]
@@ -348,6 +367,8 @@ def index_errors(folder: Path) -> Iterator[None]:
         text = str(error)
         if "LockBusy" in text:
             raise StoreError(f"{folder.parent} is being written by another process") from error
+        if any(one in text for one in _FULL) or getattr(error, "errno", None) == ENOSPC:
+            raise NoRoom(f"{folder.parent}: the disk is full; it can be made again") from error
         raise StoreError(
             f"{folder.parent} is damaged ({text}): `minicrawl index --fresh`"
         ) from error

@@ -26,7 +26,7 @@ from minicrawl.search.minhash import PLACES
 from minicrawl.search.near_duplicates import SignedPages
 
 NAME = "notes.db"
-VERSION = 4
+VERSION = 5
 """Of the index as a whole: one of another version is made again."""
 MOST_ANCHORS = 30
 """Texts of links to a page."""
@@ -56,6 +56,18 @@ CREATE TABLE IF NOT EXISTS unsorted (page INTEGER PRIMARY KEY);
 """
 
 
+_BEST_ANCHORS = """
+SELECT words, site FROM (
+    SELECT words, site, sites,
+        row_number() OVER (PARTITION BY site ORDER BY sites DESC, words) AS nth
+    FROM (
+        SELECT words, site, count(*) OVER (PARTITION BY words) AS sites
+        FROM anchors WHERE page = ?
+    )
+) ORDER BY nth, sites DESC, words, site LIMIT ?
+"""
+
+
 class Watermark(NamedTuple):
     """Up to where the index knows the archive and the log."""
 
@@ -69,6 +81,13 @@ class AnchorRow(NamedTuple):
     page: int
     site: int
     words: str
+
+
+class Anchors(NamedTuple):
+    """What links to a page say, link by link."""
+
+    words: tuple[str, ...]
+    sites: tuple[int, ...]
 
 
 class Notes:
@@ -167,15 +186,14 @@ class Notes:
 
     # ------------------------------------------------------------ questions
 
-    def anchors(self, page: int) -> list[str]:
-        """The words of the links to a page: once for each site that has them, at most so many."""
-        cursor = self._connection.execute(
-            "SELECT words, count(*) AS sites FROM anchors WHERE page = ? GROUP BY words "
-            "ORDER BY sites DESC, words LIMIT ?",
-            (page, MOST_ANCHORS),
-        )
-        texts = [text for text, sites in cursor for _ in range(sites)]
-        return texts[:MOST_ANCHORS]
+    def anchors(self, page: int) -> Anchors:
+        """The words of links to a page, with the site of each link; at most `MOST_ANCHORS`.
+
+        The words that most sites have come first, and no site has two places before another one has
+        its first.
+        """
+        rows = self._connection.execute(_BEST_ANCHORS, (page, MOST_ANCHORS)).fetchall()
+        return Anchors(tuple(words for words, _ in rows), tuple(site for _, site in rows))
 
     def stale(self, count: int, after: int = -1) -> list[int]:
         """So many of the pages that are stale, from the one behind this on."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from minicrawl.errors import UsageError
+from minicrawl.own_files import refuse_links
 from minicrawl.store.schema.migrations import VERSION, check_version
 from minicrawl.store.trouble import translating_sqlite_errors
 
@@ -25,6 +26,19 @@ def real_path(path: Path) -> Path:
     if place.is_symlink():  # realpath returns a link only if it cannot be resolved
         raise UsageError(f"{path} is a symbolic link to itself")
     return place
+
+
+def refuse_links_beside(store: Path) -> None:
+    """Refuse a store that has links beside it. Raises UsageError."""
+    place = real_path(store)
+    with suppress(OSError), os.scandir(place.parent) as entries:
+        names = [
+            one.name
+            for one in entries
+            if one.name.startswith((f"{place.name}-", f"{place.name}.log"))
+        ]
+        for name in names:
+            file_beside(place, name.removeprefix(place.name))
 
 
 def refuse_to_overwrite(store: Path) -> None:
@@ -51,9 +65,22 @@ LOG = "-wal"
 
 
 def file_beside(path: Path, suffix: str) -> Path:
-    """A file or folder beside a store. It is the same for all names of the store."""
+    """A file or folder beside a store, which is no link, and the same for all names of the store.
+
+    The archive of a store that was gathered of a cluster may be a link to the folder that all such
+    stores of this cluster share.
+    """
     place = real_path(path)
-    return place.with_name(f"{place.name}{suffix}")
+    file = place.with_name(f"{place.name}{suffix}")
+    shared = shared_archive(place)
+    if suffix == ARCHIVE and file.is_symlink() and str(file.readlink()) == shared.name:
+        return refuse_links(shared)
+    return refuse_links(file)
+
+
+def shared_archive(place: Path) -> Path:
+    """The archive of all stores of one cluster: that of `ID-MOMENT.db` is `ID.pages`."""
+    return place.with_name(f"{place.name.partition('-')[0]}.pages")
 
 
 def search_folder(store: Path) -> Path:
@@ -77,6 +104,7 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
         raise UsageError(
             f"no store at {path}: make one with `minicrawl crawl`, or name another --store"
         )
+    refuse_links_beside(path)
     connection = _connect(path)
     try:
         with translating_sqlite_errors(path):

@@ -55,7 +55,9 @@ ARCHIVES = "archives"
 """Where the archives of the shards end that were gathered into this store, by shard."""
 WARC = "warc"
 """The WARC files that a crawl writes, and where they end, as `settle.warc_files` knows them."""
-OF_FILES_BESIDE = frozenset((ARCHIVE_END, WARC))
+PRUNING_WAITS = "pruning_waits"
+"""Whether old versions in the archive are removed as soon as nobody reads them."""
+OF_FILES_BESIDE = frozenset((ARCHIVE_END, WARC, PRUNING_WAITS))
 """Counters that a copy of the store does not share."""
 SETTINGS = "settings"
 """The settings of the crawl that were given, by name."""

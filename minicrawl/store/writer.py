@@ -18,7 +18,7 @@ from typing import Any
 from minicrawl.errors import NoRoom, StoreError, UsageError
 from minicrawl.opic.journal import StepKind
 from minicrawl.store import tables
-from minicrawl.store.beside.lock import lock_store, unlock_store
+from minicrawl.store.beside.lock import StoreLock
 from minicrawl.store.blobs import pack
 from minicrawl.store.reader import LOG, file_beside, reading, real_path
 from minicrawl.store.records import Batch, Checkpoint, StepRow, StoreTerms
@@ -62,7 +62,7 @@ class StoreWriter:
         self,
         connection: sqlite3.Connection,
         path: Path,
-        lock: int,
+        lock: StoreLock,
         *,
         was_cut_off: bool,
         replica: StoreReplica | None = None,
@@ -75,18 +75,18 @@ class StoreWriter:
         self._connection = connection
         self._log = _log_of(path)
         self._pieces = Pieces(connection)
-        self._lock = lock
+        self.lock = lock
 
     @classmethod
     def open(cls, path: Path, replica: StoreReplica | None = None) -> "StoreWriter":
         """Open the store for writing, or create it. Only one writer may have it open."""
-        lock = lock_store(path)
+        lock = StoreLock(path)
         try:
             was_cut_off = _log_of(path).exists()
             connection = _connect(path, is_replicated=replica is not None)
             return cls(connection, path, lock, was_cut_off=was_cut_off, replica=replica)
         except BaseException:
-            unlock_store(path, lock)
+            lock.release()
             raise
 
     def close(self) -> None:
@@ -94,7 +94,7 @@ class StoreWriter:
         if self._replica is not None:
             self._replica.closing()
         self._connection.close()
-        unlock_store(self.path, self._lock)
+        self.lock.release()
 
     @property
     def replica(self) -> StoreReplica | None:
@@ -228,6 +228,7 @@ class StoreWriter:
 
     @contextmanager
     def _transaction(self) -> Iterator[Write]:
+        self.lock.check()
         with translating_sqlite_errors(self.path, SAFE):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -289,13 +290,13 @@ def copy_store(path: Path, to: Path) -> None:
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Keep others from writing the store. Its log is in the file then, unless somebody reads it."""
-    lock = lock_store(path)
+    lock = StoreLock(path)
     try:
         with translating_sqlite_errors(path, SAFE), closing(_connect(path)) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         yield
     finally:
-        unlock_store(path, lock)
+        lock.release()
 
 
 def write_rows(connection: sqlite3.Connection, sql: str, rows: Iterable[Sequence[Any]]) -> None:

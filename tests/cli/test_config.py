@@ -1,6 +1,7 @@
 """`minicrawl config show`: each value, where it came from, and a file to start from."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,9 @@ from minicrawl.cli import main
 from minicrawl.cli.common.options import CONFIG_VARIABLE
 from minicrawl.config import load
 from minicrawl.config.table import TABLE
+from minicrawl.store import tables
+from minicrawl.store.records import Batch
+from minicrawl.store.writer import StoreWriter
 
 Captured = pytest.CaptureFixture[str]
 
@@ -57,3 +61,50 @@ def test_trouble_in_the_file_is_one_line_and_exit_2(capsys: Captured) -> None:
     out, err = capsys.readouterr()
     assert out == ""
     assert err == "minicrawl: minicrawl.toml: Invalid value (at line 2, column 9)\n"
+
+
+def test_what_does_harm_counts_from_a_file_that_is_named_and_else_is_told_in_one_line(
+    capsys: Captured,
+) -> None:
+    Path("minicrawl.toml").write_text(
+        "[render]\nbrowser = '/evil.sh'\n[store]\nstore = 'a.db'\n[budget]\npages = 3\n", "utf-8"
+    )
+    assert main(["config", "show", "--json"]) == 0
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    assert found["budget.pages"]["value"] == 3
+    assert found["render.browser"] == {"value": None, "from": "default"}
+    assert found["store.store"]["from"] == "default"
+    (line,) = err.splitlines()
+    assert all(word in line for word in ("minicrawl.toml", "render.browser", "store.store"))
+    named = json.loads(shown(capsys, "--json", "--config", "minicrawl.toml"))
+    assert (named["render.browser"]["value"], named["store.store"]["value"]) == ("/evil.sh", "a.db")
+    assert capsys.readouterr().err == ""
+
+
+def test_a_command_that_reads_a_store_takes_none_from_a_file_of_a_stranger(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = Path("minicrawl.toml")
+    file.write_text("[store]\nstore = 'a.db'\n[render]\nbrowser = '/evil.sh'\n", encoding="utf-8")
+    assert main(["status"]) == 2
+    line, error = capsys.readouterr().err.splitlines()
+    assert ("store.store" in line, "browser" in line) == (True, False)
+    assert "no store at data/crawl.db" in error
+    monkeypatch.setenv(CONFIG_VARIABLE, str(file))
+    assert main(["status"]) == 2
+    assert "no store at a.db" in capsys.readouterr().err
+
+
+def test_what_does_harm_in_a_store_is_told_in_one_line(capsys: Captured) -> None:
+    with closing(StoreWriter.open(Path("a.db"))) as store:
+        kept = {"robots": False, "warc": "/etc/w", "scope": "host"}
+        store.commit(Batch(counters={tables.SETTINGS: kept}))
+    assert main(["config", "show", "--json", "--store", "a.db"]) == 0
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    assert found["politeness.robots"]["value"] is True
+    assert found["store.warc"]["value"] is None
+    assert found["scope.scope"] == {"value": "host", "from": "store"}
+    (line,) = err.splitlines()
+    assert all(word in line for word in ("a.db", "robots", "warc"))

@@ -124,18 +124,24 @@ class TestWhatIsKept:
         assert main(["crawl", "--ignore-robots", *network]) == 0
         assert said(capsys) == ["robots off (was on): 1 page waits again"]
         assert web.asked & OUTSIDE == {f"{SITE}/blog"}
-        assert main(["crawl", "--scope", "any", "--deny", "none", *network]) == 0
+        again = ("--ignore-robots", "--scope", "any", "--deny", "none")
+        assert main(["crawl", *again, *network]) == 0
         assert said(capsys) == ["scope any (was host), deny none (was draft): 3 pages wait again"]
         assert web.asked == INSIDE | OUTSIDE
 
-    def test_robots_are_ignored_until_they_are_to_be_obeyed(
+    def test_robots_are_obeyed_unless_each_run_says_otherwise(
         self, web: Web, network: tuple[str, ...], capsys: Captured
     ) -> None:
         assert main(["crawl", SEED, "--ignore-robots", "--pages", "1", *network]) == 0
-        assert shown(capsys)["politeness.robots"] == {"value": False, "from": "store"}
-        assert main(["crawl", "--robots", "--pages", "1", *network]) == 0
-        assert "robots on (was off)" in said(capsys)
+        found = shown(capsys)
+        assert found["politeness.robots"] == {"value": True, "from": "default"}
+        assert main(["crawl", "--pages", "1", *network]) == 0
+        lines = said(capsys)
+        (ignored,) = (line for line in lines if "ignored" in line)
+        assert {f"{STORE}:", "robots:"} <= set(ignored.split())
+        assert "robots on (was off)" in lines
         assert main(["crawl", *network]) == 0
+        assert not any("robots" in line for line in said(capsys))
         assert web.asked == (INSIDE | OUTSIDE) - {f"{SITE}/blog"}
 
     def test_a_crawl_that_gave_a_contact_is_not_nameless_when_it_is_resumed(
@@ -333,12 +339,12 @@ class TestPython:
         self, web: Web, network: tuple[str, ...]
     ) -> None:
         always: dict[str, Any] = {"delay": 0, "allow_private": True, "resolve": [network[-1]]}
-        first = Settings.of(scope="prefix", robots=False, pages=1, **always)
+        first = Settings.of(scope="prefix", max_delay=90, pages=1, **always)
         self.run([SEED], first)
-        crawl = Crawl([], Settings.of(scope="any", robots=True, deny=["draft"], **always))
+        crawl = Crawl([], Settings.of(scope="any", max_delay=60, deny=["draft"], **always))
         crawl.run()
         assert crawl.settings.scope.scope == "prefix"
-        assert not crawl.settings.politeness.robots
+        assert crawl.settings.politeness.max_delay_s == 90
         assert web.asked == INSIDE - {f"{SITE}/docs/draft"}
 
     def test_what_load_was_given_counts_whatever_it_is(

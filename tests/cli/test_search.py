@@ -47,6 +47,20 @@ def test_words_that_begin_with_a_minus_are_no_options(store: Path, capsys: Captu
     assert SEA not in out
 
 
+@pytest.mark.parametrize("words", [["-h"], ["water", "-h"], ["--help"]])
+def test_h_is_help(store: Path, capsys: Captured, words: list[str]) -> None:
+    assert asked(store, *words) == 0
+    assert capsys.readouterr().out.startswith("Usage: ")
+
+
+@pytest.mark.parametrize("words", [["water", "--", "-h"], ["water -h"], ["water", "-hats"]])
+def test_a_word_that_begins_like_h_is_left_out(
+    store: Path, capsys: Captured, words: list[str]
+) -> None:
+    assert asked(store, *words) == 0
+    assert PIER in capsys.readouterr().out
+
+
 def test_without_anything_it_says_what_is_needed(capsys: Captured) -> None:
     assert main(["search"]) == 2
     assert "say which WORDS to find" in capsys.readouterr().err

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from minicrawl.cluster.engine import ClusterEngine, EngineUnavailable
 from minicrawl.cluster.overview import ClusterStatus, overview
+from minicrawl.config import Loaded
+from minicrawl.config.writing import as_toml
 
 PATIENCE_S = 90.0
 LOOKS_EVERY_S = 0.3
@@ -47,12 +49,20 @@ class NodeProcess:
 
 @asynccontextmanager
 async def nodes(
-    urls: Mapping[str, str], folder: Path, more: Mapping[str, Sequence[str]] | None = None
+    urls: Mapping[str, str],
+    folder: Path,
+    loaded: Loaded,
+    more: Mapping[str, Sequence[str]] | None = None,
 ) -> AsyncIterator[dict[str, NodeProcess]]:
-    """Nodes by their names, each with the servers that it knows."""
-    own = more or {}
+    """Nodes by their names, each with the servers that it knows.
+
+    Each is given the settings itself: a short delay of a stranger would not count.
+    """
+    own, file = more or {}, folder / "nodes.toml"
+    file.write_text(as_toml(loaded), encoding="utf-8")
     started = {
-        name: NodeProcess(url, name, folder, own.get(name, ())) for name, url in urls.items()
+        name: NodeProcess(url, name, folder, ("--config", str(file), *own.get(name, ())))
+        for name, url in urls.items()
     }
     try:
         yield started

@@ -49,8 +49,9 @@ def cluster(folder: Path) -> Iterator[str]:
             servers = await stack.enter_async_context(local_servers(folder / "servers", 1))
             engine = await stack.enter_async_context(opened(ClusterAccess(servers.url)))
             seeds = [f"http://s{site}.example/1" for site in range(SITES)]
-            await begin_or_join(engine, settings(server.address), seeds, SHARDS)
-            await stack.enter_async_context(nodes(dict.fromkeys("ab", servers.url), folder))
+            loaded = settings(server.address)
+            await begin_or_join(engine, loaded, seeds, SHARDS)
+            await stack.enter_async_context(nodes(dict.fromkeys("ab", servers.url), folder, loaded))
             answers.put(servers.url)
             await asyncio.to_thread(ending.wait)
 

@@ -102,11 +102,12 @@ def test_nodes_are_killed_paused_cut_off_and_drained_and_nothing_is_lost(tmp_pat
             servers = await stack.enter_async_context(local_servers(tmp_path / "servers", 1))
             engine = await stack.enter_async_context(opened(ClusterAccess(servers.url)))
             seeds = [f"http://s{site}.example/1" for site in range(SITES)]
-            await begin_or_join(engine, settings(server.address), seeds, SHARDS)
+            loaded = settings(server.address)
+            await begin_or_join(engine, loaded, seeds, SHARDS)
             (relay,) = await stack.enter_async_context(relays([servers.servers[0].address]))
             host, port = relay.place
             urls = dict.fromkeys("ab", servers.url) | {"c": f"nats://{host}:{port}"}
-            started = await stack.enter_async_context(nodes(urls, tmp_path))
+            started = await stack.enter_async_context(nodes(urls, tmp_path, loaded))
             await upset(engine, started, relay)
             web.end()
             end = await until(engine, lambda now: now.doing == "ended", "the crawl goes on")

@@ -119,9 +119,10 @@ def test_servers_see_no_more_of_a_cluster_than_of_one_machine(tmp_path: Path) ->
             servers = await stack.enter_async_context(local_servers(tmp_path / "servers", 1))
             engine = await stack.enter_async_context(opened(ClusterAccess(servers.url)))
             seeds = [f"http://s{site}.example/1" for site in range(SITES)]
-            await begin_or_join(engine, settings(server.address), seeds, SHARDS)
+            loaded = settings(server.address)
+            await begin_or_join(engine, loaded, seeds, SHARDS)
             urls = dict.fromkeys("abc", servers.url)
-            started = await stack.enter_async_context(nodes(urls, tmp_path))
+            started = await stack.enter_async_context(nodes(urls, tmp_path, loaded))
             await upset(engine, started, web)
             web.has_end = True
             await until(engine, lambda now: now.doing == "ended", "the crawl goes on")

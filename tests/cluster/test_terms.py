@@ -223,3 +223,66 @@ def test_terms_come_back_as_they_were() -> None:
     )
     assert TermsRecord.unpack("crawl.terms", terms.pack()) == terms
     assert Settings().cluster.url is None
+
+
+HARM = {
+    "browser": "/evil.sh",
+    "bearer": ["a.example=@/key"],
+    "header": ["X-A: b"],
+    "user-agent": "somebody else",
+    "store": "/etc/x.db",
+    "warc": "/etc/w",
+    "cluster": "nats://elsewhere:1",
+    "robots": False,
+    "allow-private": True,
+    "delay": 0.1,
+    "resolve": ["*=127.0.0.1:80"],
+    "max-body": 10**12,
+}
+
+
+async def poisoned(engine: FakeEngine, settings: dict[str, object]) -> TermsRecord:
+    """The terms as somebody who may write to the servers leaves them."""
+    terms = await begin_or_join(engine, given(pages=10), SEEDS)
+    return replace(terms, settings={**terms.settings, **settings})
+
+
+@pytest.mark.parametrize("name", HARM)
+def test_what_does_harm_to_a_node_counts_only_if_the_node_is_given_it(name: str) -> None:
+    async def work(engine: FakeEngine) -> None:
+        terms = await poisoned(engine, {name: HARM[name]})
+        counting, line = cluster_terms.settings_that_count(terms, {})
+        assert counting == {**USUAL, "pages": 10}
+        assert "\n" not in line
+        assert name in line
+
+    tried(work)
+
+
+def test_a_node_that_is_given_the_same_obeys_the_terms() -> None:
+    async def work(engine: FakeEngine) -> None:
+        shared = {"robots": False, "delay": 0.1, "resolve": ["*=127.0.0.1:80"]}
+        terms = await poisoned(engine, shared)
+        own = cluster_terms.settings_of_node(given(**shared))
+        assert cluster_terms.settings_that_count(terms, own) == (dict(terms.settings), "")
+
+    tried(work)
+
+
+def test_terms_that_are_stricter_than_a_node_count() -> None:
+    async def work(engine: FakeEngine) -> None:
+        terms = await poisoned(engine, {"robots": True, "delay": 0.5})
+        own = cluster_terms.settings_of_node(given(robots=False, delay=0.1))
+        counting, line = cluster_terms.settings_that_count(terms, own)
+        assert (counting["robots"], counting["delay"], line) == (True, 0.5, "")
+
+    tried(work)
+
+
+def test_terms_that_no_version_writes_are_refused_in_one_line() -> None:
+    async def work(engine: FakeEngine) -> None:
+        terms = await poisoned(engine, {"planets": 9})
+        with pytest.raises(UsageError, match="planets: no such setting"):
+            cluster_terms.settings_that_count(terms, {})
+
+    tried(work)

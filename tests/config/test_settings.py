@@ -1,4 +1,6 @@
+import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -17,9 +19,9 @@ from minicrawl.config import (
     load,
 )
 from minicrawl.config.arguments import SettingArguments
-from minicrawl.config.settings import DEFAULT, STORE, Loaded
+from minicrawl.config.settings import DEFAULT, STORE, Loaded, told_ignored
 from minicrawl.config.sources import from_store
-from minicrawl.config.table import BY_NAME, TABLE
+from minicrawl.config.table import BY_NAME, KEPT, TABLE
 from minicrawl.errors import UsageError
 
 
@@ -180,26 +182,26 @@ class TestPython:
 class TestResumed:
     KEPT = from_store(
         Path("a.db"),
-        {"scope": "prefix", "deny": ["/x"], "max-depth": 2, "robots": False, "focus": {"a": 2}},
+        {"scope": "prefix", "deny": ["/x"], "max-depth": 2, "max-delay": 90, "focus": {"a": 2}},
     )
 
     def test_what_nobody_gives_is_what_the_store_keeps(self) -> None:
         found = load({}, {}, None).resumed(self.KEPT)
         assert found.settings == Settings.of(
-            scope="prefix", deny=["/x"], max_depth=2, robots=False, focus={"a": 2}
+            scope="prefix", deny=["/x"], max_depth=2, max_delay=90, focus={"a": 2}
         )
         assert found.origins["scope"] == found.origins["focus"] == STORE
         assert found.origins["contact"] == DEFAULT
 
     def test_every_other_source_is_stronger_than_the_store(self, tmp_path: Path) -> None:
         file = tmp_path / "minicrawl.toml"
-        file.write_text("[politeness]\nrobots = true\n", encoding="utf-8")
+        file.write_text("[politeness]\nmax-delay = 60\n", encoding="utf-8")
         given = load({"scope": "any", "deny": "none"}, {"MINICRAWL_MAX_DEPTH": "none"}, file)
         found = given.resumed(self.KEPT)
         assert found.settings == Settings.of(focus={"a": 2})
         assert found.origins["scope"] == "--scope"
         assert found.origins["max-depth"] == "MINICRAWL_MAX_DEPTH"
-        assert found.origins["robots"] == f"{file}:politeness.robots"
+        assert found.origins["max-delay"] == f"{file}:politeness.max-delay"
 
     def test_a_kept_value_that_does_not_count_is_not_read(self) -> None:
         kept = from_store(Path("a.db"), {"scope": "planet"})
@@ -220,10 +222,128 @@ class TestResumed:
             scope=Scope(scope="prefix", deny=("/x",), max_depth=7),
             budget=made.budget,
             order=Order(focus=(Focus(pattern="a", strength=2),)),
-            politeness=Politeness(robots=False),
+            politeness=Politeness(max_delay_s=90),
         )
         assert Loaded.of(made).origins["max-depth"] == "max_depth"
         assert Loaded.of(made).origins["scope"] == DEFAULT
+
+
+WEAK: dict[str, object] = {
+    "browser": "/evil.sh",
+    "render-workers": 64,
+    "max-render-memory": "1TB",
+    "store": "/etc/x.db",
+    "warc": "/etc/w",
+    "auth": ["a.example=@/key"],
+    "bearer": ["b.example=token", "a.example=@/key"],
+    "netrc": "on",
+    "cookies": "/key",
+    "proxy": ["@/key"],
+    "no-proxy": ["*"],
+    "ca": "/ca.pem",
+    "client-cert": ["/cert.pem"],
+    "client-key": ["/key.pem"],
+    "insecure": ["*.example"],
+    "bind-address": ["127.0.0.1"],
+    "name-server": ["192.0.2.1"],
+    "resolve": ["*=127.0.0.1:80"],
+    "allow-private": True,
+    "robots": False,
+    "delay": 0,
+    "delay-factor": 1,
+    "min-delay": 0,
+    "max-delay": 1,
+    "max-pause": 1,
+    "address-delay": 0,
+    "max-strikes": 100,
+    "per-host": 9,
+    "per-address": 99,
+    "max-body": "1TB",
+    "max-bodies": "1TB",
+    "max-head": "1TB",
+    "max-codings": 99,
+    "max-robots": "1TB",
+    "max-reading": "1h",
+    "workers": 200,
+    "cluster": "nats://127.0.0.1:1",
+    "cluster-creds": "/creds",
+    "cluster-ca": "/ca.pem",
+    "cluster-cert": "/cert.pem",
+    "cluster-key": "/key.pem",
+}
+"""A value of each setting that does harm if a stranger may choose it."""
+HARMLESS: dict[str, object] = {
+    "auth": ["a.example=user:password"],
+    "bearer": ["a.example=token"],
+    "cookies": "on",
+    "robots": True,
+    "delay": 5,
+    "max-delay": 90,
+    "allow-private": False,
+    "max-body": 1000,
+    "workers": 0,
+    "warc": "none",
+    "proxy": "environment",
+    "browser": "none",
+}
+
+
+def in_sections(values: Mapping[str, object]) -> str:
+    """As a minicrawl.toml."""
+    return "".join(
+        f"[{BY_NAME[name].section.name}]\n{name} = {json.dumps(value)}\n"
+        for name, value in values.items()
+    )
+
+
+class TestStrangers:
+    def test_each_setting_that_can_do_harm_is_marked_and_has_a_case(self) -> None:
+        assert {setting.name for setting in TABLE if setting.weakens is not None} == WEAK.keys()
+
+    @pytest.mark.parametrize("name", WEAK)
+    def test_harm_counts_from_a_file_only_if_it_is_named(self, name: str, tmp_path: Path) -> None:
+        file = tmp_path / "minicrawl.toml"
+        file.write_text(in_sections({name: WEAK[name]}), encoding="utf-8")
+        found = load({}, {}, file, is_file_named=False)
+        assert found.settings == Settings()
+        assert found.origins[name] == DEFAULT
+        assert list(found.ignored) == [name]
+        assert str(file) in told_ignored(found.ignored.values())
+        assert name in told_ignored(found.ignored.values())
+        named = load({}, {}, file)
+        assert named.settings != Settings()
+        assert (named.origins[name] == DEFAULT, dict(named.ignored)) == (False, {})
+
+    @pytest.mark.parametrize("name", HARMLESS)
+    def test_what_does_no_harm_counts_from_any_file(self, name: str, tmp_path: Path) -> None:
+        file = tmp_path / "minicrawl.toml"
+        file.write_text(in_sections({name: HARMLESS[name]}), encoding="utf-8")
+        assert load({}, {}, file, is_file_named=False) == load({}, {}, file)
+
+    def test_what_the_user_says_counts_beside_a_file_of_a_stranger(self, tmp_path: Path) -> None:
+        file = tmp_path / "minicrawl.toml"
+        file.write_text(in_sections({"delay": 0.2, "browser": "/evil.sh"}), encoding="utf-8")
+        own = {"MINICRAWL_DELAY": "0.1"}
+        found = load({"browser": "/usr/bin/chromium"}, own, file, is_file_named=False)
+        assert found.settings.politeness.delay_s == 0.1
+        assert found.settings.rendering.browser == Path("/usr/bin/chromium")
+        assert found.ignored == {}
+
+    @pytest.mark.parametrize("name", [row.name for row in KEPT if row.weakens is not None])
+    def test_harm_never_counts_from_a_store(self, name: str) -> None:
+        kept = from_store(Path("a.db"), {name: WEAK[name], "scope": "host"})
+        found = load({}, {}, None).resumed(kept)
+        assert found.settings == Settings.of(scope="host")
+        assert found.ignored == {name: f"a.db:{name}"}
+
+    def test_a_store_may_be_as_weak_as_the_user_is(self) -> None:
+        kept = from_store(Path("a.db"), {"delay": 0.5, "robots": False})
+        found = load({"delay": "0.2", "robots": "false"}, {}, None).resumed(kept)
+        assert (found.settings.politeness.delay_s, found.settings.politeness.robots) == (0.2, False)
+        assert found.ignored == {}
+
+    def test_nothing_ignored_is_no_line(self) -> None:
+        assert told_ignored([]) == ""
 
 
 def test_the_typed_arguments_are_those_of_the_table() -> None:

@@ -38,11 +38,15 @@ _NAME = re.compile("[A-Za-z0-9_-]{1,32}")
     type=click.IntRange(min=1),
     help="Hold at most N shards.  [default: an even part of all]",
 )
-@loaded_options("network", "access", "cluster")
+@loaded_options(
+    *("politeness", "network", "access", "cluster"),
+    *("browser", "render-workers", "max-render-memory", "max-robots", "max-reading"),
+)
 def node(loaded: Loaded, folder: Path, name: str | None, most_shards: int | None) -> None:
     """Add this machine to a cluster: crawl a part of its shards, until Ctrl-C or SIGTERM.
 
-    The crawl and its settings come from the cluster; only what belongs to this machine is set here.
+    The crawl and its settings come from the cluster. What belongs to this machine is set here, and
+    so is what weakens a promise: --ignore-robots, a shorter --delay, --allow-private.
     A node that ends gives its shards to the others first. One that is killed is replaced by them.
     """
     from minicrawl.cluster.access import access_of

@@ -10,7 +10,7 @@ import functools
 import math
 import os
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import click
 
 from minicrawl.config import Loaded, Storing, load
 from minicrawl.config.setting import PREFIX, SECTIONS, Setting
+from minicrawl.config.settings import told_ignored
 from minicrawl.config.sources import unknown_variables
 from minicrawl.config.table import BY_NAME, TABLE
 from minicrawl.config.values import kinds
@@ -114,7 +115,8 @@ def _options(
             for name, rows in by_parameter.items():
                 flags |= _flags(rows, values.pop(name))
             warn_of_unknown_variables()
-            loaded = load(flags, os.environ, config_file or default_file())
+            loaded = loaded_from(flags, config_file)
+            warn_of_ignored(loaded, (row for rows in by_parameter.values() for row in rows))
             return command(**values, **arguments(loaded))
 
         decorated: Command = with_settings
@@ -135,9 +137,23 @@ _config_option = click.option(
 )
 
 
-def default_file() -> Path | None:
-    """minicrawl.toml, if it exists. A broken link exists too: it is refused when it is read."""
-    return DEFAULT_FILE if os.path.lexists(DEFAULT_FILE) else None
+def loaded_from(flags: Mapping[str, object], named: Path | None) -> Loaded:
+    """Flags, the environment, and the file that the user named; else minicrawl.toml, if it exists.
+
+    A broken link exists too: it is refused when it is read.
+    """
+    if named is not None:
+        return load(flags, os.environ, named)
+    file = DEFAULT_FILE if os.path.lexists(DEFAULT_FILE) else None
+    return load(flags, os.environ, file, is_file_named=False)
+
+
+def warn_of_ignored(loaded: Loaded, rows: Iterable[Setting]) -> None:
+    """Name the settings in minicrawl.toml that would matter to a command and do not count."""
+    names = {row.name for row in rows}
+    places = [place for name, place in loaded.ignored.items() if name in names]
+    if line := told_ignored(places):
+        click.echo(f"minicrawl: {visible(line)}", err=True)
 
 
 def warn_of_unknown_variables() -> None:

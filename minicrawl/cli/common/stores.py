@@ -10,12 +10,19 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from minicrawl.cli.common.options import CONFIG_VARIABLE, default_file, warn_of_unknown_variables
+from minicrawl.cli.common.options import (
+    CONFIG_VARIABLE,
+    loaded_from,
+    warn_of_ignored,
+    warn_of_unknown_variables,
+)
 from minicrawl.cli.common.progress import progress
 from minicrawl.cli.common.tables import wide_option
-from minicrawl.config import Loaded, Storing, load
+from minicrawl.config import Loaded, Storing
 from minicrawl.config.parts import DEMO_STORE
+from minicrawl.config.rows.cluster import CLUSTER_ROWS
 from minicrawl.config.settings import DEFAULT
+from minicrawl.config.table import BY_NAME
 from minicrawl.errors import MinicrawlError, StoreError, UsageError
 from minicrawl.report.kept import convergence_of, kept, told
 from minicrawl.report.ranks import PageSelection
@@ -53,9 +60,9 @@ def store_option_for(
         def with_store(store: Path | None, cluster: str | None = None, **rest: Any) -> Any:
             warn_of_unknown_variables()
             chosen = os.environ.get(CONFIG_VARIABLE)
-            file = Path(chosen) if chosen else default_file()
             given = {"store": store and str(store), "cluster": cluster}
-            loaded = load(given, os.environ, file)
+            loaded = loaded_from(given, Path(chosen) if chosen else None)
+            warn_of_ignored(loaded, (BY_NAME["store"], *(CLUSTER_ROWS if of_cluster else ())))
             with ExitStack() as stack:
                 if of_cluster and _is_of_cluster(given, loaded, rest):
                     read = stack.enter_context(_gathered(loaded, pages=needs_pages(rest)))

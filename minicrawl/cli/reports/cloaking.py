@@ -7,10 +7,10 @@ from pathlib import Path
 
 from minicrawl.app import SystemClock
 from minicrawl.checking.cloaking import Cloaking, PageAnswer, check_cloaking
-from minicrawl.cli.common.options import CONFIG_VARIABLE, default_file
+from minicrawl.cli.common.options import CONFIG_VARIABLE, loaded_from
 from minicrawl.cli.common.progress import progress
 from minicrawl.cli.common.tables import share, show_facts, show_json
-from minicrawl.config import Settings, load
+from minicrawl.config import Settings
 from minicrawl.errors import UsageError
 from minicrawl.web.urls import canonical_seed
 from minicrawl.wording import counted
@@ -33,7 +33,7 @@ def is_cloaked(url: str, *, as_json: bool) -> bool:
 def _settings() -> Settings:
     """Those of a crawl: from the environment and the file of settings."""
     chosen = os.environ.get(CONFIG_VARIABLE)
-    return load({}, os.environ, Path(chosen) if chosen else default_file()).settings
+    return loaded_from({}, Path(chosen) if chosen else None).settings
 
 
 def _facts(found: Cloaking) -> Iterator[tuple[str, str]]:

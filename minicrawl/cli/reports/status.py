@@ -142,6 +142,8 @@ def _facts(found: report.Status, store: Path) -> Iterator[tuple[str, str]]:
     yield "store", f"{store}, {_size(found.store_bytes)}"
     for end, size in found.beside_bytes.items():
         yield "", f"{store}{end}, {_size(size)}"
+    if found.pruning_waits:
+        yield "old versions", "removed as soon as nobody reads the archive"
     if found.command:
         yield "resume with", found.command
 

@@ -37,13 +37,15 @@ _BEGIN, _END = "\x02", "\x03"
 
 
 class _SearchCommand(click.Command):
-    """Words may begin with a minus, so `-n` is an option only before a number."""
+    """Words may begin with a minus: `-n` is an option only before a number, `-h` only by itself."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """`-n 3` is `--n 3`, as everywhere else."""
-        pairs = pairwise([*args, ""])
+        """`-n 3` is `--n 3`, and `-h` is `--help`, as everywhere else."""
+        end = args.index("--") if "--" in args else len(args)
+        pairs = pairwise([*args[:end], ""])
         named = ["--n" if one == "-n" and other.isdecimal() else one for one, other in pairs]
-        return super().parse_args(ctx, named)
+        options = ["--help" if one == "-h" else one for one in named]
+        return super().parse_args(ctx, [*options, *args[end:]])
 
 
 @click.command(

@@ -159,16 +159,14 @@ def prepare_index(store: Path) -> None:
     """Make the index of a store, if there is none that can be used, and join the latest ranks."""
     from minicrawl.cli.search.indexing import bring_index_up_to_date
     from minicrawl.report.search.index_folder import has_index, why_useless
-    from minicrawl.report.search.searching import is_importance_old, keep_importance
-    from minicrawl.report.snapshot import snapshot
+    from minicrawl.report.search.searching import join_importance
 
     folder = search_folder(store)
     with reading(store) as connection:
         is_there = has_index(folder) and not why_useless(folder, connection)
     if not is_there:
         bring_index_up_to_date(store)
-    elif is_importance_old(folder, store):
-        with snapshot(store) as seen:
-            keep_importance(folder, seen)
+    elif told := join_importance(folder, store):
+        click.echo(f"minicrawl: {visible(told)}", err=True)
     if not archive_folder(store).is_dir():
         click.echo(f"{archive_folder(store)} is gone: only the index is left", err=True)

@@ -29,7 +29,13 @@ from minicrawl.export.drafts import scratch
 from minicrawl.progress import Progress, part, unreported
 from minicrawl.store.beside.files import files_of
 from minicrawl.store.merging import is_begun
-from minicrawl.store.reader import LOCK, archive_folder, refuse_to_overwrite
+from minicrawl.store.reader import (
+    ARCHIVE,
+    LOCK,
+    archive_folder,
+    refuse_to_overwrite,
+    shared_archive,
+)
 
 _RESTORED, _MADE = 0.5, 0.7
 """Of the work, roughly."""
@@ -92,10 +98,10 @@ async def kept_store(
         made = await _gathered(engine, ends, store, part(tell, 0, _MADE) if pages else tell)
         _remove_older(folder, store, f"{terms.id}{_JOINED}")
     if pages and not has_pages(store):
-        joined = folder / f"{terms.id}{_JOINED}"
+        joined = shared_archive(store)
         await fetch_archives(engine, store, joined, part(tell, _MADE, 1))
         with suppress(FileExistsError):
-            archive_folder(store).symlink_to(joined.name)
+            store.with_name(f"{store.name}{ARCHIVE}").symlink_to(joined.name)
     return KeptStore(store, made)
 
 

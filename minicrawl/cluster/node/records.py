@@ -168,3 +168,5 @@ class TermsRecord(Record):
     def __post_init__(self) -> None:
         if not 1 <= self.shards <= MOST_SHARDS:
             raise ValueError(f"{self.shards} shards")
+        if not self.id.isalnum():  # files are named after it
+            raise ValueError(f"the name {self.id!a}")

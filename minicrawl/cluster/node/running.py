@@ -25,7 +25,7 @@ from minicrawl.cluster.node.node import Node, NodeParts
 from minicrawl.cluster.node.presence import NodePresence, lease_clock
 from minicrawl.cluster.node.records import NodeRecord, TermsRecord
 from minicrawl.cluster.node.shard_process import ShardJob, ShardProcess, WarmChildren
-from minicrawl.cluster.terms import terms_when_begun
+from minicrawl.cluster.terms import settings_that_count, terms_when_begun
 from minicrawl.errors import UsageError
 from minicrawl.version import __version__
 
@@ -65,7 +65,7 @@ async def run_node(
             terms = await _terms_or_stop(engine, stopped, tell)
             if terms is not None:
                 state = CrawlState(engine, terms, place.workers)
-                crawls = ShardCrawls(access, place, own_settings, state)
+                crawls = ShardCrawls(access, place, own_settings, state, tell)
                 node = node_of(engine, state, place, crawls.start, tell)
                 leaving = asyncio.create_task(_leave_when(stopped, node))
                 try:
@@ -104,15 +104,21 @@ class ShardCrawls:
         place: NodePlace,
         own_settings: Mapping[str, object],
         state: CrawlState,
+        tell: Tell,
     ) -> None:
         self._access, self._place, self._state = access, place, state
-        self._own_settings = dict(own_settings)
+        self._own_settings, self._tell = dict(own_settings), tell
+        self._told = ""
         self._children = WarmChildren()
 
     def start(self, shard: int, generation: int) -> ShardProcess:
         """The crawl of a shard, in a process of its own."""
         state, terms = self._state.state, self._state.terms
         workers = self._state.workers_of(self._place.name)
+        settings, ignored = settings_that_count(terms, self._own_settings)
+        if ignored not in ("", self._told):
+            self._tell(ignored)
+            self._told = ignored
         job = ShardJob(
             shard=shard,
             shards=terms.shards,
@@ -121,7 +127,7 @@ class ShardCrawls:
             node=self._place.name,
             generation=generation,
             folder=self._place.folder,
-            settings={**terms.settings, "workers": workers},
+            settings={**settings, "workers": workers},
             own_settings=self._own_settings,
             seeds=terms.seeds,
         )

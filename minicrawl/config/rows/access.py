@@ -7,9 +7,11 @@ HOST   `docs.example`, `docs.example:8443` or `https://docs.example`, as `fetch.
 """
 
 import re
+from collections.abc import Sequence
+from pathlib import Path
 
 from minicrawl.config.parts import OFF, ON
-from minicrawl.config.setting import ACCESS, Setting
+from minicrawl.config.setting import ACCESS, Setting, differs
 from minicrawl.config.values import kinds
 from minicrawl.config.values.by_host import HEADER, LOGIN
 from minicrawl.config.values.kinds import HIDDEN, InvalidValue, ValueKind
@@ -81,6 +83,15 @@ def _read_languages(value: object) -> str:
     raise InvalidValue(value, "must be language tags such as de,en or fr-CH;q=0.5")
 
 
+def _reads_another_file(value: Sequence[str], own: Sequence[str]) -> bool:
+    found = (LOGIN.fullmatch(text) for text in value if text not in own)
+    return any(one is not None and one["file"] for one in found)
+
+
+def _starts_with_another_file(value: object, own: object) -> bool:
+    return isinstance(value, Path) and value != own
+
+
 USER_PASSWORD = re.compile(r"[^:]+:.*")
 TOKEN = re.compile(r"[!-~]+")
 
@@ -116,6 +127,7 @@ ACCESS_ROWS = (
         "Log in at HOST with this user and password, by basic or digest authentication. Other "
         "users can see a command line, but not HOST=@FILE, MINICRAWL_AUTH, minicrawl.toml or "
         "--netrc. Repeatable; none for no login.",
+        weakens=_reads_another_file,
     ),
     Setting(
         ACCESS,
@@ -124,6 +136,7 @@ ACCESS_ROWS = (
         kinds.several(_login("TOKEN", TOKEN)),
         "Send this bearer token to HOST; HOST=@FILE reads it from a file. Repeatable; none for no "
         "token.",
+        weakens=_reads_another_file,
     ),
     Setting(
         ACCESS,
@@ -132,6 +145,7 @@ ACCESS_ROWS = (
         kinds.optional(kinds.either(ON, kinds.FOUND_FILE)),
         "Log in as this .netrc file says. on reads the file that NETRC names, or ~/.netrc; none "
         "for no file.",
+        weakens=differs,
     ),
     Setting(
         ACCESS,
@@ -140,5 +154,6 @@ ACCESS_ROWS = (
         kinds.either(ON, kinds.either(OFF, kinds.FOUND_FILE)),
         "on keeps the cookies that sites set, in a file beside the store, and sends them back. "
         "FILE does the same, and starts with the cookies in FILE (Netscape format).",
+        weakens=_starts_with_another_file,
     ),
 )

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from minicrawl.config.setting import CLUSTER, Setting
+from minicrawl.config.setting import CLUSTER, Setting, differs
 from minicrawl.config.values import kinds
 from minicrawl.config.values.network_kinds import without_login
 
@@ -25,6 +25,7 @@ CLUSTER_ROWS = (
         "Crawl with other machines, joined by these NATS servers: nats://host:4222, several with "
         "commas between, /NAME behind them if they serve several crawls. demo starts servers and "
         "nodes on this machine. none for this machine alone.",
+        weakens=differs,
     ),
     Setting(
         CLUSTER,
@@ -33,6 +34,7 @@ CLUSTER_ROWS = (
         kinds.optional(kinds.FILE),
         "The file with the credentials for the NATS servers, or with the seed of an nkey; none for "
         "no file.",
+        weakens=differs,
     ),
     Setting(
         CLUSTER,
@@ -41,6 +43,7 @@ CLUSTER_ROWS = (
         kinds.optional(kinds.FILE),
         "Trust the certificates in this file (PEM) for the NATS servers, in place of those of the "
         "system; none for no file.",
+        weakens=differs,
     ),
     Setting(
         CLUSTER,
@@ -49,6 +52,7 @@ CLUSTER_ROWS = (
         kinds.optional(kinds.FILE),
         "The certificate (PEM) that this machine shows to the NATS servers, where they ask for "
         "one; none for no file.",
+        weakens=differs,
     ),
     Setting(
         CLUSTER,
@@ -56,5 +60,6 @@ CLUSTER_ROWS = (
         "cluster-key",
         kinds.optional(kinds.FILE),
         "The key of --cluster-cert (PEM); none if it is in the same file.",
+        weakens=differs,
     ),
 )

@@ -1,6 +1,6 @@
 """The rows that say how a server is reached: proxies, HTTP/2, TLS, addresses."""
 
-from minicrawl.config.setting import NETWORK, Setting
+from minicrawl.config.setting import NETWORK, Setting, differs
 from minicrawl.config.values import kinds, network_kinds
 
 HTTP2 = ("off", "auto")
@@ -17,6 +17,7 @@ CONNECTION_ROWS = (
         "needs one. @FILE lists one per line; http=URL and https=URL are for pages of one scheme. "
         "With several proxies, each host keeps to one of them. Repeatable; none for no proxy, "
         "environment for those in HTTP_PROXY, HTTPS_PROXY and ALL_PROXY.",
+        weakens=differs,
     ),
     Setting(
         NETWORK,
@@ -25,6 +26,7 @@ CONNECTION_ROWS = (
         kinds.several(network_kinds.BYPASS),
         "Use no proxy for these hosts and the hosts below them: names, addresses, networks, or *. "
         "Repeatable; none for no host, environment for those in NO_PROXY.",
+        weakens=differs,
     ),
     Setting(
         NETWORK,
@@ -40,6 +42,7 @@ CONNECTION_ROWS = (
         "ca",
         kinds.optional(kinds.FILE),
         "Also trust the certificate authorities in this file (PEM); none for no file.",
+        weakens=differs,
     ),
     Setting(
         NETWORK,
@@ -48,6 +51,7 @@ CONNECTION_ROWS = (
         kinds.several(network_kinds.FILE_OF_A_HOST),
         "Present this certificate (PEM) to servers that ask for one: to this host, to all hosts "
         "below *.NAME, or to all. Repeatable; none for no certificate.",
+        weakens=differs,
     ),
     Setting(
         NETWORK,
@@ -56,6 +60,7 @@ CONNECTION_ROWS = (
         kinds.several(network_kinds.FILE_OF_A_HOST),
         "The key of the --client-cert for the same host, if that file does not hold it. "
         "Repeatable; none for no other file.",
+        weakens=differs,
     ),
     Setting(
         NETWORK,
@@ -64,6 +69,7 @@ CONNECTION_ROWS = (
         kinds.several(network_kinds.HOST),
         "Do not check the certificate of this host, or of all hosts below *.NAME. Repeatable; none "
         "for no host.",
+        weakens=differs,
     ),
     Setting(
         NETWORK,
@@ -86,5 +92,6 @@ CONNECTION_ROWS = (
         kinds.several(network_kinds.ADDRESS),
         "Connect from this address of this machine, only to servers of the same address family. "
         "Repeatable; none for any address.",
+        weakens=differs,
     ),
 )

@@ -1,6 +1,6 @@
 """The rows that say which pages a browser renders, and how much one of them may cost."""
 
-from minicrawl.config.setting import RENDER, Setting
+from minicrawl.config.setting import RENDER, Setting, differs, is_higher
 from minicrawl.config.values import kinds
 
 RENDER_MODES = ("never", "auto", "always")
@@ -22,6 +22,7 @@ RENDER_ROWS = (
         "render-workers",
         kinds.whole(1, MOST_RENDER_WORKERS),
         "Browsers; each renders one page at a time.",
+        weakens=is_higher,
     ),
     Setting(
         RENDER,
@@ -29,6 +30,7 @@ RENDER_ROWS = (
         "browser",
         kinds.optional(kinds.FILE),
         "The chromium that renders pages; none for the one that is installed.",
+        weakens=differs,
     ),
     Setting(
         RENDER,
@@ -51,5 +53,6 @@ RENDER_ROWS = (
         "max-render-memory",
         kinds.SIZE,
         "End a browser that takes more memory than this.",
+        weakens=is_higher,
     ),
 )

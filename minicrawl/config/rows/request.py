@@ -1,14 +1,35 @@
 """The rows that say how servers are asked, and how much one page or one host may cost."""
 
 from minicrawl.config.parts import AUTO
-from minicrawl.config.setting import LIMITS, NETWORK, POLITENESS, Setting
+from minicrawl.config.setting import (
+    LIMITS,
+    NETWORK,
+    POLITENESS,
+    Setting,
+    differs,
+    is_higher,
+    is_lower,
+)
 from minicrawl.config.values import kinds, network_kinds, pace
 
 MOST_WORKERS = 256
 
+
+def _allows_more(value: bool | None, own: bool | None) -> bool:
+    """Whether more addresses that are not public are asked: none, those of seeds, or all."""
+    ordered = (False, None, True)
+    return ordered.index(value) > ordered.index(own)
+
+
 POLITENESS_ROWS = (
     Setting(
-        POLITENESS, "robots", "robots", kinds.SWITCH, "Obey robots.txt.", off="--ignore-robots"
+        POLITENESS,
+        "robots",
+        "robots",
+        kinds.SWITCH,
+        "Obey robots.txt.",
+        off="--ignore-robots",
+        weakens=is_lower,
     ),
     Setting(
         POLITENESS,
@@ -17,6 +38,7 @@ POLITENESS_ROWS = (
         kinds.either(AUTO, kinds.WAIT),
         "Time between two requests to a host. auto waits --delay-factor times as long as the host "
         "takes to answer.",
+        weakens=is_lower,
     ),
     Setting(
         POLITENESS,
@@ -24,6 +46,7 @@ POLITENESS_ROWS = (
         "delay-factor",
         kinds.POSITIVE,
         "With --delay auto, wait X times as long as the host takes to answer.",
+        weakens=is_lower,
     ),
     Setting(
         POLITENESS,
@@ -31,6 +54,7 @@ POLITENESS_ROWS = (
         "min-delay",
         kinds.WAIT,
         "The shortest wait of --delay auto. The longest one is --max-delay.",
+        weakens=is_lower,
     ),
     Setting(
         POLITENESS,
@@ -38,6 +62,7 @@ POLITENESS_ROWS = (
         "max-delay",
         kinds.WAIT,
         "The longest Crawl-delay to obey. A longer one in a robots.txt is cut to this.",
+        weakens=is_lower,
     ),
     Setting(
         POLITENESS,
@@ -45,6 +70,7 @@ POLITENESS_ROWS = (
         "max-pause",
         kinds.TIME,
         "The longest pause for a host that fails or asks for one.",
+        weakens=is_lower,
     ),
     Setting(
         POLITENESS,
@@ -53,6 +79,7 @@ POLITENESS_ROWS = (
         kinds.whole(1),
         "After N failures of a host, its pages fail without a request for --max-pause. Each "
         "success halves the count.",
+        weakens=is_higher,
     ),
     Setting(
         POLITENESS, "concurrency", "concurrency", kinds.whole(1), "Requests in flight at once."
@@ -63,6 +90,7 @@ POLITENESS_ROWS = (
         "per-host",
         kinds.whole(1),
         "Requests in flight at once to one host.",
+        weakens=is_higher,
     ),
     Setting(
         POLITENESS,
@@ -70,6 +98,7 @@ POLITENESS_ROWS = (
         "per-address",
         kinds.whole(1),
         "Requests in flight at once to one IP address.",
+        weakens=is_higher,
     ),
     Setting(
         POLITENESS,
@@ -78,6 +107,7 @@ POLITENESS_ROWS = (
         kinds.WAIT,
         "Time between the starts of two requests to one IP address, whatever the host names. With "
         "--delay 0, it is 0 for loopback addresses and for targets of --resolve.",
+        weakens=is_lower,
     ),
     Setting(
         POLITENESS,
@@ -121,7 +151,12 @@ POLITENESS_ROWS = (
 NETWORK_ROWS = (
     Setting(NETWORK, "timeout_s", "timeout", kinds.TIME, "Time limit for a whole request."),
     Setting(
-        NETWORK, "max_body_bytes", "max-body", kinds.SIZE, "Cut a body that is larger than this."
+        NETWORK,
+        "max_body_bytes",
+        "max-body",
+        kinds.SIZE,
+        "Cut a body that is larger than this.",
+        weakens=is_higher,
     ),
     Setting(
         NETWORK,
@@ -130,6 +165,7 @@ NETWORK_ROWS = (
         kinds.SIZE,
         "When the bodies in flight in a process add up to more than this, cut the largest one. "
         "At least --max-body.",
+        weakens=is_higher,
     ),
     Setting(
         NETWORK,
@@ -137,6 +173,7 @@ NETWORK_ROWS = (
         "max-head",
         kinds.SIZE,
         "Fail a response whose headers are larger than this.",
+        weakens=is_higher,
     ),
     Setting(
         NETWORK,
@@ -144,6 +181,7 @@ NETWORK_ROWS = (
         "max-codings",
         kinds.whole(0),
         "Fail a response whose body has more than N content codings.",
+        weakens=is_higher,
     ),
     Setting(
         NETWORK,
@@ -152,6 +190,7 @@ NETWORK_ROWS = (
         kinds.several(network_kinds.RULE),
         "Connect to ADDRESS instead of HOST. Both may have a :PORT; HOST may be * or *.example. "
         "Repeatable; none for no rule.",
+        weakens=differs,
     ),
     Setting(
         NETWORK,
@@ -161,6 +200,7 @@ NETWORK_ROWS = (
         "Ask this name server, ADDRESS[:PORT], for the addresses of hosts, and keep them for as "
         "long as it says. Repeatable; none for the servers of this system, system to let the "
         "system find the addresses, which are then kept for 5 minutes.",
+        weakens=differs,
     ),
     Setting(
         NETWORK,
@@ -171,6 +211,7 @@ NETWORK_ROWS = (
         "seeds that are written as an address or localhost, at their port, and from targets "
         "of --resolve.",
         off="--no-allow-private",
+        weakens=_allows_more,
     ),
     Setting(
         NETWORK,
@@ -179,6 +220,7 @@ NETWORK_ROWS = (
         kinds.either("auto", kinds.whole(0, MOST_WORKERS)),
         "Processes that fetch and parse pages, besides the main process. 0 is none; auto is one "
         "for each further core, up to 3, and none for the shards of a cluster.",
+        weakens=is_higher,
     ),
 )
 
@@ -211,6 +253,7 @@ LIMIT_ROWS = (
         "max-robots",
         kinds.SIZE,
         "Read at most this much of a robots.txt, and ignore the rest.",
+        weakens=is_higher,
     ),
     Setting(
         LIMITS,
@@ -218,5 +261,6 @@ LIMIT_ROWS = (
         "max-reading",
         kinds.TIME,
         "Time limit for parsing a page. A page that takes longer fails.",
+        weakens=is_higher,
     ),
 )

@@ -1,12 +1,19 @@
 """The rows that say what is stored, and what is done when a crawl ends."""
 
-from minicrawl.config.setting import STORE, Setting
+from minicrawl.config.setting import STORE, Setting, differs
 from minicrawl.config.values import kinds
 
 KEEPS = ("pages", "text", "links", "none")
 
 STORE_ROWS = (
-    Setting(STORE, "store", "store", kinds.FILE, "The file that holds the crawl."),
+    Setting(
+        STORE,
+        "store",
+        "store",
+        kinds.FILE,
+        "The file that holds the crawl.",
+        weakens=differs,
+    ),
     Setting(
         STORE, "links", "links", kinds.SWITCH, "Store the links of the pages.", off="--no-links"
     ),
@@ -52,6 +59,7 @@ STORE_ROWS = (
         kinds.optional(kinds.FOLDER),
         "Also write every answer to WARC files in this folder, a 404 as well. A new file begins at "
         "about 1 GB. none for no files.",
+        weakens=differs,
     ),
     Setting(
         STORE,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from minicrawl.archive.index import IndexRow
 from minicrawl.archive.record import PLAIN
-from minicrawl.archive.segments import FIRST
+from minicrawl.archive.segments import FIRST, Segments
 from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.config import Storing
 from minicrawl.crawl.events import Listener, Noted, Warned, nobody_listens
@@ -37,29 +37,27 @@ def open_places(store: StoreWriter, storing: Storing, tell: Listener) -> Keeping
     archive = open_archive(store, storing, tell)
     try:
         versions = storing.keep_versions if isinstance(storing.keep_versions, int) else None
-        return Keeping(archive, open_warcs(store, storing.warc, archive, tell), versions)
+        warcs = open_warcs(store, storing.warc, archive, tell)
+        return Keeping(archive, warcs, versions, store.lock)
     except BaseException:
-        Keeping(archive).close()
+        Keeping(archive, lock=store.lock).close()
         raise
 
 
 def open_warcs(
     store: StoreWriter, folder: Path | None, archive: ArchiveWriter | None, tell: Listener
 ) -> WarcFiles | None:
-    """The WARC files of a store in this folder; in others, what was not committed is cut off."""
-    counters, place = tables.counters(store.connection), real_path(store.path)
-    if folder is None and tables.WARC not in counters:
-        return None
-    from minicrawl.crawl.settle.warc_files import WarcFiles, WarcSeries, cut_off
+    """The WARC files of a store in this folder, which the user has named for this run.
 
-    series = WarcSeries.read(counters.get(tables.WARC))
-    if series is not None and (series.store, series.folder) != (str(place), str(folder)):
-        if series.store == str(place):
-            cut_off(series)
-        series = None
+    Another folder that the store names is let alone: a stranger may have written it.
+    """
     if folder is None:
         return None
-    if series is None:
+    from minicrawl.crawl.settle.warc_files import WarcFiles, WarcSeries
+
+    counters, place = tables.counters(store.connection), real_path(store.path)
+    series = WarcSeries.read(counters.get(tables.WARC))
+    if series is None or (series.store, series.folder) != (str(place), str(folder)):
         series = WarcSeries.of(folder, place, time.time())
         store.commit(Batch(counters=counters | {tables.WARC: series._asdict()}))
     warcs = WarcFiles(series, PLAIN if archive is None else archive.reader.codec)
@@ -74,8 +72,11 @@ def open_archive(store: StoreWriter, storing: Storing, tell: Listener) -> Archiv
         return None
     folder, counters = archive_folder(store.path), tables.counters(store.connection)
     end = tables.archive_end(store.connection)
+    store.lock.hold_folder(folder)
     if end is None:
         if aside := set_pages_aside(folder):
+            folder.mkdir()
+            store.lock.check()  # which holds the new folder
             tell(Noted(text=f"the pages that were there are in {aside} now"))
         end = FIRST
         store.commit(Batch(counters=counters | {tables.ARCHIVE_END: end}))
@@ -111,7 +112,7 @@ def prune_store(path: Path, rules: PruneRules) -> tuple[Pruning, bool]:
 
 def set_pages_aside(folder: Path) -> Path | None:
     """Rename an archive whose store is not known; its new name, or None if there is none."""
-    if not folder.exists():
+    if not Segments(folder).numbers():
         return None
     names = (folder.with_name(f"{folder.name}.{number}") for number in count(1))
     return folder.rename(next(name for name in names if not name.exists()))

@@ -19,6 +19,7 @@ from minicrawl.store.writer import StoreWriter
 if TYPE_CHECKING:
     from minicrawl.archive.writer import ArchiveWriter
     from minicrawl.crawl.settle.warc_files import WarcFiles
+    from minicrawl.store.beside.lock import StoreLock
 
 
 class Keeping(NamedTuple):
@@ -28,6 +29,7 @@ class Keeping(NamedTuple):
     warcs: WarcFiles | None = None
     versions: int | None = None
     """Of each page, how many answers stay in the archive."""
+    lock: StoreLock | None = None
 
     @property
     def places(self) -> list[ArchiveWriter | WarcFiles]:
@@ -38,9 +40,10 @@ class Keeping(NamedTuple):
         return self.archive is not None or self.warcs is not None
 
     def close(self) -> None:
-        """Drop what was not confirmed."""
+        """Drop what was not confirmed, unless another crawl may write there by now."""
+        cuts_off = self.lock is None or self.lock.renew()
         for one in self.places:
-            one.close()
+            one.close(cuts_off=cuts_off)
 
 
 NOWHERE = Keeping()
@@ -54,6 +57,7 @@ class ArchivingStore:
     def __init__(self, store: StoreWriter, keeping: Keeping) -> None:
         self._store, self._keeping = store, keeping
         self._looked_through_at = 0  # bytes of the archive
+        self._waits_for_readers = False
         self._appended: Batch | None = None
         self._end = 0  # of the archive, behind what was appended
 
@@ -65,6 +69,7 @@ class ArchivingStore:
     def commit(self, batch: Batch) -> None:
         """Add all of the batch: the answers first, then the rows, as one."""
         archive = self._keeping.archive
+        self._store.lock.check()
         if self._appended is not batch:
             self._append(batch)
         if archive is not None and self._store.replica is not None:
@@ -81,22 +86,32 @@ class ArchivingStore:
         archive, warcs = self._keeping.archive, self._keeping.warcs
         if archive is not None:
             batch.counters[tables.ARCHIVE_END] = self._end = archive.append(batch.answers)
+            if self._keeping.versions is not None:
+                batch.counters[tables.PRUNING_WAITS] = self._waits_for_readers
         if warcs is not None:
             batch.counters[tables.WARC] = warcs.append(batch.answers)
         self._appended = batch
 
     def _let_go_of_versions(self, archive: ArchiveWriter, versions: int) -> None:
-        """Prune, if that is worth it; each run looks once, and whenever the archive has doubled."""
+        """Prune, if that is worth it; each run looks once, and whenever the archive has doubled.
+
+        What was pruned goes when nobody reads it any more, and nothing else is pruned until then.
+        """
         from minicrawl.archive.pruning import PruneRules, Pruning
         from minicrawl.crawl.settle.archiving import prune
 
+        if self._waits_for_readers and archive.remove_pruned():
+            self._waits_for_readers = False
         if _bytes_of(archive) < _GROWN * self._looked_through_at:
+            return
+        self._waits_for_readers = not archive.remove_pruned()
+        if self._waits_for_readers:
             return
         archive.reader.go_on_to(archive.end)
         pruning = Pruning(archive.reader, PruneRules(versions=versions))
         if pruning.dropped and pruning.freed_bytes() >= _WORTH * pruning.record_bytes:
             try:
-                prune(archive, self._store, pruning.keeps)
+                self._waits_for_readers = not prune(archive, self._store, pruning.keeps)
             except NoRoom:  # what was committed is as it was
                 archive.reader.segments.cut_off(archive.end)
         self._looked_through_at = max(_bytes_of(archive), 1)
@@ -107,13 +122,12 @@ class ArchivingStore:
 
 
 def open_keeping(store: StoreWriter, storing: Storing, tell: Listener) -> Keeping:
-    """All places where answers are kept; those of an earlier run that wrote WARC files as well."""
+    """All places where answers are kept."""
     if storing.warc is not None and storing.keep == "text":
         raise UsageError("--warc writes whole pages, and --keep text has only their text")
     if storing.requisites and storing.keep != "pages":
         raise UsageError("--requisites keeps what pages need to be shown: it needs --keep pages")
-    has_warcs = storing.warc is not None or tables.WARC in tables.counters(store.connection)
-    if not (storing.keeps_answers or has_warcs):
+    if not (storing.keeps_answers or storing.warc is not None):
         return NOWHERE
     from minicrawl.crawl.settle.archiving import open_places
 

@@ -34,6 +34,7 @@ from minicrawl.archive.segments import (
 )
 from minicrawl.export.warc import QUICK, Capture, Original, WarcWriter, payload_digest
 from minicrawl.model import KeptAnswer
+from minicrawl.own_files import refuse_links
 
 FILE_BYTES = 1 << 30
 """A file that is as long as this gets no more records."""
@@ -61,7 +62,8 @@ class WarcSeries(NamedTuple):
             return None
         with suppress(TypeError, ValueError):
             found = cls(**value)
-            return found._replace(end=int(found.end))
+            if Path(found.prefix).name == found.prefix:  # else a stranger's, which leads elsewhere
+                return found._replace(end=int(found.end))
         return None
 
 
@@ -74,6 +76,8 @@ class WarcFiles:
         self._folder = Path(series.folder)
         with disk_errors(self._folder):
             self._folder.mkdir(parents=True, exist_ok=True)
+        for file in self._folder.glob(f"{series.prefix}-*"):
+            refuse_links(file)
         cut_off(series)
         self._mark = self._ahead = self._continued()
         self.was_shortened = self._mark != series.end and self._path(series.end).exists()
@@ -103,10 +107,11 @@ class WarcFiles:
         """What was appended last stays."""
         self._mark = self._ahead
 
-    def close(self) -> None:
-        """Drop what was not confirmed."""
+    def close(self, *, cuts_off: bool = True) -> None:
+        """Drop what was not confirmed; without `cuts_off`, change nothing."""
         self._captures.close()
-        cut_off(self.series)
+        if cuts_off:
+            cut_off(self.series)
 
     # ------------------------------------------------------------ one answer
 

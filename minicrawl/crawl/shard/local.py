@@ -154,7 +154,7 @@ def agree_in_shards(store: StoreWriter, loaded: Loaded, place: ShardPlace) -> Se
     """
     if not loaded.is_given(BY_NAME["strategy"]):
         by_cash = loaded.settings.with_values({"strategy": "greedy"})
-        loaded = Loaded(settings=by_cash, origins=loaded.origins)
+        loaded = replace(loaded, settings=by_cash)
     settings = loaded.settings
     refuse_in_shards(settings)
     terms = replace(resume.terms_of(settings), shard=place.number, shards=place.of)

@@ -20,6 +20,7 @@ from minicrawl.errors import Damaged, UsageError
 from minicrawl.export.cells import Block, ExportRow, rows_of
 from minicrawl.export.warc import Capture
 from minicrawl.model import State
+from minicrawl.own_files import refuse_links
 from minicrawl.progress import Progress
 from minicrawl.report.archived.pdf_apart import read_pdf
 from minicrawl.report.links.requisites import KeptRequisites
@@ -317,6 +318,7 @@ def moment(text: str) -> float:
 def folder_of(store: Path, folder: Path | None) -> Path:
     """The folder of an archive: this one, or that of the store."""
     place = folder or archive_folder(store)
+    refuse_links(place.resolve())
     if not place.is_dir():
         raise UsageError(f"no pages are kept in {place}")
     if folder and not Segments(folder).numbers():

@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from minicrawl.archive.reader import ArchiveReader
-from minicrawl.errors import StoreError, UsageError
+from minicrawl.errors import NoRoom, StoreError, UsageError
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.search import near_duplicates
 from minicrawl.search.index import FOLDER, SearchIndex
@@ -39,6 +39,8 @@ def why_useless(folder: Path, connection: tables.Connection) -> str:
         if not tables.is_birth_of(store, tables.birth(connection)):
             return "it is of another store, and is made again"
         SearchIndex(folder / FOLDER)
+    except NoRoom:
+        return ""  # that nothing can be written says nothing of what is there
     except StoreError as error:
         return f"it is damaged and is made again ({error})"
     return ""

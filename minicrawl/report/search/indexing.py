@@ -229,7 +229,7 @@ class _Indexing:
         self._notes.mark_fresh(pages)
 
     def _entry(self, page: int, met: _MetPage, title: str) -> Entry:
-        found, text = met.read, met.read.text
+        found, text, anchors = met.read, met.read.text, self._notes.anchors(page)
         lines = self._lines_of(self._host(page))
         parted = lines.part(text.lines, met.codes)
         title = text.title or title
@@ -241,9 +241,10 @@ class _Indexing:
             headings=text.headings,
             body="\n".join(parted.own),
             repeated="\n".join(chain(parted.repeated, text.frame)),
-            anchors=tuple(self._notes.anchors(page)),
+            anchors=anchors.words,
             language=text.language,
             at=_changed(found),
+            anchor_sites=anchors.sites,
         )
 
     # ------------------------------------------------------------ pages known by links
@@ -264,7 +265,8 @@ class _Indexing:
         entry = Entry(page, url) if may_be_found else self._index.entry(page)
         if entry is None or (entry.at is None and not may_be_found):
             return
-        self._index.replace(entry._replace(anchors=tuple(self._notes.anchors(page))))
+        words, sites = self._notes.anchors(page)
+        self._index.replace(entry._replace(anchors=words, anchor_sites=sites))
         self._count(by_links=1)
 
     def _remove_gone(self, step: int) -> None:
@@ -290,11 +292,11 @@ class _Indexing:
         """Whether the page is still found, by the words of links to it alone."""
         if entry.at is None:
             return True
-        anchors = tuple(self._notes.anchors(entry.page))
-        if anchors:
-            self._index.replace(Entry(entry.page, entry.url, anchors=anchors))
+        words, sites = self._notes.anchors(entry.page)
+        if words:
+            self._index.replace(Entry(entry.page, entry.url, anchors=words, anchor_sites=sites))
             self._notes.texts.sign(entry.page, "", None)
-        return bool(anchors)
+        return bool(words)
 
     def _remove(self, page: int) -> None:
         self._index.remove(page)

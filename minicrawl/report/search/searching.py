@@ -19,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.report.snapshot import Snapshot
+from minicrawl.errors import NoRoom
+from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.search import near_duplicates
 from minicrawl.search.entries import Entry, StoredEntry
 from minicrawl.search.index import CANDIDATES, FOLDER, Hit, SearchIndex
@@ -212,8 +213,23 @@ def keep_importance(folder: Path, seen: Snapshot) -> None:
     row = seen.converged
     values = (seen.importance * len(seen)).astype(np.float32)
     draft = folder / f"{IMPORTANCE}.draft"
-    draft.write_bytes(_mark(row) + values.tobytes())
-    draft.rename(folder / IMPORTANCE)
+    try:
+        draft.write_bytes(_mark(row) + values.tobytes())
+        draft.rename(folder / IMPORTANCE)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise NoRoom(f"{folder / IMPORTANCE} cannot be written: {error.strerror}") from error
+
+
+def join_importance(folder: Path, store: Path) -> str:
+    """Bring the importance beside the index up to date, or say why it stays as it was."""
+    if is_importance_old(folder, store):
+        try:
+            with snapshot(store) as seen:
+                keep_importance(folder, seen)
+        except NoRoom as error:
+            return f"{error}; the order is by the importance as it was"
+    return ""
 
 
 def is_importance_old(folder: Path, store: Path) -> bool:

@@ -67,9 +67,11 @@ def are_right(found: dict[str, str]) -> bool:
     )
 
 
-async def lose_a_node(engine: ClusterEngine, url: str, web: LoggedWeb, folder: Path) -> None:
+async def lose_a_node(
+    engine: ClusterEngine, url: str, web: LoggedWeb, folder: Path, loaded: Loaded
+) -> None:
     started = {name: folder / name for name in "ab"}
-    async with nodes(dict.fromkeys(started, url), folder) as processes:
+    async with nodes(dict.fromkeys(started, url), folder, loaded) as processes:
         await until(
             engine,
             lambda now: now.fetched >= SOME and all(shards_of(now, name) for name in started),
@@ -97,8 +99,9 @@ def test_a_node_is_lost_with_its_disk_and_each_page_is_there(tmp_path: Path) -> 
             servers = await stack.enter_async_context(local_servers(tmp_path / "servers", 1))
             engine = await stack.enter_async_context(opened(ClusterAccess(servers.url)))
             seeds = [f"http://s{site}.example/1" for site in range(SITES)]
-            await begin_or_join(engine, settings(server.address), seeds, SHARDS)
-            await lose_a_node(engine, servers.url, web, tmp_path)
+            loaded = settings(server.address)
+            await begin_or_join(engine, loaded, seeds, SHARDS)
+            await lose_a_node(engine, servers.url, web, tmp_path, loaded)
             await gather_cluster(engine, tmp_path / "all.db")
             grown = await kept_store(engine, tmp_path / "kept", pages=True)
             return [tmp_path / "all.db", grown.store]

@@ -123,7 +123,7 @@ class Prover:
             await begin_or_join(engine, loaded, self._web.seeds, SHARDS)
             urls = {node: f"{servers.url_of(node)}/{name}" for node in ADDRESSES}
             own = {node: ("--bind-address", address) for node, address in ADDRESSES.items()}
-            started = await stack.enter_async_context(nodes(urls, place, own))
+            started = await stack.enter_async_context(nodes(urls, place, loaded, own))
             cluster = Upsettable(engine, servers, started)
             try:
                 await self._upset_until_the_end(cluster, name, upsets)

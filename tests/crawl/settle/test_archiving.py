@@ -13,6 +13,7 @@ from minicrawl.crawl.events import Event, Noted, Warned, nobody_listens
 from minicrawl.crawl.settle.archiving import open_archive
 from minicrawl.crawl.settle.keeping import ArchivingStore, Keeping, open_keeping
 from minicrawl.errors import NoRoom
+from minicrawl.report.status import status
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.records import Batch
@@ -179,6 +180,34 @@ def test_only_the_last_versions_stay_when_that_frees_a_quarter(path: Path) -> No
     read_again(path, 2, 1, pages=0)
     assert committed(path) == {
         url(page): [body(100 * page + 4), body(100 * page + 5)] for page in range(5)
+    }
+
+
+def commit_versions(both: ArchivingStore, times: int, begin: int = 0) -> None:
+    for time in range(begin, begin + times):
+        found = [kept(url(page), body(100 * page + time), NOON) for page in range(5)]
+        both.commit(Batch(answers=found))
+
+
+def test_a_reader_postpones_pruning_and_status_says_so(path: Path) -> None:
+    storing = Storing(keep="pages", keep_versions=1)
+    with (
+        closing(StoreWriter.open(path)) as store,
+        closing(open_keeping(store, storing, nobody_listens)) as keeping,
+    ):
+        both = ArchivingStore(store, keeping)
+        commit_versions(both, 4)
+        with closing(ArchiveReader(archive_folder(path))) as reader:
+            before = bodies(reader)
+            commit_versions(both, 40, begin=4)
+            assert bodies(reader) == before
+            assert status(path).pruning_waits
+            whole = sum(file.stat().st_size for file in archive_folder(path).glob("segment-*"))
+        commit_versions(both, 2, begin=44)
+        assert not status(path).pruning_waits
+    assert sum(file.stat().st_size for file in archive_folder(path).glob("segment-*")) < whole / 2
+    assert {texts[-1] for texts in committed(path).values()} == {
+        body(100 * page + 45) for page in range(5)
     }
 
 

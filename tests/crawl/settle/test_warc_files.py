@@ -14,6 +14,7 @@ from minicrawl.crawl.settle import warc_files
 from minicrawl.crawl.settle.keeping import ArchivingStore, Keeping, open_keeping
 from minicrawl.errors import NoRoom, UsageError
 from minicrawl.model import FailureKind, KeptAnswer
+from minicrawl.store import tables
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
 from tests.archive.archives import NOON, answered, body, kept, url
@@ -76,16 +77,36 @@ def test_what_was_not_committed_is_cut_off_at_the_next_start(path: Path, folder:
     assert pages(folder) == [url(1), url(3)]
 
 
-def test_a_crawl_without_warc_files_cuts_off_what_was_not_committed_as_well(
+def test_a_folder_that_only_the_store_names_is_let_alone_until_it_is_named_again(
     path: Path, folder: Path
 ) -> None:
     with closing(StoreWriter.open(path)) as store:
         keeping = open_keeping(store, Storing(keep="none", warc=folder), nobody_listens)
         assert keeping.warcs is not None
         keeping.warcs.append([kept(url(2), body(2))])
+    (file,) = files(folder)
+    before = file.read_bytes()
     with closing(StoreWriter.open(path)) as store:
         assert not open_keeping(store, Storing(keep="none"), nobody_listens)
-    assert files(folder) == []
+        other = Storing(keep="none", warc=folder.with_name("other"))
+        open_keeping(store, other, nobody_listens).close()
+        assert file.read_bytes() == before
+        series = keeping.warcs.series._asdict()
+        store.commit(Batch(counters={tables.WARC: series}))
+        named = Storing(keep="none", warc=folder)
+        with closing(open_keeping(store, named, nobody_listens)):
+            assert files(folder) == []
+
+
+@pytest.mark.parametrize("prefix", ["../precious", "/tmp/precious"])
+def test_a_store_names_no_files_outside_the_folder(path: Path, folder: Path, prefix: str) -> None:
+    precious = folder.with_name("precious-00001.warc.gz")
+    precious.write_bytes(b"precious")
+    with closing(StoreWriter.open(path)) as store:
+        series = {"folder": str(folder), "prefix": prefix, "store": str(path), "end": 1 << 40}
+        store.commit(Batch(counters={tables.WARC: series}))
+        open_keeping(store, Storing(keep="none", warc=folder), nobody_listens).close()
+    assert precious.read_bytes() == b"precious"
 
 
 def test_a_batch_that_had_no_room_is_written_once(

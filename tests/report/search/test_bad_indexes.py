@@ -1,6 +1,7 @@
 """Indexes that cannot be used as they are: one line, and nothing is lost."""
 
 import sqlite3
+from errno import ENOSPC
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,12 @@ pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
 from minicrawl.cli import main
+from minicrawl.errors import NoRoom
+from minicrawl.report.search import index_folder
 from minicrawl.report.search.index_folder import locked_folder
 from minicrawl.report.search.indexing import bring_up_to_date
+from minicrawl.report.search.searching import IMPORTANCE
+from minicrawl.search.index import index_errors
 from minicrawl.search.notes import VERSION
 from minicrawl.store.reader import archive_folder, search_folder
 from tests.report.search.stores import PAGES, SEA, read_into
@@ -92,3 +97,34 @@ def test_a_damaged_table_of_near_duplicates_folds_nothing(store: Path, capsys: C
     code, out, _ = searched(store, capsys)
     assert code == 0
     assert SEA in out
+
+
+def no_room(*_: object, **__: object) -> None:
+    raise OSError(ENOSPC, "No space left on device")
+
+
+def no_room_for_sqlite(*_: object) -> None:
+    raise NoRoom("the disk is full (disk I/O error)")
+
+
+def test_on_a_full_disk_the_index_answers_and_stays_as_it_is(
+    store: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = search_folder(store)
+    (folder / IMPORTANCE).unlink(missing_ok=True)
+    before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+    monkeypatch.setattr(Path, "touch", no_room)
+    monkeypatch.setattr(Path, "write_bytes", no_room)
+    monkeypatch.setattr(index_folder, "Notes", no_room_for_sqlite)
+    code, out, err = searched(store, capsys)
+    assert code == 0
+    assert SEA in out
+    (line,) = err
+    assert all(word in line for word in (IMPORTANCE, "No space left on device"))
+    assert {file: file.read_bytes() for file in before} == before
+
+
+def test_an_index_that_has_no_room_to_be_made_is_not_called_damaged(store: Path) -> None:
+    full = ValueError("An IO error occurred: 'No space left on device (os error 28)'")
+    with pytest.raises(NoRoom, match="full"), index_errors(search_folder(store) / "index"):
+        raise full

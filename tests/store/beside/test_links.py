@@ -1,0 +1,107 @@
+"""Nothing is read or written elsewhere because a store from somebody else has links beside it."""
+
+import os
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from minicrawl.archive.segments import FIRST, Segments
+from minicrawl.cli import main
+from minicrawl.errors import UsageError
+from minicrawl.own_files import open_own, refuse_links
+from minicrawl.store.reader import archive_folder, file_beside, reading, search_folder
+from minicrawl.store.writer import StoreWriter
+from tests.archive.archives import filled
+
+BESIDE = (
+    *("-wal", "-shm", "-journal", "-lock", "-pages", "-search", "-cookies", "-cookies.part"),
+    *("-ranks", "-ranks-wal", "-ranks-journal", "-control", "-judged.jsonl", "-dashboard"),
+    *("-pages/segment-000001.pages", "-pages/segment-000002.pages", "-pages/index.db"),
+    *("-pages/pruned.draft", "-pages/lock", "-search/notes.db", "-search/index/meta.json"),
+)
+PRECIOUS = b"export PRECIOUS=1\n" * 200
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    path = tmp_path / "crawl.db"
+    StoreWriter.open(path).close()
+    return path
+
+
+@pytest.fixture
+def victim(tmp_path: Path) -> Path:
+    (tmp_path / "home").mkdir()
+    file = tmp_path / "home" / "victim"
+    file.write_bytes(PRECIOUS)
+    return file
+
+
+def replaced(store: Path, end: str, link: Callable[[Path], None]) -> Path:
+    place = Path(f"{store}{end}")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    link(place)
+    return place
+
+
+@pytest.mark.parametrize("kind", ["symbolic", "hard", "to a new file", "to a folder"])
+@pytest.mark.parametrize("end", BESIDE)
+def test_a_store_with_a_link_beside_it_is_refused(
+    store: Path, victim: Path, end: str, kind: str
+) -> None:
+    links: dict[str, Callable[[Path], None]] = {
+        "symbolic": lambda place: place.symlink_to(victim),
+        "hard": lambda place: os.link(victim, place),
+        "to a new file": lambda place: place.symlink_to(victim.with_name("new")),
+        "to a folder": lambda place: place.symlink_to(victim.parent, target_is_directory=True),
+    }
+    place = replaced(store, end, links[kind])
+    with pytest.raises(UsageError, match=str(place)):
+        StoreWriter.open(store)
+    with pytest.raises(UsageError, match=str(place)), reading(store):
+        pass
+    for command in (["status"], ["search", "word"], ["index"], ["archive", "verify"]):
+        assert main([*command, "--store", str(store)]) == 2
+    assert victim.read_bytes() == PRECIOUS
+    assert list(victim.parent.iterdir()) == [victim]
+
+
+@pytest.mark.parametrize("end", ["-pages", "-search", "-ranks", "-cookies"])
+def test_each_file_is_looked_at_where_it_is_named(store: Path, victim: Path, end: str) -> None:
+    replaced(store, end, lambda place: place.symlink_to(victim))
+    with pytest.raises(UsageError, match="link"):
+        file_beside(store, end)
+
+
+def test_the_path_of_the_store_itself_may_be_a_link(store: Path) -> None:
+    link = store.with_name("named.db")
+    link.symlink_to(store.name)
+    StoreWriter.open(link).close()
+    with reading(link):
+        assert archive_folder(link) == archive_folder(store)
+        assert search_folder(link) == search_folder(store)
+
+
+def test_a_segment_that_becomes_a_link_later_is_not_followed(tmp_path: Path, victim: Path) -> None:
+    folder = tmp_path / "pages"
+    filled(folder, [1])
+    with closing(Segments(folder)) as segments:
+        segments.path(1).unlink()
+        segments.path(1).symlink_to(victim)
+        with pytest.raises(Exception, match=r"segment-000001|symbolic"):
+            segments.write(FIRST, b"x")
+    assert victim.read_bytes() == PRECIOUS
+
+
+def test_a_file_with_a_second_name_is_not_opened(tmp_path: Path, victim: Path) -> None:
+    os.link(victim, tmp_path / "link")
+    with pytest.raises(UsageError, match="2 names"):
+        open_own(tmp_path / "link", os.O_RDWR)
+
+
+def test_a_folder_without_links_is_what_it_is(tmp_path: Path, victim: Path) -> None:
+    assert refuse_links(tmp_path) == tmp_path
+    assert refuse_links(tmp_path / "absent") == tmp_path / "absent"
+    assert refuse_links(victim) == victim
