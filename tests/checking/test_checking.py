@@ -2,6 +2,7 @@
 
 import time
 from collections import Counter
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import pytest
 
 from minicrawl import Crawl, Settings
 from minicrawl.cli import main
+from minicrawl.demo.pages import DemoResponse
+from minicrawl.demo.server import DemoServer
 from minicrawl.model import FailureKind, State
 from minicrawl.report.links import problems
 from minicrawl.report.links.written import with_texts
@@ -269,3 +272,39 @@ def gaps(web: FakeWeb) -> list[float]:
     """Seconds between two requests."""
     began = sorted(visit.began for visit in web.visits)
     return [later - before for before, later in pairwise(began)]
+
+
+class LoggedWeb:
+    """Two hosts on loopback; logs when each of them was asked for what."""
+
+    def __init__(self) -> None:
+        self.log: list[tuple[str, str, float]] = []
+
+    def answer(
+        self, host: str, target: str, headers: Mapping[str, str], visits: int, /
+    ) -> DemoResponse:
+        self.log.append((host, target, time.monotonic()))
+        if target == "/robots.txt":
+            return DemoResponse(200, {}, b"User-agent: *\nDisallow: /no/\nCrawl-delay: 0.2")
+        kind = "text/css" if target.endswith(".css") else "text/html"
+        body = HOME.encode() if (host, target) == ("a.example", "/") else b"body {}"
+        return DemoResponse(200, {"Content-Type": kind}, body)
+
+
+def test_the_log_of_a_server_shows_one_pace_for_pages_checks_and_requisites(tmp_path: Path) -> None:
+    """Who asks waits for an answer first, so the server sees no less than the delay."""
+    web = LoggedWeb()
+    checks = {"check_external": True, "check_assets": True, "requisites": True, "keep": "pages"}
+    pace = {"delay": 0.2, "address_delay": 0, "converge": False, "workers": 0}
+    chosen: dict[str, Any] = {"scope": "host", "deny": ("secret",), **checks, **pace}
+    with DemoServer(web) as server:
+        where = {"resolve": f"*={server.address}", "store": tmp_path / "crawl.db"}
+        settings = Settings.of(**chosen, **where)
+        Crawl([HOST], settings).run()
+    assert {"/file.pdf", "/logo.png", "/s.css", "/there"} <= {target for _, target, _ in web.log}
+    assert not any("secret" in target for _, target, _ in web.log)
+    for host in ("a.example", "b.example"):
+        asked = [(target, at) for name, target, at in web.log if name == host]
+        assert len(asked) > 4
+        assert [target for target, _ in asked].count("/robots.txt") == 1
+        assert min(later - at for (_, at), (_, later) in pairwise(asked)) >= 0.2
