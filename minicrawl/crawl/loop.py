@@ -20,7 +20,14 @@ from time import perf_counter
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Ended, Event, Listener, Reason, Warned
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
-from minicrawl.crawl.progress import ImportanceLimit, Progress, TimeLimit, most_pages, with_wait
+from minicrawl.crawl.progress import (
+    ImportanceLimit,
+    Progress,
+    TimeLimit,
+    are_bytes_spent,
+    most_pages,
+    with_wait,
+)
 from minicrawl.crawl.schedule.aside import AsidePages
 from minicrawl.crawl.schedule.dispatch import LONGEST_LOOK_S, Dispatcher
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
@@ -99,9 +106,7 @@ class Crawler:
         return reason
 
     async def attend(self, work: Coroutine[None, None, None]) -> bool:
-        """Do work that asks hosts for what is no page, when no page has a turn any more; False if
-        the time or the bytes of the crawl are spent, or it was stopped, before the work was over.
-        """
+        """Do work that asks for what is no page, after all turns; False if it was cut short."""
         committer = self._context.recorder.committer
         return await committer.keep_while(partial(self._attend, work), self._report_room)
 
@@ -125,7 +130,7 @@ class Crawler:
         return not self._is_spent()
 
     def _is_spent(self) -> bool:
-        return self._time.is_over(self._context.clock.now()) or self._turns.are_bytes_spent()
+        return self._time.is_over(self._context.clock.now()) or are_bytes_spent(self._context)
 
     def stop(self) -> None:
         """Lease no more pages; what is under way gets a moment to end."""
@@ -285,12 +290,7 @@ class TurnTasks:
         most = most_pages(budget, self._fetched_before)
         if most is not None and counted("fetched") + self._pages.under_way >= most:
             return True
-        return self.limit.is_reached or self.are_bytes_spent()
-
-    def are_bytes_spent(self) -> bool:
-        """Whether no more bytes of the budget are left."""
-        limit = self._context.settings.budget.body_bytes
-        return limit is not None and self._context.recorder.counters.number("wire_bytes") >= limit
+        return self.limit.is_reached or are_bytes_spent(self._context)
 
     def launch(self, group: asyncio.TaskGroup) -> None:
         """Give pages their turns while there is room."""

@@ -141,6 +141,12 @@ class ProgressMeter:
         return self._gathering.share
 
 
+def are_bytes_spent(context: CrawlContext) -> bool:
+    """Whether no more bytes of the budget are left."""
+    limit = context.settings.budget.body_bytes
+    return limit is not None and context.recorder.counters.number("wire_bytes") >= limit
+
+
 class TimeLimit:
     """When no more pages may be leased, whatever waits."""
 

@@ -298,8 +298,8 @@ def test_the_log_of_a_server_shows_one_pace_for_pages_checks_and_requisites(tmp_
     pace = {"delay": 0.2, "address_delay": 0, "converge": False, "workers": 0}
     chosen: dict[str, Any] = {"scope": "host", "deny": ("secret",), **checks, **pace}
     with DemoServer(web) as server:
-        where = {"resolve": f"*={server.address}", "store": tmp_path / "crawl.db"}
-        settings = Settings.of(**chosen, **where)
+        where = f"*={server.address}"
+        settings = Settings.of(resolve=where, store=tmp_path / "crawl.db", **chosen)
         Crawl([HOST], settings).run()
     assert {"/file.pdf", "/logo.png", "/s.css", "/there"} <= {target for _, target, _ in web.log}
     assert not any("secret" in target for _, target, _ in web.log)

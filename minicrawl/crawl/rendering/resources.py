@@ -1,12 +1,13 @@
 """What a page asks for while it is rendered: the crawl asks for it, as it asks for pages.
 
 Laws: each request passes the gate of the crawl (`HostOnboarding.ask`): `--deny`, public addresses,
-delays, a host that is down. What robots.txt forbids is not asked for, be it a frame or what a
-script reads; scripts themselves are parts of a page. A frame is a page: it must be within the
-scope. Trackers are not asked. A script is asked for once, however many pages want it. What a page
-wants of another origin it gets as from a browser: without our logins and cookies, to read it only
-if that origin allows it, and with headers of the script only if that origin takes them, which is
-asked first (CORS). So no page learns what is for us, or acts in our name.
+delays, a host that is down. Its bytes are those of the budget. What robots.txt forbids is not asked
+for, be it a frame or what a script reads; scripts themselves are parts of a page. A frame is a
+page: it must be within the scope. Trackers are not asked. A script is asked for once, however many
+pages want it. What a page wants of another origin it gets as from a browser: without our logins and
+cookies, to read it only if that origin allows it, and with headers of the script only if that
+origin takes them, which is asked first (CORS). So no page learns what is for us, or acts in our
+name.
 
 own         what is of the origin that asks for it, with each redirect on the way
 preflight   the question to another origin whether it takes these headers, an OPTIONS
@@ -20,6 +21,7 @@ from collections.abc import Hashable, Mapping
 
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
+from minicrawl.crawl.progress import are_bytes_spent
 from minicrawl.crawl.rendering.cors import (
     cross_origin,
     may_be_read,
@@ -75,6 +77,8 @@ class PageResources:
         """What is at the end of its redirects."""
         there, is_own = url, _is_own(url, wanted)
         for _ in range(MOST_REDIRECTS + 1):
+            if are_bytes_spent(self._context):
+                return _NOTHING
             if not is_own and not await self._takes_headers(there, wanted):
                 return _NOTHING
             fetched = await self._fetch(there, wanted, is_own=is_own)

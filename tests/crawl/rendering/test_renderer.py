@@ -349,6 +349,14 @@ def test_pages_and_what_they_want_share_the_rate_of_the_crawl(tmp_path: Path) ->
     assert min(later - before for before, later in pairwise(began)) >= 1
 
 
+def test_what_pages_want_takes_no_more_bytes_than_the_crawl_may(tmp_path: Path) -> None:
+    web = FakeWeb({f"{A}/": SHELL}, text("x" * 1000))
+    web.answers[f"{A}/robots.txt"] = failed(FailureKind.NOT_FOUND)
+    browser = PlayedBrowser(*(wants(number, f"{A}/{number}.js") for number in range(20)))
+    rendered_crawl(web, tmp_path / "c.db", browser, bytes=5000)
+    assert [found.status for found in browser.got] == [200] * 5 + [0] * 15
+
+
 def test_a_status_is_handed_on_and_silence_is_nothing(tmp_path: Path) -> None:
     missing = failed(FailureKind.NOT_FOUND)._replace(status=404)
     web = FakeWeb({f"{A}/": SHELL, SCRIPT: failed(FailureKind.TIMEOUT), DATA: missing})
