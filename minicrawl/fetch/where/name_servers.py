@@ -5,12 +5,13 @@ asked for as it is: no search domain is put behind it. A name without a dot, and
 network (.local), is left to the system, as name servers do not know these. That there is no such
 name is told apart from servers that fail. Nothing is imported before the first name is looked up.
 
-A malformed answer fails the lookup of its own name alone. c-ares cannot tell to whom such an answer
-belongs: it gives up the socket, with every question that waits there. So each name whose lookup
-ended like this is asked for again on a channel of its own, and only the name that fails there as
-well has failed. Its site is remembered: names of that site do not use the shared channel any more.
-Channels of their own are `MOST_APART` at most, `MOST_OF_A_SITE` of one site, and a name waits
-`APART_S` for its answer there, so no site holds up the names of another one.
+A malformed answer fails the lookup of its own name alone, and so does a connection that is closed.
+c-ares cannot tell to whom such an answer belongs: it gives up the socket, with every question that
+waits there. So each name whose lookup ended like this, or without addresses meanwhile, is asked for
+again on a channel of its own, and only what is said there counts. The site of a malformed answer is
+remembered: its names do not use the shared channel any more. Channels of their own are `MOST_APART`
+at most, `MOST_OF_A_SITE` of one site, and a name waits `APART_S` for its answer there, so no site
+holds up the names of another one.
 
 `servers` are addresses, with ports or without; if there are none, those of the system are asked.
 """
@@ -54,7 +55,7 @@ class NameServerLookup:
 
     def __init__(self, system: SystemLookup, servers: Sequence[str] = ()) -> None:
         self._system, self._servers = system, tuple(servers)
-        self._malformed = 0
+        self._given_up = 0
         self._sites = OrderedDict[str, None]()  # of names with malformed answers
         self._apart: set[pycares.Channel] = set()
         self._free = asyncio.Semaphore(MOST_APART)
@@ -66,11 +67,11 @@ class NameServerLookup:
             return await self._system(host)
         if self._sites and site(name) in self._sites:
             return _answer(await self._ask_apart(host, site(name)))
-        before = self._malformed
+        before = self._given_up
         reply = await _ask(self._channel, host)
-        self._malformed += reply.is_malformed
-        # Who was asked for meanwhile may have spent all tries on sockets that were given up.
-        if reply.is_malformed or (reply.is_late and self._malformed > before):
+        self._given_up += reply.is_given_up
+        # Who was asked for meanwhile may have spent the tries of one of its questions, or of both.
+        if reply.error is not None and self._given_up > before:
             reply = await self._ask_apart(host, site(name))
         return _answer(reply)
 
@@ -128,17 +129,19 @@ class _Reply(NamedTuple):
 
     @property
     def is_malformed(self) -> bool:
-        """Whether an answer could not be read, of this name or of another one."""
+        """Whether an answer could not be read."""
         from pycares import errno
 
         return bool(self.error == errno.ARES_EBADRESP)
 
     @property
-    def is_late(self) -> bool:
-        """Whether no answer came in time."""
+    def is_given_up(self) -> bool:
+        """Whether the socket was given up, because of this name or of another one: an answer there
+        could not be read, or the server closed a connection.
+        """
         from pycares import errno
 
-        return bool(self.error == errno.ARES_ETIMEOUT)
+        return self.is_malformed or self.error == errno.ARES_ECONNREFUSED
 
 
 async def _ask(channel: pycares.Channel, host: str) -> _Reply:

@@ -11,6 +11,8 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
+import pycares
+import pycares.errno
 import pytest
 
 from minicrawl.config import Network, Politeness
@@ -265,6 +267,53 @@ def test_a_malformed_answer_fails_the_lookup_of_its_own_name_alone(
         assert found[bad:] == [LookupAnswer(["93.184.216.34"], 300)] * len(_GOOD)
 
     asyncio.run(play())
+
+
+@pytest.mark.parametrize("error", ["ARES_ENODATA", "ARES_ENOTFOUND", "ARES_ETIMEOUT"])
+def test_what_is_said_of_a_name_while_answers_are_malformed_is_not_believed(error: str) -> None:
+    """One of its two questions may have been given up, and only the other one answered."""
+    code = getattr(pycares.errno, error)
+    found = pycares.AddrInfoResult(cnames=[], nodes=[_node("93.184.216.34")])
+
+    class PlayedChannel:
+        """The first one is broken by the bad name, and then says the error of the good one."""
+
+        opened = 0
+
+        def __init__(self) -> None:
+            PlayedChannel.opened += 1
+            self._is_shared = PlayedChannel.opened == 1
+            self._waiting: list[Callable[[object, int | None], None]] = []
+
+        def getaddrinfo(self, host: str, *_: object, callback: Any, **__: object) -> None:
+            if host.startswith("bad"):
+                callback(None, pycares.errno.ARES_EBADRESP)
+                for waiting in self._waiting:
+                    waiting(None, code)
+            elif self._is_shared:
+                self._waiting.append(callback)
+            else:
+                callback(found, None)
+
+        def close(self) -> None: ...
+
+    async def play() -> None:
+        lookup = NameServerLookup(SystemLookup(1))
+        lookup._opened = PlayedChannel  # type: ignore[method-assign,assignment]
+        names = ("good.example", "bad.evil.example")
+        good, bad = await asyncio.gather(*map(lookup, names), return_exceptions=True)
+        lookup.close()
+        assert good == LookupAnswer(["93.184.216.34"], 60)
+        assert isinstance(bad, OSError)
+        assert not isinstance(bad, NoSuchName)
+
+    asyncio.run(play())
+
+
+def _node(address: str) -> pycares.AddrInfoNode:
+    return pycares.AddrInfoNode(
+        ttl=60, flags=0, family=2, socktype=1, protocol=0, addr=(address.encode(), 0)
+    )
 
 
 def test_names_of_a_site_with_malformed_answers_disturb_no_other_name_again() -> None:
