@@ -98,8 +98,7 @@ class Crawler:
 
     async def run(self) -> Reason:
         """Crawl until the budget is spent, nothing is left, or somebody stops it."""
-        committer = self._context.recorder.committer
-        reason = await committer.keep_while(self._work, self._report_room)
+        reason = await self._context.recorder.committer.keep_while(self._work, self._report_room)
         if shortfall := self.parts.settler.focus.shortfall():
             self._context.tell(Warned(text=shortfall))
         self._context.tell(Ended(reason=reason))
@@ -107,25 +106,26 @@ class Crawler:
 
     async def attend(self, work: Coroutine[None, None, None]) -> bool:
         """Do work that asks for what is no page, after all turns; False if it was cut short."""
-        committer = self._context.recorder.committer
-        return await committer.keep_while(partial(self._attend, work), self._report_room)
+        keep_while = self._context.recorder.committer.keep_while
+        return await keep_while(partial(self._attend, work), self._report_room)
 
     async def _attend(self, work: Coroutine[None, None, None], group: asyncio.TaskGroup) -> bool:
-        clock, task = self._context.clock, group.create_task(work)
+        task = group.create_task(work)
         task.add_done_callback(lambda _: self._news.set())
-        while not task.done() and not self._time.is_over(now := clock.now()):
+        while not task.done() and not self._time.is_over(now := self._context.clock.now()):
             self._news.clear()
             if not self._is_paused:
                 self.parts.hosts.wake(now)
             await asyncio.sleep(0)  # or no other task runs while there is news
             await self._until_news((self._time.ends_at, self.parts.hosts.next_wake()))
+        self.parts.side_requests.leave()
         await asyncio.wait((task,), timeout=GRACE_S)
         return not task.cancel() and not self._is_spent()
 
     async def may_ask(self) -> bool:
         """Wait until the work that is attended may ask; False if it may ask for nothing more."""
-        committer = self._context.recorder.committer
-        while not self._is_spent() and (self._is_paused or not committer.takes_more):
+        recorder = self._context.recorder
+        while not self._is_spent() and (self._is_paused or not recorder.committer.takes_more):
             await asyncio.sleep(COMMIT_EVERY_S)
         return not self._is_spent()
 

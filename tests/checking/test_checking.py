@@ -1,5 +1,6 @@
 """Links that are not crawled are asked for once, politely, and shown where they are broken."""
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ import pytest
 
 from minicrawl import Crawl, Settings
 from minicrawl.cli import main
+from minicrawl.crawl.events import Event, Noted
 from minicrawl.demo.pages import DemoResponse
 from minicrawl.demo.server import DemoServer
 from minicrawl.model import FailureKind, State
@@ -19,7 +21,7 @@ from minicrawl.report.links import problems
 from minicrawl.report.links.written import with_texts
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.beside.checks import CheckRow, all_checks
-from tests.crawl.fakes import NOON, Answer, FakeWeb, crawl, failed, moved, text
+from tests.crawl.fakes import NOON, Answer, FakeWeb, Scene, crawl, failed, moved, text
 from tests.crawl.fakes import html as page
 
 HOST, OTHER = "http://a.example", "http://b.example"
@@ -238,6 +240,28 @@ class TestGate:
         began = [visit.began for visit in web.visits]
         assert 5 < len(began) < 20
         assert max(began) - min(began) < 10
+
+    def test_who_stops_the_crawl_waits_for_no_check_that_has_not_begun(
+        self, tmp_path: Path
+    ) -> None:
+        web = web_with(*(f"{OTHER}/{number}" for number in range(20)))
+        stopped = list[float]()
+
+        async def stop(scene: Scene) -> None:
+            while len(web.visits_of(OTHER)) < 4:
+                await asyncio.sleep(0.1)
+            scene.crawler.stop()
+            stopped.append(scene.clock.now())
+
+        def hear(scene: Scene, event: Event) -> None:
+            if isinstance(event, Noted):
+                stopped.append(scene.clock.now())
+
+        run = crawl(web, tmp_path / "crawl.db", PAGE, during=stop, hear=hear, delay=60, **CHECKS)
+        assert len(web.visits_of(OTHER)) == 4  # one of them robots.txt
+        assert len(found_in(run.path)) == 3
+        began, told = stopped
+        assert told - began < 1
 
     def test_the_bytes_of_the_crawl_are_not_exceeded(self, tmp_path: Path) -> None:
         links = [f"{OTHER}/{number}" for number in range(20)]
