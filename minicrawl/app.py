@@ -53,10 +53,12 @@ from minicrawl.web.urls import ResolvedUrl
 if TYPE_CHECKING:
     import httpx
 
-    from minicrawl.checking.asking import LinkAsker
     from minicrawl.crawl.shard.exchange import ShardSetup
     from minicrawl.crawl.start.preview import Preview
     from minicrawl.export.cells import ExportRow
+
+
+_NOT_ALL_ASKED = "not all links were asked for that are not crawled: the next run goes on with them"
 
 
 class SystemClock:
@@ -129,7 +131,7 @@ class Crawl:
         self._parts = _GivenParts(transport, shard)
         self._crawler: Crawler | None = None
         self._meter: ProgressMeter | None = None
-        self._ending: LastConvergence | LinkAsker | None = None
+        self._ending: LastConvergence | None = None
         self._is_stopped = False
 
     def subscribe(self, listener: Listener, kinds: Iterable[type[Event]] = ()) -> None:
@@ -149,7 +151,7 @@ class Crawl:
     def stop(self) -> None:
         """Begin no more requests, and wait for those under way. Call it in the loop's thread.
 
-        If the crawl is over, and its ranks converge or its links are checked, it ends that.
+        If the crawl is over, and its ranks converge, it ends that.
         """
         self._is_stopped = True
         if self._ending is not None:
@@ -164,7 +166,7 @@ class Crawl:
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended; its ranks may still converge, and its links may be checked."""
+        """Whether it has ended; its ranks may still converge."""
         return self._ending is not None
 
     def progress(self) -> Progress | None:
@@ -200,7 +202,6 @@ class Crawl:
                 if self._hooks.error is not None:
                     raise self._hooks.error
                 await self._converge(time.monotonic() - began)
-                await self._check_links()
                 return reason
         except _StoppedAmongSeedsError:
             return Reason.STOPPED
@@ -213,15 +214,6 @@ class Crawl:
         self._ending = ranks = LastConvergence(store, SystemClock(), self._tell)
         if self.settings.storing.may_converge:
             await ranks.run(ran_s)
-
-    async def _check_links(self) -> None:
-        """Ask for what is linked and not crawled, if that is wanted."""
-        if self._is_stopped or not self.settings.storing.checks_links:
-            return
-        from minicrawl.checking.targets import check_links
-
-        begin = partial(setattr, self, "_ending")  # so that `stop` halts it
-        await check_links(self.settings, SystemClock(), self._parts.transport, begin, self._tell)
 
     async def _run_from(self, seeds: Iterator[ResolvedUrl]) -> Reason:
         await check_reach(self.settings.network, self._tell, is_given=bool(self._parts.transport))
@@ -277,7 +269,17 @@ class Crawl:
             steering = CrawlSteering(crawler, pool, workers, meter)
             self.subscribe(steering.hear, steering.hears)
             async with listening(storing.store, steering.handle, steering.warn):
-                return await crawler.run()
+                reason = await crawler.run()
+                await self._check_links(crawler)
+                return reason
+
+    async def _check_links(self, crawler: Crawler) -> None:
+        """Ask for what is linked and not crawled, if that is wanted."""
+        if self.settings.storing.checks_links and not crawler.is_stopped:
+            from minicrawl.checking.targets import check_links
+
+            if not await crawler.attend(check_links(crawler)):
+                self._tell(Warned(text=_NOT_ALL_ASKED))
 
     @asynccontextmanager
     async def _network(self, recorder: Recorder) -> AsyncIterator[tuple[ScopeGate, WorkerPool]]:

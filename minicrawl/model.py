@@ -30,6 +30,7 @@ class Want(StrEnum):
     HEAD = "head"  # to know whether it is there: the head alone, by the method HEAD
     STATUS = "status"  # the same by GET, for servers that refuse HEAD
     RESOURCE = "resource"  # what a page asks for while it is rendered, whatever it is
+    PREFLIGHT = "preflight"  # whether another origin takes headers of a script, by OPTIONS
 
 
 class Request(NamedTuple):

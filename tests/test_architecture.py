@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -262,6 +263,79 @@ def test_each_way_to_connect_is_found(source: str, way: str) -> None:
 
 def test_what_only_sounds_alike_is_no_way_to_connect() -> None:
     assert not ways_to_connect("from http import HTTPStatus\nopen_connections = set()\n")
+
+
+# ---------------------------------------------------------------- one gate for every request
+
+SENDS = {"fetch", "visit"}
+"""Methods of `ports.WebAccess` that send a request, called or kept for later."""
+MAKES_SENDERS = {"HttpFetcher", "Visitor", "visiting", "WorkerPool", "open_web_access"} | {
+    "open_transport",
+    "through_httpx",
+}
+SENDERS = {
+    ("crawl/hosts/side_requests.py", "fetch"),  # the gate, for all that is no page
+    ("crawl/hosts/side_requests.py", "visit"),
+    ("crawl/turns/page_turns.py", "visit"),  # pages that `Dispatcher` let through the gate
+    ("crawl/cookies.py", "fetch"),  # the ones below are web access, and choose no request
+    ("crawl/cookies.py", "visit"),
+    ("crawl/workers/pool.py", "fetch"),
+    ("crawl/workers/pool.py", "visit"),
+    ("crawl/workers/worker.py", "fetch"),
+    ("crawl/workers/worker.py", "visit"),
+    ("crawl/workers/visitor.py", "fetch"),
+}
+MAKERS = {
+    ("app.py", "open_web_access"),  # for the `Crawler`, which hands it to the gate
+    ("app.py", "WorkerPool"),
+    ("checking/cloaking.py", "open_web_access"),  # for the `Crawler` there, and for its gate
+    ("checking/cloaking.py", "HttpFetcher"),
+    ("crawl/recorded.py", "Visitor"),  # reads WARC files and sends nothing
+    ("crawl/steering.py", "WorkerPool"),  # resizes it
+    ("crawl/warc_import.py", "visiting"),
+    ("crawl/workers/pool.py", "visiting"),
+    ("crawl/workers/worker.py", "Visitor"),
+    ("crawl/workers/worker.py", "visiting"),
+    ("crawl/workers/visitor.py", "HttpFetcher"),
+}
+NO_WEB = ("fetch/", "opic/", "lab/")
+"""The transport itself, and folders whose methods of these names send nothing."""
+
+
+def senders(source: str) -> set[str]:
+    """Methods of this source that send a request; also where it gives one away to be called."""
+    nodes = list(ast.walk(ast.parse(source)))
+    return {one.attr for one in nodes if isinstance(one, ast.Attribute)} & SENDS
+
+
+def makers(source: str) -> set[str]:
+    """What is imported of this source that sends requests, or makes what sends them."""
+    imports = [one for one in ast.walk(ast.parse(source)) if isinstance(one, ast.ImportFrom)]
+    return {alias.name for one in imports for alias in one.names} & MAKES_SENDERS
+
+
+@pytest.mark.parametrize(("find", "allowed"), [(senders, SENDERS), (makers, MAKERS)])
+def test_every_request_passes_the_gate_of_the_crawl(
+    find: Callable[[str], set[str]], allowed: set[tuple[str, str]]
+) -> None:
+    """Whoever is new here asks `HostOnboarding.ask` instead."""
+    package = ROOT / "minicrawl"
+    modules = {path: path.relative_to(package).as_posix() for path in package.rglob("*.py")}
+    found = {
+        (name, way)
+        for path, name in modules.items()
+        if not name.startswith(NO_WEB)
+        for way in find(path.read_text(encoding="utf-8"))
+    }
+    assert found == allowed
+
+
+def test_a_request_past_the_gate_is_found() -> None:
+    assert senders("async def icon(web):\n    return await web.fetch(Request(url=URL))") == {
+        "fetch"
+    }
+    assert senders("ask = self._web.visit") == {"visit"}
+    assert makers("from minicrawl.fetch.fetcher import HttpFetcher as Quick") == {"HttpFetcher"}
 
 
 # ---------------------------------------------------------------- questions change nothing

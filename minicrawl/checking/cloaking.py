@@ -12,29 +12,45 @@ likeness   of what stays the same for one name, the share that the other name ge
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from minicrawl.checking.polite import MOST_REDIRECTS, PoliteHosts, Sleep
 from minicrawl.config import Settings
+from minicrawl.crawl.events import nobody_listens
+from minicrawl.crawl.hosts.side_requests import MOST_REDIRECTS
+from minicrawl.crawl.loop import Crawler
+from minicrawl.crawl.schedule.scope_gate import gate_for
+from minicrawl.crawl.start.opening import opened_crawl
+from minicrawl.crawl.start.resume import terms_of
 from minicrawl.crawl.workers.pool import open_web_access
 from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.errors import MinicrawlError
+from minicrawl.export.drafts import scratch
 from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.fetch.where.resolver import trusted_among
-from minicrawl.model import Failed, FetchResult, Moved, ParsedPage, Refused, Request, Response
+from minicrawl.model import (
+    Failed,
+    FetchResult,
+    Moved,
+    ParsedPage,
+    Refused,
+    Request,
+    Response,
+    State,
+)
 from minicrawl.ports import Clock, PageFetcher
 from minicrawl.search.minhash import shingles
 from minicrawl.search.near_duplicates import ALIKE
 from minicrawl.search.words import words_of
+from minicrawl.store.writer import StoreWriter
 from minicrawl.web.headers import parse_content_type
 from minicrawl.web.html.encoding import decode
 from minicrawl.web.html.page import parse_page
 from minicrawl.web.html.text import plain_text
 from minicrawl.web.sites import site
-from minicrawl.web.urls import canonical, host
+from minicrawl.web.urls import ResolvedUrl, canonical, host
 from minicrawl.wording import counted
 
 if TYPE_CHECKING:
@@ -150,7 +166,6 @@ async def check_cloaking(
     settings: Settings,
     clock: Clock,
     transport: httpx.AsyncBaseTransport | None = None,
-    sleep: Sleep = asyncio.sleep,
 ) -> Cloaking:
     """Ask for a page under both names, twice each, in turn."""
     trusted = trusted_among([url])
@@ -161,38 +176,53 @@ async def check_cloaking(
         transport=transport,
         access=replace(settings.access, user_agent=BROWSER),
     )
-    async with (
-        open_web_access(WorkerConfig.of(settings, trusted), 0, transport) as own,
-        fetcher as browser,
-    ):
-        hosts = PoliteHosts(settings, own, clock, sleep)
-        asker = _PageAsker(hosts, settings)
-        answers = [await asker.ask(url, through) for through in (own, browser, own, browser)]
+    answers: list[PageAnswer] = []
+    with scratch("cloaking") as folder:
+        agree = partial(_agree, settings)
+        async with (
+            opened_crawl(agree, folder / "crawl.db", [ResolvedUrl(url)]) as recorder,
+            open_web_access(WorkerConfig.of(settings, trusted), 0, transport) as own,
+            fetcher as browser,
+        ):
+            gate = gate_for(recorder, settings.scope)
+            crawler = Crawler(settings, recorder, own, gate, clock, nobody_listens)
+            asking = _ask_all(crawler, url, (own, browser, own, browser), answers)
+            await crawler.attend(asking)
     if not any(one.status for one in answers):
         raise MinicrawlError(f"{url}: {answers[0].why}")
     return judged(url, answers[::2], answers[1::2])
 
 
-class _PageAsker:
-    def __init__(self, hosts: PoliteHosts, settings: Settings) -> None:
-        self._hosts = hosts
-        self._most = settings.network.max_body_bytes
-
-    async def ask(self, url: str, through: PageFetcher) -> PageAnswer:
-        """The answer at the end of the redirects, each of which passes the same gates."""
-        for _ in range(MOST_REDIRECTS + 1):
-            async with self._hosts.turn(url) as refused:
-                request = Request(url=url, max_bytes=self._most)
-                found = refused or await self._hosts.send(request, through)
-            target = canonical(found.target, url) if isinstance(found, Moved) else None
-            if target is None:
-                break
-            url = target
-        return _answer(url, found)
+def _agree(settings: Settings, store: StoreWriter) -> Settings:
+    store.agree(terms_of(settings))
+    return settings
 
 
-def _answer(url: str, found: FetchResult) -> PageAnswer:
+async def _ask_all(
+    crawler: Crawler, url: str, fetchers: Iterable[PageFetcher], answers: list[PageAnswer]
+) -> None:
+    answers.extend([await _ask(crawler, url, through) for through in fetchers])
+
+
+async def _ask(crawler: Crawler, url: str, through: PageFetcher) -> PageAnswer:
+    """The answer at the end of the redirects, each of which passes the same gate."""
+    context, onboarding = crawler.context, crawler.parts.onboarding
+    for _ in range(MOST_REDIRECTS + 1):
+        request = Request(url=url, max_bytes=context.settings.network.max_body_bytes)
+        found = await onboarding.ask_in_time(request, context.tell, through)
+        target = canonical(found.target, url) if isinstance(found, Moved) else None
+        if target is None:
+            break
+        url = target
+    return _answer(url, found)
+
+
+def _answer(url: str, found: FetchResult | State) -> PageAnswer:
     match found:
+        case State.ROBOTS:
+            return PageAnswer(None, url, "robots.txt forbids it")
+        case State():
+            return PageAnswer(None, url, found.label)
         case Response(status=status, headers=headers, body=body):
             _, charset = parse_content_type(headers.get("content-type"))
             markup, _ = decode(body, charset)

@@ -4,28 +4,22 @@ Law: a URL is asked for again after a day, and not before.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import numpy as np
 
 from minicrawl.checking.asking import Hops, LinkAsker
-from minicrawl.config import Settings, Storing
-from minicrawl.crawl.events import Listener, Noted
-from minicrawl.crawl.start.logins import SeedLogins
-from minicrawl.crawl.workers.pool import open_web_access
-from minicrawl.crawl.workers.worker_config import WorkerConfig
-from minicrawl.fetch.where.resolver import trusted_among
+from minicrawl.crawl.events import Noted
+from minicrawl.crawl.loop import Crawler
+from minicrawl.crawl.parts import CrawlContext
 from minicrawl.model import READ_STATES, State
-from minicrawl.ports import Clock
 from minicrawl.report.links.graphs import urls
 from minicrawl.report.links.problems import link_counts
 from minicrawl.report.links.written import PageReferences
 from minicrawl.report.snapshot import Snapshot, snapshot
-from minicrawl.store import questions
 from minicrawl.store.beside.checks import (
     CheckRow,
     FindingRow,
@@ -34,9 +28,6 @@ from minicrawl.store.beside.checks import (
     keep_findings,
 )
 from minicrawl.wording import counted
-
-if TYPE_CHECKING:
-    import httpx
 
 VALID_S = 86_400.0
 _KEPT_AT_ONCE = 100
@@ -50,43 +41,35 @@ Sources = dict[str, dict[int, tuple[str, str]]]
 _MOST_SOURCES = 20
 
 
-async def check_links(
-    settings: Settings,
-    clock: Clock,
-    transport: "httpx.AsyncBaseTransport | None",
-    begin: Callable[[LinkAsker], None],
-    tell: Listener,
-) -> None:
-    """Ask for what the crawl of these settings does not crawl; `begin` gets what can be halted."""
-    storing = settings.storing
-    logins = SeedLogins().by_origin(settings.access, _seeds_of(storing.store))
-    config = WorkerConfig.of(settings, trusted_among(_seeds_of(storing.store)), logins=logins)
-    async with open_web_access(config, 0, transport) as web:
-        asker = LinkAsker(settings, web, clock)
-        begin(asker)
-        if storing.requisites:
-            kept = await _keep_requisites(storing, asker, clock, tell)
-            tell(Noted(text=f"{counted(kept, 'file')} kept that pages need to be shown"))
-        if storing.check_external or storing.check_assets:
-            external, assets = storing.check_external, storing.check_assets
-            asked = await check(
-                storing.store, asker, clock.today(), external=external, assets=assets
-            )
-            tell(Noted(text=f"{counted(asked, 'link')} asked for that are not crawled"))
+async def check_links(crawler: Crawler) -> None:
+    """Ask for what the crawl does not crawl, by its gate."""
+    context = crawler.context
+    storing, tell = context.settings.storing, context.tell
+    asker = LinkAsker(crawler)
+    if storing.requisites:
+        kept = await _keep_requisites(context, asker)
+        tell(Noted(text=f"{counted(kept, 'file')} kept that pages need to be shown"))
+    if storing.check_external or storing.check_assets:
+        external, assets = storing.check_external, storing.check_assets
+        asked = await check(
+            storing.store, asker, context.clock.today(), external=external, assets=assets
+        )
+        tell(Noted(text=f"{counted(asked, 'link')} asked for that are not crawled"))
 
 
-async def _keep_requisites(storing: Storing, asker: LinkAsker, clock: Clock, tell: Listener) -> int:
+async def _keep_requisites(context: CrawlContext, asker: LinkAsker) -> int:
     """Keep what pages need; what is not there is broken."""
     from minicrawl.checking.requisites import keep_requisites
 
-    with snapshot(storing.store) as seen:
+    store = context.settings.storing.store
+    with snapshot(store) as seen:
         needed = assets_of(seen)
     styles = {url: any(kind == "style" for kind, _ in of.values()) for url, of in needed.items()}
-    lately = _checked_lately(storing.store, clock.today())
+    lately = _checked_lately(store, context.clock.today())
     vain = {row.url for row in lately if row.state != State.FETCHED}
-    kept, rows = await keep_requisites(storing, asker, clock.today, tell, styles, vain)
-    _keep(storing.store, rows)
-    _keep_findings(storing.store, needed, [])
+    kept, rows = await keep_requisites(context, asker, styles, vain)
+    _keep(store, rows)
+    _keep_findings(store, needed, [])
     return kept
 
 
@@ -140,11 +123,6 @@ def _keep_findings(store: Path, needed: Sources, anchors: list[FindingRow]) -> N
             for page, (kind, text) in needed[url].items()
         )
         keep_findings(store, seen.connection, [*broken, *anchors])
-
-
-def _seeds_of(store: Path) -> list[str]:
-    with snapshot(store) as seen:
-        return urls(seen, np.array(questions.seeds(seen.connection), dtype=np.int64))
 
 
 def _external(seen: Snapshot) -> Iterator[str]:

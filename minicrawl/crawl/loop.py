@@ -11,15 +11,23 @@ news    something happened that may let another page have its turn
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
 
-from minicrawl.config import Budget, Settings
+from minicrawl.config import Settings
 from minicrawl.crawl.events import Ended, Event, Listener, Reason, Warned
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
-from minicrawl.crawl.progress import ImportanceLimit, Progress, most_pages
+from minicrawl.crawl.progress import (
+    ImportanceLimit,
+    Progress,
+    TimeLimit,
+    are_bytes_spent,
+    most_pages,
+    with_wait,
+)
 from minicrawl.crawl.schedule.aside import AsidePages
 from minicrawl.crawl.schedule.dispatch import LONGEST_LOOK_S, Dispatcher
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
@@ -90,12 +98,39 @@ class Crawler:
 
     async def run(self) -> Reason:
         """Crawl until the budget is spent, nothing is left, or somebody stops it."""
-        committer = self._context.recorder.committer
-        reason = await committer.keep_while(self._work, self._report_room)
+        reason = await self._context.recorder.committer.keep_while(self._work, self._report_room)
         if shortfall := self.parts.settler.focus.shortfall():
             self._context.tell(Warned(text=shortfall))
         self._context.tell(Ended(reason=reason))
         return reason
+
+    async def attend(self, work: Coroutine[None, None, None]) -> bool:
+        """Do work that asks for what is no page, after all turns; False if it was cut short."""
+        keep_while = self._context.recorder.committer.keep_while
+        return await keep_while(partial(self._attend, work), self._report_room)
+
+    async def _attend(self, work: Coroutine[None, None, None], group: asyncio.TaskGroup) -> bool:
+        task = group.create_task(work)
+        task.add_done_callback(lambda _: self._news.set())
+        while not task.done() and not self._time.is_over(now := self._context.clock.now()):
+            self._news.clear()
+            if not self._is_paused:
+                self.parts.hosts.wake(now)
+            await asyncio.sleep(0)  # or no other task runs while there is news
+            await self._until_news((self._time.ends_at, self.parts.hosts.next_wake()))
+        self.parts.side_requests.leave()
+        await asyncio.wait((task,), timeout=GRACE_S)
+        return not task.cancel() and not self._is_spent()
+
+    async def may_ask(self) -> bool:
+        """Wait until the work that is attended may ask; False if it may ask for nothing more."""
+        recorder = self._context.recorder
+        while not self._is_spent() and (self._is_paused or not recorder.committer.takes_more):
+            await asyncio.sleep(COMMIT_EVERY_S)
+        return not self._is_spent()
+
+    def _is_spent(self) -> bool:
+        return self._time.is_over(self._context.clock.now()) or are_bytes_spent(self._context)
 
     def stop(self) -> None:
         """Lease no more pages; what is under way gets a moment to end."""
@@ -107,7 +142,7 @@ class Crawler:
         renderer = self._context.renderer
         if renderer is not None:
             progress = replace(progress, rendering=renderer.progress())
-        return _with_wait(progress, self._context, self.parts, self._turns.requesting)
+        return with_wait(progress, self._context, self.parts, self._turns.requesting)
 
     def pause(self) -> None:
         """Begin no more requests until `resume`."""
@@ -208,47 +243,15 @@ class Crawler:
         if not self._is_paused:
             wake = self.parts.hosts.next_wake() if takes_more else now + COMMIT_EVERY_S
             times += [wake, self._turns.next_slow(now), self._turns.paused_until]
+        await self._until_news(times)
+
+    async def _until_news(self, times: Iterable[float | None]) -> None:
+        """Until there is news, or the first of these times has come."""
         due = min((time for time in times if time is not None), default=None)
+        now = self._context.clock.now()
         with suppress(TimeoutError):
             async with asyncio.timeout(None if due is None else max(due - now, 0)):
                 await self._news.wait()
-
-
-def _with_wait(
-    progress: Progress, context: CrawlContext, parts: CrawlParts, requesting: int
-) -> Progress:
-    """With the host whose delay all waits for, if no request is under way."""
-    now, pace = context.clock.now(), parts.hosts.pace
-    if pace is not None and (closed_s := pace.closed_s()):
-        return replace(progress, waits_for=f"{pace.opens} (--hours)", wait_s=closed_s)
-    times = ((state.ready_at, host) for host, state in parts.hosts.items())
-    due = min((one for one in times if one[0] > now), default=None)
-    if due is None or requesting:
-        return progress
-    origin = context.recorder.frontier.urls.origins[due[1]]
-    return replace(progress, waits_for=origin, wait_s=due[0] - now)
-
-
-class TimeLimit:
-    """When no more pages may be leased, whatever waits."""
-
-    def __init__(self, budget: Budget) -> None:
-        self._seconds = budget.seconds
-        self.ends_at: float | None = None
-        self.reason = Reason.BUDGET
-
-    def begin(self, now: float) -> None:
-        """The time counts from now on."""
-        self.ends_at = None if self._seconds is None else now + self._seconds
-
-    def stop(self) -> None:
-        """End the crawl now."""
-        self.reason = Reason.STOPPED
-
-    def is_over(self, now: float) -> bool:
-        """Whether the crawl was stopped, or its time is over."""
-        is_late = self.ends_at is not None and now >= self.ends_at
-        return is_late or self.reason is Reason.STOPPED
 
 
 class TurnTasks:
@@ -287,8 +290,7 @@ class TurnTasks:
         most = most_pages(budget, self._fetched_before)
         if most is not None and counted("fetched") + self._pages.under_way >= most:
             return True
-        limit = budget.body_bytes
-        return self.limit.is_reached or (limit is not None and counted("wire_bytes") >= limit)
+        return self.limit.is_reached or are_bytes_spent(self._context)
 
     def launch(self, group: asyncio.TaskGroup) -> None:
         """Give pages their turns while there is room."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import thread_time
+from typing import TYPE_CHECKING
 
 from minicrawl.config import Budget
+from minicrawl.crawl.events import Reason
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.frontier.importance import DiscoveryRate, GatheredImportance, of_all
 from minicrawl.model import State
@@ -13,6 +15,9 @@ from minicrawl.opic.money import UNIT
 from minicrawl.ports import Clock
 from minicrawl.store import tables
 from minicrawl.wording import as_duration
+
+if TYPE_CHECKING:
+    from minicrawl.crawl.parts import CrawlContext, CrawlParts
 
 LONG_WAIT_S = 60.0
 _COST_SHARE = 0.01
@@ -134,3 +139,46 @@ class ProgressMeter:
                 self._recorder.counters[tables.GATHERED] = self._gathering.share
             self._due = now + (thread_time() - began) / _COST_SHARE
         return self._gathering.share
+
+
+def are_bytes_spent(context: CrawlContext) -> bool:
+    """Whether no more bytes of the budget are left."""
+    limit = context.settings.budget.body_bytes
+    return limit is not None and context.recorder.counters.number("wire_bytes") >= limit
+
+
+class TimeLimit:
+    """When no more pages may be leased, whatever waits."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._seconds = budget.seconds
+        self.ends_at: float | None = None
+        self.reason = Reason.BUDGET
+
+    def begin(self, now: float) -> None:
+        """The time counts from now on."""
+        self.ends_at = None if self._seconds is None else now + self._seconds
+
+    def stop(self) -> None:
+        """End the crawl now."""
+        self.reason = Reason.STOPPED
+
+    def is_over(self, now: float) -> bool:
+        """Whether the crawl was stopped, or its time is over."""
+        is_late = self.ends_at is not None and now >= self.ends_at
+        return is_late or self.reason is Reason.STOPPED
+
+
+def with_wait(
+    progress: Progress, context: CrawlContext, parts: CrawlParts, requesting: int
+) -> Progress:
+    """With the host whose delay all waits for, if no request is under way."""
+    now, pace = context.clock.now(), parts.hosts.pace
+    if pace is not None and (closed_s := pace.closed_s()):
+        return replace(progress, waits_for=f"{pace.opens} (--hours)", wait_s=closed_s)
+    times = ((state.ready_at, host) for host, state in parts.hosts.items())
+    due = min((one for one in times if one[0] > now), default=None)
+    if due is None or requesting:
+        return progress
+    origin = context.recorder.frontier.urls.origins[due[1]]
+    return replace(progress, waits_for=origin, wait_s=due[0] - now)

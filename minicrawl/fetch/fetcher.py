@@ -147,7 +147,7 @@ class HttpFetcher:
                 located = await self._located(request.spelled or request.url)
                 if isinstance(located, Refused | Failed):
                     return located
-                method = "HEAD" if request.want is Want.HEAD else "GET"
+                method = _METHODS.get(request.want, "GET")
                 headers = self._headers.of(request)
                 return await self._transport.send(
                     TransportRequest(*located, headers, method, request.is_anonymous)
@@ -182,6 +182,8 @@ class HttpFetcher:
 # ---------------------------------------------------------------- outcomes
 
 
+_METHODS = {Want.HEAD: "HEAD", Want.PREFLIGHT: "OPTIONS"}
+_HEAD_ALONE = (Want.HEAD, Want.STATUS, Want.PREFLIGHT)
 _REDIRECTS: frozenset[int] = frozenset(
     (
         HTTPStatus.MOVED_PERMANENTLY,
@@ -264,7 +266,7 @@ def _wanted(request: Request, stream: ResponseStream, max_codings: int) -> Wante
     status, headers = stream.status, stream.headers
     if status // 100 != _SUCCESS:
         return _other_result(request, status, headers)
-    if status in _EMPTY or request.want in (Want.HEAD, Want.STATUS):
+    if status in _EMPTY or request.want in _HEAD_ALONE:
         return Response(status=status, headers=headers, body=b"")
     if status == HTTPStatus.PARTIAL_CONTENT and (first := _first_byte(headers)):
         detail = f"a part from byte {first} on, though the whole was asked for"

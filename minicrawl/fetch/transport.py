@@ -88,9 +88,10 @@ def _explained(error: ssl.SSLError) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TransportRequest:
-    """A GET, or a HEAD. `places` are the addresses that it may connect to, the best first.
+    """A GET, a HEAD or an OPTIONS.
 
-    `is_anonymous`: nothing is added that says who the user is.
+    `places` are the addresses that it may connect to, the best first. `is_anonymous`: nothing is
+    added that says who the user is.
     """
 
     target: Target

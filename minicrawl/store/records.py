@@ -134,7 +134,8 @@ class Batch:
     """For the archive, which has them before the rows are written."""
 
     def __bool__(self) -> bool:
-        return any((self.urls, self.steps, self.fetches, self.documents, self.hosts, self.mirrors))
+        rows = (self.urls, self.steps, self.fetches, self.documents, self.hosts, self.mirrors)
+        return any((*rows, self.answers))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

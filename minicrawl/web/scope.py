@@ -146,9 +146,13 @@ class ScopeRules:
         return (
             may_be_html(url, self.not_html)
             and self.reach(url)
-            and not any(pattern.search(url) for pattern in self.deny)
+            and not self.denies(url)
             and (not self.allow or any(pattern.search(url) for pattern in self.allow))
         )
+
+    def denies(self, url: str) -> bool:
+        """Whether a pattern of `deny` keeps the canonical `url` from being requested at all."""
+        return any(pattern.search(url) for pattern in self.deny)
 
 
 def _compiled(setting: str, pattern: str) -> re.Pattern[str]:

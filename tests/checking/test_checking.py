@@ -1,6 +1,10 @@
 """Links that are not crawled are asked for once, politely, and shown where they are broken."""
 
+import asyncio
+import time
 from collections import Counter
+from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +13,16 @@ import pytest
 
 from minicrawl import Crawl, Settings
 from minicrawl.cli import main
-from minicrawl.model import State
+from minicrawl.crawl.events import Event, Noted
+from minicrawl.demo.pages import DemoResponse
+from minicrawl.demo.server import DemoServer
+from minicrawl.model import FailureKind, State
 from minicrawl.report.links import problems
 from minicrawl.report.links.written import with_texts
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.beside.checks import CheckRow, all_checks
+from tests.crawl.fakes import NOON, Answer, FakeWeb, Scene, crawl, failed, moved, text
+from tests.crawl.fakes import html as page
 
 HOST, OTHER = "http://a.example", "http://b.example"
 HOME = (
@@ -140,3 +149,186 @@ class TestAssets:
         page = (tmp_path / "site.html").read_text(encoding="utf-8")
         assert "lost.png" in page
         assert "http://b.example/gone" in page
+
+
+# ---------------------------------------------------------------- the gate of the crawl
+
+PAGE = f"{HOST}/"
+CHECKS: dict[str, Any] = {"check_external": True, "scope": "host", "converge": False}
+
+
+def web_with(*links: str, **answers: Answer) -> FakeWeb:
+    """A page with these links; each of them is there."""
+    return FakeWeb({PAGE: page(*links)} | {link: page() for link in links} | answers)
+
+
+def found_in(path: Path) -> dict[str, State]:
+    return {url: State(row.state) for url, row in checks(path).items()}
+
+
+class TestGate:
+    def test_a_robots_txt_that_moves_to_https_is_followed_and_obeyed(self, tmp_path: Path) -> None:
+        web = web_with(f"{OTHER}/page", f"{OTHER}/secret/page")
+        web.answers[f"{OTHER}/robots.txt"] = moved("https://b.example/robots.txt")
+        web.answers["https://b.example/robots.txt"] = text("User-agent: *\nDisallow: /secret")
+        run = crawl(web, tmp_path / "crawl.db", PAGE, **CHECKS)
+        assert found_in(run.path) == {
+            f"{OTHER}/page": State.FETCHED,
+            f"{OTHER}/secret/page": State.ROBOTS,
+        }
+        assert web.asked == [PAGE, f"{OTHER}/page"]
+
+    def test_a_robots_txt_is_asked_for_once_by_the_crawl_and_its_checks(
+        self, tmp_path: Path
+    ) -> None:
+        web = web_with(f"{HOST}/file.pdf")
+        crawl(web, tmp_path / "crawl.db", PAGE, **CHECKS)
+        assert [visit.url for visit in web.visits].count(f"{HOST}/robots.txt") == 1
+        assert f"{HOST}/file.pdf" in web.asked
+
+    def test_between_two_requests_of_any_kind_lies_the_delay_of_the_host(
+        self, tmp_path: Path
+    ) -> None:
+        web = web_with(*(f"{HOST}/{number}.pdf" for number in range(4)))
+        web.answers[f"{HOST}/1.pdf"] = moved("/2.pdf")
+        web.answers[f"{HOST}/3.pdf"] = failed(FailureKind.NOT_FOUND)
+        web.answers[f"{HOST}/robots.txt"] = text("User-agent: *\nCrawl-delay: 7")
+        crawl(web, tmp_path / "crawl.db", PAGE, delay=2, **CHECKS)
+        assert len(web.visits) == 7
+        assert gaps(web) == [7.0] * 6
+
+    def test_hosts_at_one_address_share_its_pace(self, tmp_path: Path) -> None:
+        hosts = [f"http://{number}.example" for number in range(5)]
+        web = web_with(*(f"{host}/page" for host in hosts))
+        web.places = dict.fromkeys(hosts, "192.0.2.1")
+        crawl(web, tmp_path / "crawl.db", PAGE, delay=1, address_delay=3, **CHECKS)
+        at_address = [visit for visit in web.visits if visit.url.startswith(tuple(hosts))]
+        assert len(at_address) == 10
+        assert min(gaps(FakeWeb({}, visits=at_address))) >= 3
+
+    def test_the_rate_of_the_crawl_holds(self, tmp_path: Path) -> None:
+        web = web_with(*(f"http://{number}.example/page" for number in range(10)))
+        crawl(web, tmp_path / "crawl.db", PAGE, max_rate="2/s", **CHECKS)
+        assert len(web.visits) == 22
+        assert min(gaps(web)) >= 0.5
+
+    def test_the_hours_of_the_crawl_hold(self, tmp_path: Path) -> None:
+        closes, opens = (_local(NOON + START + 60 * minutes) for minutes in (2, 62))
+        web = web_with(*(f"{OTHER}/{number}" for number in range(8)))
+        chosen = {"delay": 50, "hours": f"{opens}-{closes}", **CHECKS}
+        crawl(web, tmp_path / "crawl.db", PAGE, **chosen)
+        moments = [visit.began - START for visit in web.visits]
+        assert len(moments) == 11
+        assert not any(120 <= moment < 3719 for moment in moments)
+        assert sum(moment >= 3719 for moment in moments) > 5
+
+    def test_what_is_denied_is_not_asked_for_nor_what_redirects_there(self, tmp_path: Path) -> None:
+        web = web_with(f"{OTHER}/secret", f"{OTHER}/page", f"{OTHER}/moved")
+        web.answers[f"{OTHER}/moved"] = moved("/secret/too")
+        run = crawl(web, tmp_path / "crawl.db", PAGE, deny=("secret",), **CHECKS)
+        assert not any("secret" in visit.url for visit in web.visits)
+        assert found_in(run.path) == {
+            f"{OTHER}/page": State.FETCHED,
+            f"{OTHER}/moved": State.SCOPE,
+        }
+
+    def test_when_the_time_of_the_crawl_is_over_nothing_more_is_asked_for(
+        self, tmp_path: Path
+    ) -> None:
+        web = web_with(*(f"{OTHER}/{number}" for number in range(20)))
+        crawl(web, tmp_path / "crawl.db", PAGE, delay=1, for_=10, **CHECKS)
+        began = [visit.began for visit in web.visits]
+        assert 5 < len(began) < 20
+        assert max(began) - min(began) < 10
+
+    def test_who_stops_the_crawl_waits_for_no_check_that_has_not_begun(
+        self, tmp_path: Path
+    ) -> None:
+        web = web_with(*(f"{OTHER}/{number}" for number in range(20)))
+        stopped = list[float]()
+
+        async def stop(scene: Scene) -> None:
+            while len(web.visits_of(OTHER)) < 4:
+                await asyncio.sleep(0.1)
+            scene.crawler.stop()
+            stopped.append(scene.clock.now())
+
+        def hear(scene: Scene, event: Event) -> None:
+            if isinstance(event, Noted):
+                stopped.append(scene.clock.now())
+
+        run = crawl(web, tmp_path / "crawl.db", PAGE, during=stop, hear=hear, delay=60, **CHECKS)
+        assert len(web.visits_of(OTHER)) == 4  # one of them robots.txt
+        assert len(found_in(run.path)) == 3
+        began, told = stopped
+        assert told - began < 1
+
+    def test_the_bytes_of_the_crawl_are_not_exceeded(self, tmp_path: Path) -> None:
+        links = [f"{OTHER}/{number}" for number in range(20)]
+        web = web_with(*links)
+        large = page(body="x" * 1000)
+        web.answers |= dict.fromkeys(links, large)
+        most = 5000
+        crawl(web, tmp_path / "crawl.db", PAGE, bytes=most, **CHECKS)
+        assert 3 < len(web.asked) < 10
+
+    def test_a_host_that_fails_is_asked_again_after_its_pauses_and_then_no_more(
+        self, tmp_path: Path
+    ) -> None:
+        links = [f"{OTHER}/{number}" for number in range(20)]
+        web = web_with(*links)
+        web.answers |= dict.fromkeys([*links, f"{OTHER}/robots.txt"], failed(FailureKind.TIMEOUT))
+        run = crawl(web, tmp_path / "crawl.db", PAGE, **CHECKS)
+        assert set(found_in(run.path).values()) == {State.TIMEOUT}
+        assert len(web.visits_of(OTHER)) < 5
+        assert gaps(FakeWeb({}, visits=web.visits_of(OTHER))) == [1.0]
+
+
+START = 1000
+"""When the clock of the tests starts, by its own time."""
+
+
+def _local(today: float) -> str:
+    return time.strftime("%H:%M", time.localtime(today))
+
+
+def gaps(web: FakeWeb) -> list[float]:
+    """Seconds between two requests."""
+    began = sorted(visit.began for visit in web.visits)
+    return [later - before for before, later in pairwise(began)]
+
+
+class LoggedWeb:
+    """Two hosts on loopback; logs when each of them was asked for what."""
+
+    def __init__(self) -> None:
+        self.log: list[tuple[str, str, float]] = []
+
+    def answer(
+        self, host: str, target: str, headers: Mapping[str, str], visits: int, /
+    ) -> DemoResponse:
+        self.log.append((host, target, time.monotonic()))
+        if target == "/robots.txt":
+            return DemoResponse(200, {}, b"User-agent: *\nDisallow: /no/\nCrawl-delay: 0.2")
+        kind = "text/css" if target.endswith(".css") else "text/html"
+        body = HOME.encode() if (host, target) == ("a.example", "/") else b"body {}"
+        return DemoResponse(200, {"Content-Type": kind}, body)
+
+
+def test_the_log_of_a_server_shows_one_pace_for_pages_checks_and_requisites(tmp_path: Path) -> None:
+    """Who asks waits for an answer first, so the server sees no less than the delay."""
+    web = LoggedWeb()
+    checks = {"check_external": True, "check_assets": True, "requisites": True, "keep": "pages"}
+    pace = {"delay": 0.2, "address_delay": 0, "converge": False, "workers": 0}
+    chosen: dict[str, Any] = {"scope": "host", "deny": ("secret",), **checks, **pace}
+    with DemoServer(web) as server:
+        where = f"*={server.address}"
+        settings = Settings.of(resolve=where, store=tmp_path / "crawl.db", **chosen)
+        Crawl([HOST], settings).run()
+    assert {"/file.pdf", "/logo.png", "/s.css", "/there"} <= {target for _, target, _ in web.log}
+    assert not any("secret" in target for _, target, _ in web.log)
+    for host in ("a.example", "b.example"):
+        asked = [(target, at) for name, target, at in web.log if name == host]
+        assert len(asked) > 4
+        assert [target for target, _ in asked].count("/robots.txt") == 1
+        assert min(later - at for (_, at), (_, later) in pairwise(asked)) >= 0.2

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable, Mapping
-from itertools import count
+from itertools import count, pairwise
 from typing import Any
 
 import httpx
@@ -18,6 +18,7 @@ from minicrawl.demo.server import DemoServer
 from minicrawl.errors import MinicrawlError
 from minicrawl.pytest_plugin import DictWeb
 from minicrawl.version import __version__
+from tests.crawl.fakes import FakeClock, in_time
 
 URL = "http://a.example/page"
 STORY = " ".join(f"word{number} of the story goes on" for number in range(60))
@@ -160,23 +161,16 @@ def test_where_robots_forbids_nobody_is_asked_under_any_name() -> None:
 
 
 def test_requests_wait_for_the_delay_of_the_host() -> None:
-    waited: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        waited.append(seconds)
-
-    class Clock:
-        def now(self) -> float:
-            return 100.0 + sum(waited)
-
-        def today(self) -> float:
-            return 0.0
-
+    clock, moments = FakeClock(), list[float]()
     web = TwoFaced(lambda *_: html(STORY), robots="User-agent: *\nCrawl-delay: 7")
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        moments.append(clock.now())
+        return web(request)
+
     settings = Settings.of(delay=2, address_delay=0)
-    transport = httpx.MockTransport(web)
-    asyncio.run(check_cloaking(URL, settings, Clock(), transport, sleep))
-    assert waited == [2, 7, 7, 7, 7]
+    in_time(check_cloaking(URL, settings, clock, httpx.MockTransport(answer)))
+    assert [later - before for before, later in pairwise(moments)] == [7, 7, 7, 7]
 
 
 class TestCommand:

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from minicrawl.checking.targets import check_links
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Asked, Event, Reason, Settled
 from minicrawl.crawl.loop import Crawler
@@ -350,7 +351,7 @@ async def crawling(
     **settings: Any,
 ) -> Run:
     """A crawl as `app` makes it, in the jumping loop; `during` goes on beside it."""
-    chosen = Settings.of(**{"delay": 0, "address_delay": 0, **settings})
+    chosen = Settings.of(**{"delay": 0, "address_delay": 0, "store": path, **settings})
     order, storing = chosen.order, chosen.storing
     terms = StoreTerms(
         small_edge=order.small_edge,
@@ -379,6 +380,8 @@ async def crawling(
         beside = during and asyncio.ensure_future(during(scene))
         try:
             reason = await crawler.run()
+            if chosen.storing.checks_links:
+                await crawler.attend(check_links(crawler))
         finally:
             await reader.close()
             if beside:

@@ -67,7 +67,7 @@ STORE_ROWS = (
         "check-external",
         kinds.SWITCH,
         "When the crawl ends, check each link that leaves the scope or leads to a file: with HEAD, "
-        "or with GET if HEAD is refused. What it leads to is not crawled.",
+        "or with GET if HEAD is refused. What it leads to is not crawled, and --deny holds.",
         off="--no-check-external",
     ),
     Setting(
@@ -85,7 +85,7 @@ STORE_ROWS = (
         "requisites",
         kinds.SWITCH,
         "When the crawl ends, keep what the pages that are kept (--keep pages) need to be shown: "
-        "images, styles, scripts, fonts and media, of any host that allows it.",
+        "images, styles, scripts, fonts and media, of any host that allows it, but for --deny.",
         off="--no-requisites",
     ),
 )

@@ -26,7 +26,7 @@ from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.outcome import describe_failure, strike_of, tries_of
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.model import Failed, FailureKind, FetchResult, Refused, Request, Response, State
-from minicrawl.ports import Clock, WebAccess
+from minicrawl.ports import Clock, PageFetcher, WebAccess
 from minicrawl.store.records import HostRow
 from minicrawl.web.robots.rules import ALLOW_ALL, FORBID_ALL, Rules, decision_for
 from minicrawl.web.urls import origin
@@ -135,6 +135,7 @@ class HostOnboarding:
         side_requests: SideRequests,
     ) -> None:
         self._settings, self._recorder, self.side_requests = settings, recorder, side_requests
+        self._gate = gate
         self._hosts, self._clock = side_requests.hosts, side_requests.clock
         self._robots = RobotsCache(settings, recorder, web_access, side_requests)
         self._back_off = BackOff(settings, recorder, self._hosts, self._clock)
@@ -193,9 +194,50 @@ class HostOnboarding:
         else:
             await self._learn_rules(host, tell)
 
-    async def resource(self, request: Request) -> FetchResult:
-        """What a page wants that is rendered, asked for as soon as its host may be asked."""
-        return await self._files.resource(request)
+    # ------------------------------------------------------------ for what is no page
+
+    async def ask(
+        self,
+        request: Request,
+        tell: Listener,
+        *,
+        is_document: bool = True,
+        in_scope: bool = False,
+        through: PageFetcher | None = None,
+    ) -> FetchResult | State | None:
+        """What comes of a request for something that is no page of the crawl. It passes what a
+        page passes: `--deny`, the state of its host, robots.txt (for documents), the delays of the
+        host and of its address, the pace of the crawl; `in_scope`, also the scope.
+
+        A state says why nobody was asked; None, that nobody can say yet, as the host failed.
+        """
+        url = request.url
+        if refused := self._gate.refusal_of_part(url, in_scope=in_scope):
+            return refused
+        host = self._recorder.host_at(origin(url))
+        self.recall(host)
+        if trouble := self._hosts[host].trouble_at(self._clock.now()):
+            return trouble
+        if self._hosts[host].address is None and not await self.locate(host):
+            return self._hosts[host].trouble_at(self._clock.now())
+        if is_document:
+            rules = await self.rules_for(url, tell)
+            if rules is None:
+                return self._hosts[host].trouble_at(self._clock.now())
+            if not rules.allows(url):
+                return State.ROBOTS
+        fetched = await self._files.resource(request, through)
+        if not self.strike(host, fetched):
+            self._hosts[host].recover()
+        return fetched
+
+    async def ask_in_time(
+        self, request: Request, tell: Listener, through: PageFetcher | None = None
+    ) -> FetchResult | State:
+        """The same; a host that fails is asked again after its pause, until it is down."""
+        while (found := await self.ask(request, tell, through=through)) is None:
+            await self.side_requests.wait_until_ready(self._recorder.host_at(origin(request.url)))
+        return found
 
     # ------------------------------------------------------------ for sitemaps
 

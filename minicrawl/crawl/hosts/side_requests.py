@@ -1,4 +1,4 @@
-"""Side requests: those for robots.txt and sitemaps, each at a time that suits its host.
+"""Side requests: for what is no page of the crawl, each at a time that suits its host.
 
 Laws: a host is asked no sooner, and by no more requests at once, than its delays and limits allow,
 whatever the request is for. A robots.txt that redirects to another host, or a sitemap there, is no
@@ -29,7 +29,7 @@ from minicrawl.model import (
     Unchanged,
     Want,
 )
-from minicrawl.ports import Clock, Visit, WebAccess
+from minicrawl.ports import Clock, PageFetcher, Visit, WebAccess
 from minicrawl.web.robots.rules import Rules
 from minicrawl.web.urls import canonical, origin
 
@@ -79,6 +79,11 @@ class SideRequests:
         finally:
             self.hosts.end(host, self.clock.now())
             self._notify()
+
+    async def wait_until_ready(self, host: int) -> None:
+        """Wait until the host might be asked; who waits longer is next, as nothing is asked."""
+        await self._wait_for_turn(host, self._of_pages)
+        self.hosts.resume_when_ready(host, self.clock.now())
 
     async def _wait_for_turn(self, host: int, waiting: set[asyncio.Future[None]]) -> None:
         """Until the host may be asked, and the whole crawl may ask."""
@@ -177,11 +182,12 @@ class HostFiles:
         request = Request(url=url, want=Want.SITEMAP, max_bytes=max_bytes)
         return await self._ask(url, lambda: self._web_access.visit(request))
 
-    async def resource(self, request: Request) -> FetchResult:
-        """What a page wants that is rendered."""
+    async def resource(self, request: Request, through: PageFetcher | None = None) -> FetchResult:
+        """What belongs to a page, or is linked by one; asked for here or by another fetcher."""
+        fetcher = through or self._web_access
 
         async def fetch() -> Visit:
-            return Visit(await self._web_access.fetch(request))
+            return Visit(await fetcher.fetch(request))
 
         return (await self._ask(request.url, fetch, is_turn=False)).fetched
 

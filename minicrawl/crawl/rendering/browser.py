@@ -1,13 +1,15 @@
 """Which browser there is, and how it is started.
 
-Law: the browser opens no connection to anywhere. Its proxy does not exist, no name has an address,
-and nothing goes by UDP. What pages get is handed to them.
+Law: the browser opens no connection to anywhere. Its proxy is a port that we hold and that nobody
+listens at, no name has an address, and nothing goes by UDP. What pages get is handed to them. It
+asks for nothing by itself: no updates, no accounts, no hints for forms.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import socket
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,8 +26,11 @@ NAMES = (
 """Programs that are looked for, the first one first."""
 NO_PLAYWRIGHT = "--render needs playwright: install minicrawl[render]"
 NO_BROWSER = "--render found no chromium: install one, or name it with --browser"
-_NOWHERE = "http://127.0.0.1:1"
+_NOWHERE = "http://127.0.0.1:9/"
+"""A browser opens no connection to this port, as to no other one of those that it blocks."""
 _ARGUMENTS = (
+    *(f"--component-updater=url-source={_NOWHERE}", f"--gaia-url={_NOWHERE}"),
+    f"--autofill-server-url={_NOWHERE}",
     *("--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync", "--dns-prefetch-disable", "--mute-audio"),
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
@@ -48,13 +53,21 @@ def find_browser(named: Path | None) -> str:
     return found
 
 
-async def launch(playwright: Playwright, program: str) -> Browser:
-    """Start it. As root, chromium refuses to use its sandbox."""
+def dead_end() -> socket.socket:
+    """Return a socket whose port is ours and refuses every connection, until it is closed."""
+    held = socket.socket()
+    held.bind(("127.0.0.1", 0))  # nobody else can listen there, and we do not
+    return held
+
+
+async def launch(playwright: Playwright, program: str, proxy: socket.socket) -> Browser:
+    """Start it; the proxy leads nowhere. As root, chromium refuses to use its sandbox."""
+    host, port = proxy.getsockname()
     return await playwright.chromium.launch(
         executable_path=program,
         args=list(_ARGUMENTS),
         chromium_sandbox=os.geteuid() != 0,
-        proxy={"server": _NOWHERE},
+        proxy={"server": f"http://{host}:{port}"},
         handle_sigint=False,
         handle_sigterm=False,
         handle_sighup=False,

@@ -19,7 +19,7 @@ from playwright.async_api import Browser, async_playwright
 from playwright.async_api import Error as BrowserError
 
 from minicrawl.archive.packing import AnswerPacker
-from minicrawl.crawl.rendering.browser import launch
+from minicrawl.crawl.rendering.browser import dead_end, launch
 from minicrawl.crawl.rendering.messages import (
     NotRendered,
     NotStarted,
@@ -149,11 +149,11 @@ async def serve(config: RenderConfig) -> None:
     """Work until the channel is closed, or a page has spoilt the browser."""
     config.folder.mkdir(exist_ok=True)
     os.environ["TMPDIR"] = own = tempfile.mkdtemp(dir=config.folder)
-    with connection_at_stdin() as connection:
+    with connection_at_stdin() as connection, dead_end() as proxy:
         async with async_playwright() as playwright:
             browser: Browser | str
             try:
-                browser = await launch(playwright, config.browser)
+                browser = await launch(playwright, config.browser, proxy)
             except BrowserError as error:
                 browser = _why(error)
             worker = RenderWorker(config, browser)

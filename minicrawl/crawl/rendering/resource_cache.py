@@ -1,8 +1,8 @@
 """What pages have asked for while they were rendered, so that it is asked for once.
 
 Laws: what a server says must not be kept, is not kept. A script about which it says nothing is kept
-until the crawl ends; other things are not. What is kept together has at most `MOST_BYTES`; what
-was wanted longest ago goes first.
+until the crawl ends; other things are not. There are at most `MOST` of them, with `MOST_BYTES`
+together; what was wanted longest ago goes first.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Hashable, Mapping
 from typing import NamedTuple
 
 MOST_BYTES = 32_000_000
+MOST = 10_000
 _NEVER = re.compile(r"no-store|no-cache|private", re.IGNORECASE)
 _MAX_AGE = re.compile(r"max-age\s*=\s*\"?([0-9]{1,9})", re.IGNORECASE)
 
@@ -48,7 +49,7 @@ class ResourceCache:
             return
         self._kept[wanted] = found, until
         self._bytes += len(found.body)
-        while self._bytes > self._most_bytes:
+        while self._bytes > self._most_bytes or len(self._kept) > MOST:
             _, (gone, _) = self._kept.popitem(last=False)
             self._bytes -= len(gone.body)
 

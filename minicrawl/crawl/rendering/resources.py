@@ -1,13 +1,16 @@
 """What a page asks for while it is rendered: the crawl asks for it, as it asks for pages.
 
-Laws: an address that is not public is not asked, as for any page. A host is asked no sooner and no
-more at once than its delays allow, and not at all while it is down. What robots.txt forbids is not
-asked for, be it a frame or what a script reads; scripts themselves are parts of a page. Trackers
-are not asked. A script is asked for once, however many pages want it. What a page wants of another
-origin it gets as from a browser: without our logins and cookies, and to read it only if that origin
-allows it, so that no page learns what is for us.
+Laws: each request passes the gate of the crawl (`HostOnboarding.ask`): `--deny`, public addresses,
+delays, a host that is down. Its bytes are those of the budget. What robots.txt forbids is not asked
+for, be it a frame or what a script reads; scripts themselves are parts of a page. A frame is a
+page: it must be within the scope. Trackers are not asked. A script is asked for once, however many
+pages want it. What a page wants of another origin it gets as from a browser: without our logins and
+cookies, to read it only if that origin allows it, and with headers of the script only if that
+origin takes them, which is asked first (CORS). So no page learns what is for us, or acts in our
+name.
 
-own   what is of the origin that asks for it, with each redirect on the way
+own         what is of the origin that asks for it, with each redirect on the way
+preflight   the question to another origin whether it takes these headers, an OPTIONS
 """
 
 from __future__ import annotations
@@ -18,9 +21,18 @@ from collections.abc import Hashable, Mapping
 
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
+from minicrawl.crawl.progress import are_bytes_spent
+from minicrawl.crawl.rendering.cors import (
+    cross_origin,
+    may_be_read,
+    preflight_holds_s,
+    preflight_of,
+    takes_headers,
+    unsafe_names,
+)
 from minicrawl.crawl.rendering.messages import Resource, WantedResource
 from minicrawl.crawl.rendering.resource_cache import FoundResource, ResourceCache, fresh_for_s
-from minicrawl.model import Failed, FetchResult, Moved, Request, Response, Want
+from minicrawl.model import Failed, FetchResult, Moved, Request, Response, State, Want
 from minicrawl.web.html.scripts import TRACKERS
 from minicrawl.web.urls import LONGEST, canonical, origin
 
@@ -35,7 +47,7 @@ class PageResources:
     """Answers all pages of a crawl."""
 
     def __init__(self, context: CrawlContext, parts: CrawlParts) -> None:
-        self._context, self._hosts = context, parts.hosts
+        self._context = context
         self._onboarding: HostOnboarding = parts.onboarding
         self._cache = ResourceCache()
         self._under_way: dict[Hashable, asyncio.Task[FoundResource]] = {}
@@ -65,13 +77,15 @@ class PageResources:
         """What is at the end of its redirects."""
         there, is_own = url, _is_own(url, wanted)
         for _ in range(MOST_REDIRECTS + 1):
-            if not await self._may_ask(there, is_document=wanted.is_document):
+            if are_bytes_spent(self._context):
+                return _NOTHING
+            if not is_own and not await self._takes_headers(there, wanted):
                 return _NOTHING
             fetched = await self._fetch(there, wanted, is_own=is_own)
             target = canonical(fetched.target, there) if isinstance(fetched, Moved) else None
             if target is None:
                 is_closed = wanted.kind in _READ and not is_own
-                if is_closed and not _may_be_read(fetched, wanted.asker):
+                if is_closed and not may_be_read(fetched, wanted.asker):
                     return _NOTHING
                 return self._kept(url, fetched, wanted)
             if wanted.kind == _FRAME and origin(target) != origin(url):
@@ -79,28 +93,45 @@ class PageResources:
             there, is_own = target, is_own and _is_own(target, wanted)
         return _NOTHING
 
-    async def _may_ask(self, url: str, *, is_document: bool) -> bool:
-        host = self._context.recorder.host_at(origin(url))
-        if self._hosts[host].trouble_at(self._context.clock.now()):
-            return False
-        if not is_document:
+    async def _takes_headers(self, url: str, wanted: WantedResource) -> bool:
+        """Whether another origin takes the headers of the script, if there are any."""
+        names = unsafe_names(wanted.headers) if wanted.kind in _READ else ()
+        if not names:
             return True
-        rules = await self._onboarding.rules_for(url, self._context.tell)
-        return rules is not None and rules.allows(url)
+        key, now = ("preflight", url, wanted.asker, names), self._context.clock.now()
+        if (kept := self._cache.get(key, now)) is not None:
+            return kept.status != 0
+        for told in ((), names):
+            asks = preflight_of(url, wanted.asker, told)
+            answer = await self._onboarding.ask(asks, self._context.tell)
+            takes = takes_headers(answer, wanted.asker, names)
+            if takes or not may_be_read(answer, wanted.asker):
+                break
+        until = self._context.clock.now() + preflight_holds_s(answer)
+        self._cache.put(key, FoundResource(int(takes)), until)
+        return takes
 
-    async def _fetch(self, url: str, wanted: WantedResource, *, is_own: bool) -> FetchResult:
+    async def _fetch(
+        self, url: str, wanted: WantedResource, *, is_own: bool
+    ) -> FetchResult | State | None:
+        headers = wanted.headers if is_own or wanted.kind in _READ else ()
         request = Request(
             url=url,
             want=Want.RESOURCE,
             max_bytes=self._context.settings.network.max_body_bytes,
-            headers=wanted.headers,
+            headers=headers if is_own else cross_origin(headers, wanted.asker),
             is_anonymous=not is_own,
         )
-        fetched = await self._onboarding.resource(request)
-        self._onboarding.judge(url, fetched)
-        return fetched
+        return await self._onboarding.ask(
+            request,
+            self._context.tell,
+            is_document=wanted.is_document,
+            in_scope=wanted.kind == _FRAME,
+        )
 
-    def _kept(self, url: str, fetched: FetchResult, wanted: WantedResource) -> FoundResource:
+    def _kept(
+        self, url: str, fetched: FetchResult | State | None, wanted: WantedResource
+    ) -> FoundResource:
         if isinstance(fetched, Failed) and fetched.status:
             return FoundResource(fetched.status)
         if not isinstance(fetched, Response) or fetched.cut is not None:
@@ -117,14 +148,6 @@ class PageResources:
 
 def _is_own(url: str, wanted: WantedResource) -> bool:
     return origin(url) == wanted.asker
-
-
-def _may_be_read(fetched: FetchResult, asker: str) -> bool:
-    """Whether scripts of another origin may read it (CORS)."""
-    if not isinstance(fetched, Response):
-        return False
-    allowed = fetched.headers.get("access-control-allow-origin", "")
-    return allowed in ("*", asker) and allowed != ""
 
 
 def _type(headers: Mapping[str, str], *, is_script: bool) -> str:

@@ -48,7 +48,7 @@ class ScopeGate:
         """Why not, or None."""
         if not self.is_of_a_type(url, is_seed=is_seed):
             return State.TYPE
-        if not self._rules.allows(url) and not self._wider.allows(url):
+        if not self._is_within(url):
             return State.SCOPE
         if self._accept is not None and not self._accept(url):
             return State.SCOPE
@@ -60,13 +60,23 @@ class ScopeGate:
 
     def refusal_of_file(self, url: str, depth: int) -> State | None:
         """Why a file that is no page, such as a sitemap, is not asked for."""
-        if not self._rules.allows(url) and not self._wider.allows(url):
+        if not self._is_within(url):
             return State.SCOPE
         return State.DEPTH if self._max_depth is not None and depth > self._max_depth else None
 
+    def refusal_of_part(self, url: str, *, in_scope: bool) -> State | None:
+        """Why something is not asked for that belongs to a page, or that a page links to: it is
+        denied, or it must be within the scope and is not.
+        """
+        is_refused = self._rules.denies(url) or (in_scope and not self._is_within(url))
+        return State.SCOPE if is_refused else None
+
+    def _is_within(self, url: str) -> bool:
+        return self._rules.allows(url) or self._wider.allows(url)
+
     def widen(self, url: str) -> None:
         """A seed redirects here: the user who named the seed meant this page, whatever its host."""
-        if not self._rules.allows(url) and not self._wider.allows(url):
+        if not self._is_within(url):
             self._led_to.append(url)
             self._wider = self._rules_for(self._led_to)
 

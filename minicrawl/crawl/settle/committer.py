@@ -227,6 +227,7 @@ class Committer:
 
         A store that fails ends the work.
         """
+        self._finishing = False
         committing = asyncio.create_task(self.keep(tell))
         try:
             async with asyncio.TaskGroup() as group:

@@ -18,6 +18,7 @@ _ACCEPT = {
     Want.HEAD: b"*/*",
     Want.STATUS: b"*/*",
     Want.RESOURCE: b"*/*",
+    Want.PREFLIGHT: b"*/*",
 }
 _FIRST_QUALITY, _QUALITY_STEP, _LEAST_QUALITY = 10, 1, 1  # tenths
 

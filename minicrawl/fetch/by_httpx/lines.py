@@ -4,16 +4,26 @@ line     a connection that has begun
 shared   a line that carries several requests at once, as HTTP/2 does
 
 Laws: what a server says in HTTP/1.1 means the same as on direct connections, because the same code
-parses it. Whatever a server does raises a Fault of a named kind or an OSError. A line on which a
-response was not read to its end takes no further request: nothing tells the server to stop.
+parses it. A head of HTTP/2 has its status, and no other pseudo field (RFC 9113, 8.3); of responses
+beside each other, a malformed one fails alone. Whatever a server does raises a Fault of a named
+kind or an OSError. A line on which a response was not read to its end takes no further request:
+nothing tells the server to stop.
 """
 
+import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import httpcore
-from h2.events import ConnectionTerminated, StreamReset
+from h2.events import (
+    ConnectionTerminated,
+    Event,
+    InformationalResponseReceived,
+    ResponseReceived,
+    StreamReset,
+    TrailersReceived,
+)
 from h2.exceptions import DenialOfServiceError, ProtocolError
 
 from minicrawl.fetch.by_httpx.frames import MeteredStream
@@ -143,7 +153,7 @@ class Http2Line:
         self._host, self._port = origin.host.encode(), origin.port
         at = httpcore.Origin(self._scheme, self._host, self._port)
         self._metered = MeteredStream(stream)
-        self._connection = httpcore.AsyncHTTP2Connection(at, self._metered)
+        self._connection = _CheckedConnection(at, self._metered)
         self._has_leftovers = False
         self._responses: dict[int, httpcore.Response] = {}
         self.is_unanswered = True
@@ -192,6 +202,44 @@ class Http2Line:
         with _naming_faults():
             async for piece in response.aiter_stream():
                 yield piece
+
+
+class _CheckedConnection(httpcore.AsyncHTTP2Connection):
+    """Refuses malformed heads: httpcore takes one without a status for a success."""
+
+    def __init__(self, origin: httpcore.Origin, stream: MeteredStream) -> None:
+        super().__init__(origin, stream)
+        self._malformed: dict[int, str] = {}
+
+    async def _read_incoming_data(self, request: httpcore.Request) -> list[Event]:
+        events: list[Event] = await super()._read_incoming_data(request)
+        for event in events:
+            if isinstance(event, _Head) and (why := _why_malformed(event)):
+                self._malformed.setdefault(event.stream_id, why)
+        return events
+
+    async def _receive_stream_event(self, request: httpcore.Request, stream_id: int) -> Any:
+        event = await super()._receive_stream_event(request, stream_id)
+        if why := self._malformed.pop(stream_id, ""):
+            raise Fault(FailureKind.PROTOCOL, f"HTTP/2: {why}")
+        return event
+
+
+_Head = ResponseReceived | InformationalResponseReceived | TrailersReceived
+_STATUS = re.compile(rb"[1-9][0-9]{2}")
+
+
+def _why_malformed(event: _Head) -> str:
+    """What is wrong with the pseudo fields of a head, or of trailers; empty if nothing is."""
+    fields = list(event.headers or ())
+    pseudo = [(bytes(name), bytes(value)) for name, value in fields if name.startswith(b":")]
+    if isinstance(event, TrailersReceived):
+        return "trailers with a pseudo field" if pseudo else ""
+    if b":status" not in dict(pseudo):
+        return "a head without :status"
+    if len(pseudo) > 1 or not fields[0][0].startswith(b":"):
+        return "a head with other pseudo fields than :status, or with fields before it"
+    return "" if _STATUS.fullmatch(pseudo[0][1]) else "a :status that is none"
 
 
 def _headers(response: httpcore.Response) -> dict[str, str]:

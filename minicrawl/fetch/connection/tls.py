@@ -20,7 +20,7 @@ FILE, FOLDERS = "SSL_CERT_FILE", "SSL_CERT_DIR"
 
 
 def default_tls() -> ssl.SSLContext:
-    """Checks certificates and their hosts; offers HTTP/1.1 only."""
+    """Return a context that checks certificates and their hosts, and offers HTTP/1.1 only."""
     file, folders = os.environ.get(FILE), os.environ.get(FOLDERS)
     if not (file or folders):
         import certifi  # many crawls ask no https server, or none in this process
@@ -94,6 +94,8 @@ class TlsContexts:
     def _context(self, is_checked: bool, shown: str | None) -> ssl.SSLContext:
         if is_checked:
             context = self._given or default_tls()
+            # A host is one of the alternative names, as in browsers, and never the common name.
+            context.hostname_checks_common_name = False
         else:
             context = ssl.create_default_context()
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE

@@ -20,7 +20,8 @@ from minicrawl.crawl.rendering.messages import (
 from minicrawl.crawl.rendering.pool import Answer
 from minicrawl.crawl.rendering.renderer import PageRenderer
 from minicrawl.crawl.workers.pool import Activity
-from minicrawl.model import FailureKind, ParsedPage, Response, State
+from minicrawl.model import FailureKind, ParsedPage, Request, Response, State, Want
+from tests.crawl import fakes
 from tests.crawl.fakes import FakeWeb, Scene, crawl, failed, html, moved, text
 
 A, B = "http://a.example", "http://b.example"
@@ -28,8 +29,12 @@ SCRIPT, DATA = f"{A}/app.js", f"{A}/data"
 SHELL = html(body='<div id="root"></div><script src="/app.js"></script>')
 
 
-def wants(number: int, url: str, kind: str = "script", asker: str = A) -> WantedResource:
-    return WantedResource(number, url, kind, is_document=kind != "script", asker=asker)
+def wants(
+    number: int, url: str, kind: str = "script", asker: str = A, **headers: str
+) -> WantedResource:
+    """What a page asks for; headers are spelled with underscores."""
+    named = tuple((name.replace("_", "-"), value) for name, value in headers.items())
+    return WantedResource(number, url, kind, kind != "script", asker, named)
 
 
 class PlayedBrowser:
@@ -187,6 +192,169 @@ def test_what_one_origin_may_have_is_not_kept_for_others(tmp_path: Path) -> None
     assert [found.status for found in browser.got] == [200, 200, 0, 0] + [200] * 4
     assert anonymous(web, DATA) == [False, True, True]
     assert anonymous(web, SCRIPT) == [False, True]
+
+
+# ---------------------------------------------------------------- headers of scripts
+
+
+def asked(web: FakeWeb, url: str) -> list[tuple[Want, set[str]]]:
+    """What a URL was asked for with which headers of a script, but for those of browsers."""
+    visits = [visit.request for visit in web.visits if visit.url == url]
+    return [(one.want, {name for name, _ in one.headers if name != "origin"}) for one in visits]
+
+
+PREFLIGHT = (Want.PREFLIGHT, {"access-control-request-method"})
+PREFLIGHT_WITH_NAMES = (PREFLIGHT[0], PREFLIGHT[1] | {"access-control-request-headers"})
+
+
+@pytest.mark.parametrize(
+    ("said", "is_sent"),
+    [
+        ({}, False),
+        ({"access-control-allow-origin": A}, False),
+        ({"access-control-allow-headers": "x-key, x-other"}, False),
+        ({"access-control-allow-origin": B, "access-control-allow-headers": "x-key"}, False),
+        ({"access-control-allow-origin": A, "access-control-allow-headers": "x-other"}, False),
+        ({"access-control-allow-origin": A, "access-control-allow-headers": "A, X-Key"}, True),
+        ({"access-control-allow-origin": "*", "access-control-allow-headers": "*"}, True),
+    ],
+)
+def test_another_origin_gets_headers_of_a_script_only_if_it_takes_them(
+    said: dict[str, str], is_sent: bool, tmp_path: Path
+) -> None:
+    there = f"{B}/data"
+
+    def answer(request: Request) -> Response:
+        told = said if request.want is Want.PREFLIGHT else {"access-control-allow-origin": "*"}
+        return text("[]")._replace(headers=told)
+
+    web = FakeWeb({f"{A}/": SHELL, there: answer})
+    browser = PlayedBrowser(wants(1, there, "fetch", x_key="1"))
+    rendered_crawl(web, tmp_path / "c.db", browser, pages=1)
+    assert [found.status for found in browser.got] == [200 if is_sent else 0]
+    sent = [(Want.RESOURCE, {"x-key"})] if is_sent else []
+    shares_at_all = said.get("access-control-allow-origin") in ("*", A) and not is_sent
+    more = [PREFLIGHT_WITH_NAMES] if shares_at_all else []
+    assert asked(web, there) == [PREFLIGHT, *more, *sent]
+    assert set(anonymous(web, there)) == {True}
+    assert {dict(visit.request.headers)["origin"] for visit in web.visits_of(there[:-5])[1:]} == {A}
+
+
+def test_an_origin_that_repeats_what_it_is_asked_for_is_told_the_names(tmp_path: Path) -> None:
+    there = f"{B}/data"
+
+    def answer(request: Request) -> Response:
+        names = dict(request.headers).get("access-control-request-headers", "")
+        return text("[]")._replace(
+            headers={"access-control-allow-origin": A, "access-control-allow-headers": names}
+        )
+
+    web = FakeWeb({f"{A}/": SHELL, there: answer})
+    rendered_crawl(
+        web, tmp_path / "c.db", PlayedBrowser(wants(1, there, "fetch", x_key="1")), pages=1
+    )
+    assert asked(web, there) == [PREFLIGHT, PREFLIGHT_WITH_NAMES, (Want.RESOURCE, {"x-key"})]
+    (names,) = (
+        dict(visit.request.headers)["access-control-request-headers"]
+        for visit in web.visits
+        if "access-control-request-headers" in dict(visit.request.headers)
+    )
+    assert names == "x-key"
+
+
+def test_headers_of_a_script_need_no_preflight_at_home_or_if_any_form_could_send_them(
+    tmp_path: Path,
+) -> None:
+    web = FakeWeb({f"{A}/": SHELL}, open_to("*"))
+    browser = PlayedBrowser(
+        wants(1, DATA, "fetch", x_key="1"),
+        wants(2, f"{B}/safe", "fetch", accept="text/html", referer=A),
+        wants(3, f"{B}/long", "fetch", accept="x" * 129),
+        wants(4, f"{B}/strange", "fetch", accept='"'),
+        wants(5, f"{B}/app.js", x_key="1"),
+    )
+    rendered_crawl(web, tmp_path / "c.db", browser, pages=1)
+    assert asked(web, DATA) == [(Want.RESOURCE, {"x-key"})]
+    assert asked(web, f"{B}/safe") == [(Want.RESOURCE, {"accept", "referer"})]
+    for url in (f"{B}/long", f"{B}/strange"):
+        assert asked(web, url) == [PREFLIGHT, PREFLIGHT_WITH_NAMES]
+    assert asked(web, f"{B}/app.js") == [(Want.RESOURCE, set())]
+
+
+@pytest.mark.parametrize("answer", [moved(f"{B}/elsewhere"), failed(FailureKind.TIMEOUT)])
+def test_a_preflight_that_is_redirected_or_fails_allows_nothing(
+    answer: fakes.Answer, tmp_path: Path
+) -> None:
+    there = f"{B}/data"
+    web = FakeWeb({f"{A}/": SHELL, there: answer})
+    browser = PlayedBrowser(wants(1, there, "fetch", x_key="1"))
+    rendered_crawl(web, tmp_path / "c.db", browser, pages=1)
+    assert [found.status for found in browser.got] == [0]
+    assert asked(web, there) == [PREFLIGHT]
+
+
+def test_a_redirect_to_another_origin_needs_a_preflight_there(tmp_path: Path) -> None:
+    there = f"{B}/data"
+    web = FakeWeb({f"{A}/": SHELL, DATA: moved(there), there: open_to("*")})
+    browser = PlayedBrowser(wants(1, DATA, "fetch", x_key="1"))
+    rendered_crawl(web, tmp_path / "c.db", browser, pages=1)
+    assert asked(web, DATA) == [(Want.RESOURCE, {"x-key"})]
+    assert asked(web, there) == [PREFLIGHT, PREFLIGHT_WITH_NAMES]
+
+
+@pytest.mark.parametrize(("max_age", "preflights"), [("", 2), ("0", 3), ("600", 1)])
+def test_a_preflight_holds_for_as_long_as_its_answer_says(
+    max_age: str, preflights: int, tmp_path: Path
+) -> None:
+    there = f"{B}/data"
+    allow = {"access-control-allow-origin": "*", "access-control-allow-headers": "*"}
+    said = allow | ({"access-control-max-age": max_age} if max_age else {})
+    web = FakeWeb({there: text("[]")._replace(headers=said)}, SHELL)
+    browser = PlayedBrowser(wants(1, there, "fetch", x_key="1"))
+    rendered_crawl(web, tmp_path / "c.db", browser, delay=3)
+    assert len(browser.pages) == 3
+    assert asked(web, there).count(PREFLIGHT) == preflights
+
+
+# ---------------------------------------------------------------- the gate
+
+
+def test_what_is_denied_no_page_gets_by_any_way(tmp_path: Path) -> None:
+    web = FakeWeb({f"{A}/": SHELL, DATA: moved(f"{B}/secret/moved")}, open_to("*"))
+    kinds = ("fetch", "xhr", "document", "script")
+    browser = PlayedBrowser(
+        *(wants(number, f"{B}/secret/{kind}", kind) for number, kind in enumerate(kinds)),
+        wants(9, DATA, "fetch"),
+    )
+    rendered_crawl(web, tmp_path / "c.db", browser, pages=1, scope="any", deny=("secret",))
+    assert {found.status for found in browser.got} == {0}
+    assert not any("secret" in visit.url for visit in web.visits)
+
+
+def test_a_frame_is_a_page_and_has_to_be_within_the_scope(tmp_path: Path) -> None:
+    web = FakeWeb({f"{A}/": SHELL}, open_to("*"))
+    wanted = (wants(1, f"{B}/", "document"), wants(2, f"{A}/frame", "document"))
+    browser = PlayedBrowser(*wanted, wants(3, f"{B}/app.js"), wants(4, f"{B}/data", "fetch"))
+    rendered_crawl(web, tmp_path / "c.db", browser, pages=1)
+    assert [found.status for found in browser.got] == [0, 200, 200, 200]
+    assert f"{B}/" not in [visit.url for visit in web.visits]
+
+
+def test_pages_and_what_they_want_share_the_rate_of_the_crawl(tmp_path: Path) -> None:
+    web = FakeWeb({f"{A}/": SHELL, SCRIPT: text("1")}, SHELL)
+    browser = PlayedBrowser(wants(1, SCRIPT), wants(2, f"{B}/data", "fetch"))
+    rendered_crawl(web, tmp_path / "c.db", browser, max_rate="1/s")
+    began = sorted(visit.began for visit in web.visits)
+    assert len(began) == 1 + 3 + 1 + 1 + 3  # two of them robots.txt
+    assert min(later - before for before, later in pairwise(began)) >= 1
+
+
+def test_what_pages_want_takes_no_more_bytes_than_the_crawl_may(tmp_path: Path) -> None:
+    web = FakeWeb({f"{A}/": SHELL}, text("x" * 1000))
+    web.answers[f"{A}/robots.txt"] = failed(FailureKind.NOT_FOUND)
+    browser = PlayedBrowser(*(wants(number, f"{A}/{number}.js") for number in range(20)))
+    rendered_crawl(web, tmp_path / "c.db", browser, bytes=5000)
+    assert [found.status for found in browser.got] == [200] * 5 + [0] * 15
 
 
 def test_a_status_is_handed_on_and_silence_is_nothing(tmp_path: Path) -> None:

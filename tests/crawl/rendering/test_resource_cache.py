@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from minicrawl.crawl.rendering.resource_cache import FoundResource, ResourceCache, fresh_for_s
+from minicrawl.crawl.rendering.resource_cache import MOST, FoundResource, ResourceCache, fresh_for_s
 
 A, B = "http://a.example/a.js", "http://a.example/b.js"
 FOUND = FoundResource(200, "text/javascript", b"0123456789")
@@ -40,6 +40,13 @@ def test_what_is_larger_than_all_room_is_not_kept() -> None:
     cache = ResourceCache(most_bytes=5)
     cache.put(A, FOUND, math.inf)
     assert cache.get(A, 0.0) is None
+
+
+def test_empty_answers_are_bounded_as_well() -> None:
+    cache = ResourceCache()
+    for number in range(MOST + 5):
+        cache.put(number, FoundResource(200), math.inf)
+    assert [cache.get(number, 0.0) is None for number in range(6)] == [True] * 5 + [False]
 
 
 @pytest.mark.parametrize(

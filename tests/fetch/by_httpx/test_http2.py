@@ -226,6 +226,56 @@ def test_a_fault_is_a_failure_of_a_named_kind(
     assert found.kind is kind, found
 
 
+@pytest.mark.parametrize(
+    ("head", "trailers"),
+    [
+        ([("content-type", "text/html")], []),
+        ([(":path", "/"), ("content-type", "text/html")], []),
+        ([*OK, (":status", "200")], []),
+        ([(":status", "200"), (":status", "404")], []),
+        ([(":status", "200"), (":path", "/")], []),
+        ([("content-type", "text/html"), (":status", "200")], []),
+        ([(":status", "20")], []),
+        ([(":status", "+200")], []),
+        ([(":status", "")], []),
+        (OK, [(":status", "200")]),
+        (OK, [(":method", "GET")]),
+    ],
+)
+def test_a_response_with_malformed_pseudo_fields_is_a_failure_and_fails_alone(
+    head: list[tuple[str, str]], trailers: list[tuple[str, str]]
+) -> None:
+    def say(server: Http2Server, spoken: h2.connection.H2Connection, stream: int) -> None:
+        server.waiting.append(stream)
+        if len(server.waiting) < 2:  # both are asked for before either is answered
+            return
+        for number in server.waiting:
+            spoken.send_headers(number, head if number == server.waiting[-1] else OK)
+            spoken.send_data(number, PAGE, end_stream=not (trailers and number == stream))
+        if trailers:
+            spoken.send_headers(stream, trailers, end_stream=True)
+
+    server = Http2Server(say)
+    found = fetch(server, page(), page("/second"), at_once=True)
+    malformed = next(i for i, asked in enumerate(found) if not isinstance(asked, Response))
+    assert isinstance(found[malformed], Failed)
+    assert found[malformed].kind is FailureKind.PROTOCOL  # type: ignore[union-attr]
+    assert isinstance(found[1 - malformed], Response)
+    assert server.connections == 1
+
+
+def test_interim_responses_and_trailers_may_come() -> None:
+    def say(_: Http2Server, spoken: h2.connection.H2Connection, stream: int) -> None:
+        spoken.send_headers(stream, [(":status", "103"), ("link", "</s.css>; rel=preload")])
+        spoken.send_headers(stream, OK)
+        spoken.send_data(stream, PAGE)
+        spoken.send_headers(stream, [("x-sum", "1")], end_stream=True)
+
+    (found,) = fetch(Http2Server(say), page())
+    assert isinstance(found, Response)
+    assert (found.status, found.body) == (200, PAGE)
+
+
 def test_of_a_body_that_breaks_off_what_came_is_used() -> None:
     def say(_: Http2Server, spoken: h2.connection.H2Connection, stream: int) -> None:
         spoken.send_headers(stream, OK)

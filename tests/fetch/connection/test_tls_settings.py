@@ -3,10 +3,15 @@
 import asyncio
 import ssl
 import subprocess
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 import trustme
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from minicrawl.config import Network, Politeness
 from minicrawl.errors import UsageError
@@ -196,3 +201,38 @@ def test_certificates_that_cannot_be_used_are_refused_before_the_first_request(
     subprocess.run([*command, str(locked)], check=True)
     with pytest.raises(UsageError, match="encrypted: `openssl pkey"):
         check_tls(Network(client_cert=(str(certificate),), client_key=(str(locked),)))
+
+
+def _certificate_without_names(host: str) -> tuple[bytes, bytes]:
+    """A certificate signed by itself that names its host as the common name alone; and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
+    now = datetime.now(UTC)
+    signed = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    encoded = serialization.Encoding.PEM
+    secret = key.private_bytes(
+        encoded, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return signed.public_bytes(encoded), secret
+
+
+def test_a_certificate_without_alternative_names_is_for_no_host(tmp_path: Path) -> None:
+    certificate, key = tmp_path / "certificate", tmp_path / "key"
+    for path, content in zip((certificate, key), _certificate_without_names(HOST), strict=True):
+        path.write_bytes(content)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate, key)
+    refused = ask(tls, Network(ca=certificate))
+    assert isinstance(refused, Failed)
+    assert refused.kind is FailureKind.TLS
+    assert isinstance(ask(tls, Network(ca=certificate, insecure=(HOST,))), Response)

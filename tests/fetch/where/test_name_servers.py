@@ -5,16 +5,19 @@ import socket
 import struct
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
+import pycares
+import pycares.errno
 import pytest
 
 from minicrawl.config import Network, Politeness
 from minicrawl.fetch.fetcher import HttpFetcher
+from minicrawl.fetch.where import name_servers
 from minicrawl.fetch.where.lookups import LookupAnswer, NoSuchName, SystemLookup
 from minicrawl.fetch.where.name_servers import NameServerLookup, lookup_of
 from minicrawl.model import Failed, FailureKind, Request, Response
@@ -27,6 +30,7 @@ _POINTER = 0xC00C  # to the name that was asked for
 NO_ERROR, SERVER_FAILURE, NO_SUCH_NAME = 0, 2, 3
 
 Records = list[tuple[int, int, bytes]]
+Malform = Callable[[bytes], bytes]
 
 
 def address(text: str, ttl_s: int = 300) -> tuple[int, int, bytes]:
@@ -42,12 +46,19 @@ def alias(name: str, ttl_s: int) -> tuple[int, int, bytes]:
 
 
 class NameServer(asyncio.DatagramProtocol):
-    """Knows `records`; all other names do not exist. With a `fault` it says that, or nothing."""
+    """Knows `records`; all other names do not exist. With a `fault` it says that, or nothing.
+
+    What it sends for names that begin with `bad` is what `malformed` makes of a right answer; other
+    names get their answers when `bad` names were asked for `held_until` times.
+    """
 
     def __init__(self, records: dict[str, Records], fault: int | None = None) -> None:
         self.records, self.fault = records, fault
         self.asked: list[str] = []
         self.is_silent = False
+        self.malformed: Malform = bytes
+        self.held_until = self.bad_asked = 0
+        self._held: list[tuple[bytes, tuple[str, int]]] = []
         self._transport: Any = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -63,8 +74,19 @@ class NameServer(asyncio.DatagramProtocol):
         (kind,) = struct.unpack_from("!H", data, at + 1)
         name = ".".join(labels)
         self.asked.append(name)
-        if not self.is_silent:
-            self._transport.sendto(self._answer(number, question, name, kind), addr)
+        if self.is_silent:
+            return
+        found = self._answer(number, question, name, kind)
+        if name.startswith("bad"):
+            self.bad_asked += 1
+            if malformed := self.malformed(found):
+                self._transport.sendto(malformed, addr)
+        else:
+            self._held.append((found, addr))
+        if self.bad_asked >= self.held_until:
+            for waiting in self._held:
+                self._transport.sendto(*waiting)
+            self._held.clear()
 
     def _answer(self, number: int, question: bytes, name: str, kind: int) -> bytes:
         known = self.records.get(name)
@@ -196,6 +218,154 @@ def test_an_answer_for_which_nobody_waits_any_more_is_dropped() -> None:
             waiting.cancel()
             served.is_silent = False
             assert (await lookup("a.example")).addresses == ["93.184.216.34"]
+            lookup.close()
+
+    asyncio.run(play())
+
+
+class CountingLookup(NameServerLookup):
+    """Counts the channels that are each of one name."""
+
+    opened = most_at_once = 0
+
+    @contextmanager
+    def _new_channel(self) -> Iterator[Any]:
+        with super()._new_channel() as channel:
+            self.opened += 1
+            self.most_at_once = max(self.most_at_once, len(self._apart))
+            yield channel
+
+
+_GOOD = {f"good{number}.example": [address("93.184.216.34")] for number in range(20)}
+_BAD = {f"bad{number}.evil.example": [address("93.184.216.34")] for number in range(20)}
+
+
+@pytest.mark.parametrize(
+    "malformed",
+    [
+        lambda found: found[:5],
+        lambda found: found[:-3],
+        lambda found: found[:2] + b"\xa5" * 200,
+        lambda found: found[:12] + (b"\x3f" + b"a" * 63) * 5 + found[12:],
+        lambda found: found[:12] + b"\xc0\x0c" + found[12:],
+    ],
+    ids=["a few bytes", "cut off", "no DNS", "a long name", "a name in itself"],
+)
+@pytest.mark.parametrize("bad", [1, 4, 20])
+def test_a_malformed_answer_fails_the_lookup_of_its_own_name_alone(
+    malformed: Malform, bad: int
+) -> None:
+    async def play() -> None:
+        async with name_server(_GOOD | _BAD) as (served, where):
+            served.malformed, served.held_until = malformed, 3
+            lookup = NameServerLookup(SystemLookup(1), [where])
+            names = [*list(_BAD)[:bad], *_GOOD]
+            async with asyncio.timeout(30):
+                found = await asyncio.gather(*map(lookup, names), return_exceptions=True)
+            lookup.close()
+        assert all(isinstance(one, OSError) for one in found[:bad])
+        assert found[bad:] == [LookupAnswer(["93.184.216.34"], 300)] * len(_GOOD)
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("error", ["ARES_ENODATA", "ARES_ENOTFOUND", "ARES_ETIMEOUT"])
+def test_what_is_said_of_a_name_while_answers_are_malformed_is_not_believed(error: str) -> None:
+    """One of its two questions may have been given up, and only the other one answered."""
+    code = getattr(pycares.errno, error)
+    found = pycares.AddrInfoResult(cnames=[], nodes=[_node("93.184.216.34")])
+
+    class PlayedChannel:
+        """The first one is broken by the bad name, and then says the error of the good one."""
+
+        opened = 0
+
+        def __init__(self) -> None:
+            PlayedChannel.opened += 1
+            self._is_shared = PlayedChannel.opened == 1
+            self._waiting: list[Callable[[object, int | None], None]] = []
+
+        def getaddrinfo(self, host: str, *_: object, callback: Any, **__: object) -> None:
+            if host.startswith("bad"):
+                callback(None, pycares.errno.ARES_EBADRESP)
+                for waiting in self._waiting:
+                    waiting(None, code)
+            elif self._is_shared:
+                self._waiting.append(callback)
+            else:
+                callback(found, None)
+
+        def close(self) -> None: ...
+
+    async def play() -> None:
+        lookup = NameServerLookup(SystemLookup(1))
+        lookup._opened = PlayedChannel  # type: ignore[method-assign,assignment]
+        names = ("good.example", "bad.evil.example")
+        good, bad = await asyncio.gather(*map(lookup, names), return_exceptions=True)
+        lookup.close()
+        assert good == LookupAnswer(["93.184.216.34"], 60)
+        assert isinstance(bad, OSError)
+        assert not isinstance(bad, NoSuchName)
+
+    asyncio.run(play())
+
+
+def _node(address: str) -> pycares.AddrInfoNode:
+    return pycares.AddrInfoNode(
+        ttl=60, flags=0, family=2, socktype=1, protocol=0, addr=(address.encode(), 0)
+    )
+
+
+def test_names_of_a_site_with_malformed_answers_disturb_no_other_name_again() -> None:
+    async def play() -> None:
+        async with name_server(_GOOD | _BAD) as (served, where):
+            served.malformed = lambda found: found[:5]
+            lookup = CountingLookup(SystemLookup(1), [where])
+            first, *others = _BAD
+            with pytest.raises(OSError, match="the name servers fail"):
+                await lookup(first)
+            served.bad_asked, served.held_until = 0, 3
+            async with asyncio.timeout(30):
+                names = [*others, *_GOOD]
+                await asyncio.gather(*map(lookup, names), return_exceptions=True)
+            lookup.close()
+        assert lookup.opened == len(_BAD)
+
+    asyncio.run(play())
+
+
+def test_channels_of_one_name_are_few() -> None:
+    async def play() -> None:
+        sites = (f"bad{at}.evil{site}.example" for site in range(40) for at in range(2))
+        names = {name: [address("93.184.216.34")] for name in sites}
+        async with name_server(names) as (served, where):
+            served.malformed = lambda found: found[:5]
+            lookup = CountingLookup(SystemLookup(1), [where])
+            async with asyncio.timeout(60):
+                await asyncio.gather(*map(lookup, names), return_exceptions=True)
+            lookup.close()
+        assert lookup.opened == len(names)
+        assert 1 < lookup.most_at_once <= name_servers.MOST_APART
+
+    asyncio.run(play())
+
+
+def test_a_site_that_is_silent_where_it_is_asked_apart_holds_up_no_other_site() -> None:
+    async def play() -> None:
+        other = {"bad.other.example": [address("93.184.216.34")]}
+        async with name_server(_BAD | other) as (served, where):
+            served.malformed = lambda found: found[:5]
+            lookup = CountingLookup(SystemLookup(1), [where])
+            for name in (*list(_BAD)[:1], *other):
+                with pytest.raises(OSError, match="the name servers fail"):
+                    await lookup(name)
+            served.malformed = lambda found: b"" if b"evil" in found else found
+            waiting = [asyncio.create_task(lookup(name)) for name in _BAD]
+            assert (await lookup(*other)).addresses == ["93.184.216.34"]
+            assert lookup.most_at_once <= name_servers.MOST_OF_A_SITE + 1
+            for one in waiting:
+                one.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
             lookup.close()
 
     asyncio.run(play())

@@ -1,0 +1,64 @@
+"""The browser opens no connection by itself, and its proxy is a port where nobody can listen."""
+
+import asyncio
+import socket
+from contextlib import suppress
+
+import pytest
+
+from minicrawl.crawl.rendering.browser import dead_end, find_browser, launch
+from tests.crawl.rendering.sites import needs_browser
+
+FORM = "<form action=/in><input name=email><input type=password name=p></form><p>Bonjour."
+MARKER = "http://marker.example/"
+
+
+def test_the_dead_end_is_a_port_of_ours_that_refuses_everybody() -> None:
+    with dead_end() as held:
+        place = held.getsockname()
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(place)
+        with socket.socket() as other:
+            other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            with pytest.raises(OSError, match="in use"):
+                other.bind(place)
+
+
+@needs_browser
+@pytest.mark.timeout(120)
+def test_a_browser_asks_for_nothing_by_itself() -> None:
+    """Its proxy listens here; what a page asks for is handed to it, but for a marker at the end."""
+    from playwright.async_api import Error, Route, async_playwright
+
+    asked = list[str]()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            if line := await reader.readline():
+                asked.append(line.decode("latin-1").strip())
+        writer.close()
+
+    async def answer(route: Route) -> None:
+        if route.request.url == MARKER:
+            await route.continue_()
+        else:
+            await route.fulfill(status=200, content_type="text/html", body=FORM)
+
+    async def play() -> None:
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        async with server, async_playwright() as playwright:
+            listening = server.sockets[0]
+            browser = await launch(playwright, find_browser(None), listening)
+            for number in range(5):
+                context = await browser.new_context()
+                page = await context.new_page()
+                await context.route("**/*", answer)
+                await page.goto(f"http://{number}.example/")
+                await page.fill("input[name=email]", "me@example.org")
+                with suppress(Error):
+                    await page.evaluate(f"fetch('{MARKER}', {{mode: 'no-cors'}})")
+                await context.close()
+            await browser.close()
+
+    asyncio.run(play())
+    assert set(asked) == {f"GET {MARKER} HTTP/1.1"}
