@@ -23,6 +23,7 @@ from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.start.resume import reopen
 from minicrawl.crawl.traps.detector import TrapDetector
 from minicrawl.crawl.turns.turn import SuspendedTurns
+from minicrawl.opic.ledger import Plan
 from minicrawl.opic.money import UNIT
 from minicrawl.ports import Clock, WebAccess
 
@@ -81,9 +82,14 @@ class CrawlParts:
             if is_plain
             else Newborns(frontier.urls.host_of, order.newborn, order.newborn_history)
         )
-        poster = StepPoster(recorder, self.leases.queue, self.trackers, self.replays.saw, newborns)
+        saw = self._saw if self.leases.reads_again else self.replays.saw
+        poster = StepPoster(recorder, self.leases.queue, self.trackers, saw, newborns)
         self.settler = Settler(settings, recorder, poster, context.gate, self.traps)
         self.suspended = SuspendedTurns()
+
+    def _saw(self, plans: list[Plan]) -> None:
+        self.replays.saw(plans)
+        self.leases.refresh.posted(plans)
 
     def restore(self, context: CrawlContext) -> None:
         """Load what earlier runs left: which pages wait, which wait again, what was read."""

@@ -20,8 +20,10 @@ ORDER_ROWS = (
         "strategy",
         kinds.choice(*STRATEGIES, renamed=REMOVED_STRATEGIES),
         "The order in which pages are read. greedy reads the page with the most cash first; "
-        "siblings also asks what pages that were found together with it have led to. A cluster "
-        "goes by greedy, and cannot have siblings.",
+        "siblings also asks what pages that were found together with it have led to. Both read "
+        "pages again by cash times the probability of change. random takes any page, and "
+        "breadth-first the one found first; again, the one not read for longest: a fixed cycle. A "
+        "cluster goes by greedy, and cannot have siblings.",
     ),
     Setting(
         ORDER,
@@ -46,7 +48,8 @@ ORDER_ROWS = (
         "refresh",
         kinds.SHARE,
         "Share of the fetches for pages that were read before, from 0 to 1. --discovery gets the "
-        "rest. Without --continuous these are pages that an earlier run has read, once each.",
+        "rest. A host with pages of both kinds keeps to the share as well, give or take 15 %. "
+        "Without --continuous these are pages that an earlier run has read, once each.",
     ),
     Setting(
         ORDER,

@@ -53,6 +53,9 @@ class PageQueue(Protocol):
     def is_ready(self, host: int) -> bool:
         """Whether the host may be asked."""
 
+    def has_pages(self, host: int) -> bool:
+        """Whether a host that may be asked has pages that wait."""
+
     def precedence(self, host: int) -> float:
         """Pages of hosts with less come first, whatever their keys are."""
 
