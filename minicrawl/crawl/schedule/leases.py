@@ -41,8 +41,6 @@ _PART = 0.15
 """Hosts with unread pages give this part of their share to others while the crawl has read too many
 pages again by `_MOST_OWED` times the share, and get as much more while it has read too few.
 """
-_MOST_AHEAD = 2.0
-"""The best page of all is read even if its host is ahead of its share by this many pages."""
 _TINY = 1e-6
 
 
@@ -126,7 +124,7 @@ class LeaseScheduler:
         owed = min(max(self._balance / (_MOST_OWED * self._share), -1.0), 1.0)
         share_of_host = self._share * (1 + _PART * owed)
         of_host = self._balance_of[lease.host] + share_of_host - lease.again
-        self._balance_of[lease.host] = min(max(of_host, -_MOST_AHEAD - 1), 1.0)
+        self._balance_of[lease.host] = min(max(of_host, -1.0), 1.0)
         if lease.counts:
             self._balance += self._share - lease.again
         if lease.again:
@@ -190,7 +188,7 @@ class LeaseScheduler:
             return None
         while (host := self.refresh.best_host()) is not None:
             if self.queue.is_ready(host):
-                if self._may_read_again(host, _MOST_AHEAD):
+                if self._may_read_again(host):
                     return host
             elif host in self._busy_again or host in self._busy_unread:
                 return None
@@ -200,13 +198,13 @@ class LeaseScheduler:
     def _next_host(self) -> int | None:
         """The host with the best page of those that may read a page again now."""
         while (host := self.refresh.next_host(self.queue.is_ready)) is not None:
-            if self._may_read_again(host, self._share):
+            if self._may_read_again(host):
                 return host
         return None
 
-    def _may_read_again(self, host: int, ahead: float) -> bool:
-        """Whether the host has nothing unread, or is not ahead by more than this."""
-        return self._balance_of[host] > -ahead - _TINY or not self.queue.has_pages(host)
+    def _may_read_again(self, host: int) -> bool:
+        """Whether the host has nothing unread, or is not ahead by a page."""
+        return self._balance_of[host] > -self._share - _TINY or not self.queue.has_pages(host)
 
     def _lease_due(self, unread: PageId, *, counts: bool) -> Lease:
         """Lease a page of the host of an unread page that is leased: of the pool that is due."""
