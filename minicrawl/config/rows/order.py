@@ -80,7 +80,7 @@ ORDER_ROWS = (
         "small-edge",
         kinds.SMALL_EDGE,
         "Share of a page's cash that goes to all pages alike, from 0.01 to 0.99; its links get the "
-        "rest.",
+        "rest. May change when a crawl is resumed, and by control while it runs.",
     ),
     Setting(
         ORDER,
