@@ -16,6 +16,7 @@ from minicrawl.crawl.hosts.side_requests import SideRequests
 from minicrawl.crawl.schedule.depth import DepthTracker, DistanceTracker
 from minicrawl.crawl.schedule.leases import LeaseScheduler
 from minicrawl.crawl.schedule.off_focus import OffFocusTracker
+from minicrawl.crawl.schedule.orders import without_effect
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.posting import Newborns, ReplayScheduler, StepPoster
 from minicrawl.crawl.settle.recorder import Recorder
@@ -98,6 +99,8 @@ class CrawlParts:
             recorder, context.gate, self.trackers, context.settings, context.clock.today()
         ):
             context.tell(Noted(text=line))
+        if note := without_effect(context.settings, len(recorder.frontier.urls.origins)):
+            context.tell(Noted(text=note))
         recorder.agree_on_terms(context.settings.order)
         self.settler.poster.restore(recorder.frontier)
         self.leases.restore()

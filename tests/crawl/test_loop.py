@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from minicrawl.config import Focus
 from minicrawl.config.rows.order import STRATEGIES, WINDOWS
 from minicrawl.crawl import progress
-from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Reason, Settled
+from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Noted, Reason, Settled
 from minicrawl.crawl.hosts import fairness
 from minicrawl.crawl.loop import GRACE_S
 from minicrawl.crawl.schedule.dispatch import CLOSED_AT_ONCE
@@ -859,6 +859,18 @@ def test_links_do_not_get_the_small_edge_and_the_store_keeps_how_large_it_is(pat
     frontier = frontier_of(path)
     assert frontier.terms.small_edge == 0.5
     assert [key / UNIT for key in frontier.ledger.key[1:]] == [1 + 8 * 0.5 / 2] * 2
+
+
+@pytest.mark.parametrize(("concurrency", "is_said"), [(2, True), (1, False)])
+def test_a_crawl_says_that_an_order_of_sites_cannot_matter(
+    concurrency: int, is_said: bool, path: Path
+) -> None:
+    """Two hosts are known, and each may have a slot of its own."""
+    web = star(A, 3) | star(B, 3)
+    seeds = f"{A}/", f"{B}/"
+    run = crawl(web, path, *seeds, order_by="site", concurrency=concurrency)
+    notes = [event.text for event in run.events if isinstance(event, Noted)]
+    assert any("--order-by site" in note and "2 hosts" in note for note in notes) == is_said
 
 
 def test_a_resumed_crawl_may_have_another_small_edge(path: Path) -> None:

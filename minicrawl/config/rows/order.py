@@ -32,7 +32,7 @@ ORDER_ROWS = (
         kinds.choice(*ORDERED_BY),
         "page reads the best page whose host may be asked now. site reads the best page of the "
         "most important site that may be asked; a site's importance is the cash that other sites "
-        "gave to it.",
+        "gave to it. It has no effect while --concurrency has room for all hosts at once.",
     ),
     Setting(
         ORDER,
