@@ -6,10 +6,12 @@ pages of the web link to one page of a host that has no other.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from minicrawl.crawl.events import Asked, Event
 from minicrawl.model import READ_STATES
@@ -17,6 +19,7 @@ from tests.crawl.fakes import FakeWeb, Run, Scene, crawl, web_of
 
 LICENCE = "http://licence.example/"
 LARGE, SMALL = 6, 12
+SEEDS = tuple(f"http://large{n}.example/" for n in range(LARGE))
 PAGES_OF_LARGE = 3000
 
 
@@ -48,8 +51,10 @@ class Turn(NamedTuple):
         return self.url[: self.url.index("/", 8)]
 
 
-def turns_of(path: Path, web: FakeWeb | None = None, **settings: Any) -> tuple[Run, list[Turn]]:
-    """Crawl from the first large host."""
+def turns_of(
+    path: Path, web: FakeWeb | None = None, seeds: Sequence[str] = SEEDS, **settings: Any
+) -> tuple[Run, list[Turn]]:
+    """Crawl from these seeds."""
     turns: list[Turn] = []
     read: set[str] = set()
 
@@ -58,7 +63,6 @@ def turns_of(path: Path, web: FakeWeb | None = None, **settings: Any) -> tuple[R
             turns.append(Turn(event.url, event.url in read, *_richest(scene)))
             read.add(event.url)
 
-    seeds = [f"http://large{n}.example/" for n in range(LARGE)]
     chosen = {"continuous": True, "address_delay": 0, "barren_pages": 10**6, **settings}
     run = crawl(web or web_with_small_hosts(), path, *seeds, hear=hear, **chosen)
     return run, turns
@@ -68,7 +72,7 @@ def _richest(scene: Scene) -> tuple[str, float]:
     """The page that was read and holds most cash."""
     frontier = scene.recorder.frontier
     cash = frontier.ledger.cash_of_all()
-    cash[[state not in READ_STATES for state in frontier.state]] = -1
+    cash[~np.isin(frontier.states(), READ_STATES)] = -1
     page = int(cash.argmax())
     return scene.recorder.pages.url_of(page), float(cash[page])
 
@@ -79,3 +83,15 @@ def shares(turns: list[Turn]) -> Iterator[tuple[str, int, float]]:
     again = Counter(turn.host for turn in turns if turn.again)
     for host, number in count.items():
         yield host, number, again[host] / number
+
+
+def longest_wait(turns: list[Turn]) -> int:
+    """The most turns of its host until the richest page of a moment was read."""
+    next_of = dict[str, int]()
+    of_host, found = Counter[str](), 0
+    for turn in reversed(turns):
+        of_host[turn.host] += 1
+        next_of[turn.url] = of_host[turn.host]
+        host = turn.richest[: turn.richest.index("/", 8)]
+        found = max(found, of_host[host] - next_of.get(turn.richest, 0))
+    return found

@@ -295,20 +295,20 @@ def test_no_page_starves_where_small_hosts_have_nothing_unread(
 ) -> None:
     """The shares hold over all hosts and each that has both; the richest page is soon read."""
     _, turns = turns_of(
-        tmp_path / "crawl.db", strategy=strategy, refresh=share, delay=delay, pages=1500
+        tmp_path / "crawl.db", strategy=strategy, refresh=share, delay=delay, pages=1000
     )
-    for first in range(0, 1500, 300):
-        again = sum(turn.again for turn in turns[first : first + 300]) / 300
+    for first in range(0, 1000, 250):
+        again = sum(turn.again for turn in turns[first : first + 250]) / 250
         assert again == pytest.approx(share, abs=0.06)
-    large = [found for found in shares(turns[300:]) if "large" in found[0]]
+    large = [found for found in shares(turns[250:]) if "large" in found[0]]
     assert all(again == pytest.approx(share, rel=0.2) for _, _, again in large)
     most = int(1 / share) + 2
-    for n, turn in enumerate(turns[300:], 300):
+    for n, turn in enumerate(turns[250:], 250):
         host = turn.richest[: turn.richest.index("/", 8)]
         of_host = [later.url for later in turns[n:] if later.host == host]
         assert turn.richest in of_host[:most] or len(of_host) < most
-    assert max(turn.cash for turn in turns[600:]) < 500
-    assert sum(turn.url == LICENCE for turn in turns[300:]) >= 3
+    assert max(turn.cash for turn in turns[500:]) < 500
+    assert sum(turn.url == LICENCE for turn in turns[250:]) >= 3
 
 
 # ---------------------------------------------------------------- turns
