@@ -18,7 +18,7 @@ import click
 import numpy as np
 
 from minicrawl.demo.web import DemoWeb
-from minicrawl.model import FailureKind, FetchResult, Request
+from minicrawl.model import READ_STATES, FailureKind, FetchResult, Request, State
 from tests.bench.notes import circumstances, head, into_document, row, tell
 from tests.crawl import fakes
 from tests.crawl.fakes import FakeWeb, failed, html, moved
@@ -59,8 +59,12 @@ def _row(strategy: str, share: float, delay: int, pages: int, path: Path) -> str
     cash = (f"{max(turn.cash for turn in part):,.0f}" for part in parts)
     again = sum(turn.again for turn in turns) / len(turns)
     frontier = run.recorder.frontier
-    unread = np.frombuffer(frontier.urls.host_of, dtype=np.uint32)[frontier.states() == 0]
-    have_both = {frontier.urls.origins[host] for host in unread.tolist()}
+    hosts = np.frombuffer(frontier.urls.host_of, dtype=np.uint32)
+    unread, read = (
+        set(hosts[np.isin(frontier.states(), states)].tolist())
+        for states in ((State.UNREAD,), READ_STATES)
+    )
+    have_both = {frontier.urls.origins[host] for host in unread & read}
     of_hosts = [
         found
         for host, number, found in shares(turns[len(turns) // 2 :])
