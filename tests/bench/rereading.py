@@ -1,6 +1,7 @@
 """Does a crawl that reads pages again leave rich pages waiting?
 
-Law: the demo is crawled in a loop whose time jumps, so the figures do not depend on the machine.
+The demo is crawled in a loop whose time jumps. With 0 s between two requests the figures vary from
+run to run: while the store is written, time goes by as it does outside.
 
     python -m tests.bench.rereading --into docs/explanation/fresh-ranks.md
 """
