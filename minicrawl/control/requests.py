@@ -35,7 +35,7 @@ class Verb(StrEnum):
     ADD = "add"  # crawl these URLs as well
 
 
-CHANGEABLE = ("workers", "concurrency", "delay", "max-rate", "hours", "pages")
+CHANGEABLE = ("workers", "concurrency", "delay", "max-rate", "hours", "pages", "small-edge")
 """The settings that may change while a crawl runs."""
 
 

@@ -16,6 +16,7 @@ from minicrawl.crawl.hosts.side_requests import SideRequests
 from minicrawl.crawl.schedule.depth import DepthTracker, DistanceTracker
 from minicrawl.crawl.schedule.leases import LeaseScheduler
 from minicrawl.crawl.schedule.off_focus import OffFocusTracker
+from minicrawl.crawl.schedule.orders import without_effect
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.posting import Newborns, ReplayScheduler, StepPoster
 from minicrawl.crawl.settle.recorder import Recorder
@@ -23,6 +24,7 @@ from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.start.resume import reopen
 from minicrawl.crawl.traps.detector import TrapDetector
 from minicrawl.crawl.turns.turn import SuspendedTurns
+from minicrawl.opic.ledger import Plan
 from minicrawl.opic.money import UNIT
 from minicrawl.ports import Clock, WebAccess
 
@@ -81,9 +83,14 @@ class CrawlParts:
             if is_plain
             else Newborns(frontier.urls.host_of, order.newborn, order.newborn_history)
         )
-        poster = StepPoster(recorder, self.leases.queue, self.trackers, self.replays.saw, newborns)
+        saw = self._saw if self.leases.reads_again else self.replays.saw
+        poster = StepPoster(recorder, self.leases.queue, self.trackers, saw, newborns)
         self.settler = Settler(settings, recorder, poster, context.gate, self.traps)
         self.suspended = SuspendedTurns()
+
+    def _saw(self, plans: list[Plan]) -> None:
+        self.replays.saw(plans)
+        self.leases.refresh.posted(plans)
 
     def restore(self, context: CrawlContext) -> None:
         """Load what earlier runs left: which pages wait, which wait again, what was read."""
@@ -92,6 +99,8 @@ class CrawlParts:
             recorder, context.gate, self.trackers, context.settings, context.clock.today()
         ):
             context.tell(Noted(text=line))
+        if note := without_effect(context.settings, len(recorder.frontier.urls.origins)):
+            context.tell(Noted(text=note))
         recorder.agree_on_terms(context.settings.order)
         self.settler.poster.restore(recorder.frontier)
         self.leases.restore()

@@ -138,6 +138,8 @@ class CrawlSteering:
             self._parts.slots.resize(after.politeness)
         if {"max-rate", "hours"} & wanted.keys():
             change_pace(self._parts.hosts, after.politeness, context.clock)
+        if "small-edge" in wanted:
+            context.recorder.agree_on_terms(after.order)
         self._keep(wanted)
         self._context.recorder.counters[tables.MAXIMUM] = after.budget.pages
         changes = (
@@ -219,6 +221,7 @@ class CrawlSteering:
             "bytes",
             "until",
             "continuous",
+            "small-edge",
         )
         return {
             "pid": os.getpid(),

@@ -25,7 +25,7 @@ from minicrawl.model import STANDS_FOR_ANOTHER, PageId, State
 from minicrawl.opic.estimate import shares
 from minicrawl.opic.journal import Books, Spending, Step, StepKind
 from minicrawl.opic.ledger import Ledger, Plan
-from minicrawl.opic.money import fixed_edge
+from minicrawl.opic.money import PARTS, fixed_edge
 from minicrawl.opic.windows import WINDOWS
 from minicrawl.opic.windows.window import Window
 from minicrawl.plugins import Registry
@@ -96,6 +96,11 @@ class Frontier:
     def window(self) -> Window:
         """What remembers the histories."""
         return self.ledger.windows[0]
+
+    @property
+    def small_edge(self) -> float:
+        """The share of a page's cash that goes to all pages alike, as of now."""
+        return self.ledger.edge / PARTS if self.ledger.edge else self.terms.small_edge
 
     # ------------------------------------------------------------ steps
 

@@ -141,6 +141,10 @@ class ByHost:
         """Whether the host may be asked."""
         return host >= len(self._queues) or self._queues[host].is_ready
 
+    def has_pages(self, host: int) -> bool:
+        """Whether a host that may be asked has pages that wait."""
+        return host < len(self._queues) and self._queues[host].front is not None
+
     def precedence(self, host: int) -> float:
         """Pages of hosts with less come first, whatever their keys are: here all are equal."""
         return 0.0

@@ -22,7 +22,7 @@ from minicrawl.opic.money import PARTS
 class StepKind(IntEnum):
     """What can happen. The numbers are in stores: they never change."""
 
-    TERMS = 0  # from here on the virtual page pays by these terms
+    TERMS = 0  # from here on pages pay the virtual page, and it pays them, by these terms
     BORN = 1  # pages became known by nobody's link
     ENDOWED = 2  # seeds share an endowment
     VISIT = 3  # a page was read
@@ -64,14 +64,15 @@ class Step(NamedTuple):
 
 
 _FOCUS_UNIT = 1 << 20
+_EDGE_UNIT = 1 << 40
 
 
-def terms(discovery: int, focus: int = 0) -> Step:
-    """From here on unread pages get this share of the dividends, or as much as any other for -1,
-    and the pot may lend this share of a unit for focused links, for each unread page; both in
-    65,536ths.
+def terms(discovery: int, focus: int = 0, edge: int = 0) -> Step:
+    """From here on unread pages get this share of the dividends, or as much as any other for -1;
+    the pot may lend this share of a unit for focused links, for each unread page; and this share of
+    each page's cash is its small edge, or the same as before for 0. All are in 65,536ths.
     """
-    return Step(StepKind.TERMS, amount=discovery + focus * _FOCUS_UNIT)
+    return Step(StepKind.TERMS, amount=discovery + focus * _FOCUS_UNIT + edge * _EDGE_UNIT)
 
 
 class Books:
@@ -123,7 +124,9 @@ class Books:
                 self.ledger.presume(step.spending.links, step.amount)
             case StepKind.TERMS:
                 virtual_page = self.ledger.virtual_page
-                focus, shifted = divmod(step.amount + 1, _FOCUS_UNIT)
+                edge, others = divmod(step.amount + 1, _EDGE_UNIT)
+                focus, shifted = divmod(others, _FOCUS_UNIT)
+                self.ledger.change_edge(edge)
                 virtual_page.focus = focus
                 virtual_page.discovery = shifted - 1 if shifted else None
 

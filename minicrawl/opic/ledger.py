@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.model import PageId
-from minicrawl.opic.money import PARTS, UNIT, SmallEdge, fixed_edge, in_parts
+from minicrawl.opic.money import PARTS, UNIT, SmallEdge, edge_of, fixed_edge, in_parts
 from minicrawl.opic.windows.window import TICK_BITS, Window
 
 UNREAD, READ, FOREIGN = 0, 1, 2
@@ -74,6 +74,8 @@ class Totals(NamedTuple):
     """Pages of other shards."""
     abroad: int = 0
     """What was sent to other shards, less what came from them."""
+    edge: int = 0
+    """The small edge in 65,536ths if it was changed; 0: it is that with which the ledger began."""
 
 
 class VirtualPage:
@@ -130,6 +132,7 @@ class Ledger:
         """
         self.windows = windows
         self.small_edge = small_edge or fixed_edge()
+        self.edge = 0
         self.virtual_page = VirtualPage(None if discovery is None else in_parts(discovery))
         self.key = array("q")
         self.flags = bytearray()
@@ -150,6 +153,7 @@ class Ledger:
         self.virtual_page.dividend = totals.dividend
         self.virtual_page.remainder = totals.virtual
         self.virtual_page.pot = totals.pot
+        self.change_edge(totals.edge)
 
     @property
     def totals(self) -> Totals:
@@ -166,7 +170,13 @@ class Ledger:
             focus=virtual_page.focus,
             foreign=len(self.key) - self.own,
             abroad=self.abroad,
+            edge=self.edge,
         )
+
+    def change_edge(self, parts: int) -> None:
+        """From here on the small edge takes this share in 65,536ths; for 0 it stays as it is."""
+        if parts:
+            self.edge, self.small_edge = parts, edge_of(parts)
 
     def __len__(self) -> int:
         return len(self.key)

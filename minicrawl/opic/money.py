@@ -33,7 +33,12 @@ def in_parts(share: float) -> int:
 
 def fixed_edge(share: float = SMALL_EDGE) -> SmallEdge:
     """The small edge takes this share of the cash of every page."""
-    return partial(_less, in_parts(share))
+    return edge_of(in_parts(share))
+
+
+def edge_of(parts: int) -> SmallEdge:
+    """The same for a share in 65,536ths."""
+    return partial(_less, parts)
 
 
 def _less(parts: int, cash: int, _links: int) -> int:

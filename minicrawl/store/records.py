@@ -172,6 +172,7 @@ class StoreTerms:
     """
 
     small_edge: float = SMALL_EDGE
+    """The first one: a step says when it becomes another."""
     window: str = "interpolation"
     width: float = 8.0
     measures: int | None = None
@@ -198,4 +199,5 @@ _SWITCHES = {
     "links": {True: "--links", False: "--no-links"},
     "strip_marks": {True: "--strip-marks", False: "--keep-marks"},
 }
+MAY_CHANGE = ("small_edge",)
 _WITHOUT_OPTION = ("imported", "shard", "shards")

@@ -21,7 +21,7 @@ from minicrawl.store import tables
 from minicrawl.store.beside.lock import StoreLock
 from minicrawl.store.blobs import pack
 from minicrawl.store.reader import LOG, file_beside, reading, real_path
-from minicrawl.store.records import Batch, Checkpoint, StepRow, StoreTerms
+from minicrawl.store.records import MAY_CHANGE, Batch, Checkpoint, StepRow, StoreTerms
 from minicrawl.store.replica import StoreReplica
 from minicrawl.store.schema.migrations import prepare
 from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
@@ -124,7 +124,7 @@ class StoreWriter:
                 "use another --store, or start again with --fresh"
             )
         for name, value in wanted.items():
-            if getattr(found, name) != value:
+            if name not in MAY_CHANGE and getattr(found, name) != value:
                 raise UsageError(
                     f"{self.path} was started with {found.told(name)}, not {terms.told(name)}: "
                     "keep it, or start again with --fresh"

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from minicrawl.config import Focus
 from minicrawl.config.rows.order import STRATEGIES, WINDOWS
 from minicrawl.crawl import progress
-from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Reason, Settled
+from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Noted, Reason, Settled
 from minicrawl.crawl.hosts import fairness
 from minicrawl.crawl.loop import GRACE_S
 from minicrawl.crawl.schedule.dispatch import CLOSED_AT_ONCE
@@ -38,9 +38,10 @@ from minicrawl.model import (
     Unchanged,
     Want,
 )
-from minicrawl.opic.journal import Spending, StepKind
+from minicrawl.opic.journal import Spending, StepKind, terms
 from minicrawl.opic.money import PARTS, UNIT
 from minicrawl.ports import Timed
+from minicrawl.report.audit import audit
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch
@@ -858,8 +859,34 @@ def test_links_do_not_get_the_small_edge_and_the_store_keeps_how_large_it_is(pat
     frontier = frontier_of(path)
     assert frontier.terms.small_edge == 0.5
     assert [key / UNIT for key in frontier.ledger.key[1:]] == [1 + 8 * 0.5 / 2] * 2
-    with pytest.raises(UsageError, match=r"was started with --small-edge 0\.5, not"):
-        crawl({}, path, f"{A}/")
+
+
+@pytest.mark.parametrize(("concurrency", "is_said"), [(2, True), (1, False)])
+def test_a_crawl_says_that_an_order_of_sites_cannot_matter(
+    concurrency: int, is_said: bool, path: Path
+) -> None:
+    """Two hosts are known, and each may have a slot of its own."""
+    web = star(A, 3) | star(B, 3)
+    seeds = f"{A}/", f"{B}/"
+    run = crawl(web, path, *seeds, order_by="site", concurrency=concurrency)
+    notes = [event.text for event in run.events if isinstance(event, Noted)]
+    assert any("--order-by site" in note and "2 hosts" in note for note in notes) == is_said
+
+
+def test_a_resumed_crawl_may_have_another_small_edge(path: Path) -> None:
+    """The log says from which step on it counts, so the books follow from it."""
+    web = web_of({f"{A}/": ["/1", "/2"], f"{A}/1": ["/3", "/4"], f"{A}/2": ["/5"]})
+    for pages, edge in ((1, 0.5), (2, 0.25), (3, 0.25), (4, 0.5)):
+        crawl(web, path, *[f"{A}/"] * (pages == 1), pages=pages, small_edge=edge, endowment=0)
+        frontier = frontier_of(path)
+        assert frontier.small_edge == edge
+        assert frontier.ledger.small_edge(100, 7) == 100 * (1 - edge)
+    assert frontier.terms.small_edge == 0.5
+    with reading(path) as connection:
+        steps = [row.step for row in tables.steps_after(connection, 0)]
+    changes = [step.amount for step in steps if step.kind is StepKind.TERMS]
+    assert changes == [terms(-1, 0, PARTS // 4).amount, terms(-1, 0, PARTS // 2).amount]
+    assert audit(path).is_intact
 
 
 def test_a_redirect_out_of_scope_is_not_followed(path: Path) -> None:

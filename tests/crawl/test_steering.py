@@ -14,9 +14,11 @@ from minicrawl.crawl.progress import ProgressMeter
 from minicrawl.crawl.steering import CrawlSteering
 from minicrawl.crawl.workers.pool import Activity, WorkerPool
 from minicrawl.model import State
+from minicrawl.opic.money import SMALL_EDGE
+from minicrawl.report.audit import audit
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
-from tests.crawl.fakes import Answer, FakeWeb, Run, Scene, crawl, html, text, web_of
+from tests.crawl.fakes import Answer, FakeWeb, Run, Scene, crawl, frontier_of, html, text, web_of
 
 A, B = "http://a.example", "http://b.example"
 
@@ -210,6 +212,22 @@ def test_a_rate_holds_from_when_the_user_sets_it_until_there_is_none(tmp_path: P
     assert slow
     assert all(gap < 2 for gap in quick)
     assert quick
+
+
+def test_the_small_edge_may_change_while_a_crawl_runs(tmp_path: Path) -> None:
+    path = tmp_path / "crawl.db"
+
+    async def during(scene: Scene) -> None:
+        await asked(scene, 4)
+        reply = await told(scene, Verb.SET, values={"small-edge": "0.5"})
+        assert reply["settings"]["small-edge"] == 0.5
+
+    crawl(FakeWeb(chain(A, 12), takes_s=0.1), path, f"{A}/0", during=during)
+    assert frontier_of(path).small_edge == 0.5
+    assert frontier_of(path).terms.small_edge == SMALL_EDGE
+    assert audit(path).is_intact
+    with reading(path) as connection:
+        assert tables.settings(connection)["small-edge"] == 0.5
 
 
 def test_no_request_begins_outside_hours_that_the_user_sets(tmp_path: Path) -> None:

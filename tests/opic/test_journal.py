@@ -97,11 +97,18 @@ def test_new_terms_count_from_here_on(amount: int) -> None:
 
 
 @pytest.mark.parametrize("discovery", [-1, 0, PARTS // 4, PARTS])
-@pytest.mark.parametrize("focus", [1, PARTS // 2, PARTS])
-def test_terms_say_how_much_may_be_lent_for_a_focus(discovery: int, focus: int) -> None:
+@pytest.mark.parametrize("focus", [0, PARTS // 2, PARTS])
+@pytest.mark.parametrize("edge", [1, PARTS // 2, PARTS - 1])
+def test_terms_say_what_may_be_lent_for_a_focus_and_how_large_the_small_edge_is(
+    discovery: int, focus: int, edge: int
+) -> None:
     books = some_books()
+    books.apply(terms(discovery, focus, edge))
+    totals = books.ledger.totals
+    assert (totals.discovery, totals.focus, totals.edge) == (discovery, focus, edge)
+    assert books.ledger.small_edge(PARTS, 3) == PARTS - edge
     books.apply(terms(discovery, focus))
-    assert (books.ledger.totals.discovery, books.ledger.totals.focus) == (discovery, focus)
+    assert books.ledger.totals == totals
 
 
 def test_a_dead_end_hands_all_to_the_virtual_page() -> None:

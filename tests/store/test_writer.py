@@ -155,7 +155,6 @@ def test_a_new_store_takes_the_terms_and_keeps_them(tmp_path: Path) -> None:
             StoreTerms(window="static"),
             "was started with --window interpolation, not --window static",
         ),
-        (StoreTerms(small_edge=0.3), "was started with --small-edge 0.15, not --small-edge 0.3"),
         (StoreTerms(width=4), "was started with --width 8, not --width 4"),
         (StoreTerms(measures=4), "was started with --measures none, not --measures 4"),
         (StoreTerms(links=False), "was started with --links, not --no-links"),

@@ -45,6 +45,7 @@ def control(  # click passes them by name
     max-rate RATE   send so many requests or bytes a second in all; none for no limit
     hours HOURS     send requests between these hours only; none for all day
     pages N         stop after N pages; none for no limit
+    small-edge S    give this share of a page's cash to all pages alike from now on
     add URL...      crawl these URLs as well
 
     Only the user who runs the crawl may do so. The crawl logs what changes.
@@ -93,6 +94,7 @@ def _facts(found: Reply) -> list[tuple[str, str]]:
         ("max-rate", settings["max-rate"] or "no limit"),
         ("hours", settings["hours"] or "all day"),
         ("pages", "no limit" if settings["pages"] is None else f"{settings['pages']:,}"),
+        ("small-edge", f"{settings['small-edge']:g}"),
     ]
 
 

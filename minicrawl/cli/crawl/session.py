@@ -174,15 +174,20 @@ class Session:
             goes_on = self._crawl.settings.budget.new_pages is not None
             what = "goes on" if goes_on else "with a larger budget"
             self._print(f"  {self._resume_with_more()}  # {what}")
+        elif self._reason is Reason.EMPTY:
+            again = "" if self._crawl.settings.order.refresh else " --refresh 1"
+            command = self._resume_with_more(reads_again=True)
+            self._print(f"  {command}{again}  # reads pages again; --continuous does not end")
 
-    def _resume_with_more(self) -> str:
+    def _resume_with_more(self, *, reads_again: bool = False) -> str:
         """The command that resumes; where all pages of the budget were fetched, with twice as many,
-        because the same command would do nothing.
+        because the same command would do nothing. Pages that are read again count as well.
         """
         pages, command = self._crawl.settings.budget.pages, self._options.resume
-        if pages is None or (self._found.pages_fetched or 0) < pages:
+        fetched = self._found.pages_fetched or 0
+        if pages is None or (fetched < pages and not reads_again):
             return command
-        more = f"--pages {2 * pages}"
+        more = f"--pages {2 * max(pages, fetched)}"
         enlarged, count = _PAGES.subn(more, command)
         return enlarged if count else f"{command} {more}"
 

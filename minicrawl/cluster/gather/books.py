@@ -45,6 +45,7 @@ class GatheredBooks:
             unread=0,
             discovery=totals[0].discovery,
             focus=totals[0].focus,
+            edge=totals[0].edge,
         )
         self.state: NDArray[np.uint8] = np.concatenate([one.own.state for one in shards])
         self.key: Numbers = np.concatenate([one.own.key for one in shards])

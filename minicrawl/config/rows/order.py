@@ -20,8 +20,10 @@ ORDER_ROWS = (
         "strategy",
         kinds.choice(*STRATEGIES, renamed=REMOVED_STRATEGIES),
         "The order in which pages are read. greedy reads the page with the most cash first; "
-        "siblings also asks what pages that were found together with it have led to. A cluster "
-        "goes by greedy, and cannot have siblings.",
+        "siblings also asks what pages that were found together with it have led to. Both read "
+        "pages again by cash times the probability of change. random takes any page, and "
+        "breadth-first the one found first; again, the one not read for longest: a fixed cycle. A "
+        "cluster goes by greedy, and cannot have siblings.",
     ),
     Setting(
         ORDER,
@@ -30,7 +32,7 @@ ORDER_ROWS = (
         kinds.choice(*ORDERED_BY),
         "page reads the best page whose host may be asked now. site reads the best page of the "
         "most important site that may be asked; a site's importance is the cash that other sites "
-        "gave to it.",
+        "gave to it. It has no effect while --concurrency has room for all hosts at once.",
     ),
     Setting(
         ORDER,
@@ -46,7 +48,8 @@ ORDER_ROWS = (
         "refresh",
         kinds.SHARE,
         "Share of the fetches for pages that were read before, from 0 to 1. --discovery gets the "
-        "rest. Without --continuous these are pages that an earlier run has read, once each.",
+        "rest. A host with pages of both kinds keeps to the share as well, give or take 15 %. "
+        "Without --continuous these are pages that an earlier run has read, once each.",
     ),
     Setting(
         ORDER,
@@ -77,7 +80,7 @@ ORDER_ROWS = (
         "small-edge",
         kinds.SMALL_EDGE,
         "Share of a page's cash that goes to all pages alike, from 0.01 to 0.99; its links get the "
-        "rest.",
+        "rest. May change when a crawl is resumed, and by control while it runs.",
     ),
     Setting(
         ORDER,

@@ -8,4 +8,5 @@ orders      the keys by which pages wait: cash, age or chance
 depth       how far a page is from the seeds, if there is a limit
 off_focus   how far a page is from what the user looks for, if there is a limit
 refresh     which page that was read is read again
+worth       by what these pages are ordered
 """

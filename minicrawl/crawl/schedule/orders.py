@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import islice
 from typing import Any, Protocol
 
+from minicrawl.config import Settings
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import PageId, State
 from minicrawl.opic.by_host import ByHost
@@ -52,6 +53,9 @@ class PageQueue(Protocol):
 
     def is_ready(self, host: int) -> bool:
         """Whether the host may be asked."""
+
+    def has_pages(self, host: int) -> bool:
+        """Whether a host that may be asked has pages that wait."""
 
     def precedence(self, host: int) -> float:
         """Pages of hosts with less come first, whatever their keys are."""
@@ -177,6 +181,21 @@ ORDERS: dict[str, Callable[[Frontier], PageQueue]] = {
     "siblings": _by_siblings,
     **{name: _by_key(keys) for name, keys in KEYS.items()},
 }
+
+
+def without_effect(settings: Settings, hosts: int) -> str | None:
+    """A note if the order by sites cannot matter yet: as long as all hosts have slots at once, none
+    of them waits for another.
+    """
+    politeness = settings.politeness
+    enough = politeness.concurrency // politeness.per_host
+    if settings.order.order_by != "site" or hosts > enough:
+        return None
+    return (
+        f"--order-by site has no effect while at most {enough} hosts are known ({hosts} now), as "
+        f"--concurrency {politeness.concurrency} has room for all of them: a smaller --concurrency "
+        "lets the best sites come first"
+    )
 
 
 def best_site_first(frontier: Frontier, strategy: str, importance: ImportanceOfHosts) -> PageQueue:

@@ -212,7 +212,7 @@ class CopyGifts:
 
     def _load_block(self, block: Spendings, counts: Numbers, links: Numbers, ends: Numbers) -> None:
         frontier = self._frontier
-        pots = np.where(block.kinds == StepKind.FORWARD, 1, 1 - frontier.terms.small_edge) * UNIT
+        pots = np.where(block.kinds == StepKind.FORWARD, 1, 1 - frontier.small_edge) * UNIT
         atoms = frontier.window.histories(block.pages) * pots / np.maximum(counts, 1)
         hosts = np.frombuffer(frontier.urls.host_of, dtype=np.uint32)[block.pages]
         gifts = np.repeat(atoms, counts).astype(np.int64)

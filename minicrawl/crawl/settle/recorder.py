@@ -145,13 +145,15 @@ class Recorder:
 
     def agree_on_terms(self, order: Order) -> None:
         """When fetches are shared with pages read before, so are the virtual page's gifts; and a
-        focus may be paid out of them.
+        focus may be paid out of them. The small edge may be another one from here on.
         """
         share = in_parts(order.discovery) if 0 < order.discovery < 1 else -1
         focus = in_parts(FOCUS_SHARE) if order.has_focus else 0
-        totals = self.frontier.ledger.totals
-        if (share, focus) != (totals.discovery, totals.focus):
-            self.apply_step(terms(share, focus))
+        totals, edge = self.frontier.ledger.totals, in_parts(order.small_edge)
+        if edge == in_parts(self.frontier.small_edge):
+            edge = totals.edge
+        if (share, focus, edge) != (totals.discovery, totals.focus, totals.edge):
+            self.apply_step(terms(share, focus, edge))
 
     def record(self, fetch: FetchRow) -> None:
         """A request and its response."""

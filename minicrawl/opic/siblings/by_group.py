@@ -115,6 +115,10 @@ class ByGroup:
         """Whether the host may be asked."""
         return self._queue.hosts.is_ready(host)
 
+    def has_pages(self, host: int) -> bool:
+        """Whether a host that may be asked has pages that wait."""
+        return self._queue.hosts.has_pages(host)
+
     # ------------------------------------------------------------ what is known
 
     def precedence(self, host: int) -> float:

@@ -46,7 +46,7 @@ def flows(snapshot: Snapshot, tell: Progress = lambda _share: None) -> Iterator[
     ends = final_pages(snapshot)
     with reporting_damage(snapshot.path):
         for block in _current(snapshot, 0, tell):
-            for found in _flows_of(block, snapshot.frontier.terms.small_edge):
+            for found in _flows_of(block, snapshot.frontier.small_edge):
                 yield _tofinal_pages(found, ends)
 
 

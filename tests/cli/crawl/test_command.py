@@ -131,6 +131,20 @@ class TestACrawl:
         assert shlex.split(str(numbers(capsys)["command"])) == as_given
         assert numbers(capsys)["pages_fetched"] == 30
 
+    def test_after_all_pages_are_read_it_says_how_to_read_them_again(
+        self, server: DemoServer, capsys: Captured
+    ) -> None:
+        seed = "http://www.open-commons.example/licence"
+        options = ("--scope", "prefix", "--pages", "3", *of(server))
+        for _ in range(2):  # also when the same is crawled again
+            assert main(["crawl", seed, *options]) == 0
+            *_, last = capsys.readouterr().err.splitlines()
+            assert shlex.split(last, comments=True)[-2:] == ["--refresh", "1"]
+        before = numbers(capsys)
+        assert main(shlex.split(last, comments=True)[1:]) == 0
+        capsys.readouterr()
+        assert numbers(capsys)["requests"] == before["requests"] + before["pages_fetched"]
+
     def test_without_converging_the_ranks_are_estimates_and_refine_is_advised(
         self, server: DemoServer, capsys: Captured
     ) -> None:

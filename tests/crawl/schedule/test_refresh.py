@@ -4,9 +4,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minicrawl.crawl.schedule.refresh import FEWEST, RefreshScheduler, chance
+from minicrawl.crawl.schedule.refresh import FEWEST, RefreshScheduler
+from minicrawl.crawl.schedule.worth import chance, worth_of
+from minicrawl.opic.ledger import Plan
 from minicrawl.store.records import DocumentRow
 from tests.crawl.fakes import FakeWeb, crawl, web_of
+from tests.crawl.schedule.rereading import LICENCE, shares, turns_of
 
 DAY_S = 86_400.0
 TODAY = 1000 * DAY_S
@@ -32,17 +35,36 @@ def document(page: int, *, first: float = 0, last: float = 0, changes: int = 0) 
 class Pages:
     """Pages that were read, and what they hold."""
 
-    def __init__(self, *documents: DocumentRow, endless: bool = False, hosts: int = 1000) -> None:
+    def __init__(
+        self,
+        *documents: DocumentRow,
+        endless: bool = False,
+        hosts: int = 1000,
+        strategy: str = "greedy",
+    ) -> None:
         host_of = array("I", [page % hosts for page in range(1000)])
-        self.refresh = RefreshScheduler(host_of, endless=endless)
+        self.cash = np.ones(1000)
+        self.today = TODAY
+        self.refresh = RefreshScheduler(
+            host_of,
+            worth_of(strategy),
+            lambda pages: self.cash[pages],
+            lambda: self.today,
+            endless=endless,
+        )
         for one in documents:
             self.refresh.saw(one)
-        self.cash = np.ones(1000)
         self.busy: set[int] = set()
         """Hosts that may not be asked."""
 
     def take(self) -> int | None:
-        return self.refresh.take(lambda host: host not in self.busy, self.cash.__getitem__, TODAY)
+        host = self.refresh.next_host(lambda host: host not in self.busy)
+        return None if host is None else self.refresh.take_of(host)
+
+    def pay(self, page: int, cash: float) -> None:
+        self.cash[page] = cash
+        self.refresh.posted([Plan(999, 0, [page], 0, (), 0)])
+        self.today += 1  # it looks at once
 
     def free(self, *hosts: int) -> None:
         for host in hosts:
@@ -171,6 +193,122 @@ def test_a_page_that_was_given_back_is_the_next_one() -> None:
     assert pages.take() == 0
     pages.refresh.give_back(0)
     assert pages.take_all() == [0, 1]
+
+
+def test_a_page_that_is_given_cash_moves_up_at_once() -> None:
+    """Its host is in order with another page, and has many that wait."""
+    pages = Pages(*(document(page, first=1, last=1) for page in range(600)), hosts=3)
+    pages.cash[:600] = np.arange(600)
+    assert pages.take() == 599
+    pages.pay(0, 1000)
+    assert pages.refresh.best_host() == 0
+    assert pages.take() == 0
+
+
+def test_a_page_that_was_read_again_is_not_the_best_for_what_it_held_before() -> None:
+    pages = Pages(*(document(page, first=1, last=1) for page in range(3)), endless=True, hosts=1)
+    pages.pay(1, 50)
+    pages.pay(1, 70)
+    assert pages.take() == 1
+    pages.cash[1] = 0
+    pages.refresh.saw(document(1))
+    pages.refresh.release(1)
+    assert [pages.take(), pages.take(), pages.take()] == [0, 2, 1]
+
+
+def test_a_page_that_spent_its_cash_without_being_read_moves_down() -> None:
+    """As by a replay."""
+    pages = Pages(*(document(page, first=1, last=1) for page in range(3)), hosts=1)
+    pages.pay(1, 50)
+    pages.pay(1, 0)
+    assert pages.take_all() == [0, 2, 1]
+
+
+def test_the_best_host_of_all_may_be_busy() -> None:
+    pages = Pages(*(document(page, first=1, last=1) for page in range(3)))
+    pages.cash[:3] = (1, 3, 2)
+    pages.busy = {1}
+    assert pages.refresh.best_host() == 1
+    pages.refresh.leave(1)
+    assert pages.refresh.best_host() == 2
+    pages.free(1)
+    assert pages.refresh.best_host() == 1
+
+
+# ---------------------------------------------------------------- strategies
+
+
+def test_breadth_first_reads_pages_again_in_a_fixed_cycle() -> None:
+    ages = (3, 9, 6, 1)
+    known = [document(page, first=20, last=age) for page, age in enumerate(ages)]
+    pages = Pages(*known, endless=True, hosts=1, strategy="breadth-first")
+    pages.cash[:4] = (1, 2, 3, 1000)
+    cycle = []
+    for turn in range(12):
+        pages.today += 1
+        page = pages.take()
+        assert page is not None
+        cycle.append(page)
+        pages.refresh.saw(document(page, first=20, last=-(turn + 1) / DAY_S))
+        pages.refresh.release(page)
+    assert cycle == [1, 2, 0, 3] * 3
+
+
+def test_at_random_each_page_is_read_again_with_equal_chance() -> None:
+    known = [document(page, first=20, last=page) for page in range(10)]
+    pages = Pages(*known, endless=True, hosts=1, strategy="random")
+    pages.cash[:10] = np.arange(10) ** 4
+    turns = np.zeros(10)
+    for turn in range(3000):
+        pages.today += 1
+        page = pages.take()
+        assert page is not None
+        turns[page] += 1
+        pages.refresh.saw(document(page, first=20, last=-(turn + 1) / DAY_S))
+        pages.refresh.release(page)
+    assert turns == pytest.approx(np.full(10, 300), rel=0.2)
+
+
+def test_the_strategy_of_a_crawl_is_that_of_reading_again(tmp_path: Path) -> None:
+    """A host is read again in a fixed cycle, in which its richest page has no more turns."""
+    _, turns = turns_of(
+        tmp_path / "crawl.db", strategy="breadth-first", refresh=0.5, pages=600, delay=1
+    )
+    for host in {turn.host for turn in turns}:
+        asked = [turn.url for turn in turns if turn.host == host]
+        last = {url: n for n, url in enumerate(asked[: len(asked) // 2])}
+        for n, url in enumerate(asked[len(asked) // 2 :], len(asked) // 2):
+            if url in last:
+                assert last[url] == min(last.values())
+            last[url] = n
+
+
+# ---------------------------------------------------------------- shares
+
+
+@pytest.mark.parametrize(
+    ("strategy", "share", "delay"),
+    [("siblings", 0.2, 0), ("siblings", 0.5, 1), ("greedy", 0.5, 0), ("greedy", 0.8, 1)],
+)
+def test_no_page_starves_where_small_hosts_have_nothing_unread(
+    strategy: str, share: float, delay: int, tmp_path: Path
+) -> None:
+    """The shares hold over all hosts and each that has both; the richest page is soon read."""
+    _, turns = turns_of(
+        tmp_path / "crawl.db", strategy=strategy, refresh=share, delay=delay, pages=1000
+    )
+    for first in range(0, 1000, 250):
+        again = sum(turn.again for turn in turns[first : first + 250]) / 250
+        assert again == pytest.approx(share, abs=0.06)
+    large = [found for found in shares(turns[250:]) if "large" in found[0]]
+    assert all(again == pytest.approx(share, rel=0.2) for _, _, again in large)
+    most = int(1 / share) + 2
+    for n, turn in enumerate(turns[250:], 250):
+        host = turn.richest[: turn.richest.index("/", 8)]
+        of_host = [later.url for later in turns[n:] if later.host == host]
+        assert turn.richest in of_host[:most] or len(of_host) < most
+    assert max(turn.cash for turn in turns[500:]) < 500
+    assert sum(turn.url == LICENCE for turn in turns[250:]) >= 3
 
 
 # ---------------------------------------------------------------- turns

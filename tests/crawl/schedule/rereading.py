@@ -1,0 +1,97 @@
+"""A crawl that reads pages again, and the record of its turns: which page, new or again, and how
+much cash the richest page held.
+
+A few large hosts have more pages than are ever read. The small hosts have three pages each, and all
+pages of the web link to one page of a host that has no other.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minicrawl.crawl.events import Asked, Event
+from minicrawl.model import READ_STATES
+from tests.crawl.fakes import FakeWeb, Run, Scene, crawl, web_of
+
+LICENCE = "http://licence.example/"
+LARGE, SMALL = 6, 12
+SEEDS = tuple(f"http://large{n}.example/" for n in range(LARGE))
+PAGES_OF_LARGE = 3000
+
+
+def web_with_small_hosts(takes_s: float = 0.1) -> FakeWeb:
+    """Large hosts with unread pages for hours beside small ones."""
+    rng = Random(7)
+    large = [f"http://large{n}.example" for n in range(LARGE)]
+    small = [f"http://small{n}.example/{k or ''}" for n in range(SMALL) for k in range(3)]
+    links = {page: [LICENCE, *rng.sample(small, 2)] for page in small} | {LICENCE: [small[0]]}
+    for host in large:
+        for n in range(PAGES_OF_LARGE):
+            near = [f"{host}/{k}" for k in (2 * n + 1, 2 * n + 2) if k < PAGES_OF_LARGE]
+            far = [f"{rng.choice(large)}/{rng.randrange(n + 1) or ''}"]
+            far += [rng.choice(small)] * (n % 5 == 0)
+            links[f"{host}/{n or ''}"] = [f"{host}/", LICENCE, *near, *far]
+    return FakeWeb(web_of(links), takes_s=takes_s)
+
+
+class Turn(NamedTuple):
+    """One request: its page, whether that was read before, and the richest page at this moment."""
+
+    url: str
+    again: bool
+    richest: str
+    cash: float
+
+    @property
+    def host(self) -> str:
+        return self.url[: self.url.index("/", 8)]
+
+
+def turns_of(
+    path: Path, web: FakeWeb | None = None, seeds: Sequence[str] = SEEDS, **settings: Any
+) -> tuple[Run, list[Turn]]:
+    """Crawl from these seeds."""
+    turns: list[Turn] = []
+    read: set[str] = set()
+
+    def hear(scene: Scene, event: Event) -> None:
+        if isinstance(event, Asked):
+            turns.append(Turn(event.url, event.url in read, *_richest(scene)))
+            read.add(event.url)
+
+    chosen = {"continuous": True, "address_delay": 0, "barren_pages": 10**6, **settings}
+    run = crawl(web or web_with_small_hosts(), path, *seeds, hear=hear, **chosen)
+    return run, turns
+
+
+def _richest(scene: Scene) -> tuple[str, float]:
+    """The page that was read and holds most cash."""
+    frontier = scene.recorder.frontier
+    cash = frontier.ledger.cash_of_all()
+    cash[~np.isin(frontier.states(), READ_STATES)] = -1
+    page = int(cash.argmax())
+    return scene.recorder.pages.url_of(page), float(cash[page])
+
+
+def shares(turns: list[Turn]) -> Iterator[tuple[str, int, float]]:
+    """Of each host its turns, and the share of those that read a page again."""
+    count = Counter(turn.host for turn in turns)
+    again = Counter(turn.host for turn in turns if turn.again)
+    for host, number in count.items():
+        yield host, number, again[host] / number
+
+
+def longest_wait(turns: list[Turn]) -> int:
+    """The most turns of its host until the richest page of a moment was read."""
+    next_of = dict[str, int]()
+    of_host, found = Counter[str](), 0
+    for turn in reversed(turns):
+        of_host[turn.host] += 1
+        next_of[turn.url] = of_host[turn.host]
+        host = turn.richest[: turn.richest.index("/", 8)]
+        found = max(found, of_host[host] - next_of.get(turn.richest, 0))
+    return found
