@@ -114,7 +114,7 @@ def _options(
             for name, rows in by_parameter.items():
                 flags |= _flags(rows, values.pop(name))
             warn_of_unknown_variables()
-            loaded = load(flags, os.environ, config_file or default_file())
+            loaded = load_here(flags, config_file)
             return command(**values, **arguments(loaded))
 
         decorated: Command = with_settings
@@ -133,6 +133,11 @@ _config_option = click.option(
     envvar=CONFIG_VARIABLE,
     help=f"Read settings from this file.  [default: {DEFAULT_FILE}, if it exists]",
 )
+
+
+def load_here(flags: Mapping[str, object], config_file: Path | None) -> Loaded:
+    """Return the settings of a command that is run here with these flags."""
+    return load(flags, os.environ, config_file or default_file())
 
 
 def default_file() -> Path | None:
