@@ -188,7 +188,8 @@ export const makeStatus = (place, app) => {
         figure("distances", [{ name: "diameter", points: of(5) }, { name: "mean distance", points: of(6) }]),
       ] : null);
   };
-  const unmeasured = () => (crawl?.status?.missing ? "nothing yet" : graph.error ? plain(graph.error) : "The graph is too large to be measured now and then, or its links are not stored: minicrawl status --graph measures it.");
+  const why = (view) => (crawl?.status?.missing ? "nothing yet" : plain(view.error));
+  const unmeasured = () => (graph.error ? why(graph) : "The graph is too large to be measured now and then, or its links are not stored: minicrawl status --graph measures it.");
   const drawDegrees = () => {
     const outline = graph.latest && graph.latest.outline;
     if (!outline) { put(degrees, h("div", { class: "empty" }, unmeasured())); return; }
@@ -202,7 +203,7 @@ export const makeStatus = (place, app) => {
       h("div", { class: "w7 plot" }, logLog("Degree distributions", [{ name: "in", points: density(outline.in_degrees.bins), exponent: outline.in_degrees.exponent, tail: tail(outline.in_degrees.bins) }, { name: "out", points: density(outline.out_degrees.bins), exponent: outline.out_degrees.exponent, tail: tail(outline.out_degrees.bins) }], "links", "pages"))));
   };
   const drawHosts = () => {
-    if (!hosts || !hosts.hosts) { put(hostsAt, h("div", { class: "empty" }, hosts && hosts.error ? plain(hosts.error) : "nothing yet")); return; }
+    if (!hosts || !hosts.hosts) { put(hostsAt, h("div", { class: "empty" }, hosts && hosts.error ? why(hosts) : "nothing yet")); return; }
     put(hostsTitle, hosts.known > hosts.hosts.length ? `${count(hosts.hosts.length)} of ${count(hosts.known)}` : count(hosts.known));
     const next = (host) => { if (host.until * 1000 > Date.now()) return `paused until ${clock(host.until)}`; if (!host.waiting) return "–"; if (host.in_use) return "asked now"; if (host.wait_s === null) return "–"; return host.wait_s > 0.5 ? `in ${fixed(host.wait_s, 0)} s` : "now"; };
     put(hostsAt, table([["host"], ["read", "n"], ["waiting", "n"], ["failed", "n"], ["importance", "n"], ["next", "n"]], hosts.hosts.map((host) => h("tr", {}, td([plain(host.origin), host.trouble ? h("div", { class: "title" }, plain(host.trouble)) : null], "url"), td(count(host.read), "n"), td(count(host.waiting), "n"), td(count(host.failed), "n"), td(share(host.importance, 2), "n"), td(next(host), "n"))), "Hosts"));
@@ -218,7 +219,7 @@ export const makeStatus = (place, app) => {
     } catch (error) { put(kindAt, h("p", { class: "wrong" }, plain(error.message))); }
   };
   const drawErrors = () => {
-    if (!Array.isArray(errors) || !errors.length) { put(errorsAt, h("div", { class: "empty" }, errors && errors.error ? plain(errors.error) : "no errors")); return; }
+    if (!Array.isArray(errors) || !errors.length) { put(errorsAt, h("div", { class: "empty" }, errors && errors.error ? why(errors) : "no errors")); return; }
     put(errorsAt, table([["kind"], ["pages", "n"], ["share", "n"], ["meaning"]], errors.map((one) => h("tr", {}, td(h("button", { type: "button", class: "link", onclick: () => showKind(one.kind) }, one.kind), "kind"), td(count(one.pages), "n"), td(share(one.share), "n"), td([one.means, h("div", { class: "title" }, one.helps)]))), "Errors by kind"));
   };
   const hearLog = (rows) => {
