@@ -236,7 +236,6 @@ def test_whatever_the_form_shows_is_what_runs(
 def check_state(
     page: Any, state: dict[str, object], runs: list[Run], settings: Callable[[Run], Settings]
 ) -> None:
-    page.reload()
     page.get_by_role("tab", name="Set up").click()
     form = Form(page)
     form.settle({})

@@ -126,11 +126,13 @@ export const makeSetup = (place, app) => {
   const reload = async () => {
     real.hidden = demoBox.checked; demoField.hidden = !demoBox.checked;
     const turn = (asked += 1);
+    delete form.dataset.shown;
     try {
       const found = await get("form", { demo: demoBox.checked ? 1 : 0, fresh: fresh.checked ? 1 : 0, "demo-pages": demoPages.value });
       if (turn !== asked) return;
       for (const [name, words] of Object.entries(found.labels)) put(labels.get(name), words);
-      if (found.demo !== demoBox.checked && !touched.has("demo")) { demoBox.checked = found.demo; demoPages.value = found["demo-pages"]; reload(); return; }
+      const isDemo = touched.has("demo") ? demoBox.checked : found.demo, size = touched.has("demo-pages") ? demoPages.value : String(found["demo-pages"]);
+      if (isDemo !== demoBox.checked || size !== demoPages.value) { demoBox.checked = isDemo; demoPages.value = size; reload(); return; }
       for (const [name, value] of Object.entries(found.values)) {
         if (!touched.has(name)) set(name, value);
         const control = controls.get(name);
