@@ -78,7 +78,7 @@ def draw(folder: Path) -> list[Path]:
     """Draw all views, light and dark."""
     drawn = []
     with (
-        TemporaryDirectory() as place,
+        TemporaryDirectory(ignore_cleanup_errors=True) as place,
         crawl_of_demo(store := Path(place) / "demo.db", *_CRAWL),
         playwright.sync_playwright() as driver,
     ):
