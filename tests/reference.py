@@ -25,12 +25,11 @@ from minicrawl.config.setting import SECTIONS, Setting, differs
 from minicrawl.config.table import KEPT, TABLE
 from minicrawl.control.client import SUFFIX as CONTROL
 from minicrawl.crawl.cookies import SUFFIX as COOKIES
-from minicrawl.dashboard.serving import SUFFIX as DASHBOARD
 from minicrawl.export.cells import LINK_COLUMNS, ExportRow
 from minicrawl.export.drawings import DRAWINGS
 from minicrawl.export.formats import WRITERS
 from minicrawl.store.beside.derived import SUFFIX
-from minicrawl.store.reader import ARCHIVE, JUDGED, LOCK, SEARCH
+from minicrawl.store.reader import ARCHIVE, DASHBOARD, JUDGED, LOCK, SEARCH
 from tests.readme import command_tree, context_of
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"

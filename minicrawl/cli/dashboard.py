@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from minicrawl.cli import PROGRAM
-from minicrawl.cli.common.options import CommandWithSettings, settings_options
+from minicrawl.cli.common.options import CommandWithSettings, loaded_from, settings_options
 from minicrawl.cli.common.stores import WATCH, store_option_for
 from minicrawl.config import Settings
 from minicrawl.errors import Interrupted, UsageError
@@ -28,7 +29,7 @@ _MISSING = "the dashboard needs starlette and uvicorn: install minicrawl[dashboa
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="The address to listen at. Whoever can reach it can watch; the token is needed to steer.",
+    help="The address to listen at. The connection is not encrypted.",
 )
 @click.option(
     "--port",
@@ -55,14 +56,16 @@ def dashboard(  # click passes them by name
 ) -> None:
     """Watch and steer a crawl in the browser.
 
-    Prints the address to open. Whoever has the token at its end can start, stop and change crawls
-    of the store. All others can only watch. Ctrl-C ends the dashboard, but not the crawl.
+    Prints the address to open. The token at its end is needed to see and to change anything. Ctrl-C
+    ends the dashboard, but not the crawl.
 
     With --cluster it shows the nodes of a cluster, and what its shards have found together. They
     are gathered while somebody looks.
     """
     try:
-        from minicrawl.dashboard.serving import Place, serve
+        from minicrawl.dashboard.launching import Launcher
+        from minicrawl.dashboard.serving import Place, serve_views
+        from minicrawl.dashboard.views import Views
     except ModuleNotFoundError as error:
         if error.name not in ("starlette", "uvicorn"):
             raise
@@ -76,7 +79,10 @@ def dashboard(  # click passes them by name
 
             serve_cluster(settings.cluster, place)
         else:
-            serve(store, place, click.echo)
+            config = context.params["config_file"]
+            named = () if config is None else ("--config", str(config))
+            launcher = Launcher(store, partial(loaded_from, {}, config), named)
+            serve_views(Views(store, launcher), store, place, click.echo)
 
 
 # ---------------------------------------------------------------- beside a crawl

@@ -57,11 +57,12 @@ class ClusterViews(Views):
         }
 
     def _cluster(self) -> Json:
+        at = time.time()
         try:
             found = self._live_cluster.status().as_json()
         except MinicrawlError as error:
             return {"why": str(error)}
-        return found | {"gathered_at": self._gathered.at}
+        return found | {"gathered_at": self._gathered.at, "at": at}
 
     def _status(self) -> Json:
         """A gathered store never changes, so this is asked for once."""
@@ -69,7 +70,11 @@ class ClusterViews(Views):
             return {"missing": self._gathered.why}
         if self._told is None or self._told[0] != self.store:
             self._told = self.store, status(self.store).as_json()
-        return self._told[1] | {"at": time.time()}
+        return self._told[1] | {"at": self._gathered.at}
+
+    def moment(self) -> float | None:
+        """Return when the shards were gathered, whose store is read."""
+        return self._gathered.at
 
     # ------------------------------------------------------------ what changes something
 

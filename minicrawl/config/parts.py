@@ -19,6 +19,8 @@ FIRST_DELAY_S = 1.0
 """With --delay auto, until a host has answered."""
 DEMO_STORE = Path("data/demo.db")
 """Where a demo crawl is stored."""
+DEMO_USUAL = {"delay": 0, "endowment": 100}
+"""Settings of a demo crawl: our own server needs no delay, and nobody chose the seeds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

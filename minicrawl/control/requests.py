@@ -28,6 +28,7 @@ class Verb(StrEnum):
 
     SHOW = "show"  # say what it is doing
     HOSTS = "hosts"  # say when these hosts may be asked; their ids
+    ASKERS = "askers"  # say which processes asked for the latest pages
     PAUSE = "pause"  # begin no more requests
     RESUME = "resume"  # begin them again
     STOP = "stop"  # end

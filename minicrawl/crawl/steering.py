@@ -12,6 +12,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import assert_never
+from zlib import crc32
 
 from minicrawl.config.sources import Given
 from minicrawl.config.table import BY_NAME, KEPT
@@ -40,21 +41,35 @@ from minicrawl.store import tables
 from minicrawl.web.urls import ResolvedUrl, resolve_seed
 
 _NOTES_KEPT = 200
+_ASKED_KEPT = 4096
 _SHOWN_URLS = 3
 
 
 class LastEvents:
-    """A listener: the last event, and the last notes with the time of day."""
+    """A listener: the last event, the last notes with the time of day, and who asked for the last
+    pages.
+    """
 
     def __init__(self) -> None:
         self._last: Event | None = None
+        self._askers: deque[tuple[int, str]] = deque(maxlen=_ASKED_KEPT)
         self._notes: deque[tuple[float, str]] = deque(maxlen=_NOTES_KEPT)
 
     def hear(self, event: Event, today: Callable[[], float]) -> None:
         """An event came."""
         self._last = event
-        if isinstance(event, Noted | Warned | Steered):
+        if isinstance(event, Settled | Delayed):
+            if event.crawler is not None:
+                self._askers.append((crc32(event.url.encode()), event.crawler.name))
+        elif isinstance(event, Noted | Warned | Steered):
             self._notes.append((today(), event.text))
+
+    def askers(self) -> Reply:
+        """Return the checksums of the URLs that each process asked for, by its name."""
+        found: dict[str, list[int]] = {}
+        for page, name in self._askers:
+            found.setdefault(name, []).append(page)
+        return {"askers": found}
 
     def as_json(self) -> Reply:
         """The last event in words, and the notes."""
@@ -104,8 +119,9 @@ class CrawlSteering:
         match request.verb:
             case Verb.SHOW:
                 pass
-            case Verb.HOSTS:
-                return {"hosts": self._hosts(request.hosts)}
+            case Verb.HOSTS | Verb.ASKERS as verb:
+                is_hosts = verb is Verb.HOSTS
+                return {"hosts": self._hosts(request.hosts)} if is_hosts else self._last.askers()
             case Verb.PAUSE:
                 crawler.pause()
                 self._tell("paused")

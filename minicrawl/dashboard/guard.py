@@ -2,8 +2,12 @@
 
 Laws: a request names the dashboard by an address, by localhost or by the name that the user gave,
 so that no other name can be made to lead here (DNS rebinding). What comes from a page of another
-origin is refused. What changes something needs the token of the printed address. The page runs no
-script and loads nothing but its own files.
+origin is refused. Whatever a store or a crawl says or does needs the token of the printed address:
+other users of this machine reach a loopback address, too. Only the page itself, which is the same
+for all stores, is sent to everybody. It runs no script and loads nothing but its own files.
+
+The token is a header and no cookie: a browser sends a cookie to each port of an address, and
+another user may listen at the next port.
 """
 
 from __future__ import annotations
@@ -20,6 +24,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 TOKEN_HEADER: Final = "x-minicrawl-token"
 _SAFE_METHODS = ("GET", "HEAD")
+PAGE = "/page/"
+"""The folder of the files of the page."""
 _SAME_SITE = ("same-origin", "none")
 _HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": "; ".join(
@@ -53,20 +59,21 @@ class DashboardAccess:
     """Host names beside localhost and plain addresses."""
     token: str
 
-    def refusal(self, method: str, headers: Headers) -> str | None:
-        """Why a request is refused, or None."""
+    def refusal(self, method: str, path: str, headers: Headers) -> str | None:
+        """Return why a request is refused, or None."""
         host = headers.get("host", "")
         if not self.is_ours(host):
             return "this is not the address of the dashboard"
         origin = headers.get("origin")
         if origin is not None and origin != f"http://{host}":
             return "requests of other pages are refused"
-        if method in _SAFE_METHODS:
+        is_safe = method in _SAFE_METHODS
+        if is_safe and (path == "/" or path.startswith(PAGE)):
             return None
-        if headers.get("sec-fetch-site", "none") not in _SAME_SITE:
+        if not is_safe and headers.get("sec-fetch-site", "none") not in _SAME_SITE:
             return "requests of other pages are refused"
         if not self.has_token(headers.get(TOKEN_HEADER, "")):
-            return "the token is missing: open the address that `minicrawl dashboard` has printed"
+            return "the token is missing: open the printed address, with all that follows its #"
         return None
 
     def is_ours(self, host: str) -> bool:
@@ -106,6 +113,6 @@ class Guard:
                     headers[name] = value
             await send(message)
 
-        why = self._access.refusal(scope["method"], Headers(scope=scope))
+        why = self._access.refusal(scope["method"], scope["path"], Headers(scope=scope))
         app = self._app if why is None else JSONResponse({"error": why}, status_code=403)
         await app(scope, receive, send_guarded)

@@ -1,97 +1,240 @@
-"""A form becomes a crawl: its fields are checked, and `minicrawl crawl` is started with them.
+"""A form becomes a crawl: it shows the settings of the crawl that would start, and starts it.
 
-Laws: a field is checked by the table of settings, as an option of the command line is, and what is
-wrong with it is said at the field. The crawl is a process of its own: it goes on when the dashboard
-ends, and nothing of the form reaches a shell.
+Laws: the form shows what the crawl would do without it, as the store, the environment and
+minicrawl.toml say. A crawl does what the form shows: a field whose value differs from that becomes
+an option, and an empty field is the default. A field is checked by the table of settings, and what
+is wrong with it is said at the field, in the words of the form. The crawl is a process of its own:
+it goes on when the dashboard ends, and nothing of the form reaches a shell.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
+import shlex
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from subprocess import Popen
 from tempfile import TemporaryFile
+from threading import Lock
 from typing import IO, Any
 
+from minicrawl.config import Loaded, Settings, load
+from minicrawl.config.parts import DEMO_USUAL
 from minicrawl.config.setting import Setting
-from minicrawl.config.sources import Given
-from minicrawl.config.table import BY_NAME
+from minicrawl.config.settings import DEFAULT
+from minicrawl.config.table import BY_NAME, KEPT
+from minicrawl.config.values.kinds import NONE, InvalidValue
+from minicrawl.config.writing import as_text, plain
 from minicrawl.control.client import ask
 from minicrawl.control.requests import ControlRequest, Verb
-from minicrawl.errors import FormError, MinicrawlError, NoCrawlError, UsageError
+from minicrawl.crawl.start.resume import with_store
+from minicrawl.errors import FormError, MinicrawlError, NoCrawlError
+from minicrawl.store import tables
+from minicrawl.store.reader import reading
 from minicrawl.web.urls import read_seeds
 
-FIELDS = (
-    *("scope", "max-depth", "allow", "deny"),
-    *("pages", "for", "bytes", "until"),
-    *("workers", "concurrency", "delay", "contact", "robots", "keep"),
-)
-"""The settings of the form."""
+FIELDS = {
+    "scope": "Scope",
+    "max-depth": "Maximum depth, in links",
+    "allow": "Only URLs that match, one regex a line",
+    "deny": "No URLs that match, one regex a line",
+    "pages": "Pages",
+    "for": "Time",
+    "bytes": "Download",
+    "until": "Importance to gather",
+    "workers": "Worker processes",
+    "concurrency": "Requests at once",
+    "delay": "Delay between two requests to a host",
+    "contact": "Contact",
+    "robots": "Obey robots.txt",
+    "keep": "What to keep of each page",
+}
+"""The settings of the form, and what it calls them."""
+_OTHERS = {
+    "fresh": "Start a new crawl",
+    "demo": "Crawl the demo web",
+    "demo-pages": "Pages of the demo web",
+}
+_BY_FLAG = {
+    flag: setting
+    for setting in map(BY_NAME.__getitem__, FIELDS)
+    for flag in (setting.flag, setting.off)
+}
+_PAGES_OF_DEMO = re.compile(r"--demo-pages[= ](\d+)")
+_FLAG = re.compile(r"--[a-z][a-z-]*")
 START_S = 30.0
 DRY_RUN_S = 120.0
 _LOOK_EVERY_S = 0.1
 _SHOWN_COMPLAINTS = 5
-_FEWEST_DEMO_PAGES, _MOST_DEMO_PAGES = 100, 1_000_000
+_SHOWN = 60  # characters of a wrong value
+_FEWEST_DEMO_PAGES, DEMO_PAGES, _MOST_DEMO_PAGES = 100, 2000, 1_000_000
 _MOST_OUTPUT = 64 * 1024
 
 Form = Mapping[str, Any]
 
 
-def arguments_of(form: Form, *, has_store: bool) -> tuple[list[str], list[str]]:
-    """The options and the seeds of the crawl; raises `FormError`."""
-    wrong: dict[str, str] = {}
-    options: list[str] = []
-    for name in FIELDS:
+def unset() -> Loaded:
+    """Return the settings of a crawl that nothing is set for."""
+    return load({}, {}, None)
+
+
+class CrawlForm:
+    """The form of one store."""
+
+    def __init__(self, store: Path, base: Callable[[], Loaded] = unset) -> None:
+        """`base` are the settings of a crawl without options."""
+        self._store, self._base = store, base
+
+    def shown(self, form: Form) -> dict[str, Any]:
+        """Return what the fields show that nobody has changed, for a crawl of this kind."""
+        why = ""
         try:
-            options += _options(BY_NAME[name], form.get(name))
-        except UsageError as error:
-            wrong[name] = str(error)
-    if form.get("fresh"):
-        options.append("--fresh")
-    if form.get("demo"):
-        options += _demo_options(form, wrong)
-        seeds = []
-    else:
-        seeds = _seeds(form, wrong)
-        if not seeds and "seeds" not in wrong and (form.get("fresh") or not has_store):
+            loaded = self._in_effect(form)
+        except MinicrawlError as error:
+            why = in_words(str(error))
+            loaded = self._in_effect({**form, "fresh": True})
+        return {
+            "labels": FIELDS,
+            "values": {name: _shown(loaded.settings, BY_NAME[name]) for name in FIELDS},
+            "defaults": {name: _shown(Settings(), BY_NAME[name]) for name in FIELDS},
+            "others": [
+                f"{one.name} {as_text(one.kind.masked(plain(loaded.settings, one)))}"
+                for one in KEPT
+                if loaded.is_given(one) and one.name not in FIELDS
+            ],
+            "why": why,
+            **self._demo_of_store(),
+        }
+
+    def arguments(self, form: Form) -> tuple[list[str], list[str]]:
+        """Return the options and the seeds of the crawl; raises `FormError`."""
+        wrong: dict[str, str] = {}
+        demo = _demo_options(form, wrong) if form.get("demo") else []
+        seeds = [] if demo else self._seeds(form, wrong)
+        wanted = {name: _wanted(name, form, wrong) for name in FIELDS if name in form}
+        if wrong:
+            raise FormError(wrong)
+        settings = self._in_effect(form).settings
+        options = [
+            option
+            for name, value in wanted.items()
+            if value != settings.value(BY_NAME[name])
+            for option in _options(BY_NAME[name], form[name], value)
+        ]
+        return [*options, *(["--fresh"] if form.get("fresh") else []), *demo], seeds
+
+    def _in_effect(self, form: Form) -> Loaded:
+        """Return the settings of such a crawl without any option of its fields."""
+        loaded = self._base()
+        if form.get("demo"):  # of which nothing but options counts
+            pages = form.get("demo-pages")
+            size = {"pages": pages if _fits_demo(pages) else DEMO_PAGES}
+            usual = Settings().with_values(DEMO_USUAL | size)
+            loaded = Loaded(settings=usual, origins=dict.fromkeys(BY_NAME, DEFAULT))
+        settings = loaded.settings.with_values({"store": self._store})
+        loaded = Loaded(settings=settings, origins=loaded.origins)
+        return loaded if form.get("fresh") else with_store(loaded)
+
+    def _demo_of_store(self) -> dict[str, Any]:
+        """Return whether the store is one of the demo web, and how large that is."""
+        words: list[str] = []
+        if self._store.is_file():
+            with suppress(MinicrawlError), reading(self._store) as connection:
+                words = shlex.split(str(tables.counters(connection).get(tables.COMMAND) or ""))
+        pages = _PAGES_OF_DEMO.search(" ".join(words))
+        return {"demo": "--demo" in words, "demo-pages": int(pages[1]) if pages else DEMO_PAGES}
+
+    def _seeds(self, form: Form, wrong: dict[str, str]) -> list[str]:
+        lines = str(form.get("seeds") or "").splitlines()
+        complaints: list[str] = []
+        seeds = list(
+            read_seeds(lines, lambda number, text: complaints.append(f"line {number}: {text[:60]}"))
+        )
+        if complaints:
+            more = len(complaints) - _SHOWN_COMPLAINTS
+            shown = ", ".join(complaints[:_SHOWN_COMPLAINTS])
+            wrong["seeds"] = f"not a URL: {shown}{f' and {more} more' if more > 0 else ''}"
+        elif not seeds and (form.get("fresh") or not self._store.exists()):
             wrong["seeds"] = "give a URL to start from"
-    if wrong:
-        raise FormError(wrong)
-    return options, seeds
+        return seeds
 
 
-def _options(setting: Setting, value: object) -> list[str]:
-    if value is None or value in ("", []):
-        return []
-    read = Given(value, setting.flag, " ").read_as(setting)
+def _shown(settings: Settings, setting: Setting) -> object:
+    """Return the value as its field shows it, from which it is read again as it was."""
+    value = settings.value(setting)
     if isinstance(value, bool):
-        return [] if read else [setting.off]
-    values = value if isinstance(value, list) else [value]
-    return [f"{setting.flag}={one}" for one in values]
+        return value
+    if setting.kind.many:
+        return "\n".join(value)
+    if value is None:
+        return ""
+    shown = setting.kind.show(value)
+    return shown if setting.kind.read(shown) == value else str(plain(settings, setting))
+
+
+def _wanted(name: str, form: Form, wrong: dict[str, str]) -> object:
+    """Return the value that a field stands for. An empty one stands for the default."""
+    setting, value = BY_NAME[name], _given(form[name])
+    try:
+        return setting.default if value in ("", [], None) else setting.kind.read(value)
+    except InvalidValue as unfit:
+        text = str(unfit.value)
+        wrong[name] = f"{text if len(text) <= _SHOWN else f'{text[:_SHOWN]}…'}: {unfit.wanted}"
+        return None
+
+
+def _given(value: object) -> object:
+    """Return the value without the blanks around it; a text of several lines is a list."""
+    if isinstance(value, str):
+        lines = [line.strip() for line in value.splitlines() if line.strip()]
+        return lines if len(lines) > 1 else "".join(lines)
+    return value
+
+
+def _options(setting: Setting, value: object, read: object) -> list[str]:
+    if isinstance(read, bool):
+        return [setting.flag if read else setting.off]
+    given = _given(value)
+    if given in ("", [], None):
+        given = _shown(Settings(), setting) or NONE
+    return [f"{setting.flag}={one}" for one in (given if isinstance(given, list) else [given])]
+
+
+def _fits_demo(pages: object) -> bool:
+    return type(pages) is int and _FEWEST_DEMO_PAGES <= pages <= _MOST_DEMO_PAGES
 
 
 def _demo_options(form: Form, wrong: dict[str, str]) -> list[str]:
-    pages = form.get("demo-pages") or 2000
-    if not isinstance(pages, int) or not _FEWEST_DEMO_PAGES <= pages <= _MOST_DEMO_PAGES:
+    pages = form.get("demo-pages") or DEMO_PAGES
+    if not _fits_demo(pages):
         wrong["demo-pages"] = f"must be from {_FEWEST_DEMO_PAGES} to {_MOST_DEMO_PAGES:,} pages"
     return ["--demo", f"--demo-pages={pages}"]
 
 
-def _seeds(form: Form, wrong: dict[str, str]) -> list[str]:
-    lines = str(form.get("seeds") or "").splitlines()
-    complaints: list[str] = []
-    seeds = list(
-        read_seeds(lines, lambda number, text: complaints.append(f"line {number}: {text[:60]}"))
+def in_words(said: str) -> str:
+    """Return a message of the command line in the words of the form."""
+    return _FLAG.sub(lambda found: _quoted(found[0]), said.removeprefix("minicrawl: "))
+
+
+def _quoted(flag: str) -> str:
+    name = _BY_FLAG[flag].name if flag in _BY_FLAG else flag.removeprefix("--")
+    label = {**FIELDS, **_OTHERS}.get(name)
+    return flag if label is None else f"“{label}”"
+
+
+def _failed(said: str) -> MinicrawlError:
+    """Return the error of a crawl that did not start, at its field if it names a single one."""
+    line = said.splitlines()[-1] if said else "the crawl ended at once"
+    named = {_BY_FLAG[flag].name for flag in _FLAG.findall(line) if flag in _BY_FLAG}
+    return (
+        FormError({named.pop(): in_words(line)})
+        if len(named) == 1
+        else MinicrawlError(in_words(line))
     )
-    if complaints:
-        more = len(complaints) - _SHOWN_COMPLAINTS
-        shown = ", ".join(complaints[:_SHOWN_COMPLAINTS]) + (
-            f" and {more} more" if more > 0 else ""
-        )
-        wrong["seeds"] = f"not a URL: {shown}"
-    return seeds
 
 
 # ---------------------------------------------------------------- processes
@@ -100,10 +243,15 @@ def _seeds(form: Form, wrong: dict[str, str]) -> list[str]:
 class Launcher:
     """Starts crawls of one store, and knows the last one that it has started."""
 
-    def __init__(self, store: Path) -> None:
-        self._store = store
-        self._process: subprocess.Popen[bytes] | None = None
+    def __init__(
+        self, store: Path, base: Callable[[], Loaded] = unset, options: Sequence[str] = ()
+    ) -> None:
+        """`options` are those that each crawl is given."""
+        self._store, self._options_of_all = store, options
+        self.form = CrawlForm(store, base)
+        self._process: Popen[bytes] | None = None
         self._output: IO[bytes] | None = None
+        self._said, self._reading = "", Lock()
 
     def has_running(self) -> bool:
         """Whether a crawl that it has started still runs."""
@@ -113,16 +261,20 @@ class Launcher:
         """How the last crawl that it has started ended, if it has."""
         if self._process is None or self._process.poll() is None:
             return None
-        return {"exit_code": self._process.returncode, "said": self._last_lines()}
+        with self._reading:  # by whoever comes first
+            output, self._output = self._output, None
+            if output is not None:
+                self._said = _last_lines(output)
+        return {"exit_code": self._process.returncode, "said": self._said}
 
     async def start(self, form: Form) -> None:
         """Start a crawl, and wait until it can be steered or has ended."""
-        options, seeds = arguments_of(form, has_store=self._store.exists())
+        options, seeds = self.form.arguments(form)
         if self.has_running() or await asyncio.to_thread(self._is_steered):
             raise MinicrawlError(f"a crawl of {self._store} is running: stop it first")
         self._output = TemporaryFile()  # noqa: SIM115  # open as long as the crawl may write to it
         with _file_of(seeds) as stdin:
-            self._process = subprocess.Popen(
+            self._process = Popen(
                 self._command(options, seeds),
                 stdin=stdin,
                 stdout=self._output,
@@ -135,11 +287,11 @@ class Launcher:
                 return
             await asyncio.sleep(_LOOK_EVERY_S)
         if (found := self.ended()) and found["exit_code"]:
-            raise MinicrawlError(found["said"].splitlines()[-1] if found["said"] else "it ended")
+            raise _failed(found["said"])
 
     async def dry_run(self, form: Form) -> str:
         """What the crawl would do first, as `minicrawl crawl --dry-run` tells."""
-        options, seeds = arguments_of(form, has_store=self._store.exists())
+        options, seeds = self.form.arguments(form)
         with _file_of(seeds) as stdin:
             process = await asyncio.create_subprocess_exec(
                 *self._command([*options, "--dry-run"], seeds),
@@ -157,12 +309,16 @@ class Launcher:
             if process.returncode is None:
                 process.kill()
                 await process.wait()
-        return found[:_MOST_OUTPUT].decode("utf-8", "replace")
+        text = found[:_MOST_OUTPUT].decode("utf-8", "replace")
+        if process.returncode:
+            raise _failed(text.strip())
+        return text
 
     def _command(self, options: list[str], seeds: list[str]) -> list[str]:
         from_stdin = ["-"] if seeds else []
         where = ["--store", str(self._store), "--color=never", "--graph-stats"]
-        return [sys.executable, "-m", "minicrawl", "crawl", *from_stdin, *where, *options]
+        given = [*where, *self._options_of_all, *options]
+        return [sys.executable, "-m", "minicrawl", "crawl", *from_stdin, *given]
 
     def _is_steered(self) -> bool:
         try:
@@ -173,10 +329,9 @@ class Launcher:
             return True
         return True
 
-    def _last_lines(self) -> str:
-        output = self._output
-        if output is None:
-            return ""
+
+def _last_lines(output: IO[bytes]) -> str:
+    with output:
         size = output.seek(0, 2)
         output.seek(max(size - _MOST_OUTPUT, 0))
         return output.read().decode("utf-8", "replace").strip()

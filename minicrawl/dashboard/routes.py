@@ -1,7 +1,9 @@
 """What can be asked of the dashboard, and the events that follow a crawl.
 
-Laws: a browser gets a view when it has changed, and only the views that it shows. A request has at
-most `LONGEST_BODY` bytes, and there are at most `MOST_STREAMS` streams of events.
+Laws: a browser gets a view when it has changed, and only the views that it shows; with each view
+goes the moment that its numbers are of. An answer that takes long keeps no other one waiting. A
+request has at most `LONGEST_BODY` bytes, there are at most `MOST_STREAMS` streams of events, and at
+most `MOST_ANSWERS` answers are made at once.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from minicrawl.dashboard.guard import DashboardAccess, Guard
+from minicrawl.dashboard.guard import PAGE, DashboardAccess, Guard
 from minicrawl.dashboard.search_answers import SearchAnswers, names_header
 from minicrawl.dashboard.views import MOST_NODES, SharedView, Views, made
 from minicrawl.errors import FormError, MinicrawlError
@@ -28,8 +30,11 @@ from minicrawl.web.idn import readable_hosts
 
 LONGEST_BODY = 4 * 1024 * 1024
 MOST_STREAMS = 64
+MOST_ANSWERS = 16
 TICK_S = 0.5
 HEARTBEAT_S = 4.0
+_DIGITS = 15
+"""Of an id; one with more is larger than any that there is."""
 NOTHING = "[]"
 """A log without news."""
 _PAGE = Path(__file__).parent / "page"
@@ -45,23 +50,34 @@ class Dashboard:
     def __init__(self, views: Views, access: DashboardAccess) -> None:
         self._views, self._access = views, access
         self._is_ending = False
-        self._quick = ThreadPoolExecutor(2, thread_name_prefix="quick")
-        self._slow = ThreadPoolExecutor(1, thread_name_prefix="slow")
+        self._threads = ThreadPoolExecutor(MOST_ANSWERS, thread_name_prefix="answer")
+        self._log_threads = ThreadPoolExecutor(2, thread_name_prefix="log")
+        self._answers = 0  # that are being made
         self.streams = 0  # that are open
+        shown = {
+            "crawl": (views.crawl, 0.5),
+            "history": (views.history, 1.0),
+            "graph": (views.graph_figures, 2.0),
+            "hosts": (views.hosts, 2.0),
+            "errors": (views.errors, 2.0),
+            "top": (views.top, 2.0),
+        }
         self._shared = {
-            "crawl": SharedView(views.crawl, 0.5, self._quick),
-            "history": SharedView(views.history, 1.0, self._quick),
-            "hosts": SharedView(views.hosts, 2.0, self._slow),
-            "errors": SharedView(views.errors, 2.0, self._slow),
-            "top": SharedView(views.top, 2.0, self._slow),
+            name: SharedView(make, every_s, ThreadPoolExecutor(1, name), views.moment)
+            for name, (make, every_s) in shown.items()
         }
 
     def app(self) -> Guard:
         """The application, guarded."""
-        routes = [
+        return Guard(Starlette(routes=self.routes()), self._access)
+
+    def routes(self) -> list[Route]:
+        """Return all routes; `guard` says which are open to everybody."""
+        return [
             Route("/", _index),
-            Route("/page/{name}", _file),
+            Route(f"{PAGE}{{name}}", _file),
             Route("/events", self._events),
+            Route("/api/form", self._form),
             Route("/api/page", self._page),
             Route("/api/search", self._search),
             *SearchAnswers(self._views.store).routes("/api/texts"),
@@ -72,7 +88,6 @@ class Dashboard:
             Route("/api/dry-run", self._dry_run, methods=["POST"]),
             Route("/api/control", self._control, methods=["POST"]),
         ]
-        return Guard(Starlette(routes=routes), self._access)
 
     def end(self) -> None:
         """End all streams of events."""
@@ -83,9 +98,12 @@ class Dashboard:
     async def _events(self, request: Request) -> Response:
         wanted = request.query_params.get("topics", "").split(",")
         topics = [name for name in wanted if name in self._shared]
+        log = request.query_params.get("log")
+        if log is not None and not (log.isascii() and log.isdecimal() and len(log) <= _DIGITS):
+            return JSONResponse({"error": "log: must be the id of a request"}, status_code=400)
         if self.streams >= MOST_STREAMS:
             raise HTTPException(503, "too many browsers")
-        last = int(request.query_params["log"]) if "log" in request.query_params else None
+        last = None if log is None else int(log)
         return StreamingResponse(self._stream(topics, last), media_type="text/event-stream")
 
     async def _stream(self, topics: list[str], last: int | None) -> AsyncIterator[str]:
@@ -93,14 +111,16 @@ class Dashboard:
         try:
             sent: dict[str, str] = {}
             silent_s = HEARTBEAT_S
+            log = None if last is None else _LogReader(self._views, last, self._log_threads)
             while not self._is_ending:
-                found = {name: await self._shared[name].text() for name in topics}
+                texts = await asyncio.gather(*(self._shared[name].text() for name in topics))
+                found = dict(zip(topics, texts, strict=True))
+                moments = {name: self._shared[name].at for name in topics}
+                found["moments"] = json.dumps({n: at for n, at in moments.items() if at})
                 changed = {n: text for n, text in found.items() if text != sent.get(n, "")}
                 sent |= changed
-                if last is not None:
-                    log = await self._run(self._quick, partial(self._views.log, last))
-                    last = _last_of(log, last)
-                    changed |= {"log": log} if log != NOTHING else {}
+                if log is not None and (news := await log.news()) != NOTHING:
+                    changed["log"] = news
                 silent_s += TICK_S
                 if silent_s >= HEARTBEAT_S or changed:
                     silent_s = 0.0
@@ -109,12 +129,24 @@ class Dashboard:
         finally:
             self.streams -= 1
 
-    async def _run(self, thread: ThreadPoolExecutor, make: Callable[[], object]) -> str:
-        return await asyncio.get_running_loop().run_in_executor(thread, made, make)
-
     async def _answer(self, make: Callable[[], object]) -> Response:
-        text = await self._run(self._slow, make)
+        if self._answers >= MOST_ANSWERS:
+            busy = f"{MOST_ANSWERS} answers are being made: ask again in a moment"
+            return JSONResponse({"error": busy}, status_code=503)
+        self._answers += 1
+        making = asyncio.get_running_loop().run_in_executor(self._threads, made, make)
+        making.add_done_callback(self._end_answer)
+        text = await asyncio.shield(making)  # who has left lets its thread go on
         return Response(text, media_type="application/json", headers=names_header(text))
+
+    def _end_answer(self, _made: asyncio.Future[str]) -> None:
+        self._answers -= 1
+
+    async def _form(self, request: Request) -> Response:
+        asked, pages = request.query_params, request.query_params.get("demo-pages", "")
+        form = {name: asked.get(name) == "1" for name in ("fresh", "demo")}
+        size = {"demo-pages": int(pages[:_DIGITS]) if pages.isdecimal() else None}
+        return await self._answer(partial(self._views.form, form | size))
 
     async def _page(self, request: Request) -> Response:
         return await self._answer(partial(self._views.page, request.query_params.get("url", "")))
@@ -186,9 +218,25 @@ def _sent(name: str) -> Response:
     return FileResponse(path, media_type=_TYPES.get(path.suffix))
 
 
-def _last_of(log: str, last: int) -> int:
-    found = json.loads(log)
-    return found[-1]["id"] if isinstance(found, list) and found else last
+class _LogReader:
+    """The requests that one browser has not seen yet."""
+
+    def __init__(self, views: Views, last: int, thread: ThreadPoolExecutor) -> None:
+        self._views, self._last = views, last
+        self._reading = SharedView(self._read, 0.0, thread)
+
+    async def news(self) -> str:
+        """Return the next requests, or none while they are being read."""
+        text = await self._reading.text()
+        found = json.loads(text or NOTHING)
+        if isinstance(found, list) and found:
+            if found[-1]["id"] <= self._last:
+                return NOTHING
+            self._last = found[-1]["id"]
+        return text or NOTHING
+
+    def _read(self) -> list[dict[str, Any]]:
+        return self._views.log(self._last)
 
 
 async def _sent_object(request: Request) -> dict[str, Any]:

@@ -106,4 +106,5 @@ def _found(text: str, wanted: SearchRequest, finder: Finder) -> object:
     began = time.perf_counter()
     found = finder.find(parse(text), wanted)
     results = [one.as_json(rank) for rank, one in enumerate(found, wanted.offset + 1)]
-    return {"results": results, "ms": round(1000 * (time.perf_counter() - began), 1)}
+    ms = round(1000 * (time.perf_counter() - began), 1)
+    return {"results": results, "ms": ms, "at": finder.at}

@@ -1,12 +1,12 @@
 """`search --serve`: the search of a store as a page of its own.
 
-Law: nobody can change anything here, so there is no token; all else of `guard` holds.
+Law: all of `guard` holds. The token is a new one each time.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
+import secrets
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,12 +17,12 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
-from minicrawl.dashboard.guard import DashboardAccess, Guard
+from minicrawl.dashboard.guard import PAGE, DashboardAccess, Guard
 from minicrawl.dashboard.search_answers import SearchAnswers
 from minicrawl.dashboard.serving import LOOPBACK, listening, plain_config
 
 _HERE = Path(__file__).parent
-_SHARED = ("dom.js", "search.js", "search.css", "style.css", "icon.svg")
+_SHARED = ("dom.js", "server.js", "search.js", "search.css", "style.css", "icon.svg")
 _FILES = {name: _HERE / "page" / name for name in _SHARED} | {
     path.name: path for path in (_HERE / "search_page").iterdir()
 }
@@ -35,7 +35,7 @@ def search_page(store: Path, access: DashboardAccess) -> Guard:
     """The application of the page, guarded."""
     routes = [
         Route("/", _index),
-        Route("/page/{name}", _file),
+        Route(f"{PAGE}{{name}}", _file),
         *SearchAnswers(store).routes("/api"),
     ]
     return Guard(Starlette(routes=routes), access)
@@ -45,11 +45,10 @@ def serve_search(store: Path, port: int | None, say: Callable[[str], None]) -> N
     """Serve the page until the process is told to end."""
     with listening(LOOPBACK, port) as listener:
         chosen = int(listener.getsockname()[1])
-        access = DashboardAccess(
-            port=chosen, names=frozenset((LOOPBACK,)), token=os.urandom(16).hex()
-        )
+        token = secrets.token_urlsafe(24)
+        access = DashboardAccess(port=chosen, names=frozenset((LOOPBACK,)), token=token)
         server = uvicorn.Server(plain_config(search_page(store, access)))
-        say(f"http://{LOOPBACK}:{chosen}/")
+        say(f"http://{LOOPBACK}:{chosen}/#{token}")
         asyncio.run(server.serve(sockets=[listener]))
 
 

@@ -26,9 +26,8 @@ from minicrawl.dashboard.guard import DashboardAccess, Guard
 from minicrawl.dashboard.routes import Dashboard
 from minicrawl.dashboard.views import Views
 from minicrawl.errors import MinicrawlError, UsageError
-from minicrawl.store.reader import real_path
+from minicrawl.store.reader import DASHBOARD, real_path
 
-SUFFIX = "-dashboard"
 USUAL_PORT = 8420
 LOOPBACK = "127.0.0.1"
 _NICE = 10
@@ -49,13 +48,10 @@ class Place:
     """It ends when the process that started it has gone and nobody has looked for long."""
 
 
-def serve(store: Path, place: Place, announce: Callable[[str], None]) -> None:
-    """Serve the dashboard of a store until the process is told to end."""
-    serve_views(Views(store), store, place, announce)
-
-
 def serve_views(views: Views, store: Path, place: Place, announce: Callable[[str], None]) -> None:
-    """Serve a dashboard that shows these views; it is the only one of this store."""
+    """Serve a dashboard that shows these views, the only one of this store, until the process is
+    told to end.
+    """
     with _alone(store) as note, listening(place.host, place.port) as listener:
         port = int(listener.getsockname()[1])
         token = _kept_token(note) or secrets.token_urlsafe(24)
@@ -151,7 +147,7 @@ def _alone(store: Path) -> Iterator[int]:
     place = real_path(store)
     if place.is_dir():
         raise UsageError(f"{store} is a folder: name a file as --store")
-    path = place.with_name(f"{place.name}{SUFFIX}")
+    path = place.with_name(f"{place.name}{DASHBOARD}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         note = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)

@@ -15,23 +15,25 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from minicrawl.control.client import ask
 from minicrawl.control.requests import MOST_HOSTS, ControlRequest, Verb, request_of
 from minicrawl.dashboard.launching import Form, Launcher
 from minicrawl.errors import MinicrawlError, NoCrawlError, UsageError
 from minicrawl.export.cells import Block
-from minicrawl.model import State
+from minicrawl.model import CRAWLED, State
 from minicrawl.report import reasons
 from minicrawl.report.errors import KINDS, ErrorQuery, errors
 from minicrawl.report.links.backlinks import links
 from minicrawl.report.links.graphs import HostGraph, PageGraph
 from minicrawl.report.live.activity import RequestHistory, busiest_hosts, latest
+from minicrawl.report.live.sampling_process import shown_sample
 from minicrawl.report.ranks import PageSelection, rows
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.status import status
 from minicrawl.store import questions
-from minicrawl.store.beside.samples import samples
+from minicrawl.store.beside.samples import Sample, samples
 
 SHARE = 0.1
 MOMENT_S = 0.1
@@ -48,42 +50,45 @@ _STAT, _TICKS = "/proc/{}/stat", os.sysconf("SC_CLK_TCK")
 Json = dict[str, Any]
 
 
-def graph_samples(store: Path, since: float) -> list[Json]:
-    """The samples of the crawled graph after a moment, in order."""
-    return [one.as_json() for one in samples(store, since)]
-
-
 class GraphFigures:
-    """The figures of the crawled graph: the latest ones, and curves of those that have one."""
+    """The figures of the graph: the latest ones, and curves of those that were sampled."""
 
     def __init__(self) -> None:
-        self._latest: Json | None = None
+        self._since, self._graph_of = 0.0, CRAWLED
+        self._latest: Sample | None = None
         self._curves: list[tuple[Any, ...]] = []
 
-    def read(self, store: Path) -> None:
-        """Read what is new."""
-        since = 0.0 if self._latest is None else self._latest["at"]
-        for sample in graph_samples(store, since):
-            outline, self._latest = sample["outline"], sample
-            figures = (outline[name] for name in CURVES)
-            self._curves.append((sample["at"], sample["importance_gathered"], *figures))
+    def read(self, store: Path, *, is_running: bool) -> None:
+        """Read what is new, and measure the graph where no sample shows it as it is."""
+        for sample in samples(store, self._since):
+            self._since, self._graph_of = sample.at, sample.graph_of
+            figures = (getattr(sample.outline, name) for name in CURVES)
+            self._curves.append((sample.at, sample.importance_gathered, *figures))
         while len(self._curves) > MOST_POINTS:
             self._curves = [*self._curves[:-1:2], self._curves[-1]]
+        self._latest = shown_sample(
+            store, self._graph_of, is_running=is_running, measured=self._latest
+        )
 
-    def as_json(self) -> Json | None:
-        """The figures, if there are any."""
-        return self._latest and {"latest": self._latest, "curves": self._curves}
+    def as_json(self) -> Json:
+        """Return the figures; `latest` is None if the graph was not measured."""
+        return {"latest": self._latest and self._latest.as_json(), "curves": self._curves}
 
 
 class Views:
     """All views of one store."""
 
-    def __init__(self, store: Path) -> None:
+    def __init__(self, store: Path, launcher: Launcher | None = None) -> None:
         self.store = store
-        self.launcher = Launcher(store)
+        self.launcher = launcher or Launcher(store)
         self._was_there = False
-        self._history, self._graph = RequestHistory(store), GraphFigures()
-        self._inode = 0
+        self._history, self._history_of = RequestHistory(store), 0
+        self._graph, self._graph_of = GraphFigures(), 0
+        """Each with the inode of the store that it is of."""
+
+    def moment(self) -> float | None:
+        """Return the moment that numbers are of which are read now, if there are any."""
+        return time.time()
 
     # ------------------------------------------------------------ what follows a crawl
 
@@ -122,16 +127,32 @@ class Views:
     def history(self) -> Json:
         """Requests, failures and bytes by time."""
         inode = self.store.stat().st_ino
-        if inode != self._inode:
-            self._inode, self._history = inode, RequestHistory(self.store)
-            self._graph = GraphFigures()
+        if inode != self._history_of:
+            self._history_of, self._history = inode, RequestHistory(self.store)
         self._history.read()
-        self._graph.read(self.store)
-        return {"sums": list(self._history.sums()), "graph": self._graph.as_json()}
+        return {"sums": list(self._history.sums())}
+
+    def graph_figures(self) -> Json:
+        """Return the figures of the graph as `minicrawl status` shows them, and their curves."""
+        inode = self.store.stat().st_ino
+        if inode != self._graph_of:
+            self._graph_of, self._graph = inode, GraphFigures()
+        self._graph.read(self.store, is_running=self._live() is not None)
+        return self._graph.as_json()
 
     def log(self, last: int) -> list[Json]:
-        """The requests after this one."""
-        return [row._asdict() for row in latest(self.store, last, LOG_AT_ONCE)]
+        """Return the requests after this one, with the names of who asked, as the crawl knows."""
+        rows = latest(self.store, last, LOG_AT_ONCE)
+        names = self._askers() if rows else {}
+        return [row._asdict() | {"crawler": names.get(crc32(row.url.encode()))} for row in rows]
+
+    def _askers(self) -> dict[int, str]:
+        """Return who asked for pages lately, by the checksum of the URL."""
+        try:
+            found = ask(self.store, ControlRequest(verb=Verb.ASKERS), _PATIENCE_S)
+        except MinicrawlError:
+            return {}
+        return {page: name for name, pages in found["askers"].items() for page in pages}
 
     def hosts(self) -> Json:
         """The hosts with most pages, and when they may be asked."""
@@ -175,23 +196,29 @@ class Views:
 
     # ------------------------------------------------------------ what is asked for once
 
-    def failed(self, kind: str) -> list[Json]:
-        """The pages that failed in this way, the latest first."""
+    def form(self, form: Form) -> Json:
+        """Return what the form shows before anybody changes it."""
+        return self.launcher.form.shown(form)
+
+    def failed(self, kind: str) -> Json:
+        """Return the pages that failed in this way, the latest first."""
+        at = self.moment()
         if kind not in {state.label for state in KINDS}:
             raise UsageError(f"{kind!r} is no kind of error")
         with snapshot(self.store) as seen:
             kinds = frozenset((State.labelled(kind),))
             found = errors(seen, ErrorQuery(kinds=kinds, count=PAGES_OF_A_KIND))
-            return [page._asdict() for page in found.pages]
+            return {"at": at, "pages": [page._asdict() for page in found.pages]}
 
-    def search(self, text: str) -> list[Json]:
-        """The best pages with all these words in the URL or title."""
+    def search(self, text: str) -> Json:
+        """Return the best pages with all these words in the URL or title."""
+        at = self.moment()
         with snapshot(self.store) as seen:
             pages = questions.pages_with(seen.connection, text.split())
             best = sorted(pages, key=lambda page: -seen.importance[page])[:FOUND_SHOWN]
             titles = {row.page: row.title for row in questions.documents(seen.connection, best)}
             places = questions.locations(seen.connection, best)
-            return [
+            found = [
                 {
                     "url": url,
                     "title": titles.get(page, ""),
@@ -200,9 +227,11 @@ class Views:
                 }
                 for page, url in zip(best, places.urls, strict=True)
             ]
+            return {"at": at, "pages": found}
 
     def page(self, url: str) -> Json:
         """All about one page: why it is where it is, who gave to it, and to whom it gives."""
+        at = self.moment()
         with snapshot(self.store, ordered=True) as seen:
             found = reasons.explain(seen, url)
             receivers = (
@@ -210,10 +239,11 @@ class Views:
                 if seen.frontier.terms.links
                 else None
             )
-            return found.as_json() | {"receivers": receivers}
+            return found.as_json() | {"receivers": receivers, "at": at}
 
     def graph(self, of: str, count: int) -> Json:
         """The best hosts or pages and the links between them."""
+        at = self.moment()
         with snapshot(self.store) as seen:
             selection = PageSelection(count=0 if of == "hosts" else min(count, MOST_NODES))
             graph = HostGraph(seen, selection) if of == "hosts" else PageGraph(seen, selection)
@@ -226,7 +256,7 @@ class Views:
                 for link in zip(block["source"], block["target"], block["weight"], strict=True)
                 if link[0] in chosen and link[1] in chosen
             ]
-            return {"nodes": nodes, "links": ends, "known": len(seen)}
+            return {"nodes": nodes, "links": ends, "known": len(seen), "at": at}
 
 
 def _rows(blocks: Sequence[Block], count: int) -> list[Json]:
@@ -262,10 +292,18 @@ def _use_of(pid: int | None, *, is_tree: bool) -> Json:
 class SharedView:
     """A view as JSON, made anew when it is asked for and old enough."""
 
-    def __init__(self, make: Callable[[], object], every_s: float, thread: ThreadPoolExecutor):
-        self._make, self._every_s, self._thread = make, every_s, thread
+    def __init__(
+        self,
+        make: Callable[[], object],
+        every_s: float,
+        thread: ThreadPoolExecutor,
+        moment: Callable[[], float | None] = time.time,
+    ) -> None:
+        self._make, self._every_s, self._thread, self._moment = make, every_s, thread, moment
         self._making: asyncio.Task[None] | None = None
         self._text, self._due = "", 0.0
+        self.at: float | None = None
+        """The moment that its numbers are of, in seconds since 1970."""
 
     async def text(self) -> str:
         """The view as it is, or was a moment ago; empty until it is made for the first time.
@@ -280,9 +318,9 @@ class SharedView:
 
     async def _make_anew(self) -> None:
         loop = asyncio.get_running_loop()
-        began = loop.time()
+        began, at = loop.time(), self._moment()
         self._text = await loop.run_in_executor(self._thread, made, self._make)
-        now = loop.time()
+        now, self.at = loop.time(), at
         self._due = now + max(self._every_s, (now - began) / SHARE)
         self._making = None
 

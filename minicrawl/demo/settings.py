@@ -3,7 +3,7 @@
 from typing import Any
 
 from minicrawl.config import Loaded, Settings
-from minicrawl.config.parts import DEMO_STORE
+from minicrawl.config.parts import DEMO_STORE, DEMO_USUAL
 from minicrawl.config.settings import DEFAULT
 from minicrawl.config.table import TABLE
 
@@ -14,9 +14,8 @@ def demo_settings(loaded: Loaded, pages: int, address: str) -> Loaded:
     Flags count as given; the rest are defaults.
     """
     usual: dict[str, Any] = {
+        **DEMO_USUAL,
         "pages": pages,
-        "delay": 0,
-        "endowment": 100,
         "per_address": loaded.settings.politeness.concurrency,
         "store": str(DEMO_STORE),
     }

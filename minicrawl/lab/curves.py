@@ -1,4 +1,4 @@
-"""A crawl in one picture: its curves, the degrees of its pages, and its hosts as a graph.
+"""A crawl in one picture: its curves, the degrees of its pages, and its hosts with their links.
 
 Law: what is not known is not drawn.
 """
@@ -15,11 +15,14 @@ from minicrawl.graph.degrees import TAIL, DegreeDistribution
 from minicrawl.lab.figures import Figure, PlotLine, draw, pyplot
 from minicrawl.store.beside.samples import Sample
 
-MOST_HOSTS = 24
-_COLUMNS, _ROWS = 3, 3
-_INCHES = (16, 13)
+MOST_HOSTS = 40
+_COLUMNS, _ROWS = 4, 2
+_WIDTH, _ROW_HEIGHT = 18.0, 4.2
+_HOST_HEIGHT, _LEAST_HEIGHT = 0.2, 3.0
+"""Inches. A line of small letters is 0.14 high."""
 _DPI = 120
-_LONGEST_NAME = 28
+_LONGEST_NAME = 48
+_LARGEST_MARK = 60
 _TIME = "running time, s"
 Samples = Sequence[Sample]
 Value = Callable[[Sample], float | None]
@@ -35,19 +38,34 @@ class HostLinks:
 
 def draw_crawl(file: Path, title: str, samples: Samples, hosts: HostLinks) -> None:
     """Write the picture; the ending of the name says whether as PNG or SVG."""
-    plot = pyplot()
-    canvas, axes = plot.subplots(_ROWS, _COLUMNS, figsize=_INCHES, layout="constrained")
-    places = list(axes.flat)
-    for place, figure in zip(places, curves(samples), strict=False):
-        draw(plot, place, figure)
-    last = samples[-1].outline
-    for place, found in zip(places[6:8], (last.out_degrees, last.in_degrees), strict=True):
-        _draw_fit(place, found)
-    _draw_hosts(places[8], hosts)
-    canvas.suptitle(title)
+    canvas = crawl_picture(title, samples, hosts)
     with replacing(file) as out:
         canvas.savefig(out, format=file.suffix[1:].lower(), dpi=_DPI)
-    plot.close(canvas)
+    pyplot().close(canvas)
+
+
+def crawl_picture(title: str, samples: Samples, hosts: HostLinks) -> Any:
+    """Return a figure of pyplot with the curves above and the hosts below."""
+    heights = [_ROWS * _ROW_HEIGHT]
+    if hosts.pages:
+        heights.append(max(_LEAST_HEIGHT, _HOST_HEIGHT * len(hosts.pages)))
+    canvas = pyplot().figure(figsize=(_WIDTH, sum(heights)), layout="constrained")
+    parts = canvas.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
+    _draw_curves(parts[0], samples)
+    for lower in parts[1:]:
+        bars, matrix = lower.subplots(1, 2)
+        _draw_hosts(bars, matrix, hosts)
+    canvas.suptitle(title)
+    return canvas
+
+
+def _draw_curves(part: Any, samples: Samples) -> None:
+    places = list(part.subplots(_ROWS, _COLUMNS).flat)
+    for place, figure in zip(places, curves(samples), strict=True):
+        draw(pyplot(), place, figure)
+    last = samples[-1].outline
+    for place, found in zip(places[-2:], (last.out_degrees, last.in_degrees), strict=True):
+        _draw_fit(place, found)
 
 
 def curves(samples: Samples) -> list[Figure]:
@@ -143,38 +161,31 @@ def _draw_fit(axes: Any, found: DegreeDistribution) -> None:
     axes.legend()
 
 
-def _draw_hosts(axes: Any, hosts: HostLinks) -> None:
-    """Hosts in a circle, as large as they have pages; lines as wide as there are links."""
-    names = list(hosts.pages)
-    turns = [2 * math.pi * number / max(1, len(names)) for number in range(len(names))]
-    at = {name: (math.cos(turn), math.sin(turn)) for name, turn in zip(names, turns, strict=True)}
-    most = max(hosts.links.values(), default=1)
-    for (source, target), links in hosts.links.items():
-        (x, y), (to_x, to_y) = at[source], at[target]
-        share = math.log1p(links) / math.log1p(most)
-        axes.plot((x, to_x), (y, to_y), color="C0", alpha=0.1 + 0.5 * share, linewidth=3 * share)
-    largest = max(hosts.pages.values(), default=1)
-    sizes = [20 + 400 * pages / largest for pages in hosts.pages.values()]
-    xs, ys = zip(*at.values(), strict=True) if at else ((), ())
-    axes.scatter(xs, ys, s=sizes, color="C1", zorder=2)
-    for name, turn in zip(names, turns, strict=True):
-        _write_name(axes, name, turn)
-    axes.set(xlim=(-2.6, 2.6), ylim=(-2.4, 2.4), aspect="equal")
-    axes.set_title("hosts", loc="left")
-    axes.axis("off")
+def _draw_hosts(bars: Any, matrix: Any, hosts: HostLinks) -> None:
+    """Draw a row for each host, with its number, its name and its pages, and the links from it to
+    each other host in the column of that one's number.
+    """
+    rows = range(1, len(hosts.pages) + 1)
+    row_of = dict(zip(hosts.pages, rows, strict=True))
+    bars.barh(rows, list(hosts.pages.values()), color="C1")
+    names = [f"{_as_label(name)}  {row:>2}" for name, row in row_of.items()]
+    bars.set_yticks(rows, names, fontsize="small")
+    bars.set(xlabel="pages", ylim=(len(rows) + 0.5, 0.5))
+    bars.set_title("largest hosts", loc="left")
+    points = [(row_of[target], row_of[source]) for source, target in hosts.links]
+    matrix.set(xlabel="to host", ylabel="from host", xlim=(0.5, len(rows) + 0.5))
+    matrix.set(ylim=(len(rows) + 0.5, 0.5))
+    matrix.set_xticks(rows, rows, fontsize="x-small")
+    matrix.set_yticks(rows, rows, fontsize="x-small")
+    matrix.set_title("links between them; larger marks are more links", loc="left")
+    if points:
+        most = math.log1p(max(hosts.links.values()))
+        sizes = [_LARGEST_MARK * (math.log1p(links) / most) ** 2 for links in hosts.links.values()]
+        matrix.scatter(*zip(*points, strict=True), s=sizes, marker="s")
 
 
-def _write_name(axes: Any, name: str, turn: float) -> None:
-    """Outside of the circle, along its ray."""
-    is_left = math.cos(turn) < 0
-    shown = name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
-    axes.text(
-        1.12 * math.cos(turn),
-        1.12 * math.sin(turn),
-        shown.replace("$", r"\$"),  # what a page is called is no mathematics
-        rotation=math.degrees(turn) + (180 if is_left else 0),
-        rotation_mode="anchor",
-        ha="right" if is_left else "left",
-        va="center",
-        fontsize="x-small",
-    )
+def _as_label(name: str) -> str:
+    """Return a name without its middle if it is long; hosts of a site differ at the beginning."""
+    half = _LONGEST_NAME // 2
+    shown = name if len(name) <= _LONGEST_NAME else f"{name[:half]}…{name[1 - half :]}"
+    return shown.replace("$", r"\$")  # what a page is called is no mathematics

@@ -59,6 +59,8 @@ JUDGED = "-judged.jsonl"
 LOCK = "-lock"
 """The suffix of the file that the writer of a store locks."""
 
+DASHBOARD = "-dashboard"
+"""The suffix of the note that the dashboard of a store locks, with its address and token."""
 
 LOG = "-wal"
 """The suffix of the write-ahead log of SQLite."""

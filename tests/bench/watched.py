@@ -20,12 +20,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import click
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.dashboard.guard import TOKEN_HEADER
 from minicrawl.errors import MinicrawlError
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.distances import Extent
@@ -40,7 +41,7 @@ from tests.bench.notes import circumstances, head, into_document, kept, row, tel
 LEAST_PACE = 0.95
 OLDEST_S, OLDEST_COMPONENTS_S = 30.0, 5.0
 _BATCH = 20_000
-_TOPICS = "crawl,history,hosts,errors"
+_TOPICS = "crawl,history,graph,hosts,errors"
 _LONGEST_S = 600
 Ends = NDArray[np.int64]
 Estimate = Callable[[Csr, np.random.Generator], Extent]
@@ -58,16 +59,17 @@ def _watching(store: Path) -> Iterator[None]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
-            base = process.stdout.readline().partition("#")[0]
-            reader = threading.Thread(target=_read_events, args=(base,), daemon=True)
+            base, _, token = process.stdout.readline().strip().partition("#")
+            reader = threading.Thread(target=_read_events, args=(base, token), daemon=True)
             reader.start()
             yield
         finally:
             process.terminate()
 
 
-def _read_events(base: str) -> None:
-    with urlopen(f"{base}events?topics={_TOPICS}&log=0") as events:
+def _read_events(base: str, token: str) -> None:
+    url = f"{base}events?topics={_TOPICS}&log=0"
+    with urlopen(Request(url, headers={TOKEN_HEADER: token})) as events:
         for _ in events:
             pass
 

@@ -269,7 +269,7 @@ class TestStatus:
     def test_the_graph_of_many_pages_is_looked_at_for_who_asks(
         self, capsys: Captured, monkeypatch: pytest.MonkeyPatch, store: Path
     ) -> None:
-        monkeypatch.setattr("minicrawl.cli.reports.status.MOST_AT_ONCE", 5)
+        monkeypatch.setattr("minicrawl.report.live.sampling_process.MOST_AT_ONCE", 5)
         assert as_json(capsys, "status")[0]["graph"] is None
         assert "graph of" not in printed(capsys, "status")
         (found,) = as_json(capsys, "status", "--graph")
@@ -280,6 +280,21 @@ class TestStatus:
             keep_sample(store, connection, replace(kept, basis=Basis.EXACT))
         assert as_json(capsys, "status")[0]["graph"]["basis"] == "exact"
         assert "graph of crawled pages" in printed(capsys, "status")
+
+    def test_a_sample_of_less_is_not_shown_beside_all_pages_of_a_crawl_that_has_ended(
+        self, capsys: Captured, monkeypatch: pytest.MonkeyPatch, store: Path
+    ) -> None:
+        now = sampled_now(store)
+        assert now is not None
+        stale = replace(now, step=now.step - 1, crawled=1, outline=replace(now.outline, nodes=1))
+        with reading(store) as connection:
+            keep_sample(store, connection, stale)
+        (found,) = as_json(capsys, "status")
+        assert found["graph"]["outline"]["nodes"] == found["graph"]["crawled"] == 2
+        monkeypatch.setattr("minicrawl.report.live.sampling_process.MOST_AT_ONCE", 5)
+        (found,) = as_json(capsys, "status")
+        assert found["graph"]["crawled"] == 1, "of too many pages the last sample is shown"
+        assert "1 crawled" in printed(capsys, "status")
 
     def test_people_are_told_how_to_go_on(self, capsys: Captured) -> None:
         shown = printed(capsys, "status")

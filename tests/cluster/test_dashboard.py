@@ -105,7 +105,7 @@ def see_what_was_found(seen: Watched) -> None:
     expect(facts).to_contain_text("3 of 3 held", timeout=PATIENCE_MS)
     for name in ("Set up", "Search"):
         expect(page.get_by_role("tab", name=name)).to_be_hidden()
-    expect(facts).to_contain_text("when the shards were gathered", timeout=PATIENCE_MS)
+    expect(facts).to_contain_text("The shards were gathered at", timeout=PATIENCE_MS)
     expect(page.locator("section[aria-label=Hosts]")).to_contain_text("example")
     seen.tab("Pages")
     best = page.locator("section[aria-label='Best pages'] tbody tr")

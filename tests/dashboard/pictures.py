@@ -78,7 +78,7 @@ def draw(folder: Path) -> list[Path]:
     """Draw all views, light and dark."""
     drawn = []
     with (
-        TemporaryDirectory() as place,
+        TemporaryDirectory(ignore_cleanup_errors=True) as place,
         crawl_of_demo(store := Path(place) / "demo.db", *_CRAWL),
         playwright.sync_playwright() as driver,
     ):
@@ -116,7 +116,7 @@ def draw_cluster(folder: Path) -> list[Path]:
             context = browser.new_context(color_scheme=scheme, viewport=_SIZE)
             seen = Watched(context.new_page(), served)
             seen.wait_for_state("running")
-            gathered = seen.page.get_by_text("when the shards were gathered")
+            gathered = seen.page.get_by_text("The shards were gathered at")
             playwright.expect(gathered).to_be_visible(timeout=PATIENCE_MS)
             drawn.append(folder / f"dashboard-cluster{suffix}.png")
             seen.page.screenshot(path=drawn[-1])

@@ -166,8 +166,11 @@ def test_a_crawl_that_is_killed_is_told_of_and_goes_on_by_a_click(
         seen.wait_for_state("not running")
         seen.tab("Set up")
         page = seen.page
-        page.get_by_label("Crawl the demo web").check()
-        page.get_by_label("Pages of the demo web").fill("300")
+        demo, delay = page.get_by_label("Crawl the demo web"), page.get_by_label("Delay between")
+        playwright.expect(demo).to_be_checked()  # as the store was begun
+        playwright.expect(page.get_by_label("Pages of the demo web")).to_have_value("300")
+        playwright.expect(delay).to_have_value("0.3s")
+        delay.fill("0")
         page.get_by_role("button", name="Start").click()
         wait_until(lambda: (status(store).pages_fetched or 0) >= 300, "the crawl has not ended")
         seen.wait_for_state("not running")
@@ -327,15 +330,23 @@ def test_all_controls_have_names_and_tabs_obey_the_keyboard(
         assert nameless == []
 
 
-def test_without_the_token_one_only_watches(watch: Callable[..., Watched], tmp_path: Path) -> None:
+def test_without_the_token_nothing_is_shown_and_the_tab_keeps_it(
+    watch: Callable[..., Watched], tmp_path: Path
+) -> None:
     store = filled_store(tmp_path / "crawl.db")
     with dashboard_of(store) as served:
         without = RunningDashboard(served.process, served.base)
         seen = watch(without)
+        seen.wait_for_state("no token")
+        playwright.expect(seen.page.locator("#notice")).to_contain_text("token")
+        assert seen.page.get_by_role("tab", name="Set up").is_disabled()
+        assert str(store) not in seen.page.content()
+        seen.page.goto(served.address)  # nothing but what follows the # is new
         seen.wait_for_state("not running")
-        playwright.expect(seen.page.locator("#notice")).to_contain_text("You can watch")
-        seen.tab("Set up")
-        assert seen.page.get_by_role("button", name="Start").is_disabled()
+        assert served.token not in seen.page.url
+        seen.page.reload()
+        seen.wait_for_state("not running")
+        assert seen.page.context.cookies() == []
 
 
 def test_ten_thousand_hosts_are_shown_by_their_best(

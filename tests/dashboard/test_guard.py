@@ -9,9 +9,9 @@ ACCESS = DashboardAccess(port=8420, names=frozenset(("127.0.0.1", "crawler.lan")
 HOST = "127.0.0.1:8420"
 
 
-def refusal(method: str, **headers: str) -> str | None:
+def refusal(method: str, *, path: str = "/api/page", **headers: str) -> str | None:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return ACCESS.refusal(method, Headers(headers=named))
+    return ACCESS.refusal(method, path, Headers(headers=named))
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ def refusal(method: str, **headers: str) -> str | None:
     ["127.0.0.1:8420", "localhost:8420", "[::1]:8420", "10.1.2.3:8420", "crawler.lan:8420"],
 )
 def test_addresses_and_the_names_that_the_user_gave_lead_here(host: str) -> None:
-    assert refusal("GET", host=host) is None
+    assert refusal("GET", path="/", host=host) is None
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_addresses_and_the_names_that_the_user_gave_lead_here(host: str) -> None
     ],
 )
 def test_no_other_name_leads_here(host: str) -> None:
-    assert "address" in str(refusal("GET", host=host))
+    assert "address" in str(refusal("GET", path="/", host=host))
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
@@ -42,14 +42,22 @@ def test_pages_of_other_origins_are_refused(method: str, origin: str) -> None:
     assert "other pages" in str(refusal(method, host=HOST, origin=origin, **given))
 
 
-def test_what_changes_something_needs_the_token() -> None:
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "DELETE"])
+def test_what_says_or_changes_something_needs_the_token(method: str) -> None:
     named = {TOKEN_HEADER.replace("-", "_"): ACCESS.token}
     own = f"http://{HOST}"
-    assert refusal("POST", host=HOST, origin=own, **named) is None
-    assert "token" in str(refusal("POST", host=HOST, origin=own))
-    for wrong in ("", "t" * 31, "t" * 33, "u" * 32, "ü"):
-        wrongly = {TOKEN_HEADER.replace("-", "_"): wrong}
-        assert "token" in str(refusal("POST", host=HOST, origin=own, **wrongly))
+    for path in ("/api/page", "/events", "/nothing", "//page/", "/pages"):
+        assert refusal(method, path=path, host=HOST, origin=own, **named) is None
+        assert "token" in str(refusal(method, path=path, host=HOST, origin=own))
+        for wrong in ("", "t" * 31, "t" * 33, "u" * 32, "ü"):
+            wrongly = {TOKEN_HEADER.replace("-", "_"): wrong}
+            assert "token" in str(refusal(method, path=path, host=HOST, origin=own, **wrongly))
+
+
+def test_the_page_itself_which_says_nothing_of_a_store_is_sent_to_everybody() -> None:
+    for path in ("/", "/page/main.js"):
+        assert refusal("GET", path=path, host=HOST) is None
+        assert "token" in str(refusal("POST", path=path, host=HOST))
 
 
 def test_a_form_of_another_site_is_refused_even_without_an_origin() -> None:

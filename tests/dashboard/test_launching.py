@@ -1,18 +1,50 @@
-"""A form becomes the options of a crawl, or says at its fields what is wrong."""
+"""A form shows the settings of a crawl, and becomes its options or complaints at its fields."""
 
-from contextlib import suppress
+import asyncio
+from contextlib import closing, suppress
+from pathlib import Path
 
 import pytest
 
-from minicrawl.dashboard.launching import FIELDS, arguments_of
-from minicrawl.errors import FormError
+from minicrawl.cli import main
+from minicrawl.config import Loaded, load
+from minicrawl.config.table import BY_NAME
+from minicrawl.crawl.start.resume import keep
+from minicrawl.dashboard.launching import DEMO_PAGES, FIELDS, CrawlForm, Launcher, in_words
+from minicrawl.demo.settings import demo_settings
+from minicrawl.errors import FormError, MinicrawlError
+from minicrawl.store.writer import StoreWriter
+from tests.stores import filled_store
+
+NOWHERE = Path("/nowhere/crawl.db")
 
 
-def wrong_in(**form: object) -> dict[str, str]:
-    named = {name.replace("_", "-"): value for name, value in form.items()}
+def arguments_of(form: dict[str, object], store: Path = NOWHERE) -> tuple[list[str], list[str]]:
+    return CrawlForm(store).arguments(form)
+
+
+def wrong_in(form: dict[str, object], store: Path = NOWHERE) -> dict[str, str]:
     with pytest.raises(FormError) as refused:
-        arguments_of(named, has_store=False)
+        arguments_of(form, store)
     return refused.value.fields
+
+
+def strict_store(path: Path) -> Path:
+    """A store that keeps settings, none of them a default."""
+    flags: dict[str, object] = {
+        "robots": False,
+        "scope": "host",
+        "deny": ("x", "y"),
+        "keep": "none",
+        "delay": "250ms",
+        "contact": "a@b.example",
+        "max_depth": "3",
+        "strategy": "greedy",
+    }
+    filled_store(path)
+    with closing(StoreWriter.open(path)) as store:
+        keep(store, load(flags, {}, None))
+    return path
 
 
 def test_a_form_becomes_options_and_seeds() -> None:
@@ -23,52 +55,158 @@ def test_a_form_becomes_options_and_seeds() -> None:
         "workers": 2,
         "delay": "2s",
         "robots": True,
-        "deny": [r"\.pdf$"],
+        "deny": "\\.pdf$\n\n \\.zip$ ",
         "contact": "",
     }
-    options, seeds = arguments_of(form, has_store=False)
+    options, seeds = arguments_of(form)
     assert seeds == ["https://a.example/", "https://b.example/"]
     assert options == [
-        *("--scope=host", r"--deny=\.pdf$", "--pages=100"),
+        *("--scope=host", r"--deny=\.pdf$", r"--deny=\.zip$", "--pages=100"),
         *("--workers=2", "--delay=2s"),
     ]
 
 
-def test_what_is_wrong_is_said_at_each_field() -> None:
-    found = wrong_in(
-        seeds="a.example\nnot a url", pages="many", delay="-1", deny=["("], workers="9999"
-    )
+def test_a_form_that_nobody_touches_is_no_option_and_shows_what_the_store_keeps(
+    tmp_path: Path,
+) -> None:
+    form = CrawlForm(strict_store(tmp_path / "crawl.db"))
+    shown = form.shown({})
+    assert shown["values"] == {
+        "scope": "host",
+        "max-depth": "3",
+        "allow": "",
+        "deny": "x\ny",
+        **dict.fromkeys(("pages", "for", "bytes", "until"), ""),
+        "workers": "auto",
+        "concurrency": "64",
+        "delay": "0.25s",
+        "contact": "a@b.example",
+        "robots": False,
+        "keep": "none",
+    }
+    assert shown["others"] == ["strategy greedy"]
+    assert form.arguments(shown["values"]) == ([], [])
+    usual = form.shown({"fresh": True})["values"]
+    assert (usual["scope"], usual["robots"], usual["keep"]) == ("any", True, "pages")
+
+
+def test_what_differs_from_the_store_becomes_an_option_even_if_it_is_the_default(
+    tmp_path: Path,
+) -> None:
+    store = strict_store(tmp_path / "crawl.db")
+    form = CrawlForm(store).shown({})["values"]
+    wanted = {"robots": True, "scope": "any", "keep": "pages", "deny": "", "contact": ""}
+    options, _ = arguments_of(form | wanted | {"delay": "", "max-depth": " "}, store)
+    assert options == [
+        *("--scope=any", "--max-depth=none", "--deny=none", "--delay=1s"),
+        *("--contact=none", "--robots", "--keep=pages"),
+    ]
+
+
+def test_environment_and_file_are_shown_and_may_be_changed_back() -> None:
+    def base() -> Loaded:
+        return load({}, {"MINICRAWL_PAGES": "7", "MINICRAWL_ALLOW": "a\nb"}, None)
+
+    form = CrawlForm(NOWHERE, base)
+    shown = form.shown({})["values"]
+    assert (shown["pages"], shown["allow"]) == ("7", "a\nb")
+    seeds = {"seeds": "a.example"}
+    assert form.arguments(shown | seeds)[0] == []
+    changed = shown | seeds | {"pages": "", "allow": ""}
+    assert form.arguments(changed)[0] == ["--allow=none", "--pages=none"]
+
+
+def test_a_demo_shows_what_is_usual_for_it() -> None:
+    """Of a demo neither the environment nor a file counts."""
+    base = load({}, {"MINICRAWL_SCOPE": "host", "MINICRAWL_DELAY": "9"}, None)
+    form = CrawlForm(NOWHERE, lambda: base)
+    shown = form.shown({"demo": True, "demo-pages": 300})["values"]
+    settings = demo_settings(base, 300, "127.0.0.1:1").settings
+    for name in FIELDS:
+        if name != "concurrency":
+            read = BY_NAME[name].kind.read(shown[name] or "none")
+            assert read == settings.value(BY_NAME[name]), name
+    options, _ = form.arguments(shown | {"demo": True, "demo-pages": 300})
+    assert options == ["--demo", "--demo-pages=300"]
+    assert form.shown({"demo": True, "demo-pages": -5})["values"]["pages"] == str(DEMO_PAGES)
+
+
+def test_a_store_of_the_demo_is_known(tmp_path: Path) -> None:
+    store = tmp_path / "demo.db"
+    wanted = ["--demo", "--demo-pages", "150", "--pages", "3", "--quiet", "--store", str(store)]
+    assert main(["crawl", *wanted]) == 0
+    shown = CrawlForm(store).shown({})
+    assert (shown["demo"], shown["demo-pages"]) == (True, 150)
+
+
+def test_a_store_that_cannot_be_read_is_told_of_and_a_new_crawl_can_be_set_up(
+    tmp_path: Path,
+) -> None:
+    store = tmp_path / "crawl.db"
+    store.write_bytes(b"no database" * 100)
+    shown = CrawlForm(store).shown({})
+    assert shown["why"]
+    assert "--fresh" not in shown["why"]
+    assert shown["values"]["scope"] == "any"
+
+
+def test_what_is_wrong_is_said_at_each_field_and_in_the_words_of_the_form() -> None:
+    seeds: dict[str, object] = {"seeds": "a.example\nnot a url"}
+    found = wrong_in(seeds | {"pages": "many", "delay": "-1", "deny": "(\nx", "workers": "9999"})
     assert set(found) == {"seeds", "pages", "delay", "deny", "workers"}
     assert found["seeds"] == "not a URL: line 2: not a url"
-    assert found["pages"].startswith("--pages many: ")
+    assert found["pages"].startswith("many: ")
+    assert found["deny"].startswith("(: ")
+    demo: dict[str, object] = {"demo": True, "demo-pages": 1}
+    every = wrong_in(demo | dict.fromkeys(FIELDS, "\x00"))
+    assert set(every) == {*FIELDS, "demo-pages"}
+    assert not any("--" in said for said in every.values())
 
 
-def test_a_new_crawl_needs_a_seed_and_one_that_goes_on_needs_none() -> None:
-    assert wrong_in() == {"seeds": "give a URL to start from"}
-    assert wrong_in(fresh=True) == {"seeds": "give a URL to start from"}
-    assert arguments_of({}, has_store=True) == ([], [])
-    assert arguments_of({"demo": True, "demo-pages": 300}, has_store=False) == (
-        ["--demo", "--demo-pages=300"],
-        [],
-    )
+@pytest.mark.parametrize("name", FIELDS)
+def test_a_message_of_the_command_line_names_fields(name: str) -> None:
+    for flag in filter(None, (BY_NAME[name].flag, BY_NAME[name].off)):
+        said = in_words(f"minicrawl: {flag} x and --no-such: cannot be combined; leave out --fresh")
+        assert FIELDS[name] in said
+        assert f"{flag} " not in said
+        assert "--fresh" not in said
+        assert "--no-such" in said, "what the form does not have keeps its name"
+
+
+def test_a_crawl_that_refuses_to_start_says_so_at_the_field(tmp_path: Path) -> None:
+    """That links are not stored is no field: the command line refuses, and not the table."""
+    base = load({"links": False}, {}, None)
+    launcher = Launcher(tmp_path / "crawl.db", lambda: base, ("--no-links",))
+    for ask in (launcher.start, launcher.dry_run):
+        with pytest.raises(MinicrawlError) as refused:
+            asyncio.run(ask({"keep": "links", "seeds": "a.example"}))
+        assert "--keep" not in str(refused.value)
+        assert FIELDS["keep"] in str(refused.value)
+
+
+def test_a_new_crawl_needs_a_seed_and_one_that_goes_on_needs_none(tmp_path: Path) -> None:
+    store = filled_store(tmp_path / "crawl.db")
+    assert wrong_in({}) == {"seeds": "give a URL to start from"}
+    assert wrong_in({"fresh": True}, store) == {"seeds": "give a URL to start from"}
+    assert arguments_of({}, store) == ([], [])
 
 
 def test_manners_are_left_out_only_when_the_user_says_so() -> None:
-    options, _ = arguments_of({"seeds": "a.example", "robots": False}, has_store=False)
+    options, _ = arguments_of({"seeds": "a.example", "robots": False})
     assert options == ["--ignore-robots"]
 
 
 @pytest.mark.parametrize("name", FIELDS)
-@pytest.mark.parametrize("value", ["--help", "-x", "; rm -rf /", "$(id)", "\x00", "a\nb"])
-def test_no_value_becomes_another_option(name: str, value: str) -> None:
+@pytest.mark.parametrize("value", ["--help", "-x", "; rm -rf /", "$(id)", "\x00", "a\nb", [], {}])
+def test_no_value_becomes_another_option(name: str, value: object) -> None:
     with suppress(FormError):
-        options, _ = arguments_of({name: value, "seeds": "a.example"}, has_store=False)
-        assert options in ([], [f"--{name}={value}"])
+        options, _ = arguments_of({name: value, "seeds": "a.example"})
+        assert all(option.startswith(f"{BY_NAME[name].flag}=") for option in options)
 
 
-@pytest.mark.parametrize("pages", [0, 99, -5, 10**9, "many", None, 1.5])
+@pytest.mark.parametrize("pages", [0, 99, -5, 10**9, "many", None, 1.5, True])
 def test_a_demo_has_a_sensible_size(pages: object) -> None:
     if pages in (0, None):  # the usual one
-        assert arguments_of({"demo": True, "demo-pages": pages}, has_store=False)
+        assert arguments_of({"demo": True, "demo-pages": pages})
     else:
-        assert "demo-pages" in wrong_in(demo=True, demo_pages=pages)
+        assert "demo-pages" in wrong_in({"demo": True, "demo-pages": pages})

@@ -18,6 +18,7 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
 from minicrawl.cli import main
+from minicrawl.dashboard.guard import TOKEN_HEADER
 from minicrawl.report.search.indexing import bring_up_to_date
 from tests.dashboard.servers import ARGUMENTS, CHROMIUM, PATIENCE_MS, needs_chromium
 from tests.processes import killed_on_failure
@@ -65,8 +66,9 @@ def address(store: Path) -> Iterator[str]:
 
 
 def asked(address: str, path: str, method: str = "GET", **headers: str) -> tuple[int, Any, Any]:
-    with closing(HTTPConnection(address.split("/")[2], timeout=60)) as connection:
-        connection.request(method, path, headers=headers)
+    place, _, token = address.partition("/#")
+    with closing(HTTPConnection(place.removeprefix("http://"), timeout=60)) as connection:
+        connection.request(method, path, headers={TOKEN_HEADER: token} | headers)
         answer = connection.getresponse()
         return answer.status, answer.headers, answer.read()
 
@@ -82,8 +84,17 @@ def test_only_its_own_page_may_ask_by_its_own_name(address: str) -> None:
     assert asked(address, "/")[0] == 200
     assert asked(address, "/", Host="evil.example")[0] == 403
     assert asked(address, "/api/about", Origin="http://evil.example")[0] == 403
-    assert asked(address, "/api/search?q=a", "POST")[0] == 403
+    assert asked(address, "/api/search?q=a", "POST")[0] == 405
     assert asked(address, "/page/..%2f..%2fpyproject.toml")[0] == 404
+
+
+@pytest.mark.parametrize("path", ["/api/about", "/api/search?q=harbour"])
+def test_another_user_of_the_machine_searches_nothing(address: str, path: str) -> None:
+    for token in ("", "a" * 32):
+        status, _, body = asked(address, path, **{TOKEN_HEADER: token})
+        assert status == 403
+        assert "token" in json.loads(body)["error"]
+    assert asked(address, path)[0] == 200
 
 
 def test_the_page_runs_nothing_but_its_own_script(address: str) -> None:
@@ -133,11 +144,12 @@ def page(address: str) -> Iterator["Page"]:
         opened = browser.new_page()
         opened.set_default_timeout(PATIENCE_MS)
         wrong: list[str] = []
+        base = address.partition("#")[0]
         opened.on("pageerror", lambda error: wrong.append(str(error)))
         opened.on("dialog", lambda dialog: wrong.append(dialog.message))
         opened.on(
             "request",
-            lambda one: None if one.url.startswith(address) else wrong.append(one.url),
+            lambda one: None if one.url.startswith(base) else wrong.append(one.url),
         )
         opened.goto(address)
         yield opened

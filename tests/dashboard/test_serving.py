@@ -13,9 +13,12 @@ from pathlib import Path
 import httpx
 import pytest
 
+from minicrawl.cli import main
 from minicrawl.control.client import ask
 from minicrawl.control.requests import ControlRequest, Verb
-from minicrawl.dashboard.guard import TOKEN_HEADER
+from minicrawl.dashboard.guard import TOKEN_HEADER, DashboardAccess
+from minicrawl.dashboard.routes import MOST_STREAMS, Dashboard
+from minicrawl.dashboard.views import Views
 from minicrawl.errors import MinicrawlError
 from tests.dashboard.servers import (
     RunningDashboard,
@@ -40,7 +43,7 @@ def served(store: Path) -> Iterator[RunningDashboard]:
 
 
 def get(served: RunningDashboard, path: str, **headers: str) -> httpx.Response:
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    named = {TOKEN_HEADER: served.token} | {n.replace("_", "-"): v for n, v in headers.items()}
     return httpx.get(served.base + path, headers=named, trust_env=False, timeout=60)
 
 
@@ -53,12 +56,13 @@ def events(served: RunningDashboard, topics: str, count: int, log: str = "") -> 
     """The first events of a stream."""
     found: dict[str, object] = {}
     url = f"{served.base}events?topics={topics}{log}"
-    with httpx.stream("GET", url, trust_env=False, timeout=60) as stream:
+    named = {TOKEN_HEADER: served.token}
+    with httpx.stream("GET", url, headers=named, trust_env=False, timeout=60) as stream:
         name = ""
         for line in stream.iter_lines():
             if line.startswith("event: "):
                 name = line.removeprefix("event: ")
-            elif line.startswith("data: ") and name != "alive":
+            elif line.startswith("data: ") and name not in ("alive", "moments"):
                 found[name] = json.loads(line.removeprefix("data: "))
             if len(found) >= count:
                 break
@@ -111,7 +115,7 @@ def test_files_beside_the_page_cannot_be_had(served: RunningDashboard) -> None:
 
 
 def test_events_carry_what_the_store_says(served: RunningDashboard, store: Path) -> None:
-    found = events(served, "crawl,history,hosts,errors,top", 6, "&log=0")
+    found = events(served, "crawl,history,graph,hosts,errors,top", 7, "&log=0")
     crawl, log, top = found["crawl"], found["log"], found["top"]
     assert isinstance(crawl, dict)
     assert crawl["live"] is None
@@ -130,13 +134,13 @@ def test_one_page_is_explained_searched_for_and_drawn(served: RunningDashboard) 
     assert page["title"] == "The first"
     assert page["givers"]
     assert page["receivers"]["count"] == 2
-    (found,) = get(served, "api/search?q=FIRST").json()
+    (found,) = get(served, "api/search?q=FIRST").json()["pages"]
     assert found["url"] == A
     hosts = get(served, "api/graph?of=hosts&n=10").json()
     assert {node["label"] for node in hosts["nodes"]} == {"a.example", "b.example", "c.example"}
     pages = get(served, "api/graph?of=pages&n=2").json()
     assert len(pages["nodes"]) == 2
-    (gone,) = get(served, "api/errors?kind=not-found").json()
+    (gone,) = get(served, "api/errors?kind=not-found").json()["pages"]
     assert gone["url"] == GONE
 
 
@@ -151,11 +155,39 @@ def test_what_is_not_there_is_said_in_one_line(served: RunningDashboard, path: s
 # ---------------------------------------------------------------- who may
 
 
-@pytest.mark.parametrize("path", ["api/start", "api/control", "api/dry-run", "api/token"])
-def test_nothing_changes_without_the_token(served: RunningDashboard, path: str) -> None:
-    answer = httpx.post(served.base + path, json={}, trust_env=False)
-    assert answer.status_code == 403
-    assert "token" in answer.json()["error"]
+@pytest.mark.parametrize("token", [{}, {TOKEN_HEADER: "a" * 32}])
+def test_nothing_is_said_or_changed_without_the_token(
+    served: RunningDashboard, token: dict[str, str]
+) -> None:
+    """Whatever route there is: a browser of another user of this machine reaches all of them."""
+    access = DashboardAccess(port=1, names=frozenset(), token="")
+    routes = Dashboard(Views(Path("x.db")), access).routes()
+    asked = {(method, route.path) for route in routes for method in route.methods or ()}
+    refused = {(method, path) for method, path in asked if _is_refused(served, method, path, token)}
+    open_to_all = {(method, path) for method in ("GET", "HEAD") for path in ("/", "/page/{name}")}
+    assert asked - refused == open_to_all
+    assert {"/events", "/api/page", "/api/texts/search", "/api/start"} <= {p for _, p in refused}
+
+
+def _is_refused(served: RunningDashboard, method: str, path: str, token: dict[str, str]) -> bool:
+    url = served.base + path.lstrip("/")
+    with httpx.stream(method, url, headers=token, trust_env=False, timeout=60) as answer:
+        return answer.status_code == 403
+
+
+def test_streams_are_for_who_has_the_token(served: RunningDashboard) -> None:
+    """However many others try, one with the token gets a stream."""
+    url = f"{served.base}events?topics=crawl"
+    for _ in range(MOST_STREAMS + 1):
+        assert httpx.get(url, trust_env=False).status_code == 403
+    assert events(served, "crawl", 1)["crawl"]
+
+
+@pytest.mark.parametrize("log", ["x", "", "-1", "1.5", "²", "1" * 400, "9223372036854775808"])
+def test_a_log_that_begins_nowhere_is_refused(served: RunningDashboard, log: str) -> None:
+    answer = get(served, f"events?topics=crawl&log={log}")
+    assert answer.status_code == 400
+    assert "log" in answer.json()["error"]
 
 
 def test_other_names_and_other_pages_are_refused(served: RunningDashboard) -> None:
@@ -240,6 +272,19 @@ def test_a_second_dashboard_of_a_store_says_where_the_first_one_is(
     assert served.token not in said
 
 
+def test_a_fresh_crawl_leaves_the_dashboard_its_lock_and_its_token(tmp_path: Path) -> None:
+    store = tmp_path / "demo.db"
+    fresh = [*("crawl", "--demo", "--demo-pages", "100", "--pages", "3"), "--fresh", "--quiet"]
+    assert main([*fresh, "--store", str(store)]) == 0
+    with dashboard_of(store) as running:
+        assert main([*fresh, "--store", str(store)]) == 0
+        assert len(list(tmp_path.glob("demo.db.*"))) >= 1
+        said = failing(*command(store, "--port", "0"))
+        assert running.base in said
+    with dashboard_of(store) as again:
+        assert again.token == running.token
+
+
 def test_a_store_that_vanishes_is_told_of(tmp_path: Path) -> None:
     path = filled_store(tmp_path / "crawl.db")
     with dashboard_of(path) as running:
@@ -265,7 +310,8 @@ def test_it_ends_at_once_while_browsers_watch(tmp_path: Path, how: int) -> None:
     path = filled_store(tmp_path / "crawl.db")
     with dashboard_of(path) as running:
         url = f"{running.base}events?topics=crawl"
-        with httpx.stream("GET", url, trust_env=False, timeout=60) as stream:
+        named = {TOKEN_HEADER: running.token}
+        with httpx.stream("GET", url, headers=named, trust_env=False, timeout=60) as stream:
             lines = stream.iter_lines()
             next(lines)
             running.process.send_signal(how)

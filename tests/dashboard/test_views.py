@@ -1,55 +1,77 @@
 """What the page shows, made from the store."""
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from minicrawl.dashboard import views
 from minicrawl.dashboard.views import MOST_POINTS, GraphFigures, SharedView, Views, made
 from minicrawl.errors import MinicrawlError
+from minicrawl.model import CRAWLED
 from minicrawl.report.live.activity import MOST_SPANS, RequestHistory
+from minicrawl.report.live.sampling import sampled_now
+from minicrawl.report.live.sampling_process import shown_sample
+from minicrawl.store.beside.samples import Sample, keep_sample
+from minicrawl.store.reader import reading
 from tests.stores import HandCrawl, filled_store
-
-
-def sample(at: float) -> dict[str, Any]:
-    return {
-        "at": at,
-        "importance_gathered": 0.5,
-        "outline": dict.fromkeys(views.CURVES, at),
-    }
 
 
 def test_the_curves_of_a_graph_keep_their_ends_and_have_few_points(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    store = filled_store(tmp_path / "crawl.db")
+    now = sampled_now(store)
+    assert now is not None
     asked: list[float] = []
-    known = [sample(float(at)) for at in range(1, 5000)]
+    known = [replace(now, at=float(at)) for at in range(1, 5000)]
 
-    def samples(_store: Path, since: float) -> list[dict[str, Any]]:
+    def samples(_store: Path, since: float) -> list[Sample]:
         asked.append(since)
-        return [one for one in known if one["at"] > since]
+        return [one for one in known if one.at > since]
 
-    monkeypatch.setattr(views, "graph_samples", samples)
+    monkeypatch.setattr(views, "samples", samples)
     figures = GraphFigures()
-    assert figures.as_json() is None
-    figures.read(tmp_path)
-    known.append(sample(5000.0))
-    figures.read(tmp_path)
-    found = figures.as_json()
-    assert found is not None
+    figures.read(store, is_running=False)
+    known.append(replace(now, at=5000.0))
+    figures.read(store, is_running=False)
     assert asked == [0.0, 4999.0]
-    assert found["latest"]["at"] == 5000
-    times = [row[0] for row in found["curves"]]
+    times = [row[0] for row in figures.as_json()["curves"]]
     assert (times[0], times[-1]) == (1, 5000)
     assert times == sorted(times)
     assert len(times) <= MOST_POINTS
+
+
+def test_the_graph_of_a_store_is_that_of_status_however_it_was_sampled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = filled_store(tmp_path / "crawl.db")
+    watched = Views(store)
+    for _ in range(2):  # never sampled, and then sampled when it had less
+        found = watched.graph_figures()["latest"]
+        shown = shown_sample(store, CRAWLED, is_running=False)
+        assert shown is not None
+        told = json.loads(json.dumps(shown.as_json()))
+        moments = {"at": 0, "distances_at": 0}
+        assert json.loads(json.dumps(found)) | moments == told | moments
+        with reading(store) as connection:
+            keep_sample(store, connection, replace(shown, step=shown.step - 1, crawled=1))
+    measured = [0]
+
+    def sampled(*_asked: object) -> Sample | None:
+        measured[0] += 1
+        return sampled_now(store)
+
+    monkeypatch.setattr("minicrawl.report.live.sampling.sampled_now", sampled)
+    assert watched.graph_figures()["latest"] == found
+    assert measured == [0], "what was measured is measured again when something has happened"
 
 
 def test_requests_are_added_up_by_time_and_read_once(tmp_path: Path) -> None:

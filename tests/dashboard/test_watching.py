@@ -5,14 +5,21 @@ import re
 import signal
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 from minicrawl.model import State
+from minicrawl.report.live.sampling import sampled_now
+from minicrawl.store.beside.samples import keep_sample
+from minicrawl.store.reader import reading
 from tests.dashboard.browsers import Watched, browser, playwright, watch
 from tests.dashboard.servers import PATIENCE_MS, crawl_of_demo, dashboard_of, needs_chromium
-from tests.stores import HandCrawl
+from tests.stores import HandCrawl, filled_store
 
 __all__ = ["browser", "watch"]
 pytestmark = [needs_chromium, pytest.mark.timeout(600)]
@@ -40,11 +47,9 @@ def test_the_status_of_a_running_crawl_has_all_figures_and_where_they_come_from(
             label = page.locator("#status dt", has_text=re.compile(f"^{name}$"))
             value = label.locator("xpath=../dd")
             playwright.expect(value).to_have_text(re.compile("[0-9]|no limit"), timeout=PATIENCE_MS)
-        statistics = page.locator("section[aria-label=Statistics] header")
-        playwright.expect(statistics).to_contain_text(
-            re.compile(
-                r"graph of crawled pages: exact, \d+:\d\d old; distances: exact, \d+:\d\d old"
-            )
+        graph = page.locator("section[aria-label='Graph of the pages']")
+        playwright.expect(graph).to_contain_text(
+            re.compile(r"(exact|batch); distances (exact|batch), as of \d\d:\d\d:\d\d")
         )
         for name in CURVES:
             titled = page.locator(".plot", has=page.locator("h3", has_text=re.compile(f"^{name}$")))
@@ -90,6 +95,97 @@ def test_errors_by_kind_have_their_pages_and_a_page_its_history(
             "aria-label"
         )
         assert label == "pages that gave: pages 5 at the end"
+
+
+def test_an_answer_that_comes_late_does_not_replace_a_later_one(
+    watch: Callable[..., Watched], tmp_path: Path
+) -> None:
+    held: list[Any] = []
+    with dashboard_of(filled_store(tmp_path / "crawl.db")) as served:
+        seen = watch(served)
+        page = seen.page
+        seen.tab("Pages")
+        buttons = page.locator("section[aria-label='Best pages'] button.link")
+        slow, quick = buttons.nth(0).inner_text(), buttons.nth(1).inner_text()
+        url = re.compile(f"/api/page.*url={re.escape(quote(slow, safe=''))}$")
+        page.route(url, lambda route: held.append(route))  # noqa: PLW0108  # playwright marks it
+        buttons.nth(0).click()
+        about = page.locator("section[aria-label='One page']")
+        playwright.expect(about).to_contain_text("Reading all links", timeout=PATIENCE_MS)
+        buttons.nth(1).click()
+        playwright.expect(about.locator("p").first).to_contain_text(quick, timeout=PATIENCE_MS)
+        (late,) = held
+        late.continue_()
+        playwright.expect(about.locator(".moment")).to_contain_text("as of")
+        assert quick in about.locator("p").first.inner_text()
+
+
+def test_each_block_has_the_moment_of_its_own_numbers(
+    watch: Callable[..., Watched], tmp_path: Path
+) -> None:
+    """The graph was measured an hour ago, and nothing has happened since."""
+    store = filled_store(tmp_path / "crawl.db")
+    now = sampled_now(store)
+    assert now is not None
+    with reading(store) as connection:
+        keep_sample(store, connection, replace(now, at=now.at - 3600))
+    with dashboard_of(store) as served:
+        seen = watch(served)
+        cards = seen.page.locator("#status section.card:has(header)")
+        moments = cards.locator("> header .moment")
+        playwright.expect(moments.last).to_contain_text("as of", timeout=PATIENCE_MS)
+        graph = ("Graph of the pages", "Degree distributions")
+        for number in range(cards.count()):
+            name = cards.nth(number).get_attribute("aria-label")
+            shown = moments.nth(number)
+            playwright.expect(shown).to_contain_text("as of", timeout=PATIENCE_MS)
+            at = datetime.strptime(shown.inner_text()[-8:], "%H:%M:%S")
+            ago = (datetime.now() - at).seconds % 86400
+            assert (ago >= 3600) == (name in graph), name
+
+
+def test_each_curve_has_its_figures_as_a_table_that_stays_open(
+    watch: Callable[..., Watched], tmp_path: Path
+) -> None:
+    store = filled_store(tmp_path / "crawl.db")
+    now = sampled_now(store)
+    assert now is not None
+
+    def keep(pages: int) -> None:
+        outline = replace(now.outline, strong_components=pages)
+        with reading(store) as connection:
+            keep_sample(store, connection, replace(now, at=now.at + pages, outline=outline))
+
+    keep(1001)
+    keep(1002)
+    with dashboard_of(store) as served:
+        seen = watch(served)
+        for name in CURVES:
+            title = seen.page.locator("h3", has_text=re.compile(f"^{name}$"))
+            plot = seen.page.locator(".plot", has=title)
+            playwright.expect(plot.locator("svg.chart")).to_be_visible(timeout=PATIENCE_MS)
+            plot.locator("summary").click()
+            playwright.expect(plot.locator("tbody tr").nth(1)).to_be_visible(timeout=PATIENCE_MS)
+            heads = plot.locator("th").all_inner_texts()
+            assert len(heads) == plot.locator("tbody tr:first-child td").count() >= 2
+        components = seen.page.get_by_role("region", name="components, a table")
+        assert components.locator("tbody td:nth-child(2)").all_inner_texts() == ["1,001", "1,002"]
+        keep(1003)
+        playwright.expect(components).to_contain_text("1,003", timeout=PATIENCE_MS)
+        playwright.expect(components.locator("table")).to_be_visible()
+
+
+def test_lines_of_the_log_name_who_asked(watch: Callable[..., Watched], tmp_path: Path) -> None:
+    store = tmp_path / "demo.db"
+    options = ("--delay", "0.2", "--workers", "2", "--demo-pages", "3000")
+    with crawl_of_demo(store, *options), dashboard_of(store) as served:
+        seen = watch(served)
+        seen.wait_for_state("running")
+        seen.page.locator("summary", has_text="Log").click()
+        for name in ("worker 1", "worker 2"):
+            line = seen.page.locator(".log div", has_text=name).first
+            playwright.expect(line).to_be_visible(timeout=PATIENCE_MS)
+            playwright.expect(line).to_contain_text("http://")
 
 
 # ---------------------------------------------------------------- slow and broken networks

@@ -19,7 +19,7 @@ from minicrawl.cli.crawl.live import DisplayState
 
 if TYPE_CHECKING:
     from minicrawl.cli.crawl.session import RunOptions
-    from minicrawl.store.beside.samples import Sample
+    from minicrawl.report.live.sampling_process import SamplingProcess
 
 Hear = Callable[[str], None]
 _AT_ONCE = 64
@@ -124,7 +124,7 @@ class GraphKey:
         self._state, self._store = state, store
         self._graph_of, self._stays = options.graph_of, options.graph_stats
         self._process = ExitStack()
-        self._latest: Callable[[], Sample | None] | None = None
+        self._sampling: SamplingProcess | None = None
 
     def hear(self, key: str) -> None:
         """A key was pressed."""
@@ -143,12 +143,12 @@ class GraphKey:
 
     def show(self) -> None:
         """Show the figures, and have them taken."""
-        if self._latest is None:
+        if self._sampling is None:
             from minicrawl.report.live.sampling_process import sampling_beside
 
             beside = sampling_beside(self._store, self._graph_of)
-            self._latest = self._process.enter_context(beside)
-        self._state.latest_sample = self._latest
+            self._sampling = self._process.enter_context(beside)
+        self._state.latest_sample = self._sampling.read
 
     def hide(self) -> None:
         """Show them no longer; --graph-stats goes on taking them."""
@@ -156,7 +156,15 @@ class GraphKey:
         if not self._stays:
             self.close()
 
+    def finish(self, tell: Callable[[], None]) -> None:
+        """The crawl is over: what --graph-stats has taken ends with how it is now. `tell` is called
+        if that takes a while, and an interrupt goes without.
+        """
+        if self._stays and self._sampling is not None:
+            with suppress(KeyboardInterrupt):
+                self._sampling.finish(tell)
+
     def close(self) -> None:
         """Take no more of them."""
         self._process.close()
-        self._latest = None
+        self._sampling = None

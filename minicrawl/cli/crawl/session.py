@@ -114,6 +114,7 @@ class Session:
             running = watched(self._crawl, shown, self._log_progress, hear, is_sampled=is_sampled)
             with suppress(asyncio.CancelledError), self._ignoring_an_interrupt_among_seeds():
                 self._reason = asyncio.run(running)
+                self._graph.finish(self._say_that_the_graph_is_measured)
         if self._reason is None:
             raise Interrupted(f"aborted; resume with: {self._options.resume}")
         if self._options.as_json:
@@ -126,6 +127,9 @@ class Session:
             raise Interrupted(f"resume with: {self._options.resume}")
         if self._options.is_demo:
             self._print("")  # a table follows
+
+    def _say_that_the_graph_is_measured(self) -> None:
+        self._print("the graph is measured as it is now; Ctrl-C leaves that")
 
     def _summary(self, reason: Reason) -> dict[str, object]:
         """What this run did and how the store is now, for programs."""

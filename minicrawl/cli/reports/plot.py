@@ -37,10 +37,10 @@ class PictureFile(click.Path):
 def plot(store: Path, file: Path, graph_of: str) -> None:
     """Draw a crawl into FILE, a .png or .svg.
 
-    Shows how pages, pace, importance gathered, errors, components and distances have changed, and
-    the degrees of the pages and the largest hosts as they are now. The times are those of the
-    samples that `crawl --graph-stats` took. Without samples, they are made from the log of the
-    store.
+    Shows how pages, pace, importance gathered, errors, components and distances have changed, the
+    degrees of the pages as they are now, and the 40 largest hosts with the links between them. The
+    times are those of the samples that `crawl --graph-stats` took. Without samples, they are made
+    from the log of the store.
 
     Needs matplotlib: install minicrawl with the extra `lab`.
     """

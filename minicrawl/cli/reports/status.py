@@ -30,10 +30,10 @@ from minicrawl.report.errors import (
 )
 from minicrawl.report.errors import errors as find_errors
 from minicrawl.report.kept import told
+from minicrawl.report.live.sampling_process import shown_sample
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.status import mirrors
 from minicrawl.report.waiting import WaitingPage, waiting
-from minicrawl.store.beside.samples import Sample, fresh_sample
 from minicrawl.wording import as_duration, counted
 
 KIND_HEADINGS = ("pages", "requests", "share", "kind", "meaning", "remedy")
@@ -43,8 +43,6 @@ WAITING_HEADINGS = ("rank", "key", "given", "cash", "depth", "in-links", "url")
 STORED_HEADINGS = ("number", "of", "size", "part")
 NO_FAILURES = "no failures"
 
-MOST_AT_ONCE = 50_000
-"""Pages whose graph is looked at without being asked for; more take longer than a second."""
 _PATIENCE_S = 2.0
 _UNKNOWN = "-"
 _KIB = 1024
@@ -77,21 +75,22 @@ def status(
     """Show the progress of the crawl, its graph, and the command that resumes it.
 
     The counts are shown at once, however large the store is. The graph is that of the latest
-    sample, if the crawl takes samples (`crawl --graph-stats`). Otherwise a small graph is described
-    as it is now, and a large one only with `--graph`. `minicrawl check` verifies the store itself.
+    sample, if that has all pages, or the crawl runs and takes samples (`crawl --graph-stats`).
+    Otherwise a small graph is described as it is now. A large one is only with `--graph`; without
+    it, the last sample is shown. `minicrawl check` verifies the store itself.
     """
     found = report.status(store)
     repeating = mirrors(store) if wants_mirrors else []
     parts = stored_parts(store) if wants_stored else []
-    sample = _sample(store, found, graph_of, even_of_many=wants_graph)
+    live = dict(_live(store))
+    sample = shown_sample(store, graph_of, is_running=bool(live), even_of_many=wants_graph)
     if as_json:
         listed = {"mirrors": [mirror._asdict() for mirror in repeating]} if wants_mirrors else {}
         listed |= {"stored": [part._asdict() for part in parts]} if wants_stored else {}
-        live = dict(_live(store)) | listed
-        show_json(found.as_json() | live | {"graph": sample and sample.as_json()})
+        show_json(found.as_json() | live | listed | {"graph": sample and sample.as_json()})
         return
     mirrors_found = (("mirror", str(one)) for one in repeating)
-    show_facts([*_live(store), *_facts(found, store), *mirrors_found])
+    show_facts([*live.items(), *_facts(found, store), *mirrors_found])
     if parts:
         click.echo()
         show_list(STORED_HEADINGS, map(_part_line, parts), texts=1)
@@ -103,18 +102,6 @@ def status(
 def _part_line(part: StoredPart) -> tuple[str, ...]:
     size = "-" if part.bytes is None else _size(part.bytes)
     return f"{part.number:,}", part.of, size, part.part
-
-
-def _sample(
-    store: Path, found: report.Status, graph_of: str, *, even_of_many: bool
-) -> Sample | None:
-    """A fresh sample of the graph, or one that is taken now unless there are many pages."""
-    kept = fresh_sample(store, graph_of, time.time())
-    if kept is not None or (found.pages_known > MOST_AT_ONCE and not even_of_many):
-        return kept
-    from minicrawl.report.live.sampling import sampled_now
-
-    return sampled_now(store, graph_of)
 
 
 def _live(store: Path) -> Iterator[tuple[str, str]]:

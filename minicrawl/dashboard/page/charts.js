@@ -22,10 +22,27 @@ const short = (value) => {
   return size >= 10 || Number.isInteger(value) ? String(Math.round(value * 10) / 10) : String(+value.toFixed(3));
 };
 const legend = (series) => h("ul", { class: "legend" }, series.map((one, place) => h("li", {}, h("i", { class: `k-${NAMES[place]}` }), one.name)));
-const hiddenTable = (caption, heads, rows) => h("details", { class: "small muted" }, h("summary", {}, "figures"), h("div", { class: "scroll high" }, h("table", {}, h("caption", { class: "skip" }, caption), h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head))), rows.map((row) => h("tr", {}, row.map((cell) => h("td", { class: "n" }, cell)))))));
+// A table is made when it is opened, and stays open and where it was when its chart is drawn again.
+const opened = new Map();
+const hiddenTable = (caption, heads, rows) => {
+  const box = h("div", { class: "scroll high", tabindex: 0, role: "region", "aria-label": `${caption}, a table` });
+  const fillIt = () => { if (!box.firstChild) box.append(h("table", {}, h("caption", { class: "skip" }, caption), h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col", class: "n" }, head)))), h("tbody", {}, rows().map((row) => h("tr", {}, row.map((cell) => h("td", { class: "n" }, cell))))))); };
+  const details = h("details", { class: "small muted", open: opened.has(caption) }, h("summary", {}, "figures"), box);
+  details.addEventListener("toggle", () => { if (details.open) { opened.set(caption, opened.get(caption) || 0); fillIt(); } else if (details.isConnected) opened.delete(caption); });
+  box.addEventListener("scroll", () => { if (box.isConnected) opened.set(caption, box.scrollTop); });
+  if (opened.has(caption)) { fillIt(); queueMicrotask(() => { box.scrollTop = opened.get(caption) || 0; }); }
+  return details;
+};
+// One row for each moment of any of the series, but no more than MOST_ROWS: the first and the last are among them.
+const MOST_ROWS = 120;
+const rowsOver = (drawn, format) => {
+  const times = [...new Set(drawn.flat().map(([at]) => at))].sort((a, b) => a - b), every = Math.ceil(times.length / MOST_ROWS);
+  const values = drawn.map((points) => new Map(points));
+  return times.filter((_, place) => place === 0 || (times.length - 1 - place) % every === 0).map((at) => [clock(at), ...values.map((of) => (of.has(at) ? format(of.get(at)) : "–"))]);
+};
 
 // series: [{name, points: [[seconds since 1970, value], ...]}]
-export const curves = (title, series, format = short) => {
+export const curves = (title, series, format = short, exact = format === short ? (value) => fixed(value, Number.isInteger(value) ? 0 : 2) : format) => {
   const all = series.flatMap((one) => one.points).filter(([, y]) => y !== null && y !== undefined);
   if (all.length < 2) return h("div", { class: "empty" }, "nothing to draw yet");
   const first = Math.min(...all.map(([x]) => x)), last = Math.max(...all.map(([x]) => x), first + 1);
@@ -41,7 +58,7 @@ export const curves = (title, series, format = short) => {
     drawn.map((points, place) => (points.length > 1 ? s("path", { class: `series s-${NAMES[place]}`, d: path(points) }) : null)),
     s("line", { class: "axis", x1: LEFT, x2: W - RIGHT, y1: y(0), y2: y(0) }),
     s("text", { x: LEFT, y: H - 7 }, clock(first)), s("text", { x: W - RIGHT, y: H - 7, "text-anchor": "end" }, clock(last)));
-  return h("figure", { class: "plain" }, chart, series.length > 1 ? legend(series) : null);
+  return h("figure", { class: "plain" }, chart, series.length > 1 ? legend(series) : null, hiddenTable(title, ["at", ...series.map((one) => one.name)], () => rowsOver(drawn, exact)));
 };
 
 // series: [{name, points: [[links, pages], ...], exponent, tail}]; both axes are logarithmic. The power
@@ -68,7 +85,7 @@ export const logLog = (title, series, xName, yName) => {
     series.map((one, place) => one.points.filter(([x, y]) => x > 0 && y > 0).map(([x, y]) => mark(place, px(x), py(y)))),
     series.map(fitted).map((ends, place) => (ends.length ? s("path", { class: `series s-${NAMES[place]}`, d: ends.map(([x, y], i) => `${i ? "L" : "M"}${px(x).toFixed(1)} ${py(Math.max(y, 10 ** y0)).toFixed(1)}`).join("") }) : null)));
   return h("figure", {}, h("div", { class: "small muted" }, `${yName} by ${xName}, both logarithmic`), chart, legend(series.map((one) => ({ name: one.exponent ? `${one.name}, exponent ${fixed(one.exponent, 2)}` : one.name }))),
-    hiddenTable(title, ["series", xName, yName], series.flatMap((one) => one.points.map(([x, y]) => [one.name, fixed(x, 1), fixed(y, 2)]))));
+    hiddenTable(title, ["series", xName, yName], () => series.flatMap((one) => one.points.map(([x, y]) => [one.name, fixed(x, 1), fixed(y, 2)]))));
 };
 
 // rows: [[label, value, ...]]

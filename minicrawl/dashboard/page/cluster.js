@@ -33,7 +33,7 @@ const row = (node, app, act) => {
     badge.className = `badge ${KINDS[found.state] || ""}`;
     if (badge.textContent !== found.state) put(badge, found.state);
     for (const [cell, text] of [[shards, ranges(found.shards)], [pages, count(found.fetched)], [pace, count(found.pace)], [disk, size(found.disk_free)]]) if (cell.textContent !== text) put(cell, text);
-    const may = app.canSteer() && found.state !== "silent";
+    const may = found.state !== "silent";
     slider.disabled = drain.disabled = !may;
     put(drain, found.state === "draining" ? "Undo drain" : "Drain");
     drain.setAttribute("aria-label", `${drain.textContent}: ${plain(found.name)}`);
@@ -69,7 +69,7 @@ export const clusterFacts = (cluster) => {
       ["water level", cluster.level ? `${fixed(cluster.level, 2)} units` : "none"],
     ], "lines"),
     cluster.unheld.length ? h("p", { class: "small wrong" }, `nobody holds ${ranges(cluster.unheld)}`) : null,
-    h("p", { class: "small muted" }, cluster.gathered_at ? `Statistics, curves, hosts, errors and pages are of ${clock(cluster.gathered_at)}, when the shards were gathered.` : "The shards are being gathered."),
+    h("p", { class: "small muted" }, cluster.gathered_at ? `The shards were gathered at ${clock(cluster.gathered_at)}.` : "The shards are being gathered."),
   ];
 };
 

@@ -53,6 +53,8 @@ export const span = (seconds) => {
 };
 export const clock = (at) => new Date(1000 * at).toLocaleTimeString("en-GB");
 export const facts = (pairs, kind = "") => h("dl", { class: `facts ${kind}` }, pairs.filter(Boolean).map(([name, value, more]) => h("div", {}, h("dt", {}, name), h("dd", {}, value, more ? h("small", {}, " ", more) : null))));
+// Says in the header of a block of which moment its numbers are.
+export const moment = () => { const at = h("span", { class: "muted small moment" }); at.say = (seconds) => put(at, seconds ? `as of ${clock(seconds)}` : ""); return at; };
 export const card = (title, width, ...content) => h("section", { class: `card ${width}`, "aria-label": title }, content);
 export const table = (headings, rows, caption) => h("table", {}, h("caption", { class: "skip" }, caption), h("thead", {}, h("tr", {}, headings.map(([text, kind]) => h("th", { class: kind, scope: "col" }, text)))), h("tbody", {}, rows));
 export const td = (value, kind) => h("td", { class: kind }, value);

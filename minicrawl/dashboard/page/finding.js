@@ -5,6 +5,6 @@ import { makeSearch } from "/page/search.js";
 
 export const makeFinding = (place, app) => {
   const more = (one) => h("button", { type: "button", class: "link", "aria-label": `all about ${plain(one.url)}`, onclick: () => app.explain(one.url) }, "all about it");
-  const search = makeSearch(place, { path: "/api/texts", more });
+  const search = makeSearch(place, { path: "texts/", more });
   return { topics: () => [], open: () => { search.about(); } };
 };

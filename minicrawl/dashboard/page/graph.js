@@ -1,8 +1,8 @@
 // Graph: the best hosts or pages and the links between them, laid out by springs. It is zoomed by
 // wheel, buttons and keys; each node can be reached by the keyboard.
 
-import { h, s, put, card, count, share, plain, cut } from "/page/dom.js";
-import { get } from "/page/server.js";
+import { h, s, put, card, count, share, plain, cut, clock } from "/page/dom.js";
+import { latest } from "/page/server.js";
 
 const SIZE = 1000, ROUNDS = 320, MARGIN_X = 90, MARGIN_Y = 45, LETTERS = 12, SURE = 12, WIDE = 900;
 const LETTER = 0.56, LINE = 1.2; // of a label, by the size of its letters
@@ -119,13 +119,15 @@ export const makeGraph = (place, app) => {
     put(canvas, svg, h("div", { class: "tools" }, h("button", { type: "button", "aria-label": "zoom in", onclick: () => zoom(1 / 1.3) }, "+"), h("button", { type: "button", "aria-label": "zoom out", onclick: () => zoom(1.3) }, "−"), h("button", { type: "button", "aria-label": "show all", onclick: () => { view = { ...first }; apply(); } }, "⤢")));
     apply();
   };
+  const ask = latest();
   const load = async () => {
     put(note, "Reading the links of the store …");
     try {
-      const found = await get("graph", { of: of.value, n: many.value });
+      const found = await ask("graph", { of: of.value, n: many.value });
+      if (!found) return; // there is a later question
       if (!found.nodes.length) { put(canvas, h("div", { class: "empty" }, "no pages yet")); put(note); return; }
       draw(found);
-      put(note, `${count(found.nodes.length)} ${of.value}, ${count(found.links.length)} links between them`);
+      put(note, `${count(found.nodes.length)} ${of.value}, ${count(found.links.length)} links between them, as of ${clock(found.at)}`);
     } catch (error) { put(canvas, h("div", { class: "empty" }, plain(error.message))); put(note); }
   };
   many.addEventListener("input", () => put(manyShown, many.value));

@@ -1,7 +1,7 @@
 // The page: five views, one stream of events, and what is true of all views.
 
 import { h, put, clock, plain } from "/page/dom.js";
-import { Stream, checkToken, hasToken } from "/page/server.js";
+import { Stream, hasToken } from "/page/server.js";
 import { makeSetup } from "/page/setup.js";
 import { makeStatus } from "/page/status.js";
 import { makePages } from "/page/pages.js";
@@ -21,7 +21,7 @@ const notice = (text, kind = "") => {
   if (text && kind !== "bad") noticeTimer = setTimeout(() => { place.hidden = true; }, 6000);
 };
 
-const app = { notice, show: (name) => show(name), explain: (url) => { show("pages"); views.pages.explain(url); }, refresh: () => watch(), canSteer: () => hasToken() };
+const app = { notice, show: (name) => show(name), explain: (url) => { show("pages"); views.pages.explain(url); }, refresh: () => watch() };
 const views = { setup: makeSetup($("setup"), app), status: makeStatus($("status"), app), pages: makePages($("pages"), app), search: makeFinding($("search"), app), graph: makeGraph($("graph"), app) };
 let shown = "status";
 
@@ -79,9 +79,10 @@ for (const name of NAMES) {
   });
 }
 
-show("status");
-checkToken().then((may) => {
-  document.body.classList.toggle("may-steer", may);
-  for (const view of Object.values(views)) if (view.maySteer) view.maySteer(may);
-  if (!may) notice("You can watch, but not steer: open the address that minicrawl has printed, with the token at its end.", "warn");
-});
+addEventListener("hashchange", () => location.reload()); // the printed address was opened here
+if (await hasToken()) show("status");
+else {
+  for (const name of NAMES) { $(`tab-${name}`).disabled = true; $(name).hidden = true; }
+  put($("state"), "no token");
+  notice("Open the address that minicrawl has printed, with the token at its end.", "bad");
+}

@@ -1,7 +1,7 @@
 // Pages: the best ones as they change, a search, and all about one page.
 
-import { h, s, put, card, facts, table, td, count, fixed, share, plain, cut, outward } from "/page/dom.js";
-import { get } from "/page/server.js";
+import { h, s, put, card, moment, facts, table, td, count, fixed, share, plain, cut, outward } from "/page/dom.js";
+import { latest } from "/page/server.js";
 import { curves } from "/page/charts.js";
 
 const W = 900, ROW = 34;
@@ -37,7 +37,8 @@ const grown = (received) => {
 export const makePages = (place, app) => {
   const topAt = h("div", { class: "scroll high tall", tabindex: 0, role: "region", "aria-label": "Best pages, a table" }), foundAt = h("div", { class: "scroll high tall" }), about = h("div");
   const query = h("input", { type: "search", id: "p-search", "aria-label": "Search by URL or title", placeholder: "words of a URL or a title" });
-  const aboutCard = card("One page", "", h("header", {}, h("h2", {}, "One page")), about);
+  const aboutAt = moment(), foundOf = moment(), askAbout = latest(), find = latest();
+  const aboutCard = card("One page", "", h("header", {}, h("h2", {}, "One page"), aboutAt), about);
   aboutCard.hidden = true;
   let former = new Map();
   const name = (page) => [h("button", { type: "button", class: "link", onclick: () => explain(page.url) }, cut(plain(page.url), 140)), " ", outward(page.url), page.title ? h("div", { class: "title" }, cut(plain(page.title), 160)) : null];
@@ -45,8 +46,11 @@ export const makePages = (place, app) => {
     aboutCard.hidden = false;
     put(about, h("p", { class: "muted" }, "Reading all links of the store …"));
     aboutCard.scrollIntoView({ block: "start" });
+    aboutAt.say(null);
     let page;
-    try { page = await get("page", { url }); } catch (error) { put(about, h("p", { class: "wrong" }, plain(error.message))); return; }
+    try { page = await askAbout("page", { url }); } catch (error) { put(about, h("p", { class: "wrong" }, plain(error.message))); return; }
+    if (!page) return; // another page is wanted by now
+    aboutAt.say(page.at);
     put(about,
       h("p", {}, h("strong", {}, plain(page.title) || "without a title"), h("br"), plain(page.url), " ", outward(page.url), page.stands_for ? h("span", { class: "muted" }, " stands for ", h("button", { type: "button", class: "link", onclick: () => explain(page.stands_for) }, plain(page.stands_for))) : null),
       facts([["state", page.state], ["rank", count(page.rank)], ["importance", share(page.importance, 4)], ["cash", fixed(page.cash, 2), "units"], ["history", fixed(page.history, 2), "units"], ["depth", count(page.depth)], ["in-links", count(page.inlinks)], ["last read", page.last_fetched ? plain(page.last_fetched).replace("T", " ").replace("Z", " UTC") : "never"], page.place ? ["in the queue", count(page.place.of_all), `of ${count(page.place.all_waiting)}`] : null, page.place ? ["on its host", count(page.place.of_host), `of ${count(page.place.host_waiting)}`] : null, ...page.ranks.map((rank) => [`by ${rank.name}`, rank.score === null ? "–" : share(rank.score, 4), rank.rank === null ? "" : `rank ${count(rank.rank)}`])]),
@@ -59,22 +63,27 @@ export const makePages = (place, app) => {
   };
   const search = async () => {
     const words = query.value.trim();
-    if (!words) { put(foundAt); return; }
+    foundOf.say(null);
+    if (!words) { find(); put(foundAt); return; }
     put(foundAt, h("p", { class: "muted" }, "…"));
     try {
-      const found = await get("search", { q: words });
+      const answer = await find("search", { q: words });
+      if (!answer) return;
+      const found = answer.pages;
+      foundOf.say(answer.at);
       put(foundAt, found.length ? table([["importance", "n"], ["page"], ["state"]], found.map((page) => h("tr", {}, td(share(page.importance, 4), "n"), td(name(page), "url"), td(page.state))), "Found pages") : h("div", { class: "empty" }, "no page has all these words"));
     } catch (error) { put(foundAt, h("p", { class: "wrong" }, plain(error.message))); }
   };
   const form = h("form", { class: "row", role: "search" }, h("div", { class: "grow" }, query), h("button", { type: "submit" }, "Search"));
   form.addEventListener("submit", (event) => { event.preventDefault(); search(); });
   put(topAt, h("div", { class: "empty" }, "reading …"));
-  const known = h("span", { class: "muted small" });
-  put(place, h("div", { class: "grid" }, aboutCard, card("Best pages", "w7", h("header", {}, h("h2", {}, "Best pages"), known), topAt), card("Search", "w5", h("header", {}, h("h2", {}, "Search")), form, h("div", { class: "gap" }, foundAt))));
+  const known = h("span", { class: "muted small" }), topOf = moment();
+  put(place, h("div", { class: "grid" }, aboutCard, card("Best pages", "w7", h("header", {}, h("h2", {}, "Best pages"), known, topOf), topAt), card("Search", "w5", h("header", {}, h("h2", {}, "Search"), foundOf), form, h("div", { class: "gap" }, foundAt))));
   return {
     topics: () => ["top"],
     explain,
     hear: (topic, value) => {
+      if (topic === "moments") topOf.say(value.top);
       if (topic !== "top") return;
       if (!value.pages) { put(topAt, h("div", { class: "empty" }, plain(value.error || "nothing yet"))); return; }
       const ranks = new Map(value.pages.map((page) => [page.url, page.rank]));

@@ -1,7 +1,8 @@
 // The search, as a page of its own and as a view of the dashboard. Laws: text of pages becomes text
 // nodes, never markup. A query is asked for after a pause in typing, or at once by Enter; an answer
 // that comes after a later question is dropped.
-import { h, put, plain, learnFrom, count, fixed, share, table, td } from "/page/dom.js";
+import { h, put, plain, clock, count, fixed, share, table, td } from "/page/dom.js";
+import { get, latest, Refused } from "/page/server.js";
 
 const PAUSE_MS = 250, AT_ONCE = 10;
 const FILTERS = ["site", "lang", "after", "title"];
@@ -40,7 +41,8 @@ const field = (name, label, attributes = {}) => h("div", { class: "field" }, h("
 // Puts the search into a place. `path` is where answers come from; `more` adds to each result;
 // `note` hears each query.
 export const makeSearch = (place, { path, more = null, note = () => {} }) => {
-  let asked = 0, shown = 0, timer = null;
+  let shown = 0, timer = null;
+  const find = latest();
   const words = h("input", { id: "q", type: "search", name: "q", class: "grow", autocomplete: "off", maxlength: 2000, spellcheck: "false", placeholder: "harbour museum, \"an exact phrase\", -without", "aria-describedby": "count" });
   const all = h("input", { id: "all", type: "checkbox" });
   const form = h("form", { id: "form", role: "search", class: "asked" },
@@ -66,23 +68,21 @@ export const makeSearch = (place, { path, more = null, note = () => {} }) => {
 
   const ask = async (goesOn) => {
     clearTimeout(timer);
-    const text = query(), turn = (asked += 1), offset = goesOn ? shown : 0;
+    const text = query(), offset = goesOn ? shown : 0;
     if (!goesOn) note(text);
-    if (!text) { clear(); say(""); return; }
+    if (!text) { find(); clear(); say(""); return; }
     try {
-      const answer = await fetch(`${path}/search?${new URLSearchParams({ q: text, offset, all: all.checked ? "1" : "" })}`);
-      learnFrom(answer);
-      const found = await answer.json();
-      if (turn !== asked) return;
-      if (found.error) { clear(); say(found.error, true); return; }
+      const found = await find(`${path}search`, { q: text, offset, all: all.checked ? "1" : "" });
+      if (!found) return; // there is a later question
       const rows = found.results.map((one) => shownResult(one, more));
       if (goesOn) results.append(...rows); else put(results, rows);
       shown = offset + rows.length;
       next.hidden = rows.length < AT_ONCE;
-      say(shown ? `${count(shown)} ${shown === 1 ? "page" : "pages"} shown, ${fixed(found.ms, 0)} ms` : "No page has these words.");
+      say(shown ? `${count(shown)} ${shown === 1 ? "page" : "pages"} shown, ${fixed(found.ms, 0)} ms; the index is as of ${clock(found.at)}` : "No page has these words.");
       if (goesOn && rows.length) rows[0].querySelector("a, summary").focus();
-    } catch {
-      if (turn === asked) say("The search does not answer: has it been ended?", true);
+    } catch (error) {
+      clear();
+      say(error instanceof Refused ? error.message : "The search does not answer: has it been ended?", true);
     }
   };
 
@@ -95,10 +95,11 @@ export const makeSearch = (place, { path, more = null, note = () => {} }) => {
     find: (text) => { words.value = text; if (text) ask(false); },
     about: async () => {
       try {
-        const found = await (await fetch(`${path}/about`)).json();
-        if (found.error && !shown) say(found.error, true);
-        return found;
-      } catch { return { error: "The search does not answer." }; }
+        return await get(`${path}about`);
+      } catch (error) {
+        if (!shown) say(error instanceof Refused ? error.message : "The search does not answer.", true);
+        return null;
+      }
     },
   };
 };

@@ -1,9 +1,8 @@
-// What is asked of the server, and its events. The token comes with the printed address, is taken
-// out of the bar at once, and is kept as long as the tab is.
+// What is asked of the server, and its events. All of it needs the token, which comes with the printed
+// address, is taken out of the bar at once, and is kept as long as the tab is.
 
 import { learn, learnFrom } from "/page/dom.js";
 
-const HEADER = "x-minicrawl-token";
 const KEY = `minicrawl-token-${location.port}`;
 const STALE_AFTER_MS = 12000;
 
@@ -16,70 +15,101 @@ const remember = () => {
   }
   try { return sessionStorage.getItem(KEY) || ""; } catch { return ""; }
 };
-let token = remember();
-export const hasToken = () => token !== "";
-
-export const get = async (path, values = {}) => {
-  const answer = await fetch(`/api/${path}?${new URLSearchParams(values)}`);
-  learnFrom(answer);
-  const found = await answer.json();
-  if (found && found.error) throw new Error(found.error);
-  return found;
-};
+const token = remember();
+const withToken = (more) => ({ "x-minicrawl-token": token, ...more });
 
 export class Refused extends Error {
-  constructor(message, fields) { super(message); this.fields = fields || {}; }
+  constructor(message, fields, status) { super(message); this.fields = fields || {}; this.status = status; }
 }
+
+export const get = async (path, values = {}, signal = undefined) => {
+  const answer = await fetch(`/api/${path}?${new URLSearchParams(values)}`, { headers: withToken(), signal });
+  learnFrom(answer);
+  const found = await answer.json();
+  if (found && found.error) throw new Refused(found.error, {}, answer.status);
+  return found;
+};
 
 export const post = async (path, body) => {
   let answer;
   try {
-    answer = await fetch(`/api/${path}`, { method: "POST", headers: { "content-type": "application/json", [HEADER]: token }, body: JSON.stringify(body || {}) });
+    answer = await fetch(`/api/${path}`, { method: "POST", headers: withToken({ "content-type": "application/json" }), body: JSON.stringify(body || {}) });
   } catch {
     throw new Refused("the dashboard does not answer; nothing was changed");
   }
   const found = await answer.json().catch(() => ({ error: `the dashboard answered ${answer.status}` }));
-  if (!answer.ok) throw new Refused(found.error, found.fields);
+  if (!answer.ok) throw new Refused(found.error, found.fields, answer.status);
   return found;
 };
 
-export const checkToken = async () => {
-  if (!token) return false;
-  try { await post("token"); } catch { token = ""; }
-  return token !== "";
+// Answers of a kind that is shown in one place: one that comes after a later question is dropped.
+export const latest = () => {
+  let waiting = null;
+  return async (path = "", values = {}) => {
+    waiting?.abort();
+    waiting = null;
+    if (!path) return null;
+    const mine = waiting = new AbortController();
+    try {
+      const found = await get(path, values, mine.signal);
+      return mine === waiting ? found : null;
+    } catch (error) {
+      if (mine !== waiting) return null;
+      throw error;
+    }
+  };
 };
 
-// One stream of events for the views that are shown. It is closed while the page is hidden.
+export const hasToken = async () => {
+  try { await post("token"); } catch (error) { return error.status !== 403; }
+  return true;
+};
+
+// One stream of events for the views that are shown. It is closed while the page is hidden. It is no
+// EventSource, which cannot send the token.
 export class Stream {
-  #source = null; #key = ""; #heard = Date.now(); #wanted = []; #log = null;
+  #reading = null; #key = ""; #heard = Date.now(); #wanted = []; #log = null;
   constructor(hear, tellAge) {
     this.hear = hear;
     document.addEventListener("visibilitychange", () => { this.#heard = Date.now(); this.#connect(); });
     setInterval(() => {
       const silent = Date.now() - this.#heard;
-      if (document.hidden) return;
+      if (document.hidden || !this.#wanted.length) return;
       tellAge(silent > STALE_AFTER_MS ? this.#heard : null);
-      if (silent > STALE_AFTER_MS && (!this.#source || this.#source.readyState === 2)) { this.#key = ""; this.#connect(); }
+      this.#connect();
     }, 1000);
   }
   watch(topics, log = null) { this.#wanted = topics; this.#log = log; this.#connect(); }
   #connect() {
     const key = document.hidden ? "" : `${this.#wanted}|${this.#log !== null}`;
-    if (key === this.#key && this.#source && this.#source.readyState !== 2) return;
+    if (key === this.#key && this.#reading) return;
     this.#key = key;
-    if (this.#source) this.#source.close();
-    this.#source = null;
+    this.#reading?.abort();
+    this.#reading = null;
     if (!key) return;
     const query = new URLSearchParams({ topics: this.#wanted.join(",") });
     if (this.#log !== null) query.set("log", this.#log());
-    const source = this.#source = new EventSource(`/events?${query}`);
-    for (const name of ["names", ...this.#wanted, "log", "alive"]) {
-      source.addEventListener(name, (event) => {
-        this.#heard = Date.now();
-        if (name === "names") learn(JSON.parse(event.data));
-        else if (name !== "alive") this.hear(name, JSON.parse(event.data));
-      });
+    const reading = this.#reading = new AbortController();
+    this.#read(query, reading).catch(() => { /* it is asked again in a second */ }).finally(() => { if (this.#reading === reading) this.#reading = null; });
+  }
+  async #read(query, reading) {
+    const answer = await fetch(`/events?${query}`, { headers: withToken(), signal: reading.signal });
+    if (!answer.ok) return;
+    const pieces = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+    let text = "";
+    for (;;) {
+      const { value, done } = await pieces.read();
+      if (done || reading !== this.#reading) return;
+      text += value;
+      const events = text.split("\n\n");
+      text = events.pop();
+      for (const event of events) this.#take(event);
     }
-    source.addEventListener("error", () => { if (source.readyState === 2) this.#key = ""; });
+  }
+  #take(event) {
+    const [name, data] = event.split("\n").map((line) => line.slice(line.indexOf(" ") + 1));
+    this.#heard = Date.now();
+    if (name === "names") learn(JSON.parse(data));
+    else if (name !== "alive") this.hear(name, JSON.parse(data));
   }
 }

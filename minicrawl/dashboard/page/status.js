@@ -1,14 +1,16 @@
 // Status: the coordinator and its crawlers, figures and curves, hosts, errors and the log.
 
-import { h, put, card, facts, table, td, count, fixed, share, size, span, clock, plain, cut } from "/page/dom.js";
-import { post, get } from "/page/server.js";
+import { h, put, card, moment, facts, table, td, count, fixed, share, size, span, clock, plain, cut } from "/page/dom.js";
+import { post, latest } from "/page/server.js";
 import { curves, logLog, bars } from "/page/charts.js";
 import { clusterFacts, clusterShare, makeNodes } from "/page/cluster.js";
 
 const MOST_LINES = 2000;
 
 export const makeStatus = (place, app) => {
-  let crawl = null, history = null, hosts = null, errors = null;
+  let crawl = null, history = null, graph = null, hosts = null, errors = null;
+  const at = Object.fromEntries(["coordinator", "crawlers", "figures", "graph", "curves", "degrees", "hosts", "errors", "kind"].map((block) => [block, moment()]));
+  const askKind = latest();
   let lastId = 0, lines = [], notesSeen = 0, used = new Map();
   const act = async (body, said) => {
     try { await post("control", body); if (said) app.notice(said); } catch (error) { app.notice(error.message, "bad"); }
@@ -56,7 +58,7 @@ export const makeStatus = (place, app) => {
   const crawlers = h("div", { class: "scroll" }), figures = h("div"), curvesAt = h("div", { class: "grid" }), degrees = h("div"), hostsAt = h("div", { class: "scroll high", tabindex: 0, role: "region", "aria-label": "Hosts, a table" }), errorsAt = h("div", { class: "scroll" }), kindAt = h("div", { class: "scroll high", "aria-live": "polite" });
   const coordinatorTitle = h("h2", {}, "Coordinator"), crawlersTitle = h("h2", {}, "Crawlers"), drawNodes = makeNodes(crawlers, app, act);
   const hostsTitle = h("span", { class: "muted small" });
-  const graphNote = h("span", { class: "muted small" });
+  const graphFigures = h("div");
   const logAt = h("div", { class: "log", tabindex: 0, role: "log", "aria-label": "Log", "aria-live": "off" });
   const filter = h("input", { type: "search", placeholder: "filter: words of the line", "aria-label": "Filter the log" });
   const onlyTrouble = h("input", { type: "checkbox", id: "log-trouble" }), follow = h("input", { type: "checkbox", id: "log-follow", checked: true });
@@ -70,16 +72,17 @@ export const makeStatus = (place, app) => {
   };
   for (const control of [filter, onlyTrouble, follow]) control.addEventListener("input", drawLog);
 
-  for (const waiting of [figures, curvesAt, degrees, hostsAt, errorsAt, crawlers]) put(waiting, h("div", { class: "empty" }, "reading …"));
+  for (const waiting of [figures, graphFigures, curvesAt, degrees, hostsAt, errorsAt, crawlers]) put(waiting, h("div", { class: "empty" }, "reading …"));
   put(place, sure, h("div", { class: "grid" },
-    card("Coordinator", "w4", h("header", {}, coordinatorTitle), coordinatorFacts, progress, steering),
+    card("Coordinator", "w4", h("header", {}, coordinatorTitle, at.coordinator), coordinatorFacts, progress, steering),
     h("div", { class: "stack w8" },
-      card("Crawlers", "", h("header", {}, crawlersTitle), crawlers),
-      card("Statistics", "", h("header", {}, h("h2", {}, "Statistics"), graphNote), figures)),
-    card("Curves", "", h("header", {}, h("h2", {}, "Curves")), curvesAt),
-    card("Degree distributions", "", h("header", {}, h("h2", {}, "Degree distributions")), degrees),
-    card("Hosts", "w7", h("header", {}, h("h2", {}, "Hosts"), hostsTitle), hostsAt),
-    card("Errors", "w5", h("header", {}, h("h2", {}, "Errors by kind")), errorsAt, kindAt),
+      card("Crawlers", "", h("header", {}, crawlersTitle, at.crawlers), crawlers),
+      card("Statistics", "", h("header", {}, h("h2", {}, "Statistics"), at.figures), figures),
+      card("Graph of the pages", "", h("header", {}, h("h2", {}, "Graph of the pages"), at.graph), graphFigures)),
+    card("Curves", "", h("header", {}, h("h2", {}, "Curves"), at.curves), curvesAt),
+    card("Degree distributions", "", h("header", {}, h("h2", {}, "Degree distributions"), at.degrees), degrees),
+    card("Hosts", "w7", h("header", {}, h("h2", {}, "Hosts"), hostsTitle, at.hosts), hostsAt),
+    card("Errors", "w5", h("header", {}, h("h2", {}, "Errors by kind"), at.errors), errorsAt, kindAt),
     card("Log", "", logBox)));
 
   // ------------------------------------------------------------ drawing
@@ -93,7 +96,7 @@ export const makeStatus = (place, app) => {
     steering.hidden = !runs;
     put(pause, cluster.doing === "paused" ? "Resume" : "Pause");
     pause.className = cluster.doing === "paused" ? "main" : "";
-    pause.disabled = stop.disabled = !app.canSteer();
+    pause.disabled = stop.disabled = false;
     if (!pages.input.dataset.touched && document.activeElement !== pages.input) pages.input.value = cluster.budget ?? "";
     if (!cluster.why) drawNodes(cluster.nodes);
   };
@@ -115,11 +118,9 @@ export const makeStatus = (place, app) => {
       bar("importance gathered", gathered || 0, share(gathered), "gold"));
     steering.hidden = !runs;
     if (!runs) return;
-    const may = app.canSteer();
     put(pause, live.state === "paused" ? "Resume" : "Pause");
     pause.className = live.state === "paused" ? "main" : "";
-    pause.disabled = stop.disabled = !may || live.state === "stopping";
-    workers.disabled = !may;
+    pause.disabled = stop.disabled = live.state === "stopping";
     if (Date.now() - moving > 3000) { workers.max = Math.max(8, live.workers); workers.value = live.workers; put(workersShown, String(live.workers)); }
     for (const [one, name] of [[delay, "delay"], [concurrency, "concurrency"], [pages, "pages"]]) if (!one.input.dataset.touched && document.activeElement !== one.input) one.input.value = live.settings[name] ?? "";
   };
@@ -140,25 +141,30 @@ export const makeStatus = (place, app) => {
     used = next;
     put(crawlers, table([["crawler"], ["process", "n"], ["doing now"], ["last request", "n"], ["requests", "n"], ["CPU", "n"], ["memory", "n"]], rows, "Crawlers"));
   };
-  const graph = () => (history && history.graph && history.graph.latest) || null;
   const sum = (counts) => (counts ? Object.values(counts).reduce((a, b) => a + b, 0) : null);
   const drawFigures = () => {
-    const status = crawl.status, latest = graph(), outline = latest && latest.outline;
+    const status = crawl.status;
+    at.figures.say(status.at);
     if (status.missing) { put(figures, h("div", { class: "empty" }, crawl.cluster ? plain(status.missing) : "nothing yet")); return; }
     const crawled = status.pages_fetched, running = status.running_s;
     const failed = sum(status.failures), notPages = (status.refusals || {}).type || 0, errors = failed === null ? null : failed + notPages;
-    const maximum = crawl.cluster ? crawl.cluster.budget : crawl.live && crawl.live.settings ? crawl.live.settings.pages : latest ? latest.maximum : undefined;
-    const rough = (value, text) => (latest && !outline.is_exact ? `≈ ${text}` : text);
+    const maximum = crawl.cluster ? crawl.cluster.budget : crawl.live && crawl.live.settings ? crawl.live.settings.pages : graph && graph.latest ? graph.latest.maximum : undefined;
     put(figures, facts([
       ["crawl time", span(running)], ["URLs a second", running ? fixed(crawled / running, 1) : "–"], ["downloaded", size(status.bytes)], ["throughput", running ? `${size(status.bytes / running)}/s` : "–"],
       ["crawled", count(crawled)], ["errors", count(errors), notPages ? `${count(notPages)} of them not HTML` : ""], ["total", crawled === null ? "–" : count(crawled + errors)], ["maximum", maximum === undefined ? "–" : maximum === null ? "no limit" : count(maximum)],
       ["known", count(status.pages_known), `on ${count(status.hosts)} hosts`], ["waiting", count(status.pages_unread)], ["refused", count(sum(status.refusals))], ["duplicates", count(sum(status.standing_for_others))],
-      ...(outline ? [
-        ["strong components", count(outline.strong_components)], ["largest of them", count(outline.largest_strong), "pages"], ["weak components", count(outline.weak_components)], ["dangling pages", count(outline.dangling)],
-        ["diameter", rough(outline.diameter, `${outline.is_exact === false ? "≥ " : ""}${count(outline.diameter)}`)], ["mean distance", rough(outline.mean_distance, fixed(outline.mean_distance, 2)), outline.mean_distance_error ? `± ${fixed(outline.mean_distance_error, 2)}` : ""], ["reciprocity", share(outline.reciprocity)], ["links", count(outline.edges)],
-      ] : []),
     ]));
-    put(graphNote, latest ? `graph of ${latest.graph_of} pages: ${latest.basis}, ${span(Math.max(0, status.at - latest.at))} old; distances: ${latest.distances_basis}, ${span(Math.max(0, status.at - latest.distances_at))} old` : "");
+  };
+  const drawGraph = () => {
+    const latest = graph.latest, outline = latest && latest.outline;
+    for (const one of [at.graph, at.degrees]) one.say(latest && latest.at);
+    if (!outline) { put(graphFigures, h("div", { class: "empty" }, unmeasured())); return; }
+    const rough = (text) => (outline.is_exact ? text : `≈ ${text}`);
+    put(graphFigures, facts([
+        [latest.graph_of === "known" ? "pages, read or not" : "pages read", count(outline.nodes)], ["links", count(outline.edges)],
+        ["strong components", count(outline.strong_components)], ["largest of them", count(outline.largest_strong), "pages"], ["weak components", count(outline.weak_components)], ["dangling pages", count(outline.dangling)],
+        ["diameter", `${outline.is_exact ? "" : "≥ "}${count(outline.diameter)}`], ["mean distance", rough(fixed(outline.mean_distance, 2)), outline.mean_distance_error ? `± ${fixed(outline.mean_distance_error, 2)}` : ""], ["reciprocity", share(outline.reciprocity)],
+      ]), h("p", { class: "small muted" }, `${latest.basis}; distances ${latest.distances_basis}, as of ${clock(latest.distances_at)}`));
   };
   const drawCurves = () => {
     if (!history || !history.sums || history.sums.length < 1) { put(curvesAt, h("div", { class: "empty" }, "nothing to draw yet")); return; }
@@ -169,7 +175,7 @@ export const makeStatus = (place, app) => {
       pace.push([sums[at][0], from === at ? 0 : (sums[at][1] - sums[from][1]) / seconds]);
     }
     const column = (place) => sums.map((row) => [row[0], row[place]]);
-    const drawn = history.graph ? history.graph.curves : [];
+    const drawn = (graph && graph.curves) || [];
     const of = (at) => drawn.map((row) => [row[0], row[at]]);
     const figure = (title, series, format) => h("div", { class: "w4 plot" }, h("h3", {}, title), curves(title, series, format));
     put(curvesAt,
@@ -182,9 +188,11 @@ export const makeStatus = (place, app) => {
         figure("distances", [{ name: "diameter", points: of(5) }, { name: "mean distance", points: of(6) }]),
       ] : null);
   };
+  const why = (view) => (crawl?.status?.missing ? "nothing yet" : plain(view.error));
+  const unmeasured = () => (graph.error ? why(graph) : "The graph is too large to be measured now and then, or its links are not stored: minicrawl status --graph measures it.");
   const drawDegrees = () => {
-    const outline = graph() && graph().outline;
-    if (!outline) { put(degrees, h("div", { class: "empty" }, "The graph of this crawl has not been measured.")); return; }
+    const outline = graph.latest && graph.latest.outline;
+    if (!outline) { put(degrees, h("div", { class: "empty" }, unmeasured())); return; }
     const ranges = (bins) => { const found = new Array(8).fill(0); for (const [least, n] of bins) found[Math.min(Math.floor(least / 20), 7)] += n; return found; };
     const width = (least) => (least < 20 ? 1 : least < 140 ? 20 : least);
     const density = (bins) => bins.filter(([least]) => least > 0).map(([least, n]) => [Math.sqrt(least * (least + width(least) - 1)), n / width(least)]);
@@ -195,7 +203,7 @@ export const makeStatus = (place, app) => {
       h("div", { class: "w7 plot" }, logLog("Degree distributions", [{ name: "in", points: density(outline.in_degrees.bins), exponent: outline.in_degrees.exponent, tail: tail(outline.in_degrees.bins) }, { name: "out", points: density(outline.out_degrees.bins), exponent: outline.out_degrees.exponent, tail: tail(outline.out_degrees.bins) }], "links", "pages"))));
   };
   const drawHosts = () => {
-    if (!hosts || !hosts.hosts) { put(hostsAt, h("div", { class: "empty" }, hosts && hosts.error ? plain(hosts.error) : "nothing yet")); return; }
+    if (!hosts || !hosts.hosts) { put(hostsAt, h("div", { class: "empty" }, hosts && hosts.error ? why(hosts) : "nothing yet")); return; }
     put(hostsTitle, hosts.known > hosts.hosts.length ? `${count(hosts.hosts.length)} of ${count(hosts.known)}` : count(hosts.known));
     const next = (host) => { if (host.until * 1000 > Date.now()) return `paused until ${clock(host.until)}`; if (!host.waiting) return "–"; if (host.in_use) return "asked now"; if (host.wait_s === null) return "–"; return host.wait_s > 0.5 ? `in ${fixed(host.wait_s, 0)} s` : "now"; };
     put(hostsAt, table([["host"], ["read", "n"], ["waiting", "n"], ["failed", "n"], ["importance", "n"], ["next", "n"]], hosts.hosts.map((host) => h("tr", {}, td([plain(host.origin), host.trouble ? h("div", { class: "title" }, plain(host.trouble)) : null], "url"), td(count(host.read), "n"), td(count(host.waiting), "n"), td(count(host.failed), "n"), td(share(host.importance, 2), "n"), td(next(host), "n"))), "Hosts"));
@@ -203,12 +211,15 @@ export const makeStatus = (place, app) => {
   const showKind = async (kind) => {
     put(kindAt, h("p", { class: "muted" }, "…"));
     try {
-      const found = await get("errors", { kind });
-      put(kindAt, h("h3", {}, `${plain(kind)}: the latest ${found.length}`), table([["page"], ["at", "n"], ["detail"]], found.map((page) => h("tr", {}, td(h("button", { type: "button", class: "link", onclick: () => app.explain(page.url) }, cut(plain(page.url), 120)), "url"), td(page.at ? clock(Date.parse(page.at) / 1000) : "never", "n"), td([page.status ? `${page.status} ` : "", plain(page.detail)]))), `Pages: ${plain(kind)}`));
+      const answer = await askKind("errors", { kind });
+      if (!answer) return; // another kind is wanted by now
+      const found = answer.pages;
+      at.kind.say(answer.at);
+      put(kindAt, h("h3", {}, `${plain(kind)}: the latest ${found.length} `, at.kind), table([["page"], ["at", "n"], ["detail"]], found.map((page) => h("tr", {}, td(h("button", { type: "button", class: "link", onclick: () => app.explain(page.url) }, cut(plain(page.url), 120)), "url"), td(page.at ? clock(Date.parse(page.at) / 1000) : "never", "n"), td([page.status ? `${page.status} ` : "", plain(page.detail)]))), `Pages: ${plain(kind)}`));
     } catch (error) { put(kindAt, h("p", { class: "wrong" }, plain(error.message))); }
   };
   const drawErrors = () => {
-    if (!Array.isArray(errors) || !errors.length) { put(errorsAt, h("div", { class: "empty" }, errors && errors.error ? plain(errors.error) : "no errors")); return; }
+    if (!Array.isArray(errors) || !errors.length) { put(errorsAt, h("div", { class: "empty" }, errors && errors.error ? why(errors) : "no errors")); return; }
     put(errorsAt, table([["kind"], ["pages", "n"], ["share", "n"], ["meaning"]], errors.map((one) => h("tr", {}, td(h("button", { type: "button", class: "link", onclick: () => showKind(one.kind) }, one.kind), "kind"), td(count(one.pages), "n"), td(share(one.share), "n"), td([one.means, h("div", { class: "title" }, one.helps)]))), "Errors by kind"));
   };
   const hearLog = (rows) => {
@@ -216,7 +227,7 @@ export const makeStatus = (place, app) => {
     for (const row of rows.filter((one) => one.id > lastId)) {
       lastId = row.id;
       const kind = row.outcome.startsWith("failed") ? "bad" : row.outcome.startsWith("refused") || row.outcome === "not asked" ? "warn" : "";
-      lines.push({ at: row.at, kind, text: plain(`${row.outcome.padEnd(22)} ${row.status ?? "   "} ${row.elapsed_s.toFixed(3)} s  ${row.url}  ${row.detail}`) });
+      lines.push({ at: row.at, kind, text: plain(`${row.outcome.padEnd(22)} ${row.status ?? "   "} ${row.elapsed_s.toFixed(3)} s  ${(row.crawler ?? "–").padEnd(12)} ${row.url}  ${row.detail}`) });
     }
     for (const [at, text] of (crawl?.live?.notes || [])) if (at > notesSeen) { notesSeen = at; lines.push({ at, kind: "warn", text: plain(`control or note         ${text}`) }); }
     lines.sort((a, b) => a.at - b.at);
@@ -225,14 +236,15 @@ export const makeStatus = (place, app) => {
   };
   const guarded = (draw) => { try { draw(); } catch (error) { console.error(error); } };
   return {
-    topics: () => ["history", "hosts", "errors"],
+    topics: () => ["history", "graph", "hosts", "errors"],
     log: () => (logBox.open ? () => lastId : null),
-    maySteer: () => { if (crawl) guarded(drawCoordinator); },
     open: () => {},
     hear: (name, value) => {
       if (name === "crawl" && !value.error) { crawl = value; guarded(drawCoordinator); guarded(drawCrawlers); guarded(drawFigures); }
-      if (name === "history") { history = value; if (crawl) guarded(drawFigures); guarded(drawCurves); guarded(drawDegrees); }
+      if (name === "history") { history = value; guarded(drawCurves); }
+      if (name === "graph") { graph = value; if (crawl) guarded(drawFigures); guarded(drawGraph); guarded(drawCurves); guarded(drawDegrees); }
       if (name === "hosts") { hosts = value; guarded(drawHosts); }
+      if (name === "moments") { at.coordinator.say(crawl?.cluster ? crawl.cluster.at : value.crawl); at.crawlers.say(crawl?.cluster ? crawl.cluster.at : value.crawl); at.curves.say(value.history); at.hosts.say(value.hosts); at.errors.say(value.errors); }
       if (name === "errors") { errors = value; guarded(drawErrors); }
       if (name === "log" && logBox.open) guarded(() => hearLog(value));
     },

@@ -4,10 +4,11 @@ import { makeSearch } from "/page/search.js";
 
 const $ = (id) => document.getElementById(id);
 const search = makeSearch($("search"), {
-  path: "/api",
+  path: "",
   note: (text) => history.replaceState(null, "", text ? `?${new URLSearchParams({ q: text })}` : "/"),
 });
+addEventListener("hashchange", () => location.reload()); // the printed address was opened here
 search.focus();
 const about = await search.about();
-if (!about.error) $("store").textContent = plain(`${count(about.pages)} pages of ${about.store}`);
+if (about) $("store").textContent = plain(`${count(about.pages)} pages of ${about.store}`);
 search.find(new URLSearchParams(location.search).get("q") || "");

@@ -1,8 +1,9 @@
 """The figures of a crawl while it grows, sampled in a process of their own.
 
 Laws: the sampler reads the store as any reader does, so the crawl does nothing for it; it has the
-lowest priority, takes at most one core and mostly less than half of it, ends when its parent does
-and may be killed at any time. Each figure says how it was found and when.
+lowest priority, takes at most one core and mostly less than half of it, and may be killed at any
+time. When its parent ends, or wants no more of it, it takes a last sample, of all steps, and ends.
+Each figure says how it was found and when.
 
 Up to `MOST_EXACT` crawled pages every figure is kept up link by link. Above that components,
 degrees and reciprocity are kept up batch by batch, and distances are measured aside: of all pairs
@@ -14,6 +15,7 @@ import select
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +43,8 @@ MOST_WORK = 8_000_000
 WORK_AT_ONCE = 1_000_000
 """For who waits for the answer."""
 _SEED = 1
-_NOTHING_KEPT = -1, 0.0
-"""The last step of the last sample, and when its distances were measured."""
+_NOTHING_KEPT = -1, 0.0, None
+"""The last step of the last sample, when its distances were measured, and what was gathered."""
 _NOTHING_YET = Extent(0, None, 0, is_exact=True)
 
 
@@ -185,12 +187,18 @@ class Sampler:
     """Takes samples of a store, again and again, and keeps them beside it."""
 
     def __init__(
-        self, store: Path, graph_of: str = CRAWLED, clock: Callable[[], float] = time.monotonic
+        self,
+        store: Path,
+        graph_of: str = CRAWLED,
+        clock: Callable[[], float] = time.monotonic,
+        is_over: Callable[[], bool] = lambda: False,
     ) -> None:
+        """`is_over` says whether no more samples are wanted than the last one."""
         self._store, self._graph_of, self._clock = store, graph_of, clock
+        self._is_over = is_over
         self._live, self._birth = LiveGraph(graph_of), ""
         self._due = 0.0
-        self._known = _NOTHING_KEPT
+        self._known: tuple[int, float, object] = _NOTHING_KEPT
 
     def look(self) -> None:
         """Keep a sample if the log has grown and it is time."""
@@ -207,11 +215,12 @@ class Sampler:
             self._live, self._birth = LiveGraph(self._graph_of), birth
             self._known = _NOTHING_KEPT
         self._live.follow(connection)
-        if self._live.is_unmeasured:
-            self._live.measure(time.time(), MOST_WORK)
-        known = self._live.log.step, self._live.distances_at
+        if self._live.is_unmeasured or (self._is_over() and self._live.are_distances_old):
+            self._live.measure(time.time(), WORK_AT_ONCE if self._is_over() else MOST_WORK)
+        counts = counts_of(self._store, connection)
+        known = self._live.log.step, self._live.distances_at, counts["importance_gathered"]
         if known != self._known:
-            sample = sample_of(self._live, time.time(), counts_of(self._store, connection))
+            sample = sample_of(self._live, time.time(), counts)
             keep_sample(self._store, connection, sample)
             self._known = known
 
@@ -219,23 +228,38 @@ class Sampler:
         """Measure the distances, if they are old, and go on looking meanwhile; the seconds."""
         began = self._clock()
         if self._live.are_distances_old:
-            self._live.measure(time.time(), MOST_WORK, lambda _share: self.look())
+            with suppress(_OverError):
+                self._live.measure(time.time(), MOST_WORK, self._look_meanwhile)
         return self._clock() - began
 
+    def _look_meanwhile(self, _share: float) -> None:
+        if self._is_over():
+            raise _OverError  # the last sample needs distances that have all links
+        self.look()
+
     def pauses(self) -> Iterator[float]:
-        """Work, and say each time how long to wait then."""
+        """Work, and say each time how long to wait then. The last sample ends it."""
         measure_at = 0.0
-        while True:
+        while not self._is_over():
             self.look()
             if self._clock() >= measure_at:
                 took_s = self.measure()
                 measure_at = self._clock() + max(0.0, min(took_s, OLDEST_S - 2 * took_s))
             yield max(0.0, self._due - self._clock())
+        self._due = 0.0
+        self.look()
+
+
+class _OverError(Exception):
+    """What is being measured is not wanted any more."""
 
 
 def main() -> None:
     """The process: the store and which graph are its arguments. It ends with its standard input."""
     store, graph_of = sys.argv[1:]
-    for pause_s in Sampler(Path(store), graph_of).pauses():
-        if select.select([sys.stdin], [], [], pause_s)[0]:
-            return
+    for pause_s in Sampler(Path(store), graph_of, is_over=_has_input_ended).pauses():
+        _has_input_ended(pause_s)
+
+
+def _has_input_ended(patience_s: float = 0.0) -> bool:
+    return bool(select.select([sys.stdin], [], [], patience_s)[0])

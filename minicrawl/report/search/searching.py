@@ -106,6 +106,11 @@ class Finder:
         """The pages of the index."""
         return len(self._index)
 
+    @property
+    def at(self) -> float:
+        """Moment of the last change of the index, in seconds since 1970."""
+        return max(self._made) / 1e9
+
     def is_old(self, folder: Path) -> bool:
         """Whether the index, or what lies beside it, has changed since it was opened."""
         return _made_at(folder) != self._made

@@ -17,7 +17,7 @@ from itertools import chain, count
 from pathlib import Path
 
 from minicrawl.errors import MinicrawlError, StoreError, UsageError
-from minicrawl.store.reader import LOCK, LOG, file_beside, real_path
+from minicrawl.store.reader import DASHBOARD, LOCK, LOG, file_beside, real_path
 from minicrawl.store.writer import locked
 
 _BESIDE = ("-*", ".log*")
@@ -33,11 +33,16 @@ def is_database(path: Path) -> bool:
 
 
 def files_of(store: Path) -> list[Path]:
-    """The files and folders that belong to a store, but for its lock; the store comes last."""
+    """Return the files and folders that belong to a store; the store comes last.
+
+    Its lock and the note of its dashboard belong to the place where it is: who holds them goes on
+    there, whatever store comes next.
+    """
     place = real_path(store)
     name = place.name.translate({ord(sign): f"[{sign}]" for sign in "*?["})
     found = chain.from_iterable(place.parent.glob(f"{name}{end}") for end in _BESIDE)
-    kept = sorted(file for file in found if file != file_beside(place, LOCK))
+    of_place = {file_beside(place, LOCK), file_beside(place, DASHBOARD)}
+    kept = sorted(file for file in found if file not in of_place)
     return [*kept, place] if place.exists() else kept
 
 

@@ -122,14 +122,16 @@ def latest_sample(store: Path) -> Sample | None:
     return found[0] if found else None
 
 
-def fresh_sample(store: Path, graph_of: str, now: float) -> Sample | None:
-    """The last sample of this graph if it knows all steps, or nearly all."""
+def fresh_sample(store: Path, graph_of: str, now: float, *, is_running: bool) -> Sample | None:
+    """Return the last sample of this graph if it has all steps, or is that of a moment ago in a
+    crawl that runs.
+    """
     found = latest_sample(store)
     if found is None or found.graph_of != graph_of:
         return None
     with reading(store) as connection:
         is_last = found.step == last_step(connection)
-    return found if is_last or now - found.at < FRESH_S else None
+    return found if is_last or (is_running and now - found.at < FRESH_S) else None
 
 
 def samples(store: Path, since: float = 0) -> list[Sample]:

@@ -19,6 +19,7 @@ from minicrawl.app import Crawl
 from minicrawl.cli import main
 from minicrawl.cli.crawl.preview import show_preview
 from minicrawl.config import Scope, Settings
+from minicrawl.config.parts import DEMO_STORE
 from minicrawl.crawl.events import Reason
 from minicrawl.crawl.start.preview import FirstHost, FirstPage, Preview
 from minicrawl.demo.server import DemoServer
@@ -26,6 +27,8 @@ from minicrawl.demo.web import DemoWeb
 from minicrawl.errors import UsageError
 from minicrawl.model import State
 from minicrawl.report.audit import audit
+from minicrawl.report.status import status
+from minicrawl.store.beside.samples import latest_sample
 from minicrawl.store.writer import StoreWriter
 from tests.cli.imports import HEAVY, packages_imported_by
 from tests.processes import PATIENCE_S, killed_on_failure
@@ -432,7 +435,7 @@ class TestDemo:
         assert "  minicrawl top --n 20 --store data/demo.db\n" in err
         assert numbers(capsys, "data/demo.db")["pages_fetched"] == 100
 
-    def test_its_graph_is_watched_by_a_process_that_ends_with_it(
+    def test_its_graph_is_watched_by_a_process_that_ends_with_it_and_has_sampled_its_end(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         started: list[subprocess.Popen[bytes]] = []
@@ -445,7 +448,12 @@ class TestDemo:
         monkeypatch.setattr("minicrawl.report.live.sampling_process.Popen", Noted)
         assert main(["crawl", "--demo", "--demo-pages", "100", "--graph-stats"]) == 0
         (sampler,) = started
-        assert sampler.returncode is not None
+        assert sampler.returncode == 0
+        last, store = latest_sample(DEMO_STORE), status(DEMO_STORE)
+        assert last is not None
+        assert (last.crawled, last.known) == (store.pages_fetched, store.pages_known)
+        assert last.outline.nodes == store.pages_fetched
+        assert last.importance_gathered == store.importance_gathered
 
     def test_its_index_is_kept_by_a_process_that_ends_with_it(
         self, capsys: Captured, monkeypatch: pytest.MonkeyPatch

@@ -1,6 +1,7 @@
 """`minicrawl plot` as its user meets it."""
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -8,7 +9,8 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.graph.degrees import DegreeDistribution
-from minicrawl.lab.curves import HostLinks, curves, draw_crawl
+from minicrawl.lab.curves import MOST_HOSTS, HostLinks, crawl_picture, curves, draw_crawl
+from minicrawl.lab.figures import pyplot
 from minicrawl.report.live.history import remade
 from tests.stores import HandCrawl
 
@@ -57,6 +59,25 @@ def test_a_tail_has_its_power_law_and_no_host_is_no_trouble(store: Path, tmp_pat
     picture = tmp_path / "x.svg"
     draw_crawl(picture, "a title", [sample], HostLinks(pages={}, links={}))
     assert picture.stat().st_size
+
+
+@pytest.mark.parametrize("count", [1, 3, MOST_HOSTS])
+def test_the_name_of_each_host_can_be_read(store: Path, count: int) -> None:
+    """No name covers another one or the bars, or leaves the picture; names of a site differ."""
+    names = [f"host-{number}.{'long-name-of-a-site.' * 4}example" for number in range(count)]
+    pages = {name: 1000 // (number + 1) for number, name in enumerate(names)}
+    links = {(one, other): 1 + len(one) for one in names[:9] for other in names if one != other}
+    canvas = crawl_picture("$a", remade(store, points=4), HostLinks(pages=pages, links=links))
+    canvas.set_dpi(120)
+    canvas.draw_without_rendering()
+    bars = canvas.subfigs[1].axes[0]
+    labels = bars.get_yticklabels()
+    boxes = [label.get_window_extent() for label in labels]
+    assert len({label.get_text() for label in labels}) == len(boxes) == count
+    assert min(box.height for box in boxes) >= 10, "pixels"
+    assert all(one.y0 > other.y1 for one, other in pairwise(boxes))
+    assert all(box.x0 >= 0 and box.x1 < bars.get_window_extent().x0 for box in boxes)
+    pyplot().close(canvas)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from minicrawl.graph.csr import Csr
 from minicrawl.graph.distances import Extent
 from minicrawl.graph.outline import Outline, outline
 from minicrawl.model import CRAWLED, KNOWN, State
@@ -22,6 +23,7 @@ from minicrawl.report.live.sampling_process import COMMAND, EVERY_S
 from minicrawl.store.beside.samples import Basis, latest_sample, samples
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
+from minicrawl.store.tables import last_step
 from tests.graph.graphs import graph_of
 from tests.stores import HandCrawl
 
@@ -214,6 +216,54 @@ def test_the_process_ends_with_its_standard_input(crawl: HandCrawl) -> None:
         finally:
             process.kill()
     assert latest_sample(crawl.path) is not None
+
+
+@pytest.mark.parametrize("most_exact", [0, 3000])
+def test_the_last_sample_has_all_steps_however_soon_the_end_comes(
+    crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch, most_exact: int
+) -> None:
+    """The clock stands still, so that no other sample is due."""
+    monkeypatch.setattr(sampling, "LiveGraph", lambda graph_of: LiveGraph(graph_of, most_exact))
+    is_over = [False]
+    sampler = Sampler(crawl.path, clock=lambda: 1.0, is_over=lambda: is_over[0])
+    pauses = sampler.pauses()
+    next(pauses)
+    for page in range(1, 4):
+        read(crawl, page)
+    crawl.close()
+    next(pauses)
+    assert samples(crawl.path)[-1].crawled == 1
+    is_over[0] = True
+    assert list(pauses) == []
+    last = samples(crawl.path)[-1]
+    assert (last.crawled, last.outline) == (4, circle(4))
+    assert last.distances_at >= samples(crawl.path)[0].at
+    with reading(crawl.path) as connection:
+        assert last.step == last_step(connection)
+
+
+def test_distances_that_are_being_measured_when_a_crawl_ends_are_left_for_the_last_ones(
+    crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampling, "LiveGraph", lambda graph_of: LiveGraph(graph_of, 0))
+    is_over = [False]
+    sampler = Sampler(crawl.path, clock=ticking(), is_over=lambda: is_over[0])
+    sampler.look()
+    for page in range(1, 4):
+        read(crawl, page)
+    crawl.close()
+    sampler.look()
+
+    def extent(_graph: Csr, _rng: object, tell: Callable[[float], None], _work: int) -> Extent:
+        is_over[0] = True
+        tell(0.5)
+        raise AssertionError("it went on")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sampling, "extent", extent)
+        sampler.measure()
+    assert list(sampler.pauses()) == []
+    assert samples(crawl.path)[-1].outline == circle(4)
 
 
 def test_the_log_can_be_read_up_to_a_step(crawl: HandCrawl) -> None:

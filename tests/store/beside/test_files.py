@@ -191,6 +191,14 @@ def test_another_file_system_gets_copies(
     assert names(tmp_path) == {"new", "other.db"}
 
 
+def test_the_note_of_a_dashboard_stays_where_its_dashboard_is(path: Path, tmp_path: Path) -> None:
+    note = path.with_name(f"{path.name}-dashboard")
+    note.write_text("token", encoding="ascii")
+    assert set_aside(path)
+    assert note.read_text(encoding="ascii") == "token"
+    assert len([name for name in names(tmp_path) if "-dashboard" in name]) == 1
+
+
 def test_all_is_set_aside_together(path: Path, tmp_path: Path) -> None:
     aside = set_aside(path)
     assert aside is not None

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -68,15 +69,18 @@ def test_what_is_kept_comes_back_equal(store: Path) -> None:
     assert latest_sample(store) == later
 
 
-def test_a_sample_is_fresh_while_it_knows_all_steps_or_is_young(store: Path) -> None:
+def test_a_sample_is_fresh_while_it_has_all_steps_or_is_young_in_a_crawl(store: Path) -> None:
+    fresh = partial(fresh_sample, store, "crawled")
     keep(store, SAMPLE)
-    assert fresh_sample(store, "crawled", now=SAMPLE.at + 29) == SAMPLE
-    assert fresh_sample(store, "crawled", now=SAMPLE.at + 31) is None
-    assert fresh_sample(store, "known", now=SAMPLE.at) is None
+    assert fresh(now=SAMPLE.at + 29, is_running=True) == SAMPLE
+    assert fresh(now=SAMPLE.at + 31, is_running=True) is None
+    assert fresh(now=SAMPLE.at, is_running=False) is None
+    assert fresh_sample(store, "known", now=SAMPLE.at, is_running=True) is None
     with reading(store) as connection:
         last = replace(SAMPLE, step=last_step(connection))
     keep(store, last)
-    assert fresh_sample(store, "crawled", now=SAMPLE.at + 1000) == last
+    for is_running in (False, True):
+        assert fresh(now=SAMPLE.at + 1000, is_running=is_running) == last
 
 
 def test_the_file_may_be_deleted(store: Path) -> None:

@@ -1,0 +1,259 @@
+"""Every state of the set-up form, in a real browser, against the command line that runs.
+
+The states are pairwise: each pair of values of two fields is in one of them, whatever the store.
+"""
+
+import itertools
+import random
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+
+import uvicorn
+
+from minicrawl.cli import main
+from minicrawl.config import Loaded, Settings, load
+from minicrawl.config.table import BY_NAME
+from minicrawl.crawl.start.resume import with_store
+from minicrawl.dashboard import launching
+from minicrawl.dashboard.guard import DashboardAccess
+from minicrawl.dashboard.launching import FIELDS, Launcher
+from minicrawl.dashboard.routes import Dashboard
+from minicrawl.dashboard.serving import listening, plain_config
+from minicrawl.dashboard.views import Views
+from minicrawl.demo.settings import demo_settings
+from tests.dashboard.browsers import browser, playwright
+from tests.dashboard.servers import PATIENCE_MS, needs_chromium
+from tests.dashboard.test_launching import strict_store
+from tests.stores import filled_store
+
+__all__ = ["browser"]
+pytestmark = [needs_chromium, pytest.mark.timeout(300)]
+
+UNTOUCHED = object()
+TOKEN = "t" * 32
+TOML = """
+budget.pages = 77
+scope.scope = "domain"
+scope.allow = ["a", "b"]
+network.workers = 12
+"""
+FACTORS: dict[str, Sequence[object]] = {
+    "store": ("none", "plain", "strict", "file"),
+    "demo": (UNTOUCHED, True),
+    "fresh": (UNTOUCHED, True),
+    "demo-pages": (UNTOUCHED, "300"),
+    "scope": (UNTOUCHED, "any", "host"),
+    "keep": (UNTOUCHED, "none", "pages"),
+    "robots": (True, False),
+    "workers": (UNTOUCHED, "auto", "3"),
+    "max-depth": (UNTOUCHED, "", "2"),
+    "allow": (UNTOUCHED, "", "one\n  two ", "none"),
+    "deny": (UNTOUCHED, "", r"\.pdf$"),
+    "pages": (UNTOUCHED, "", "1_000", "slider"),
+    "for": (UNTOUCHED, "", "1h30m"),
+    "bytes": (UNTOUCHED, "", "500MB"),
+    "until": (UNTOUCHED, "", "90%"),
+    "concurrency": (UNTOUCHED, "", "7"),
+    "delay": (UNTOUCHED, "", "2s", "auto"),
+    "contact": (UNTOUCHED, "", "https://example.org/me"),
+}
+
+
+def pairwise(factors: Mapping[str, Sequence[object]], seed: int) -> list[dict[str, object]]:
+    """Return states in which each two values of two factors come together."""
+    draw, names = random.Random(seed), list(factors)
+    missing = {
+        frozenset(((one, value), (other, of_other)))
+        for one, other in itertools.combinations(names, 2)
+        for value in factors[one]
+        for of_other in factors[other]
+    }
+    states = []
+    while missing:
+        chosen = dict(sorted(draw.choice(sorted(missing, key=repr)), key=repr))
+        for name in draw.sample(names, len(names)):
+            if name not in chosen:
+                values = draw.sample(list(factors[name]), len(factors[name]))
+                chosen[name] = max(values, key=lambda value: _news(chosen, name, value, missing))
+        missing -= {frozenset(pair) for pair in itertools.combinations(chosen.items(), 2)}
+        states.append(chosen)
+    return states
+
+
+def _news(chosen: Mapping[str, object], name: str, value: object, missing: set[Any]) -> int:
+    return sum(frozenset((one, (name, value))) in missing for one in chosen.items())
+
+
+class Run(NamedTuple):
+    """A crawl that was started: its arguments, and its stdin."""
+
+    arguments: list[str]
+    seeds: str
+
+
+class NoProcess:
+    """A crawl that has ended at once."""
+
+    returncode = 0
+
+    def poll(self) -> int:
+        return 0
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
+    """All crawls that the dashboard starts; none of them runs."""
+    found: list[Run] = []
+
+    def start(command: list[str], *, stdin: Any, **_rest: object) -> NoProcess:
+        found.append(Run(command[3:], stdin.read().decode()))
+        return NoProcess()
+
+    monkeypatch.setattr(launching, "Popen", start)
+    return found
+
+
+@contextmanager
+def served(store: Path, config: Path | None) -> Iterator[str]:
+    """A dashboard in a thread of this process; gives its address."""
+    options = () if config is None else ("--config", str(config))
+    views = Views(store, Launcher(store, lambda: load({}, {}, config), options))
+    with listening("127.0.0.1", 0) as listener:
+        port = int(listener.getsockname()[1])
+        access = DashboardAccess(port=port, names=frozenset(), token=TOKEN)
+        dashboard = Dashboard(views, access)
+        server = uvicorn.Server(plain_config(dashboard.app()))
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{port}/#{TOKEN}"
+        finally:
+            dashboard.end()
+            server.should_exit = True
+            thread.join()
+
+
+def settings_of(run: Run, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """The settings of the crawl that this command line runs."""
+    found: list[Settings] = []
+
+    def crawl(_context: object, loaded: Loaded, _seeds: object, _resume: str, **given: Any) -> None:
+        store = loaded.settings.storing.store
+        if given["demo"]:
+            loaded = demo_settings(loaded, given["demo_pages"], "127.0.0.1:1")
+        found.append((loaded if given["fresh"] else with_store(loaded)).settings)
+        assert found[-1].storing.store == store
+
+    with monkeypatch.context() as patched:
+        patched.setattr("minicrawl.cli.crawl.command._crawl_here", crawl)
+        assert main(run.arguments) == 0, run.arguments
+    return found[0]
+
+
+class Form:
+    """The form as somebody sees it and fills it in."""
+
+    def __init__(self, page: Any) -> None:
+        self._page = page
+
+    def fill(self, name: str, value: object) -> None:
+        control = self._page.locator(f"#f-{name}")
+        if value is UNTOUCHED or not (control.is_visible() or name == "workers"):
+            return
+        if name == "workers":
+            auto = self._page.locator("#workers-auto")
+            auto.set_checked(value == "auto")
+            if value != "auto":
+                control.fill(value)
+        elif name == "pages" and value == "slider":
+            self._page.get_by_label("Pages, by a slider").fill("5")
+        elif isinstance(value, bool):
+            control.set_checked(value)
+        elif name in ("scope", "keep"):
+            control.select_option(value)
+        else:
+            control.fill(value)
+            control.blur()
+
+    def shows(self, name: str) -> object:
+        """Return the value that somebody reads."""
+        control = self._page.locator(f"#f-{name}")
+        if name == "workers":
+            return self._page.locator("output[for=f-workers]").inner_text()
+        if name == "robots":
+            return control.is_checked()
+        text = control.input_value().strip()
+        if name in ("allow", "deny"):
+            return [line.strip() for line in text.splitlines()] or "none"
+        return text or control.get_attribute("placeholder")
+
+    def settle(self, wanted: Mapping[str, object]) -> None:
+        """Wait until the fields are those of such a crawl."""
+        kinds = ["true" if wanted.get(name) is True else "false" for name in ("demo", "fresh")]
+        pages = wanted.get("demo-pages", UNTOUCHED)
+        size = pages if pages is not UNTOUCHED and wanted.get("demo") is True else "2000"
+        form = self._page.locator("#setup form")
+        playwright.expect(form).to_have_attribute("data-shown", f"{' '.join(kinds)} {size}")
+
+
+def expected(name: str, shown: object) -> object:
+    """Return the value of a setting that such a text means."""
+    kind = BY_NAME[name].kind
+    return kind.read("none" if shown == "no limit" else shown)
+
+
+def test_whatever_the_form_shows_is_what_runs(
+    browser: Any, runs: list[Run], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    toml = tmp_path / "some.toml"
+    toml.write_text(TOML, encoding="utf-8")
+    stores: dict[str, tuple[Path, Path | None]] = {
+        "none": (tmp_path / "none.db", None),
+        "plain": (filled_store(tmp_path / "plain.db"), None),
+        "strict": (strict_store(tmp_path / "strict.db"), None),
+        "file": (filled_store(tmp_path / "file.db"), toml),
+    }
+    states = sorted(pairwise(FACTORS, seed=44), key=lambda state: str(state["store"]))
+    for kind, of_store in itertools.groupby(states, key=lambda state: str(state["store"])):
+        with ExitStack() as stack:
+            address = stack.enter_context(served(*stores[kind]))
+            page = stack.enter_context(browser.new_context()).new_page()
+            page.set_default_timeout(PATIENCE_MS)
+            page.goto(address)
+            for state in of_store:
+                check_state(page, state, runs, lambda run: settings_of(run, monkeypatch))
+
+
+def check_state(
+    page: Any, state: dict[str, object], runs: list[Run], settings: Callable[[Run], Settings]
+) -> None:
+    page.get_by_role("tab", name="Set up").click()
+    form = Form(page)
+    form.settle({})
+    for name in ("demo", "fresh", "demo-pages"):
+        form.fill(name, state[name])
+    form.settle(state)
+    for name in FIELDS:
+        form.fill(name, state[name])
+    if state["demo"] is not True:
+        page.locator("#f-seeds").fill("a.example")
+    shown = {name: form.shows(name) for name in FIELDS}
+    before = len(runs)
+    page.get_by_role("button", name="Start", exact=True).click()
+    status = page.get_by_role("tab", name="Status")
+    playwright.expect(status).to_have_attribute("aria-selected", "true")
+    (run,) = runs[before:]
+    found = settings(run)
+    for name, text in shown.items():
+        assert found.value(BY_NAME[name]) == expected(name, text), (name, text, run.arguments)
+    assert ("--fresh" in run.arguments) == (state["fresh"] is True)
+    assert run.seeds == ("" if state["demo"] is True else "https://a.example/\n")

@@ -1,0 +1,112 @@
+"""An answer that takes long keeps no other one waiting."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+pytest.importorskip("starlette")
+
+from minicrawl.dashboard.guard import TOKEN_HEADER, DashboardAccess
+from minicrawl.dashboard.routes import MOST_ANSWERS, Dashboard
+from minicrawl.dashboard.views import Json, Views
+from tests.stores import filled_store
+
+ADDRESS = "http://127.0.0.1:1/"
+ACCESS = DashboardAccess(port=1, names=frozenset(), token="t" * 32)
+PATIENCE_S = 60.0
+
+
+class SlowViews(Views):
+    """A page, the hosts and the log take as long as the test wants."""
+
+    def __init__(self, store: Path) -> None:
+        super().__init__(store)
+        self.begun, self.may_end = threading.Semaphore(0), threading.Event()
+
+    def _wait(self) -> None:
+        self.begun.release()
+        assert self.may_end.wait(PATIENCE_S)
+
+    def page(self, url: str) -> Json:
+        self._wait()
+        return super().page(url)
+
+    def hosts(self) -> Json:
+        self._wait()
+        return super().hosts()
+
+    def log(self, last: int) -> list[Json]:
+        self._wait()
+        return super().log(last)
+
+
+@pytest.fixture
+def views(tmp_path: Path) -> Iterator[SlowViews]:
+    found = SlowViews(filled_store(tmp_path / "crawl.db"))
+    yield found
+    found.may_end.set()
+
+
+def test_slow_answers_are_waited_for_by_nobody_else(views: SlowViews) -> None:
+    async def ask() -> None:
+        transport = httpx.ASGITransport(Dashboard(views, ACCESS).app())
+        named = {TOKEN_HEADER: ACCESS.token}
+        async with httpx.AsyncClient(
+            transport=transport, base_url=ADDRESS, headers=named, timeout=PATIENCE_S
+        ) as client:
+            slow = [_asked(client) for _ in range(MOST_ANSWERS - 1)]
+            await _all_begun(views, MOST_ANSWERS - 1)
+            found = await client.get("api/errors?kind=not-found")
+            assert found.json()["pages"], "one place is free"
+            slow.append(_asked(client))
+            await _all_begun(views, 1)
+            busy = await client.get("api/errors?kind=not-found")
+            assert busy.status_code == 503, "told at once"
+            assert str(MOST_ANSWERS) in busy.json()["error"]
+            assert not any(task.done() for task in slow)
+            views.may_end.set()
+            for answer in await asyncio.gather(*slow):
+                assert answer.json()["error"]
+            assert (await client.get("api/errors?kind=not-found")).json()["pages"]
+
+    asyncio.run(ask())
+
+
+def test_a_view_or_a_log_that_takes_long_stops_no_stream(views: SlowViews) -> None:
+    async def read() -> None:
+        dashboard = Dashboard(views, ACCESS)
+        streams = [dashboard._stream(["hosts", "errors", "top"], 0) for _ in range(3)]
+        for stream in streams:
+            seen = await _until(stream, "errors", "top")
+            assert "event: hosts" not in seen
+            assert "event: log" not in seen
+        views.may_end.set()
+        for stream in streams:
+            seen = await _until(stream, "hosts", "log")
+            await stream.aclose()  # type: ignore[attr-defined]
+
+    asyncio.run(read())
+
+
+def _asked(client: httpx.AsyncClient) -> "asyncio.Task[httpx.Response]":
+    return asyncio.create_task(client.get("api/page?url=x"))
+
+
+async def _until(stream: AsyncIterator[str], *names: str) -> str:
+    """Read events until those with these names have come."""
+    seen = ""
+    async with asyncio.timeout(PATIENCE_S):
+        async for text in stream:
+            seen += text
+            if all(f"event: {name}\n" in seen for name in names):
+                return seen
+    raise AssertionError(seen)
+
+
+async def _all_begun(views: SlowViews, count: int) -> None:
+    for _ in range(count):
+        assert await asyncio.to_thread(views.begun.acquire, timeout=PATIENCE_S)
