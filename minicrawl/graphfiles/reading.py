@@ -1,6 +1,8 @@
 """Graph files, plain or packed by gzip, whatever their name; `-` is standard input.
 
-Law: names of nodes take their own bytes and 8 more each, and no object (`Texts`).
+Laws: names of nodes take their own bytes and 8 more each, and no object (`Texts`). A packed file
+gives at most `MOST_SWELLING` bytes of text for each byte read of it, beyond the first
+`ALWAYS_UNPACKED`: text that swells more than that was made to fill a memory.
 """
 
 import gzip
@@ -30,6 +32,9 @@ _GZIP = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
 _AT_ONCE = 1 << 17
 _LONGEST_LINE = 1 << 20
+MOST_SWELLING = 100
+"""The link lists of real webs swell 3 to 20 times."""
+ALWAYS_UNPACKED = 1 << 24
 
 
 def read(path: Path, tell: Progress = unreported) -> NamedGraph:
@@ -43,7 +48,7 @@ def blocks(path: Path, tell: Progress = unreported, at_once: int = _AT_ONCE) -> 
     try:
         with _opened(path) as raw:
             size = os.fstat(raw.fileno()).st_size
-            for block in _whole_lines(_unpacked(raw), str(path), at_once):
+            for block in _whole_lines(_unpacked(raw, str(path)), str(path), at_once):
                 yield block
                 if size and raw.seekable():
                     tell(raw.tell() / size)
@@ -60,10 +65,45 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
             yield raw
 
 
-def _unpacked(raw: BinaryIO) -> BinaryIO:
+def _unpacked(raw: BinaryIO, place: str) -> BinaryIO:
     # Both kinds are buffered, so that one may look at what comes next.
     first = raw.peek(len(_GZIP))[: len(_GZIP)]  # type: ignore[attr-defined]
-    return cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if first == _GZIP else raw
+    return cast(BinaryIO, _Unpacked(raw, place)) if first == _GZIP else raw
+
+
+class _CountedBytes:
+    """A file that knows how many bytes were read of it."""
+
+    def __init__(self, raw: BinaryIO) -> None:
+        self._raw, self.count = raw, 0
+
+    def read(self, size: int = -1) -> bytes:
+        piece = self._raw.read(size)
+        self.count += len(piece)
+        return piece
+
+
+class _Unpacked:
+    """The text of a packed file, up to the limit of how much it may swell."""
+
+    def __init__(self, raw: BinaryIO, place: str) -> None:
+        self._packed, self._place, self._count = _CountedBytes(raw), place, 0
+        self._text = gzip.GzipFile(fileobj=self._packed)  # type: ignore[arg-type]
+
+    def read(self, size: int) -> bytes:
+        return self._counted(self._text.read(size))
+
+    def readline(self, size: int) -> bytes:
+        return self._counted(self._text.readline(size))
+
+    def _counted(self, text: bytes) -> bytes:
+        self._count += len(text)
+        if self._count > ALWAYS_UNPACKED + MOST_SWELLING * self._packed.count:
+            raise GraphFileError(
+                f"{self._place} unpacks to more than {MOST_SWELLING} times its size: "
+                "if that is meant, unpack it with gunzip first"
+            )
+        return text
 
 
 def _whole_lines(file: BinaryIO, place: str, at_once: int) -> Iterator[LineBlock]:

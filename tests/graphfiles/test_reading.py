@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.errors import GraphFileError
-from minicrawl.graphfiles.reading import blocks, read
+from minicrawl.graphfiles.reading import ALWAYS_UNPACKED, MOST_SWELLING, blocks, read
 
 TEXT = b"# a web\n10 20\n20 10\n20 30\n"
 
@@ -103,3 +103,26 @@ def test_a_line_without_end_is_refused_before_it_fills_the_memory(file: Path) ->
         packed.write(b"1 2\n" + bytes(3 << 20))
     with pytest.raises(GraphFileError, match="line 2: longer than 1,048,576 bytes"):
         read(file)
+
+
+@pytest.mark.parametrize("line", [b"0 1\n", b"#\n", b"\n", b"a" * 900_000 + b"\tb\n"])
+def test_a_packed_file_that_swells_without_measure_is_refused_where_the_limit_strikes(
+    file: Path, line: bytes
+) -> None:
+    """400 MB of one line are 400 kB packed; once they took 811 MB of memory."""
+    times = (ALWAYS_UNPACKED + (ALWAYS_UNPACKED >> 2)) // len(line)
+    file.write_bytes(gzip.compress(b"0 1\n" + line * times, mtime=0))
+    unpacked = 0
+    with pytest.raises(GraphFileError, match=f"more than {MOST_SWELLING} times its size"):
+        for block in blocks(file):
+            unpacked += len(block.text)
+    assert unpacked <= ALWAYS_UNPACKED + MOST_SWELLING * file.stat().st_size
+
+
+def test_a_packed_file_may_swell_a_little_or_be_small(file: Path) -> None:
+    file.write_bytes(gzip.compress(b"0 1\n" * 1_000_000, mtime=0))
+    assert sum(block.height for block in blocks(file)) == 1_000_000
+    text = b"".join(b"%d %d\n" % (n, n * 7919 % 1_000_003) for n in range(1_500_000))
+    assert len(text) > ALWAYS_UNPACKED
+    file.write_bytes(gzip.compress(text, 1, mtime=0))
+    assert sum(len(block.text) for block in blocks(file)) == len(text)
