@@ -88,7 +88,7 @@ class _Unpacked:
 
     def __init__(self, raw: BinaryIO, place: str) -> None:
         self._packed, self._place, self._count = _CountedBytes(raw), place, 0
-        self._text = gzip.GzipFile(fileobj=self._packed)  # type: ignore[arg-type]
+        self._text = gzip.GzipFile(fileobj=cast(BinaryIO, self._packed))
 
     def read(self, size: int) -> bytes:
         return self._counted(self._text.read(size))
