@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from minicrawl.errors import GraphFileError
+from minicrawl.graph.dynamic.saved import pack, solved
+from minicrawl.graph.dynamic.suite import SUITE
 from minicrawl.graphfiles.reading import ALWAYS_UNPACKED, MOST_SWELLING, blocks, read
 
 TEXT = b"# a web\n10 20\n20 10\n20 30\n"
@@ -125,3 +127,20 @@ def test_a_packed_file_may_swell_a_little_or_be_small(file: Path) -> None:
     assert len(text) > ALWAYS_UNPACKED
     file.write_bytes(gzip.compress(text, 1, mtime=0))
     assert sum(len(block.text) for block in blocks(file)) == len(text)
+
+
+@pytest.mark.parametrize("name", ["sc1", "a300"])
+def test_a_graph_with_its_answers_is_read_by_its_beginning(file: Path, name: str) -> None:
+    saved = solved(SUITE[name]())
+    file.write_bytes(pack(saved))
+    named = read(file)
+    assert named.graph.nodes == saved.graph.nodes
+    links = zip(named.graph.sources().tolist(), named.graph.targets.tolist(), strict=True)
+    assert sorted(links) == sorted(saved.graph.edges)
+    assert named.names.of([0, 7]) == ["0", "7"]
+
+
+def test_a_damaged_graph_with_its_answers_is_refused(file: Path) -> None:
+    file.write_bytes(pack(solved(SUITE["sc1"]()))[:-3])
+    with pytest.raises(GraphFileError, match="not as long as"):
+        read(file)

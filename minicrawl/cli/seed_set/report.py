@@ -107,7 +107,7 @@ def _remarks(report: Report) -> Iterator[str]:
     if len(found.hosts.names) == nodes:
         yield (
             f"no two of the {nodes:,} nodes share a host name (ids and titles have none): "
-            "no link can be pruned as one inside a host"
+            "no link can be pruned but those of a node to itself"
         )
     else:
         yield _sites_of_seeds(found)

@@ -107,7 +107,7 @@ class TestSeeds:
         (folder / "web.tsv").write_text("".join(pair.format(*link) + "\n" for link in links))
         _, err = printed(capsys, "--count", "1")
         assert "no two of the 6 nodes share a host name" in err[-1]
-        assert "no link can be pruned" in err[-1]
+        assert "can be pruned" in err[-1]
 
     def test_it_is_told_on_how_many_sites_they_are(self, folder: Path, capsys: Captured) -> None:
         cores = [f"{hub}.org>{hub}.com" for hub in ("one.h", "two.h", "k")]
