@@ -118,6 +118,9 @@ def _remarks(report: Report) -> Iterator[str]:
     if small:
         of_cores = f"{small:,} of {counted(len(cores), 'core')}"
         yield f"{of_cores} below {counted(rule.size, 'page')}: no other page fits"
+    heirs = report.sown.heirs
+    if heirs and all(heir.node is not None and heir.shared_links is None for heir in heirs):
+        yield f"{counted(len(heirs), 'seed is', 'seeds are')} in the newer graph"
     for heir, name in _named_heirs(report.sown):
         if name is None:
             yield f"{heir.seed} is not in the newer graph"
