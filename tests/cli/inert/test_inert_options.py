@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
+from minicrawl.cli import root
 from tests.cli.inert import walk
 from tests.cli.inert.__main__ import inert_pairs
 from tests.cli.inert.data import (
@@ -78,7 +79,7 @@ def test_a_command_that_ignores_an_option_is_found(
         del idle
         click.echo("HELLO" if loud else f"hello {name}")
 
-    monkeypatch.setitem(walk.root.commands, "greet", greet)
+    monkeypatch.setitem(root.commands, "greet", greet)
     walked = walk.Walk("greet", "none", [], {}, INPUT_OPTIONS)
     assert [one.option for one in walked.alone(folder)] == ["--idle"]
     pairs = {(one.beside, one.option) for one in walked.in_pairs(folder)}
