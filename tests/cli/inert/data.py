@@ -158,6 +158,9 @@ SHORT_WALKS = ("rank degree", "rank eigenvector", "rank harmonic", "rank communi
 
 MAY_STAY_BESIDE = {
     ("rank pagerank", "--blocks", "--memory"): "a small graph needs no more blocks for the limit",
+    ("seed-set", "--core size", "--at-once"): "all pages are in the core",
+    ("seed-set", "--size", "--core"): "--size chooses the rule, and other rules are refused",
+    ("seed-set", "--new", "--similar"): "all seeds are in the newer graph",
     ("rank trust", "--passing maximum", "--tolerance"): "a maximum is exact after some passes",
     ("rank sites", "--rounds", "--precision"): "few rounds give the same digits",
     ("rank pagerank", "--rounds", "--precision"): "few rounds give the same digits",
