@@ -3,6 +3,9 @@
     weight = 1 + n      n: how many of the words in the link and in the 50 characters on either side
                         are words of the question; a word that is there twice counts twice
 
+A link may also weigh as much as its two pages are like the question, in the mean. What is between
+two pages that are not like it at all is left out then (`weighed_by_likeness`).
+
 With a question of its own, a rank has the words of the links from the archive. Without one, what is
 known is how often the crawl looked for a link: n is then the number of words there that have a word
 of --focus-words in them or the similarity to those of --focus-similar, times the strength of the
@@ -19,6 +22,7 @@ from minicrawl.graph.adjacency import Vector
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.links import Ids
 from minicrawl.graph.named import NamedGraph
+from minicrawl.ranks.hits.guards import kept
 from minicrawl.report.links.flows import links_in_focus
 from minicrawl.report.links.words import words_of_links
 from minicrawl.report.snapshot import Snapshot
@@ -45,6 +49,17 @@ def worded_by(source: Source, named: NamedGraph, query: str) -> NamedGraph:
     found = _asked_for(_snapshot_of(source), source, named, query)
     why = f"no link of these pages has a word of {query!r} in or around it, in the pages kept"
     return _weighed(named, found, why)
+
+
+def weighed_by_likeness(named: NamedGraph, likeness: Vector, query: str) -> NamedGraph:
+    """The graph with links weighed by the likeness of their ends, one for each node, to a query."""
+    graph = named.graph
+    weights = ((likeness[graph.sources()] + likeness[graph.targets]) / 2).astype(np.float32)
+    if not weights.any():
+        raise UsageError(f"no linked page has a word of {query!r} in its title or URL")
+    if named.weights is not None:
+        weights *= named.weights
+    return kept(replace(named, weights=weights), weights > 0)
 
 
 def _snapshot_of(source: Source) -> Snapshot:

@@ -15,10 +15,10 @@ from minicrawl.analysis.source import ProgressFactory, Source
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.distances import Extent
-from minicrawl.graph.named import NamedGraph
+from minicrawl.graph.named import NamedGraph, NodeHosts
 from minicrawl.graph.outline import extent as extent_of
 from minicrawl.ranks.seeds.cores import Core, CoreRule, between_hosts, extracted
-from minicrawl.ranks.seeds.evaluation import Depth, between_cores, compared
+from minicrawl.ranks.seeds.evaluation import CrawlComparison, between_cores, compared
 from minicrawl.ranks.seeds.succession import Heir, most_similar, still_there
 from minicrawl.ranks.walks.pagerank import pagerank
 
@@ -39,6 +39,7 @@ class SeedSet:
     """Its links that lead from one host to another; these alone count for the cores."""
     cores: Sequence[Core]
     seeds: Sequence[int]
+    hosts: NodeHosts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -52,24 +53,25 @@ class Sown:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Trial:
-    """How far apart the cores are, in a graph so wide, and what crawls read on each depth."""
+    """How far apart the cores are, in a graph so wide, and what crawls read how soon."""
 
     between_cores: NDArray[np.int32]
     extent: Extent
-    depths: Sequence[Depth]
+    crawls: CrawlComparison
 
 
 def seed_set(source: Source, count: int, rule: CoreRule, take: Take) -> SeedSet:
     """So many seeds, or as many as there are communities."""
     named = source.graph
-    pruned = between_hosts(named.graph, named.names.hosts().of_node)
+    hosts = named.names.hosts()
+    pruned = between_hosts(named.graph, hosts.of_node)
     with source.progress("cores") as tell:
         cores = extracted(pruned, count, rule, tell=tell)
     if not cores:
         raise UsageError(_poverty(named.graph))
     hubs = take is Take.HUB
     seeds = [core.best_hub if hubs else core.best_authority for core in cores]
-    return SeedSet(named=named, between_hosts=pruned, cores=cores, seeds=seeds)
+    return SeedSet(named=named, between_hosts=pruned, cores=cores, seeds=seeds, hosts=hosts)
 
 
 def sown(found: SeedSet) -> Sown:
@@ -98,10 +100,10 @@ def trial(
         distances = between_cores(graph, found.cores, tell)
     graph = crawled.named.graph
     with progress("crawls") as tell:
-        depths = compared(
+        crawls = compared(
             graph, pagerank(graph).values, crawled.seeds, dice, draws=draws, tell=tell
         )
-    return Trial(between_cores=distances, extent=extent, depths=depths)
+    return Trial(between_cores=distances, extent=extent, crawls=crawls)
 
 
 def _poverty(graph: Csr) -> str:

@@ -1,6 +1,8 @@
 """Graph files, plain or packed by gzip, whatever their name; `-` is standard input.
 
-Law: names of nodes take their own bytes and 8 more each, and no object (`Texts`).
+Laws: names of nodes take their own bytes and 8 more each, and no object (`Texts`). A packed file
+gives at most `MOST_SWELLING` bytes of text for each byte read of it, beyond the first
+`ALWAYS_UNPACKED`: text that swells more than that was made to fill a memory.
 """
 
 import gzip
@@ -16,6 +18,8 @@ from typing import BinaryIO, Final, cast
 import numpy as np
 
 from minicrawl.errors import GraphFileError
+from minicrawl.graph.csr import Csr
+from minicrawl.graph.dynamic.saved import MAGIC, unpack
 from minicrawl.graph.named import NamedGraph, NodeHosts
 from minicrawl.graph.text import formats
 from minicrawl.graph.text.edgelist import Ids
@@ -30,40 +34,98 @@ _GZIP = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
 _AT_ONCE = 1 << 17
 _LONGEST_LINE = 1 << 20
+MOST_SWELLING = 100
+"""The link lists of real webs swell 3 to 20 times."""
+ALWAYS_UNPACKED = 1 << 24
 
 
 def read(path: Path, tell: Progress = unreported) -> NamedGraph:
-    """The graph in the file."""
+    """The graph in the file: text, or a graph with its answers (`.g`), whose pages have numbers."""
+    if (saved := _saved(path)) is not None:
+        return saved
     (graph, weights), ids, names = formats.parse(blocks(path, tell), str(path))
     return NamedGraph(graph, Texts(names) if ids is None else Ids(ids), weights)
 
 
 def blocks(path: Path, tell: Progress = unreported, at_once: int = _AT_ONCE) -> Iterator[LineBlock]:
     """The text of the file in blocks of about so many bytes."""
+    with _opened(path) as raw:
+        size = os.fstat(raw.fileno()).st_size
+        for block in _whole_lines(_unpacked(raw, str(path)), str(path), at_once):
+            yield block
+            if size and raw.seekable():
+                tell(raw.tell() / size)
+
+
+def _saved(path: Path) -> NamedGraph | None:
+    with _opened(path) as raw:
+        data = raw.read() if _begins_with(raw, MAGIC[:-1]) else b""
+    if not data:
+        return None
     try:
-        with _opened(path) as raw:
-            size = os.fstat(raw.fileno()).st_size
-            for block in _whole_lines(_unpacked(raw), str(path), at_once):
-                yield block
-                if size and raw.seekable():
-                    tell(raw.tell() / size)
-    except (OSError, EOFError, zlib.error) as error:
-        raise GraphFileError(f"cannot read graph file {path}: {error}") from error
+        found = unpack(data).graph
+    except ValueError as error:
+        raise GraphFileError(f"{path}: {error}") from error
+    ends = np.array(found.edges, dtype=np.int64).reshape(-1, 2)
+    graph = Csr.from_edges(found.nodes, ends[:, 0], ends[:, 1])
+    return NamedGraph(graph, Ids(np.arange(found.nodes)))
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
-    if str(path) == PIPE:
-        yield sys.stdin.buffer
-    else:
-        with path.open("rb") as raw:
-            yield raw
+    try:
+        if str(path) == PIPE:
+            yield sys.stdin.buffer
+        else:
+            with path.open("rb") as raw:
+                yield raw
+    except (OSError, EOFError, zlib.error) as error:
+        raise GraphFileError(f"cannot read graph file {path}: {error}") from error
 
 
-def _unpacked(raw: BinaryIO) -> BinaryIO:
-    # Both kinds are buffered, so that one may look at what comes next.
-    first = raw.peek(len(_GZIP))[: len(_GZIP)]  # type: ignore[attr-defined]
-    return cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if first == _GZIP else raw
+def _begins_with(raw: BinaryIO, mark: bytes) -> bool:
+    # A file and standard input are both buffered, so that one may look at what comes next.
+    begin: bytes = raw.peek(len(mark))  # type: ignore[attr-defined]
+    return begin.startswith(mark)
+
+
+def _unpacked(raw: BinaryIO, place: str) -> BinaryIO:
+    return cast(BinaryIO, _Unpacked(raw, place)) if _begins_with(raw, _GZIP) else raw
+
+
+class _CountedBytes:
+    """A file that knows how many bytes were read of it."""
+
+    def __init__(self, raw: BinaryIO) -> None:
+        self._raw, self.count = raw, 0
+
+    def read(self, size: int = -1) -> bytes:
+        piece = self._raw.read(size)
+        self.count += len(piece)
+        return piece
+
+
+class _Unpacked:
+    """The text of a packed file, up to the limit of how much it may swell."""
+
+    def __init__(self, raw: BinaryIO, place: str) -> None:
+        self._packed, self._place, self._count = _CountedBytes(raw), place, 0
+        self._text = gzip.GzipFile(fileobj=cast(BinaryIO, self._packed))
+
+    def read(self, size: int) -> bytes:
+        return self._counted(self._text.read(size))
+
+    def readline(self, size: int) -> bytes:
+        return self._counted(self._text.readline(size))
+
+    def _counted(self, text: bytes) -> bytes:
+        self._count += len(text)
+        if self._count > ALWAYS_UNPACKED + MOST_SWELLING * self._packed.count:
+            raise GraphFileError(
+                f"{self._place} unpacks to more than {MOST_SWELLING} times its size: "
+                "if that is meant, unpack it with gunzip first"
+            )
+        return text
 
 
 def _whole_lines(file: BinaryIO, place: str, at_once: int) -> Iterator[LineBlock]:

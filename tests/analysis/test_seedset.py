@@ -52,7 +52,7 @@ def test_crawls_go_along_links_inside_hosts_as_well(web: Path) -> None:
     found = seeds_of(web)
     dice = np.random.default_rng(1)
     tried = trial(found, sown(found), draws=1, dice=dice, progress=unseen)
-    assert [depth.seeds.pages for depth in tried.depths] == [1, 3]
+    assert [depth.seeds.pages for depth in tried.crawls.depths] == [1, 3]
     assert tried.between_cores.tolist() == [[0]]
     assert tried.extent.is_exact
 
@@ -63,7 +63,7 @@ def test_importance_is_that_of_the_graph_that_is_crawled(web: Path, tmp_path: Pa
     found = seeds_of(web)
     crawled = sown_anew(found, read(newer), similar=False)
     tried = trial(found, crawled, draws=1, dice=np.random.default_rng(1), progress=unseen)
-    shares = [depth.seeds.importance or 0.0 for depth in tried.depths]
+    shares = [depth.seeds.importance or 0.0 for depth in tried.crawls.depths]
     assert len(shares) == 2
     assert sum(shares) == pytest.approx(1)
     assert shares[0] < shares[1]

@@ -330,6 +330,14 @@ class TestInfo:
         assert (found["nodes"], found["edges"], found["dangling"]) == (6, 6, 3)
         assert (found["diameter"], found["is_exact"]) == (3, True)
 
+    def test_what_the_laboratory_converted_is_read(self, capsys: Captured) -> None:
+        assert main(["lab", "graphs", "sc1", "--convert", "sc1.g"]) == 0
+        assert main(["lab", "graphs", "sc1", "--convert", "sc1.txt"]) == 0
+        capsys.readouterr()
+        found = document(capsys, "graph", "info", "--graph", "sc1.g")
+        assert (found["nodes"], found["edges"]) == (8, 11)
+        assert found == document(capsys, "graph", "info", "--graph", "sc1.txt")
+
     def test_a_real_graph(self, capsys: Captured, shared_graph: Callable[[str], Path]) -> None:
         path = shared_graph("wiki-Vote.txt.gz")
         found = document(capsys, "graph", "info", "--graph", str(path))

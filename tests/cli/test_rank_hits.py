@@ -520,13 +520,13 @@ class TestSites:
         assert {site["site"]: site["score"] for site in found} == pytest.approx(sites)
 
     def test_what_was_asked_for_is_kept_too(self, store: Path, capsys: Captured) -> None:
-        options = ("--as=domains", "--count=pages", "--damping=0.5", "--weight=transverse=2")
+        options = ("--as=domains", "--count=pages", "--damping=0.5", "--domain-cap=2")
         ranked(capsys, "sites", *options, "--store", store)
         with reading(store) as connection, reading_beside(store, connection) as derived:
             (row,) = kept_ranks(derived)
         asked = json.loads(row.options)
         assert row.name == "domains"
-        assert (asked["count"], asked["damping"], asked["transverse"]) == ("pages", 0.5, 2)
+        assert (asked["count"], asked["damping"], asked["most_of_site"]) == ("pages", 0.5, 2)
 
     def test_one_site_alone_has_nothing_to_be_ranked_by(
         self, tmp_path: Path, capsys: Captured

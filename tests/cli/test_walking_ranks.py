@@ -230,3 +230,60 @@ def test_without_a_page_that_was_read_nothing_is_recent(tmp_path: Path, capsys: 
         crawl.seeds([A])
     found = refusal(capsys, "pagerank", "--recent", "10", "--store", crawl.path)
     assert "no page was read yet" in found
+
+
+def edges_of(graph: Path) -> networkx.DiGraph:
+    return networkx.DiGraph([line.split() for line in graph.read_text().splitlines()])
+
+
+def test_jumps_lead_to_nodes_as_often_as_the_file_says(
+    graph: Path, tmp_path: Path, capsys: Captured
+) -> None:
+    jumps = tmp_path / "jumps.txt"
+    jumps.write_text("# weights\n10\t3\n20\n40\t0.5\n")
+    found = scores(document(capsys, "pagerank", "--graph", graph, "--topic", jumps))
+    wanted = networkx.pagerank(
+        edges_of(graph), personalization={"10": 3, "20": 1, "40": 0.5}, tol=1e-12, max_iter=1000
+    )
+    assert found == pytest.approx(wanted, abs=1e-7)
+    jumps.write_text("10\t0\n")
+    assert "above 0" in refusal(capsys, "pagerank", "--graph", graph, "--topic", jumps)
+
+
+def test_jumps_lead_to_nodes_as_often_as_a_saved_rank_says(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    store, trusted = tmp_path / "crawl.db", tmp_path / "trusted.txt"
+    with closing(HandCrawl(store)) as crawl:
+        crawl.seeds([A])
+        crawl.read(A, [B, C])
+        crawl.read(B, [C, A])
+        crawl.read(C, [B])
+    trusted.write_text(f"{B}\n")
+    trust = scores(document(capsys, "trust", "--seeds", trusted, "--store", store, "--as", "mine"))
+    assert trust[A] != pytest.approx(trust[C])
+    found = scores(document(capsys, "pagerank", "--reset", "mine", "--store", store))
+    links = networkx.DiGraph([(A, B), (A, C), (B, C), (B, A), (C, B)])
+    wanted = networkx.pagerank(links, personalization=trust, tol=1e-12, max_iter=1000)
+    assert found == pytest.approx(wanted, abs=1e-7)
+    said = refusal(capsys, "pagerank", "--reset", "nothing", "--store", store)
+    assert "no rank nothing is known" in said
+    said = refusal(capsys, "pagerank", "--reset", "mine", "--topic", trusted, "--store", store)
+    assert "--topic and --reset cannot be combined" in said
+
+
+def test_a_rank_that_was_not_made_is_computed_for_jumps(graph: Path, capsys: Captured) -> None:
+    found = scores(document(capsys, "pagerank", "--reset", "degree", "--graph", graph))
+    degrees = dict(edges_of(graph).in_degree())
+    wanted = networkx.pagerank(edges_of(graph), personalization=degrees, tol=1e-12, max_iter=1000)
+    assert found == pytest.approx(wanted, abs=1e-7)
+
+
+@pytest.mark.parametrize("rank", ["pagerank", "inverse-pagerank"])
+@pytest.mark.parametrize("way", ["virtual", "teleport"])
+def test_a_way_for_pages_without_links_that_is_the_same_as_uniform_is_refused(
+    graph: Path, capsys: Captured, rank: str, way: str
+) -> None:
+    assert f"--dangling {way} is the same as uniform" in refusal(
+        capsys, rank, "--graph", graph, "--dangling", way
+    )

@@ -1,14 +1,16 @@
 """An outline counts what there is, and says when it has not looked at all of it."""
 
 from functools import partial
+from pathlib import Path
 
 import networkx
 import numpy as np
 import pytest
 from hypothesis import given
 
+from minicrawl.graph import outline as outline_module
 from minicrawl.graph.degrees import DegreeDistribution
-from minicrawl.graph.distances import exact, sampled
+from minicrawl.graph.distances import SAMPLE, exact, sampled
 from minicrawl.graph.hyperball import estimated
 from minicrawl.graph.outline import Outline, estimate, outline, reciprocity
 from tests.graph.graphs import Link, graph_of, nodes_and_links, random_graph
@@ -107,3 +109,10 @@ def test_reciprocity_agrees_with_networkx(case: tuple[int, list[Link]]) -> None:
         assert found == pytest.approx(networkx.overall_reciprocity(networkx.DiGraph(links)))
     else:
         assert found is None
+
+
+def test_the_guide_tells_from_how_many_nodes_distances_are_measured() -> None:
+    guide = Path("docs/how-to/work-with-a-graph-file.md").read_text(encoding="utf-8")
+    few = outline_module._FEW_SOURCES
+    assert f"measured from {SAMPLE} of its nodes, or from {few}" in " ".join(guide.split())
+    assert f"standard error above {outline_module.COARSE:.0%}".replace("%", " %") in guide

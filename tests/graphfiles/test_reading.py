@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from minicrawl.errors import GraphFileError
-from minicrawl.graphfiles.reading import blocks, read
+from minicrawl.graph.dynamic.saved import pack, solved
+from minicrawl.graph.dynamic.suite import SUITE
+from minicrawl.graphfiles.reading import ALWAYS_UNPACKED, MOST_SWELLING, blocks, read
 
 TEXT = b"# a web\n10 20\n20 10\n20 30\n"
 
@@ -102,4 +104,43 @@ def test_a_line_without_end_is_refused_before_it_fills_the_memory(file: Path) ->
     with gzip.open(file, "wb") as packed:
         packed.write(b"1 2\n" + bytes(3 << 20))
     with pytest.raises(GraphFileError, match="line 2: longer than 1,048,576 bytes"):
+        read(file)
+
+
+@pytest.mark.parametrize("line", [b"0 1\n", b"#\n", b"\n", b"a" * 900_000 + b"\tb\n"])
+def test_a_packed_file_that_swells_without_measure_is_refused_where_the_limit_strikes(
+    file: Path, line: bytes
+) -> None:
+    """400 MB of one line are 400 kB packed; once they took 811 MB of memory."""
+    times = (ALWAYS_UNPACKED + (ALWAYS_UNPACKED >> 2)) // len(line)
+    file.write_bytes(gzip.compress(b"0 1\n" + line * times, mtime=0))
+    unpacked: list[int] = []
+    with pytest.raises(GraphFileError, match=f"more than {MOST_SWELLING} times its size"):
+        unpacked.extend(len(block.text) for block in blocks(file))
+    assert sum(unpacked) <= ALWAYS_UNPACKED + MOST_SWELLING * file.stat().st_size
+
+
+def test_a_packed_file_may_swell_a_little_or_be_small(file: Path) -> None:
+    file.write_bytes(gzip.compress(b"0 1\n" * 1_000_000, mtime=0))
+    assert sum(block.height for block in blocks(file)) == 1_000_000
+    text = b"".join(b"%d %d\n" % (n, n * 7919 % 1_000_003) for n in range(1_500_000))
+    assert len(text) > ALWAYS_UNPACKED
+    file.write_bytes(gzip.compress(text, 1, mtime=0))
+    assert sum(len(block.text) for block in blocks(file)) == len(text)
+
+
+@pytest.mark.parametrize("name", ["sc1", "a300"])
+def test_a_graph_with_its_answers_is_read_by_its_beginning(file: Path, name: str) -> None:
+    saved = solved(SUITE[name]())
+    file.write_bytes(pack(saved))
+    named = read(file)
+    assert named.graph.nodes == saved.graph.nodes
+    links = zip(named.graph.sources().tolist(), named.graph.targets.tolist(), strict=True)
+    assert sorted(links) == sorted(saved.graph.edges)
+    assert named.names.of([0, 7]) == ["0", "7"]
+
+
+def test_a_damaged_graph_with_its_answers_is_refused(file: Path) -> None:
+    file.write_bytes(pack(solved(SUITE["sc1"]()))[:-3])
+    with pytest.raises(GraphFileError, match="not as long as"):
         read(file)

@@ -83,6 +83,10 @@ def base_set_options(command: Command) -> Command:
             raise click.UsageError(
                 "--root and --query cannot be combined; `hits --words` takes both"
             )
+        if root is None and (query is None or not query.strip()) and linking is not None:
+            raise click.UsageError("--linking needs --root or --query")
+        if roots is not None and (query is None or root is not None):
+            raise click.UsageError("--roots needs --query without --root")
         if root is None and query is None:
             return command(base=None, **rest)
         choice = BaseSetChoice(

@@ -103,19 +103,15 @@ _SEED = 1
     "--precision",
     metavar="BITS",
     type=click.IntRange(ranks.FEWEST_BITS, ranks.MOST_BITS),
-    default=ranks.PRECISION,
-    show_default=True,
     help="Use 2^BITS registers of a byte for each node, twice. Their standard error is "
-    "1.04 / √2^BITS: 13 % for 6, 6.5 % for 8, 3.3 % for 10.",
+    f"1.04 / √2^BITS: 13 % for 6, 6.5 % for 8, 3.3 % for 10.  [default: {ranks.PRECISION}]",
 )
 @click.option(
     "--memory",
     "memory_mib",
     metavar="MIB",
     type=click.IntRange(min=1),
-    default=ranks.MEMORY_BYTES >> 20,
-    show_default=True,
-    help="Use at most this many MiB for the registers.",
+    help=f"Use at most this many MiB for the registers.  [default: {ranks.MEMORY_BYTES >> 20}]",
 )
 @click.option(
     "--exact",
@@ -123,8 +119,14 @@ _SEED = 1
     help="Walk back from every node instead. Practical up to about 10,000 nodes.",
 )
 @ranking
+@click.pass_obj
 def harmonic(
-    named: NamedGraph, tell: Progress, precision: int, memory_mib: int, exact: bool
+    source: Source,
+    named: NamedGraph,
+    tell: Progress,
+    precision: int | None,
+    memory_mib: int | None,
+    exact: bool,
 ) -> Scores:
     """Rank by harmonic centrality: the sum of 1 / distance over all pages that lead to a page.
 
@@ -132,12 +134,19 @@ def harmonic(
     is not a bound, so error_bound is null in the JSON. The same graph always gives the same scores.
     Link weights do not count, and links that guards drop are left out.
     """
+    if exact and (precision or memory_mib):
+        raise click.UsageError("--precision and --memory do not work with --exact")
+    if named.weights is not None and named.weights is not source.graph.weights:
+        given = (
+            "--crawl-weights" if click.get_current_context().params["crawl_weights"] else "--weight"
+        )
+        raise click.UsageError(f"{given} changes nothing: distances do not count weights")
     if exact:
         return ranks.exact(named.graph, tell=tell)
     return ranks.hyperball(
         named.graph,
         rng=np.random.default_rng(_SEED),
-        precision=precision,
-        memory_bytes=memory_mib << 20,
+        precision=precision or ranks.PRECISION,
+        memory_bytes=memory_mib << 20 if memory_mib else ranks.MEMORY_BYTES,
         tell=tell,
     )

@@ -25,6 +25,7 @@ _SUFFIXES: dict[Sign, str] = {"+": "", "-": "-minus"}
 _HEADINGS = ("community", "role", "score", "node")
 
 METHODS = ("deflation", "destroying")
+LARGEST = 10
 
 
 @click.command()
@@ -49,9 +50,8 @@ METHODS = ("deflation", "destroying")
     "--largest",
     metavar="N",
     type=click.IntRange(min=1),
-    default=10,
-    show_default=True,
-    help="With --by destroying: drop the links to N authorities of each community.",
+    help="With --by destroying: drop the links to N authorities of each community.  "
+    f"[default: {LARGEST}]",
 )
 @count_option(10)
 @json_option
@@ -63,7 +63,7 @@ def communities(
     guards: Guards,
     count: int,
     method: str,
-    largest: int,
+    largest: int | None,
     name: str | None,
     n: int,
     as_json: bool,
@@ -74,7 +74,10 @@ def communities(
     The second community is saved as communities-2-authorities and communities-2-hubs. If deflation
     finds one of the other sign, it is saved as communities-2-minus-authorities and so on.
     """
-    name = rank_name(name)
+    name = rank_name(name, source)
+    if largest and method != "destroying":
+        raise click.UsageError("--largest needs --by destroying")
+    largest = largest or LARGEST
     named = guards.guarded(source.graph)
     with source.progress(name) as tell:
         found = list(_found(named, method, count=count, largest=largest, tell=tell))

@@ -8,7 +8,8 @@ from typing import Any
 import click
 import numpy as np
 
-from minicrawl.analysis.link_words import has_kept_pages, worded, worded_by
+from minicrawl.analysis.facts import likeness_to
+from minicrawl.analysis.link_words import has_kept_pages, weighed_by_likeness, worded, worded_by
 from minicrawl.analysis.source import Source
 from minicrawl.cli.common.base_sets import BaseSetChoice, base_set_options
 from minicrawl.cli.common.options import Number
@@ -76,9 +77,8 @@ subspace_option = click.option(
     "--tolerance",
     metavar="ERROR",
     type=Number(min=0, min_open=True),
-    default=ranks.TOLERANCE,
-    show_default=True,
-    help="Stop when the error, summed over all scores, is at most this.",
+    help="Stop when the error, summed over all scores, is at most this.  "
+    f"[default: {ranks.TOLERANCE:g}]",
 )
 @click.option(
     "--words",
@@ -87,6 +87,13 @@ subspace_option = click.option(
     "characters on either side, in the pages that were kept. Without --query or kept pages, the "
     "words are those of crawl --focus-words, or n is the similarity to those of --focus-similar. "
     "With --root, --query gives only the words.",
+)
+@click.option(
+    "--likeness",
+    is_flag=True,
+    help="With --query: weight each link by the mean likeness of its two pages to the words. The "
+    "likeness is the cosine of the words and those of title and URL; links between two pages with "
+    "none of the words are dropped.",
 )
 @ranking
 @base_set_options
@@ -98,9 +105,10 @@ def hits(
     rounds: int | None,
     restart: float | None,
     dimensions: int | None,
-    tolerance: float,
+    tolerance: float | None,
     base: BaseSetChoice | None,
     words: bool,
+    likeness: bool,
 ) -> Mapping[str, Scores]:
     """Rank by HITS: good hubs link to good authorities, and the other way round.
 
@@ -109,17 +117,27 @@ def hits(
     """
     if sum(choice is not None for choice in (rounds, restart, dimensions)) > 1:
         raise click.UsageError("--rounds, --random and --subspace cannot be combined")
+    if rounds is not None and tolerance is not None:
+        raise click.UsageError("--rounds and --tolerance cannot be combined")
     variant = HitsVariant(
-        rounds=rounds, restart=restart, dimensions=dimensions, tolerance=tolerance
+        rounds=rounds,
+        restart=restart,
+        dimensions=dimensions,
+        tolerance=tolerance or ranks.TOLERANCE,
     )
     asked = base.query if base is not None and words and has_kept_pages(source) else None
     if asked is None and base is not None and base.root and base.query:
         raise UsageError("--query with --root needs pages that were kept: crawl --keep pages")
+    if likeness and (base is None or base.query is None):
+        raise UsageError("--likeness needs --query: it is that of a page to the words")
     weighted = worded(source, named) if words and asked is None else named
     if base is None:
         return _both(variant, weighted, tell)
     grown = base.grown(source, weighted)
     of_base = grown.named if asked is None else worded_by(source, grown.named, asked)
+    if likeness and base.query is not None:
+        alike = likeness_to(source, base.query, grown.nodes)
+        of_base = weighed_by_likeness(of_base, alike, base.query)
     found = _both(variant, of_base, tell)
     return {name: grown.over_all(scores, named.graph.nodes) for name, scores in found.items()}
 

@@ -19,6 +19,7 @@ from minicrawl.analysis.source import Source, asked_for_weights, weighed
 from minicrawl.cli.common.stores import count_option, json_option, percent, source_options
 from minicrawl.cli.common.tables import show_json, show_list, show_long_json, show_long_list
 from minicrawl.cli.rank.walk_options import guard_options
+from minicrawl.errors import UsageError
 from minicrawl.graph.named import NamedGraph
 from minicrawl.progress import Progress
 from minicrawl.ranks.hits.guards import Guards
@@ -72,7 +73,7 @@ def ranking(command: Command) -> Command:
         as_json: bool,
         **options: Any,
     ) -> None:
-        name = rank_name(name)
+        name = rank_name(name, source)
         graph = guards.guarded(_weighed(source) if crawl_weights else source.graph)
         chosen = {option: value for option, value in options.items() if value is not None}
         chosen |= {"crawl_weights": True} if crawl_weights else {}
@@ -105,8 +106,10 @@ def _weighed(source: Source) -> NamedGraph:
     return found
 
 
-def rank_name(chosen: str | None) -> str:
+def rank_name(chosen: str | None, source: Source) -> str:
     """The name that the user chose, or the name of the command."""
+    if chosen is not None and source.snapshot is None:
+        raise UsageError("--as needs a store: the ranks of a graph file are not saved")
     default = str(click.get_current_context().command.name)
     return checked_name(default if chosen is None else chosen)
 

@@ -10,7 +10,11 @@ from minicrawl.analysis.ranks import keep
 from minicrawl.analysis.source import Source
 from minicrawl.cli.common.stores import count_option, json_option, source_options
 from minicrawl.cli.rank.running import as_option, rank_name, show_ranks
-from minicrawl.cli.rank.walk_options import guard_options, pagerank_options
+from minicrawl.cli.rank.walk_options import (
+    guard_options,
+    pagerank_options,
+    refuse_idle_dangling,
+)
 from minicrawl.errors import UsageError
 from minicrawl.graph.named import NamedGraph
 from minicrawl.progress import Progress
@@ -55,8 +59,15 @@ def sites(
     between them, which `top --sites` shows at any moment of a crawl. The score of a site is saved
     in equal parts for its pages, and `top --sites --by sites` adds it up again.
     """
-    name = rank_name(name)
+    name = rank_name(name, source)
+    if guards.asked_for().keys() - {"most_of_site"}:
+        raise UsageError(
+            "--intra-cap and --weight change nothing: links within a site do not count"
+        )
     named = guards.guarded(source.graph)
+    refuse_idle_dangling(terms)
+    if counted == "pages" and len(sites_of(named.names).names) == named.graph.nodes:
+        raise UsageError("--count pages is the same as links where each site has one page")
     linked = site_graph(named, by_page=counted == "pages")
     if not linked.graph.edges:
         raise UsageError("no site links to another one, so sites cannot be ranked")

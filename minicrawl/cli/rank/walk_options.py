@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from minicrawl.cli.common.options import Number
 from minicrawl.errors import UsageError
@@ -94,6 +95,9 @@ def pagerank_options(command: Command) -> Command:
     ) -> Any:
         if one_more_link and dangling != Dangling.VIRTUAL.value:
             raise UsageError("--one-more-link needs --dangling virtual")
+        given = click.get_current_context().get_parameter_source("damping")
+        if one_more_link and given is ParameterSource.COMMANDLINE:
+            raise UsageError("--damping is not used with --one-more-link")
         terms = PageRankOptions(
             damping=None if one_more_link else damping,
             dangling=Dangling(dangling),
@@ -109,6 +113,15 @@ def pagerank_options(command: Command) -> Command:
     for option in reversed(_PAGERANK_OPTIONS):
         decorated = option(decorated)
     return decorated
+
+
+def refuse_idle_dangling(terms: PageRankOptions) -> None:
+    """Where jumps lead to all nodes alike, all ways to treat pages without links are the same."""
+    if terms.damping is not None and terms.dangling is not Dangling.UNIFORM:
+        raise UsageError(
+            f"--dangling {terms.dangling.value} is the same as uniform where jumps lead to all "
+            "nodes alike: say where they lead, or add --one-more-link to virtual"
+        )
 
 
 # ---------------------------------------------------------------- guards

@@ -19,7 +19,8 @@ from minicrawl.cli.common.options import Number
 from minicrawl.cli.common.progress import progress
 from minicrawl.cli.common.stores import json_option, source_options
 from minicrawl.cli.common.tables import show_json
-from minicrawl.cli.seed_set.report import Report, document, draw, show
+from minicrawl.cli.seed_set.figures import draw
+from minicrawl.cli.seed_set.report import Report, document, show
 from minicrawl.graph.named import NamedGraph
 from minicrawl.graphfiles.reading import read
 from minicrawl.lab.figures import prepare
@@ -50,18 +51,16 @@ count_option = click.option(
 core_option = click.option(
     "--core",
     type=click.Choice([kind.value for kind in CoreKind]),
-    default=DEFAULT_RULE.kind.value,
-    show_default=True,
     help="When a core is complete. size: it has --size pages. density: the next page would lower "
     "its density below --density (the paper keeps that page, minicrawl removes it). maximal: like "
     "density, but such pages are skipped until no page is left that fits, or the core has "
-    f"{DEFAULT_RULE.most_hubs} hubs.",
+    f"{DEFAULT_RULE.most_hubs} hubs.  [default: size with --size, else maximal]",
 )
 size_option = click.option(
     "--size",
     metavar="N",
     type=click.IntRange(min=2),
-    help="With --core size: a core has N pages, hubs and authorities together.  "
+    help="A core has N hubs and authorities together; a page that is both counts twice.  "
     f"[default: {DEFAULT_RULE.size}]",
 )
 at_once_option = click.option(
@@ -131,9 +130,13 @@ def rule_options(command: Command) -> Command:
 
     @functools.wraps(command)
     def with_rule(
-        core: str, size: int | None, at_once: int | None, density: float | None, **rest: Any
+        core: str | None,
+        size: int | None,
+        at_once: int | None,
+        density: float | None,
+        **rest: Any,
     ) -> None:
-        kind = CoreKind(core)
+        kind = CoreKind(core or (CoreKind.SIZE if size else DEFAULT_RULE.kind))
         if kind is CoreKind.SIZE and density is not None:
             raise click.UsageError("--density needs --core density or --core maximal")
         if kind is not CoreKind.SIZE and (size or at_once):

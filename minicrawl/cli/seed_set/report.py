@@ -1,15 +1,14 @@
-"""The output of `minicrawl seed-set`: seeds, their cores, vanished seeds, evaluation and figures.
+"""The output of `minicrawl seed-set`: seeds, their cores, vanished seeds and the evaluation.
 
 Law: stdout has only the seeds, or one JSON document. Tables and remarks go to stderr.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import click
 import numpy as np
-from numpy.typing import NDArray
 
 from minicrawl.analysis.seedset import SeedSet, Sown, Trial
 from minicrawl.cli import PROGRAM
@@ -17,23 +16,22 @@ from minicrawl.cli.common.tables import show_list, show_table
 from minicrawl.export.cells import visible
 from minicrawl.graph.distances import UNREACHED
 from minicrawl.graph.named import NamedGraph
-from minicrawl.lab.figures import Figure, PlotLine, write
 from minicrawl.ranks.seeds.cores import Core, CoreKind, CoreRule
 from minicrawl.ranks.seeds.evaluation import (
     CoreDistances,
     Depth,
     DepthCoverage,
-    distribution,
+    EqualPages,
     in_short,
 )
 from minicrawl.ranks.seeds.succession import Heir
+from minicrawl.ranks.sites import sites_of
 from minicrawl.wording import counted
 
 CORE_HEADINGS = ("core", "hubs×authorities", "density", "seed")
 DEPTH_HEADINGS = ("depth", "pages", "mean PageRank", "random pages", "mean PageRank")
+AFTER_HEADINGS = ("pages read", "PageRank from seeds", "from random pages", "± standard error")
 _EXAMPLES = 5
-
-Degrees = NDArray[np.integer]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,13 +76,6 @@ def document(report: Report) -> dict[str, object]:
     }
 
 
-def draw(out: Path, report: Report) -> None:
-    """Write all figures into this folder, each with its numbers."""
-    for figure in _figures(report):
-        for path in write(out, figure):
-            click.echo(visible(str(path)), err=True)
-
-
 # ---------------------------------------------------------------- cores
 
 
@@ -110,9 +101,16 @@ def _core_document(core: Core, seed: str, named: NamedGraph) -> dict[str, object
 
 
 def _remarks(report: Report) -> Iterator[str]:
-    cores, rule = report.found.cores, report.rule
-    left, links = cores[0].links_left, report.found.named.graph.edges
+    found, cores, rule = report.found, report.found.cores, report.rule
+    left, links, nodes = cores[0].links_left, found.named.graph.edges, found.named.graph.nodes
     yield f"{left:,} of {counted(links, 'link')} lead from one host to another ({left / links:.1%})"
+    if len(found.hosts.names) == nodes:
+        yield (
+            f"no two of the {nodes:,} nodes share a host name (ids and titles have none): "
+            "no link can be pruned but those of a node to itself"
+        )
+    else:
+        yield _sites_of_seeds(found)
     if len(cores) < report.asked:
         seeds = counted(report.asked, "seed")
         yield f"found {len(cores):,} of {seeds}: no links are left for another core"
@@ -120,6 +118,9 @@ def _remarks(report: Report) -> Iterator[str]:
     if small:
         of_cores = f"{small:,} of {counted(len(cores), 'core')}"
         yield f"{of_cores} below {counted(rule.size, 'page')}: no other page fits"
+    heirs = report.sown.heirs
+    if heirs and all(heir.node is not None and heir.shared_links is None for heir in heirs):
+        yield f"{counted(len(heirs), 'seed is', 'seeds are')} in the newer graph"
     for heir, name in _named_heirs(report.sown):
         if name is None:
             yield f"{heir.seed} is not in the newer graph"
@@ -128,6 +129,15 @@ def _remarks(report: Report) -> Iterator[str]:
                 f"{heir.seed} is not in the newer graph: {name} replaces it, with "
                 f"{counted(heir.shared_links, 'shared link')}"
             )
+
+
+def _sites_of_seeds(found: SeedSet) -> str:
+    sites = sites_of(found.named.names)
+    of_seeds = [sites.names[site] for site in sites.of_node[list(found.seeds)].tolist()]
+    (site, most), *_ = Counter(of_seeds).most_common(1)
+    together = "" if most == 1 else f", {most:,} of them on {site}"
+    seeds, on = counted(len(of_seeds), "seed"), counted(len(set(of_seeds)), "site")
+    return f"{seeds} on {on}{together}"
 
 
 def _named_heirs(sown: Sown) -> Iterator[tuple[Heir, str | None]]:
@@ -151,14 +161,26 @@ def _show_trial(trial: Trial, seeds: int) -> None:
     show_table(
         f"breadth-first crawls from {counted(seeds, 'seed')} and from as many random pages",
         DEPTH_HEADINGS,
-        (_depth_line(number, depth) for number, depth in enumerate(trial.depths)),
+        (_depth_line(number, depth) for number, depth in enumerate(trial.crawls.depths)),
         _caption(trial),
+        err=True,
+    )
+    show_table(
+        "the PageRank gathered after as many pages",
+        AFTER_HEADINGS,
+        map(_after_line, trial.crawls.after),
+        "a crawl that ends earlier keeps what it gathered",
         err=True,
     )
 
 
 def _depth_line(number: int, depth: Depth) -> tuple[str, ...]:
     return f"{number:,}", *_read_cells(depth.seeds), *_read_cells(depth.random)
+
+
+def _after_line(one: EqualPages) -> tuple[str, ...]:
+    error = "-" if one.random_error is None else f"{100 * one.random_error:.2g} %"
+    return f"{one.pages:,}", f"{100 * one.seeds:.3g} %", f"{100 * one.random:.3g} %", error
 
 
 def _read_cells(read: DepthCoverage) -> tuple[str, str]:
@@ -207,102 +229,15 @@ def _trial_document(trial: Trial) -> dict[str, object]:
                 "random_pages": depth.random.pages,
                 "random_mean_pagerank": depth.random.importance,
             }
-            for number, depth in enumerate(trial.depths)
+            for number, depth in enumerate(trial.crawls.depths)
+        ],
+        "after": [
+            {
+                "pages": one.pages,
+                "pagerank": one.seeds,
+                "random_pagerank": one.random,
+                "random_error": one.random_error,
+            }
+            for one in trial.crawls.after
         ],
     }
-
-
-# ---------------------------------------------------------------- figures
-
-
-def _figures(report: Report) -> Iterator[Figure]:
-    found = report.found
-    graph, pruned = found.named.graph, found.between_hosts
-    yield _degrees_figure("in", "links to a page", graph.in_degrees(), pruned.in_degrees())
-    yield _degrees_figure("out", "links from a page", graph.out_degrees(), pruned.out_degrees())
-    yield _cores_figure(
-        "core-sizes",
-        "Hubs and authorities of each core",
-        "pages",
-        hubs=[len(core.hubs) for core in found.cores],
-        authorities=[len(core.authorities) for core in found.cores],
-    )
-    yield _cores_figure(
-        "links-left",
-        "Links between hosts that earlier cores left",
-        "links",
-        links=[core.links_left for core in found.cores],
-    )
-    if (trial := report.trial) is not None:
-        yield _depth_figure("Mean PageRank", trial.depths, lambda read: read.importance)
-        yield _depth_figure("Pages", trial.depths, lambda read: read.pages or None)
-        yield _distances_figure(trial.between_cores)
-
-
-def _degrees_figure(
-    direction: str, links: str, everywhere: Degrees, between_hosts: Degrees
-) -> Figure:
-    degrees = {"all links": everywhere, "links between hosts": between_hosts}
-    return Figure(
-        name=f"{direction}-degrees",
-        title=f"Pages by the {links}",
-        x_label=links,
-        y_label="pages",
-        lines=[
-            PlotLine(label=label, x=counts.degrees.tolist(), y=counts.pages.tolist())
-            for label, counts in zip(degrees, map(distribution, degrees.values()), strict=True)
-        ],
-        log_x=True,
-        log_y=True,
-        points=True,
-    )
-
-
-def _cores_figure(name: str, title: str, y_label: str, **values: Sequence[int]) -> Figure:
-    return Figure(
-        name=name,
-        title=title,
-        x_label="core",
-        y_label=y_label,
-        lines=[
-            PlotLine(label=label, x=range(1, len(numbers) + 1), y=numbers)
-            for label, numbers in values.items()
-        ],
-    )
-
-
-def _distances_figure(between: Degrees) -> Figure:
-    """Of the cores that lead to another one; a line would give the cores between them distances."""
-    found = {core: row[row > 0] for core, row in enumerate(between, 1) if (row > 0).any()}
-    return Figure(
-        name="core-distances",
-        title="Links from a core to the nearest and to the farthest other core",
-        x_label="core",
-        y_label="links",
-        lines=[
-            PlotLine(label=label, x=list(found), y=[int(of(row)) for row in found.values()])
-            for label, of in (("smallest distance", np.min), ("largest distance", np.max))
-        ],
-        points=True,
-    )
-
-
-def _depth_figure(
-    name: str, depths: Sequence[Depth], value: Callable[[DepthCoverage], float | None]
-) -> Figure:
-    return Figure(
-        name=f"depth-{name.lower().replace(' ', '-')}",
-        title=f"{name} at each depth of a breadth-first crawl",
-        x_label="links from the nearest seed",
-        y_label=name,
-        lines=[
-            _line("from the seeds", [value(depth.seeds) for depth in depths]),
-            _line("from random pages", [value(depth.random) for depth in depths]),
-        ],
-        log_y=True,
-    )
-
-
-def _line(label: str, values: Sequence[float | None]) -> PlotLine:
-    known = {depth: value for depth, value in enumerate(values) if value is not None}
-    return PlotLine(label=label, x=list(known), y=list(known.values()))

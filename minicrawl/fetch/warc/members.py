@@ -3,8 +3,10 @@
 member   a gzip member or a zstd frame: usually one record; a plain file is one member
 damage   bytes that cannot be decompressed: the rest of their member is lost, and no other one
 
-Laws: no more is held than some pieces, whatever a member swells to. A member that is whole is
-found behind any damage, if it begins with a record.
+Laws: no more is held than some pieces, whatever a member swells to. A file gives at most
+`MOST_SWELLING` times what was read of it, beyond the first `ALWAYS_UNPACKED` bytes: the member that
+would give more is damaged there. A member that is whole is found behind any damage, if it begins
+with a record.
 """
 
 from __future__ import annotations
@@ -31,6 +33,9 @@ _SEARCHED_BYTES, _SEARCHED_AT_MOST = 1 << 14, 1 << 20
 """The first piece is small: files with much damage have their members close together."""
 _TRIED_BYTES = 4096
 _HEAD = 8
+MOST_SWELLING = 100
+"""Pages of real crawls swell 3 to 20 times."""
+ALWAYS_UNPACKED = 1 << 24
 
 
 class DamagedMember(Exception):
@@ -118,6 +123,7 @@ class Members:
 
     def __init__(self, file: WarcFile) -> None:
         self._raw = _RawBytes(file)
+        self._allowance = ALWAYS_UNPACKED
         self.begin = 0
         """Where this member begins in the file."""
         self.buffer = bytearray()
@@ -262,11 +268,19 @@ class Members:
                 self._decoder = None
                 return False
             raise DamagedMember("the file ends within it")
+        held = len(self._raw.held)
         try:
             given, self._raw.held, ended = self._decoder.decode(self._raw.held)
         except (zlib.error, zstandard.ZstdError) as error:
             raise DamagedMember(f"it cannot be decompressed ({error})") from error
+        self._count(held - len(self._raw.held), len(given))
         self.buffer += given
         if ended:
             self._decoder = None
         return True
+
+    def _count(self, packed: int, unpacked: int) -> None:
+        self._allowance += MOST_SWELLING * packed - unpacked
+        if self._allowance < 0:
+            self._allowance = 0
+            raise DamagedMember(f"it unpacks to more than {MOST_SWELLING} times its size")

@@ -11,7 +11,7 @@ from typing import Any
 
 from minicrawl.graph.dynamic.closure import BLOCKS, S1, S2, S3, Yellin
 from minicrawl.graph.dynamic.levels import Levels
-from minicrawl.graph.dynamic.matrices import A1, A2, A3, A4, Edge
+from minicrawl.graph.dynamic.matrices import A1, A2, A3, A4, A1Loops, Edge
 from minicrawl.graph.dynamic.recomputed import FloydWarshall, Johnson, Tarjan, WarshallComponents
 from minicrawl.graph.dynamic.trees import AusielloTrees
 
@@ -90,6 +90,7 @@ ALGORITHMS = {
         _components("s3", S3, "s2, one row for a component"),
         _components("levels", Levels, "search both ways inside levels (2016), for sparse graphs"),
         _components("tarjan-batch", Tarjan, "anew after each batch", batches=True, anew=True),
+        _distances("a1-loops", A1Loops, "a1 in loops of Python, to compare with ausiello"),
     )
 }
 """In the order of their numbers, from 1."""

@@ -4,7 +4,8 @@ Laws. A shortest path takes a new edge (s, t) at most once. So whatever it short
 page that reaches s to one that t reaches, and the new distance is d(n, s) + 1 + d(t, m). Edges with
 one source can be taken together, as a shortest path leaves the source once.
 
-A1  looks at all pairs of a page that reaches s and any page: O(n^2) an edge.
+A1  looks at all pairs of a page that reaches s and any page: O(n^2) an edge. (`A1Loops` is A1
+    without numpy.)
 A2  looks only at the pages whose distance to t falls, and at those whose distance from s falls. A
     pair that falls is made of these, since a shorter way from n to m by (s, t) is also a shorter
     way from n to t and from s to m. The bound is that of A1; an edge that shortens nothing costs
@@ -49,6 +50,37 @@ class A1:
             distances[source] = np.minimum(distances[source], distances[target] + 1)
             reach = np.flatnonzero(distances[:, source] < FAR)
             _shorten_all(distances, source, reach[(reach != source) & (reach != target)])
+
+
+class A1Loops:
+    """A1 in loops of Python, as trees are: beside rows of numpy a time tells nothing of them.
+
+    A call of `min` for each pair would take twice the time.
+    """
+
+    def __init__(self, nodes: int) -> None:
+        self._rows = no_edges(nodes).tolist()
+
+    @property
+    def distances(self) -> Distances:
+        return np.array(self._rows, dtype=np.uint16).reshape(len(self._rows), -1)
+
+    def add(self, source: int, target: int) -> None:
+        """The edge is there from now on."""
+        rows = self._rows
+        if source == target or rows[source][target] == 1:
+            return
+        rows[source] = from_source = [
+            way if way < 1 + behind else 1 + behind  # noqa: FURB136 - see above
+            for way, behind in zip(rows[source], rows[target], strict=True)
+        ]
+        for page, row in enumerate(rows):
+            before = row[source]
+            if before < FAR and page not in (source, target):
+                rows[page] = [
+                    way if way < before + behind else before + behind  # noqa: FURB136
+                    for way, behind in zip(row, from_source, strict=True)
+                ]
 
 
 class A2:

@@ -116,7 +116,7 @@ _PROBLEM = re.compile(rb"p +(edge|col|sp) +" + _NUMBER + rb" +" + _NUMBER + rb" 
 _ARC = re.compile(rb"a +" + _NUMBER + rb" +" + _NUMBER + rb" +(\S+) *")
 _EDGE = re.compile(rb"e +" + _NUMBER + rb" +" + _NUMBER + rb" *")
 _DIGITS = b"0123456789"
-_FEW_NODES, _SPARSE = 1_000_000, 64
+_FEW_NODES, _SPARSE = 1 << 16, 8
 _SURE = 10**18  # a number of more digits may not have fitted
 
 
@@ -149,7 +149,7 @@ class DimacsList:
             said = f"{links} links were announced" if self._promised else "no line `p` announces"
             raise GraphFileError(f"{self._place}: {said}, {self._links} are there")
         if nodes > min(max(_FEW_NODES, _SPARSE * links), MOST_NODES):
-            raise GraphFileError(f"{self._place}: {nodes} nodes are too many for {links} links")
+            raise GraphFileError(f"{self._place}: {nodes:,} nodes are too many for {links:,} links")
         if not links:
             raise GraphFileError(f"{self._place}: no link in it; expected {self._expected()}")
 

@@ -1,7 +1,8 @@
 """Guards against collusion: pages that link to each other for the sake of rank.
 
 Laws: the nodes stay as they are, and of links only weights change, or they are left out. The same
-graph is guarded in the same way.
+graph is guarded in the same way. A guard that cannot change anything is refused, and so are guards
+that leave no link.
 
 capped     At most so many links inside its site count towards a page, or so many links of any one
            site: those of the pages that come first in the graph, in a store the ones that were
@@ -22,6 +23,8 @@ from minicrawl.errors import UsageError
 from minicrawl.graph.named import NamedGraph
 from minicrawl.graph.parts import with_links
 from minicrawl.ranks.sites import sites_of
+
+_ALIKE = "all links get the same weight"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +52,40 @@ class Guards:
 
     def guarded(self, named: NamedGraph) -> NamedGraph:
         """The graph as the guards let it pass."""
-        if self == Guards():
+        if self == Guards() or not named.graph.edges:
             return named
         site_of = sites_of(named.names).of_node
+        self._refuse_idle(named, site_of)
+        found = self._applied(named, site_of)
+        if not found.graph.edges:
+            raise UsageError(f"{self._asked()} drops all {named.graph.edges:,} links of the graph")
+        return found
+
+    def _refuse_idle(self, named: NamedGraph, site_of: NDArray[np.int32]) -> None:
+        is_inside = site_of[named.graph.sources()] == site_of[named.graph.targets]
+        guards_internal = self.most_internal is not None or self.internal != 1
+        if guards_internal and not is_inside.any():
+            reason = "no link is inside a registrable domain (ids and titles have none)"
+        elif self.most_of_site and len(np.unique(site_of)) == len(site_of):
+            reason = "no two nodes are on one registrable domain (ids and titles have none)"
+        elif self.transverse != 1 and is_inside.all():
+            reason = "no link leads from one registrable domain to another"
+        elif self.internal != 1 and (is_inside.all() or self.internal == self.transverse):
+            reason = _ALIKE if self.internal else ""
+        else:
+            reason = _ALIKE if self.transverse not in (0, 1) and not is_inside.any() else ""
+        if reason:
+            raise UsageError(f"{self._asked()} changes nothing: {reason}")
+
+    def _asked(self) -> str:
+        """The guards as options."""
+        caps = {"--intra-cap": self.most_internal, "--domain-cap": self.most_of_site}
+        weights = {"internal": self.internal, "transverse": self.transverse}
+        given = [f"{name} {most}" for name, most in caps.items() if most is not None]
+        given += [f"--weight {kind}={weight:g}" for kind, weight in weights.items() if weight != 1]
+        return " with ".join(given)
+
+    def _applied(self, named: NamedGraph, site_of: NDArray[np.int32]) -> NamedGraph:
         if self.internal != self.transverse or self.internal != 1:
             named = weighed(named, site_of, internal=self.internal, transverse=self.transverse)
         if self.most_internal is not None:

@@ -7,7 +7,8 @@ Laws: a core begins with the best authority of all. Hubs and authorities join in
 
 Of equals the lower number is the better. A page may be both. When a core is complete, is its rule:
 
-size      |Hubs| + |Authorities| has come to `size`; `at_once` of either join in a turn.
+size      |Hubs| + |Authorities| has come to `size`; up to `at_once` of either join in a turn. (The
+          paper looks at the size after both sides had their turn, so its cores may be larger.)
 density   the cover density, 100 E(Hubs, Authorities) / (|Hubs| |Authorities|), would fall below
           `density`: the page that would bring it there is taken back, and the core is complete.
           (The paper tests it after adding and keeps that page: where it asks for a density of 100
@@ -219,8 +220,9 @@ class _Growing:
 
 
 def _admit_several(core: _Growing, side: _Side, rule: CoreRule) -> _Answer:
-    first, *_ = [core.admit(side) for _ in range(rule.at_once)]
-    return first
+    room = rule.size - len(core.hubs.members) - len(core.authorities.members)
+    answers = [core.admit(side) for _ in range(min(rule.at_once, room))]
+    return answers[0] if answers else _Answer.REFUSED
 
 
 def _admit_the_best(core: _Growing, side: _Side, rule: CoreRule) -> _Answer:

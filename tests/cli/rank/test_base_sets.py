@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import networkx
+import numpy as np
 import pytest
 
 from minicrawl.cli import main
@@ -134,3 +135,47 @@ def test_jumps_to_what_is_new_and_topics_by_words_stay_in_the_base_set(
     assert main([*command, f"--topics={topics}", "--mix-by=harbour"]) == 0
     # Of 8 different words 5 are of the sea, harbour among them, and 6 of the land: 2/13 and 1/14.
     assert "mix by 'harbour': sea 68.3%, land 31.7%" in capsys.readouterr().err
+
+
+def test_links_weigh_as_much_as_their_ends_are_like_the_query(
+    capsys: Captured, tmp_path: Path
+) -> None:
+    """HITS by numpy on W_ij = (s_i + s_j) / 2, s being the cosine of the query and the words."""
+    pages = [f"http://{name}.org/" for name in ("north", "south", "east", "west")]
+    titles = ["old harbour", "the harbour", "old sea", "harbour harbour"]
+    pairs = [(0, 1), (0, 2), (0, 3), (1, 2), (2, 3), (3, 1)]
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds(pages)
+        for page, title in enumerate(titles):
+            crawl.read(pages[page], [pages[b] for a, b in pairs if a == page], title=title)
+    command = ["--store", str(tmp_path / "crawl.db"), "--query", "harbour"]
+    found = ranked(capsys, "hits", *command, "--likeness")
+    words = [
+        {"http", "org", *url[7:-5].split("."), *t.split()}
+        for url, t in zip(pages, titles, strict=True)
+    ]
+    like = np.array([("harbour" in some) / sqrt(len(some)) for some in words])
+    matrix = np.zeros((4, 4))
+    for a, b in pairs:
+        matrix[a, b] = (like[a] + like[b]) / 2
+    _, vectors = np.linalg.eigh(matrix.T @ matrix)
+    authorities = np.abs(vectors[:, -1])
+    expected = dict(zip(pages, (authorities / authorities.sum()).tolist(), strict=True))
+    assert found == pytest.approx(expected, abs=1e-6)
+    assert found != pytest.approx(ranked(capsys, "hits", *command), abs=1e-3)
+
+
+def test_likeness_needs_a_query(capsys: Captured) -> None:
+    said = refusal(capsys, "hits", "--likeness", "--graph", "web.txt", "--root", "roots.txt")
+    assert "--likeness needs --query" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "needs"),
+    [(["--roots", "3"], "--query"), (["--linking", "3"], "--root or --query")],
+)
+def test_the_size_of_a_base_set_needs_one(capsys: Captured, options: list[str], needs: str) -> None:
+    for command in ("degree", "hits", "pagerank"):
+        assert f"{options[0]} needs {needs}" in refusal(
+            capsys, command, "--graph", "web.txt", *options
+        )

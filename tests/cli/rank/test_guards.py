@@ -68,11 +68,15 @@ def test_a_cap_inside_domains_leaves_out_just_what_is_too_much_there(
     file.write_text("source,target\n" + "".join(f"{one},{other}\n" for one, other in links))
     inside, any_domain = (counted(links, most, inside_only=only) for only in (True, False))
     for option, wanted in (("--intra-cap", inside), ("--domain-cap", any_domain)):
+        if not wanted.total():
+            assert main(["rank", "degree", "--graph", str(file), option, "0"]) == 2
+            assert "drops all" in capsys.readouterr().err
+            continue
         found = degrees(capsys, file, option, str(most))
         assert found["edges"] == wanted.total()
         shares = {one["node"]: one["score"] for one in found["scores"]}
-        if total := wanted.total():
-            assert shares == pytest.approx({node: wanted[node] / total for node in shares})
+        total = wanted.total()
+        assert shares == pytest.approx({node: wanted[node] / total for node in shares})
     crossing = sum(domain_of(one) != domain_of(other) for one, other in links)
     assert LINKS > inside.total() >= crossing
     assert inside.total() > any_domain.total()

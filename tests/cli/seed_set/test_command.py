@@ -14,7 +14,7 @@ import pytest
 
 from minicrawl.analysis import seedset
 from minicrawl.cli import main
-from minicrawl.cli.seed_set import report
+from minicrawl.cli.seed_set import figures
 from minicrawl.graph.outline import extent
 from minicrawl.lab.figures import Figure
 from minicrawl.web.urls import read_seeds
@@ -77,7 +77,9 @@ class TestSeeds:
             "   1             (3×2)    100 %  http://h1.org/",
             "   2             (2×2)    100 %  http://k1.org/",
             "minicrawl: 11 of 11 links lead from one host to another (100.0%)",
+            err[-1],
         ]
+        assert "no two of the 9 nodes share a host name" in err[-1]
 
     def test_a_crawl_reads_them_as_its_seeds(self, capsys: Captured) -> None:
         out, _ = printed(capsys, "--count", "2")
@@ -96,6 +98,25 @@ class TestSeeds:
         assert (found["edges"], found["links_between_hosts"]) == (12, 11)
         # The first core takes its 6 links, and the one from a1 to k1.
         assert [core["links_left"] for core in found["cores"]] == [11, 4]
+
+    @pytest.mark.parametrize("pair", ["{} {}", "site {}\tsite {}"])
+    def test_over_ids_and_titles_it_is_told_that_nothing_can_be_pruned(
+        self, folder: Path, capsys: Captured, pair: str
+    ) -> None:
+        links = ((source, target) for source in range(3) for target in range(3, 6))
+        (folder / "web.tsv").write_text("".join(pair.format(*link) + "\n" for link in links))
+        _, err = printed(capsys, "--count", "1")
+        assert "no two of the 6 nodes share a host name" in err[-1]
+        assert "can be pruned" in err[-1]
+
+    def test_it_is_told_on_how_many_sites_they_are(self, folder: Path, capsys: Captured) -> None:
+        cores = [f"{hub}.org>{hub}.com" for hub in ("one.h", "two.h", "k")]
+        links = [f"http://{link.replace('>', '/' + chr(9) + 'http://')}/\n" for link in cores]
+        inside = "http://k.org/\thttp://k.org/inside\n"
+        (folder / "web.tsv").write_text("".join([*links, inside]))
+        out, err = printed(capsys, "--count", "3")
+        assert len(out) == 3
+        assert "minicrawl: 3 seeds on 2 sites, 2 of them on h.org" in err
 
     def test_if_there_are_fewer_this_is_told(self, capsys: Captured) -> None:
         out, err = printed(capsys)
@@ -118,7 +139,8 @@ class TestCores:
         ("options", "shapes"),
         [
             (["--core", "size", "--size", "3"], [(1, 2), (1, 2)]),
-            (["--core", "size", "--size", "3", "--at-once", "2"], [(2, 2), (2, 2)]),
+            (["--core", "size", "--size", "3", "--at-once", "2"], [(2, 1), (2, 1)]),
+            (["--size", "4"], [(2, 2), (2, 2)]),
             (["--core", "density"], [(3, 2), (2, 2)]),
         ],
     )
@@ -229,6 +251,15 @@ class TestEvaluation:
         assert [(one["depth"], one["pages"]) for one in found["depths"]][:2] == [(0, 2.0), (1, 4.0)]
         assert found["depths"][0]["random_pages"] == 2.0
         assert found["depths"][1]["mean_pagerank"] > found["depths"][0]["mean_pagerank"]
+        assert [one["pages"] for one in found["after"]] == [5, 7]
+        for one in found["after"]:
+            assert 0 < one["random_pagerank"] < 1
+            assert one["random_error"] > 0
+        # h1, k1, and on the next depth a1, a2, b1, b2; then a crawl from these has come to its end.
+        pages = sum(depth["pages"] for depth in found["depths"])
+        share = sum(depth["pages"] * (depth["mean_pagerank"] or 0) for depth in found["depths"])
+        assert pages == 6
+        assert found["after"][-1]["pagerank"] == pytest.approx(share)
 
     def test_the_same_seed_of_the_dice_gives_the_same_numbers(self, capsys: Captured) -> None:
         one, same, other = (
@@ -257,9 +288,11 @@ class TestFigures:
         _, err = printed(capsys, "--evaluate", "--figures", "figures")
         names = [
             "core-distances",
+            "core-map",
             "core-sizes",
             "depth-mean-pagerank",
             "depth-pages",
+            "gathered-pagerank",
             "in-degrees",
             "links-left",
             "out-degrees",
@@ -291,6 +324,21 @@ class TestFigures:
             if row
         ]
 
+    def test_the_map_joins_each_core_with_the_nearest(self, folder: Path, capsys: Captured) -> None:
+        """Three cores in a row: from the first to the last there are 3 links, one is in the second
+        core. A line cannot be 1 + 1 and 3 links long, so it is 1.5 + 1.5.
+        """
+        third = [f"{hub}>{page}" for hub in ("m1", "m2") for page in ("c1", "c2")]
+        (folder / "web.tsv").write_text(web(*LARGE, *SMALL, *third, "a1>k1", "b1>m1"))
+        printed(capsys, "--evaluate", "--figures", "figures")
+        rows = numbers(folder, "core-map")[1:]
+        assert [label for label, *_ in rows] == ["core"] * 3 + ["1 to 2"] * 2 + ["2 to 3"] * 2
+        places = [complex(float(x), float(y)) for _, x, y in rows]
+        between = [abs(places[0] - places[1]), abs(places[1] - places[2])]
+        assert between == pytest.approx([1.5, 1.5])
+        assert abs(places[0] - places[2]) == pytest.approx(3)
+        assert places[3:] == [places[0], places[1], places[1], places[2]]
+
     def test_no_line_is_drawn_through_a_core_without_a_distance(
         self, folder: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -300,7 +348,7 @@ class TestFigures:
             drawn[figure.name] = figure
             return out, out
 
-        monkeypatch.setattr(report, "write", keep)
+        monkeypatch.setattr(figures, "write", keep)
         printed(capsys, "--evaluate", "--figures", "figures")
         assert drawn["core-distances"].points
 
@@ -340,7 +388,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("options", "said"),
         [
-            (["--size", "5"], "--core size"),
+            (["--core", "maximal", "--size", "5"], "--core size"),
             (["--at-once", "5"], "--core size"),
             (["--core", "size", "--density", "50"], "--core maximal"),
             (["--draws", "5"], "--evaluate"),

@@ -2,7 +2,7 @@
 
 import gzip
 import resource
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from minicrawl.fetch.warc import records as records_module
 from minicrawl.fetch.warc.files import warc_files
+from minicrawl.fetch.warc.members import ALWAYS_UNPACKED, MOST_SWELLING
 from minicrawl.fetch.warc.records import WarcRecord, WarcRecords
 from tests.fetch.warc.files import PACKED, body, http, pages, record, response, url
 
@@ -109,7 +110,7 @@ def test_files_in_which_every_length_is_wrong_are_read_in_linear_time(
 
 @pytest.mark.parametrize("how", ["plain", "gzip by record"])
 def test_of_a_record_of_ten_gigabytes_the_beginning_is_held(tmp_path: Path, how: str) -> None:
-    large = 10 * 1024**3 if how == "plain" else 300 * 1024**2
+    large = 10 * 1024**3 if how == "plain" else ALWAYS_UNPACKED // 2
     path = tmp_path / "a.warc"
     head = record("response", b"", length=large, WARC_Target_URI=url(1))[:-4]
     first, _, last = pages(3)
@@ -196,3 +197,28 @@ def test_a_record_inside_a_record_is_a_part_of_it(tmp_path: Path) -> None:
     read, notes = found(path)
     assert (urls(read), notes) == ([url(0), url(1)], [])
     assert read[0].block == http(inner)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
+@pytest.mark.parametrize("filler", [b"\r\n", b"\0", response(url(1), body(1))])
+def test_members_that_swell_without_measure_are_cut_and_the_others_are_read(
+    tmp_path: Path, pack: Callable[[bytes], bytes], filler: bytes
+) -> None:
+    """As each member is cut when nothing is left of the allowance, many are no worse than one."""
+    path = tmp_path / "a.warc"
+    first, *rest = pages(4)
+    bomb = pack(first + filler * (2 * ALWAYS_UNPACKED // len(filler)))
+    path.write_bytes(b"".join(bomb + pack(page) for page in rest))
+    (file,) = warc_files(path)
+    notes: list[str] = []
+    read = [record.url for record in WarcRecords(file, LIMIT, notes.append)]
+    assert [one for one in read if one not in (url(0), url(1))] == [url(2), url(3)]
+    swollen = [note for note in notes if f"more than {MOST_SWELLING} times its size" in note]
+    assert len(swollen) == 3
+
+
+def test_a_file_that_is_not_packed_may_be_as_long_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "a.warc"
+    path.write_bytes(pages(1)[0] + b"\r\n" * (ALWAYS_UNPACKED >> 1) + pages(1)[0])
+    (file,) = warc_files(path)
+    assert len(list(WarcRecords(file, LIMIT, lambda _line: None))) == 2

@@ -57,7 +57,8 @@ def test_at_most_so_many_links_inside_a_site_count_the_first_of_them() -> None:
 
 
 def test_no_link_counts_if_none_may() -> None:
-    assert Guards(most_of_site=0).guarded(named(PAGES, FARM)).graph.edges == 0
+    with pytest.raises(UsageError, match=f"--domain-cap 0 drops all {len(FARM)} links"):
+        Guards(most_of_site=0).guarded(named(PAGES, FARM))
 
 
 def test_links_inside_a_site_count_differently() -> None:
@@ -97,8 +98,10 @@ def test_a_farm_gains_nothing_by_its_size() -> None:
 def test_no_page_keeps_more_links_of_a_site_than_may_count(pairs: Pairs, most: int) -> None:
     pages = [*PAGES, "http://d.org/", "http://d.org/x"]
     sites = ["a", "a", "a", "b", "c", "d", "d"]
-    kept = links_of(Guards(most_of_site=most).guarded(named(pages, pairs)).graph)
+    if not most:
+        pairs = []
     before = Counter((sites[source], target) for source, target in pairs)
+    kept = links_of(Guards(most_of_site=most).guarded(named(pages, pairs)).graph)
     after = Counter((sites[source], target) for source, target in kept)
     assert {*kept} <= {*pairs}
     assert after == Counter({key: min(count, most) for key, count in before.items() if most})
@@ -114,7 +117,33 @@ def test_a_cap_inside_sites_leaves_all_links_between_sites(pairs: Pairs, most: i
         if not is_inside or seen[target] < most:
             wanted.append((source, target))
         seen[target] += is_inside
-    assert links_of(Guards(most_internal=most).guarded(named(pages, pairs)).graph) == wanted
+    graph, guards = named(pages, pairs), Guards(most_internal=most)
+    if pairs and (not wanted or not seen.total()):
+        with pytest.raises(UsageError, match=f"--intra-cap {most}"):
+            guards.guarded(graph)
+    else:
+        assert links_of(guards.guarded(graph).graph) == wanted
+
+
+@pytest.mark.parametrize(
+    ("pairs", "guards", "reason"),
+    [
+        ([(0, 3), (3, 4)], Guards(most_internal=1), "no link is inside a registrable domain"),
+        ([(0, 3), (3, 4)], Guards(internal=0.5), "no link is inside a registrable domain"),
+        ([(0, 3), (3, 4)], Guards(transverse=2), "all links get the same weight"),
+        ([(0, 3), (3, 4)], Guards(transverse=0), "drops all 2 links"),
+        ([(0, 1), (1, 2)], Guards(transverse=0), "no link leads from one"),
+        ([(0, 1), (1, 2)], Guards(internal=3), "all links get the same weight"),
+        ([(0, 1), (1, 2)], Guards(internal=0), "drops all 2 links"),
+        ([(0, 1), (0, 3)], Guards(internal=2, transverse=2), "all links get the same weight"),
+        ([(0, 1), (0, 3)], Guards(internal=0, transverse=0), "drops all 2 links"),
+    ],
+)
+def test_guards_that_change_nothing_or_leave_nothing_are_refused(
+    pairs: Pairs, guards: Guards, reason: str
+) -> None:
+    with pytest.raises(UsageError, match=reason):
+        guards.guarded(named(PAGES, pairs))
 
 
 @given(st.lists(st.integers(0, 4)), st.integers(0, 3))
@@ -139,3 +168,8 @@ def test_the_first_of_each_are_counted_one_by_one(keys: list[int], most: int) ->
 def test_what_is_no_guard_is_refused(options: dict[str, float], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         Guards(**options)  # type: ignore[arg-type]  # of the fields' own kinds, but out of range
+
+
+def test_a_cap_of_domains_is_refused_where_each_node_is_one() -> None:
+    with pytest.raises(UsageError, match="--domain-cap 1 changes nothing: no two nodes"):
+        Guards(most_of_site=1).guarded(named(PAGES[2:], [(0, 1), (1, 2)]))

@@ -1,6 +1,7 @@
 """How far apart cores are, and what crawls from seeds read on which depth."""
 
 from collections import Counter
+from typing import Any
 
 import networkx
 import numpy as np
@@ -96,12 +97,16 @@ STAR = [(0, 1), (0, 2), (1, 3), (2, 3)]
 WORTH = np.array([0.1, 0.2, 0.3, 0.4])
 
 
+def depths_of(*arguments: Any, **options: Any) -> list[Depth]:
+    return compared(*arguments, **options).depths
+
+
 def dice() -> np.random.Generator:
     return np.random.default_rng(7)
 
 
 def test_a_crawl_reads_a_page_on_the_depth_of_its_distance() -> None:
-    depths = compared(graph_of(4, STAR), WORTH, [0], dice(), draws=1)
+    depths = depths_of(graph_of(4, STAR), WORTH, [0], dice(), draws=1)
     assert [depth.seeds for depth in depths] == [
         DepthCoverage(1, 0.1),
         (2, pytest.approx(0.25)),
@@ -111,30 +116,30 @@ def test_a_crawl_reads_a_page_on_the_depth_of_its_distance() -> None:
 
 def test_random_crawls_count_as_their_mean() -> None:
     # Without links a crawl reads its seeds; drawn three of four times, in whichever order.
-    (depth,) = compared(graph_of(4, []), WORTH, [0, 3], dice(), draws=500)
+    (depth,) = depths_of(graph_of(4, []), WORTH, [0, 3], dice(), draws=500)
     assert depth.seeds == pytest.approx((2, 0.25))
     assert depth.random.pages == 2
     assert depth.random.importance == pytest.approx(WORTH.mean(), abs=0.01)
 
 
 def test_as_many_pages_are_drawn_as_there_are_seeds_and_none_twice() -> None:
-    (depth,) = compared(graph_of(4, []), WORTH, [0, 1, 2, 3], dice(), draws=3)
+    (depth,) = depths_of(graph_of(4, []), WORTH, [0, 1, 2, 3], dice(), draws=3)
     assert depth.random == pytest.approx((4, 0.25))
 
 
 def test_the_deeper_crawl_is_told_to_its_end() -> None:
     chain = graph_of(6, CHAIN)
-    depths = compared(chain, np.full(6, 1 / 6), [5], dice(), draws=20)
+    depths = depths_of(chain, np.full(6, 1 / 6), [5], dice(), draws=20)
     assert depths[0].seeds == pytest.approx((1, 1 / 6))
     assert [depth.seeds for depth in depths[1:]] == [DepthCoverage()] * (len(depths) - 1)
     assert len(depths) == 6
-    depths = compared(chain, np.full(6, 1 / 6), [0], dice(), draws=1)
+    depths = depths_of(chain, np.full(6, 1 / 6), [0], dice(), draws=1)
     assert len(depths) == 6
     assert depths[5].random == DepthCoverage()
 
 
 def test_pages_on_a_depth_are_the_mean_of_crawls_that_read_any_or_none() -> None:
-    depths = compared(graph_of(2, [(0, 1)]), np.array([0.25, 0.75]), [0], dice(), draws=400)
+    depths = depths_of(graph_of(2, [(0, 1)]), np.array([0.25, 0.75]), [0], dice(), draws=400)
     assert depths[1].random.pages == pytest.approx(0.5, abs=0.06)
     assert depths[1].random.importance == pytest.approx(0.75)
 
@@ -142,18 +147,18 @@ def test_pages_on_a_depth_are_the_mean_of_crawls_that_read_any_or_none() -> None
 def test_the_same_dice_give_the_same_numbers() -> None:
     graph = graph_of(6, CHAIN)
     worth = np.arange(6) / 15
-    assert compared(graph, worth, [1], dice(), draws=4) == compared(
+    assert depths_of(graph, worth, [1], dice(), draws=4) == depths_of(
         graph, worth, [1], dice(), draws=4
     )
 
 
 def test_nothing_is_read_where_there_is_no_seed() -> None:
-    assert compared(graph_of(3, []), np.full(3, 1 / 3), [], dice(), draws=2) == []
+    assert depths_of(graph_of(3, []), np.full(3, 1 / 3), [], dice(), draws=2) == []
 
 
 def test_crawls_are_told_as_progress() -> None:
     told: list[float] = []
-    compared(graph_of(4, STAR), WORTH, [0], dice(), draws=3, tell=told.append)
+    depths_of(graph_of(4, STAR), WORTH, [0], dice(), draws=3, tell=told.append)
     assert told == [0.25, 0.5, 0.75, 1.0]
 
 
@@ -166,10 +171,59 @@ def test_no_page_is_read_twice_and_what_is_read_is_worth_no_more_than_all(
         return
     seeds = data.draw(st.sets(st.integers(0, nodes - 1), min_size=1, max_size=3))
     worth = np.full(nodes, 1 / nodes)
-    depths: list[Depth] = compared(graph_of(nodes, links), worth, sorted(seeds), dice(), draws=3)
+    depths: list[Depth] = depths_of(graph_of(nodes, links), worth, sorted(seeds), dice(), draws=3)
     for crawl in ([depth.seeds for depth in depths], [depth.random for depth in depths]):
         assert crawl[0].pages == len(seeds)
         assert sum(read.pages for read in crawl) <= nodes + 1e-9
         assert all(
             read.importance is None or read.importance == pytest.approx(1 / nodes) for read in crawl
         )
+
+
+# ---------------------------------------------------------------- after as many pages
+
+
+def test_a_crawl_that_has_come_to_its_end_keeps_what_it_gathered() -> None:
+    found = compared(graph_of(6, CHAIN), np.arange(6) / 15, [5], dice(), draws=40).after
+    assert [one.pages for one in found] == [2, 5, 6]
+    assert [one.seeds for one in found] == pytest.approx([5 / 15] * 3)
+    # From page k on all later pages are read; the means are over k.
+    gathered = [[sum(range(k, min(k + n, 6))) / 15 for k in range(6)] for n in (2, 5, 6)]
+    for one, each in zip(found, gathered, strict=True):
+        assert one.random_error is not None
+        assert abs(one.random - np.mean(each)) < 4 * one.random_error
+
+
+@given(nodes_and_links(), st.data())
+def test_what_is_gathered_agrees_with_a_queue_of_networkx(
+    case: tuple[int, list[Link]], data: st.DataObject
+) -> None:
+    nodes, links = case
+    if not nodes:
+        return
+    seed = data.draw(st.integers(0, nodes - 1))
+    worth = np.array(data.draw(st.lists(st.floats(0, 1), min_size=nodes, max_size=nodes)))
+    oracle = networkx.DiGraph()
+    oracle.add_nodes_from(range(nodes))
+    oracle.add_edges_from(links)
+    layers = list(networkx.bfs_layers(oracle, [seed]))
+    found = compared(graph_of(nodes, links), worth, [seed], dice(), draws=1).after
+    for one in found:
+        # Within a layer the order is free, so what is gathered lies between two sums.
+        full, left = 0.0, one.pages
+        for layer in layers:
+            ordered = sorted(worth[layer])
+            if len(layer) > left:
+                assert full + sum(ordered[:left]) <= one.seeds + 1e-9
+                assert one.seeds <= full + sum(ordered[len(layer) - left :]) + 1e-9
+                break
+            full, left = full + sum(ordered), left - len(layer)
+        else:
+            assert one.seeds == pytest.approx(full)
+
+
+def test_of_one_draw_there_is_no_standard_error() -> None:
+    found = compared(graph_of(6, CHAIN), np.arange(6) / 15, [0], dice(), draws=1).after
+    assert [one.random_error for one in found] == [None] * len(found)
+    assert found[-1].pages == 6
+    assert found[-1].seeds == pytest.approx(1)

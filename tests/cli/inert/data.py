@@ -1,0 +1,175 @@
+"""The commands, inputs and values of the walk, and what may stay as it is, with the reason."""
+
+from pathlib import Path
+from random import Random
+
+from tests.cli.inert.walk import Walk
+
+URLS = [f"http://{host}.{site}.org/{page}" for page in "01" for site in "abcd" for host in "xy"]
+GRAPHS = {"ids.txt": range(16), "web.tsv": URLS}
+"""The inputs, and the names of their nodes."""
+
+
+def links(count: int, seed: int) -> list[tuple[int, int]]:
+    """Links among 16 nodes, of which the last three have none. Low numbers are linked to most."""
+    rng = Random(seed)
+    drawn = {(rng.randrange(13), rng.randrange(rng.choice((4, len(URLS))))) for _ in range(count)}
+    return sorted(link for link in drawn if link[0] != link[1])
+
+
+def make_files(folder: Path) -> None:
+    """Write the graphs, and the files that options name."""
+    for graph, names in GRAPHS.items():
+        for prefix, pairs in (("", links(60, 1)), ("new-", links(40, 2))):
+            lines = (f"{names[one]}\t{names[other]}\n" for one, other in pairs)
+            (folder / f"{prefix}{graph}").write_text("".join(lines))
+    for file, nodes in (("few.txt", (2, 5)), ("others.txt", (7,))):
+        lines = (f"{names[node]}\n" for names in GRAPHS.values() for node in nodes)
+        (folder / file).write_text("".join(lines))
+    topics = (f"{topic}\t{names[node]}\n" for names in GRAPHS.values() for topic, node in TOPICS)
+    (folder / "topics.tsv").write_text("".join(topics))
+
+
+TOPICS = (("a", 2), ("b", 5))
+NAMES = ["few.txt", "others.txt"]
+VALUES = {
+    "--topic": NAMES,
+    "--topics": ["topics.tsv"],
+    "--reset": ["trust", "degree"],
+    "--mix": ["a=.2,b=.8", "a=1"],
+    "--mix-by": ["org", "0"],
+    "--recent": ["1", "100"],
+    "--similarity": ["0.3", "1"],
+    "--memory": ["200MB", "300MB"],
+    "rank harmonic --memory": ["1"],
+    "--precision": ["single"],
+    "rank harmonic --precision": ["4", "5", "9"],
+    "--temp": ["."],
+    "--as": ["other"],
+    "--weight": ["internal=0", "internal=3", "transverse=0", "transverse=3"],
+    "--root": NAMES,
+    "--query": ["org", "x"],
+    "--damping": ["0.5", "0.9"],
+    "--tolerance": ["1e-2", "1e-12", "3"],
+    "--random": ["0.3", "0.9"],
+    "--subspace": ["2", "3"],
+    "--seeds": NAMES,
+    "--bad": NAMES,
+    "--density": ["30", "80"],
+    "--new": ["new-web.tsv", "new-ids.txt"],
+    "--figures": ["figures"],
+    "--drop": ["10", "50"],
+    "--k": ["1,3", "5"],
+}
+"""The values of options that the walk cannot choose itself, by option or by command and option."""
+
+INPUT_OPTIONS = frozenset(("--graph", "--store", "--cluster", "--help", "--config"))
+"""They name the input."""
+
+WALKED = {
+    "rank pagerank": [],
+    "rank inverse-pagerank": [],
+    "rank hits": [],
+    "rank trust": ["--count", "3"],
+    "rank communities": [],
+    "rank harmonic": [],
+    "rank sites": [],
+    "rank degree": [],
+    "rank eigenvector": [],
+    "seed-set": [],
+    "graph info": [],
+    "compare": ["pagerank", "hits-authorities"],
+    "stability": ["pagerank"],
+}
+"""The commands that read a graph, and what each is given besides it."""
+
+_STORE = "it reads a store, and its options choose columns and rows that its own tests look at"
+_WRITES = "it makes, moves or changes a store"
+_RUNS = "it starts a server, a cluster or a crawl"
+NOT_WALKED = {
+    **dict.fromkeys(
+        (
+            "agree",
+            "archive info",
+            "archive verify",
+            "backlinks",
+            "broken",
+            "changes",
+            "check",
+            "config show",
+            "duplicates",
+            "errors",
+            "explain",
+            "export",
+            "frontier",
+            "links",
+            "orphans",
+            "page",
+            "pages",
+            "plot",
+            "rank list",
+            "redirects",
+            "report",
+            "search",
+            "status",
+            "top",
+        ),
+        _STORE,
+    ),
+    **dict.fromkeys(
+        ("archive prune", "graph import", "import", "index", "move", "rank rm", "refine"), _WRITES
+    ),
+    **dict.fromkeys(
+        (
+            "cluster drain",
+            "cluster gather",
+            "cluster rebalance",
+            "cluster status",
+            "cluster workers",
+            "control",
+            "crawl",
+            "dashboard",
+            "node",
+        ),
+        _RUNS,
+    ),
+    **dict.fromkeys(
+        (
+            "lab cluster",
+            "lab convergence",
+            "lab figures",
+            "lab graphs",
+            "lab order",
+            "lab windows",
+        ),
+        "its experiments take seconds each, and its own tests look at their options",
+    ),
+}
+
+MAY_STAY = {
+    "--wide": "only a terminal cuts lines",
+    "--temp": "the files of the blocks are removed at the end",
+    "rank harmonic --memory": "the registers of a small graph take less",
+}
+"""Options that change nothing that can be seen here, and why."""
+
+SHORT_WALKS = ("rank degree", "rank eigenvector", "rank harmonic", "rank communities")
+"""Commands whose options are walked in pairs in every run of the tests."""
+
+MAY_STAY_BESIDE = {
+    ("rank pagerank", "--blocks", "--memory"): "a small graph needs no more blocks for the limit",
+    ("seed-set", "--core size", "--at-once"): "all pages are in the core",
+    ("seed-set", "--size", "--core"): "--size chooses the rule, and other rules are refused",
+    ("seed-set", "--new", "--similar"): "all seeds are in the newer graph",
+    ("rank trust", "--passing maximum", "--tolerance"): "a maximum is exact after some passes",
+    ("rank sites", "--rounds", "--precision"): "few rounds give the same digits",
+    ("rank pagerank", "--rounds", "--precision"): "few rounds give the same digits",
+    ("rank inverse-pagerank", "--rounds", "--precision"): "few rounds give the same digits",
+}
+
+
+def walk_of(command: str, graph: str) -> Walk:
+    """The walk over a command's options on one of the graphs."""
+    stays = {option.removeprefix(f"{command} ") for option in MAY_STAY}
+    base = [*WALKED[command], "--graph", graph]
+    return Walk(command, graph, base, VALUES, INPUT_OPTIONS | stays)
