@@ -56,6 +56,8 @@ class HandCrawl:
         self._do(Step(StepKind.BORN, born=born))
         if endowment:
             self._do(Step(StepKind.ENDOWED, spending=Spending(pages), amount=endowment))
+            endowed = self.batch.counters.get(tables.ENDOWED, [])
+            self.batch.counters[tables.ENDOWED] = [*endowed, self.frontier.last_seq]
         return pages
 
     def presume(self, urls: Iterable[str], atoms: int) -> None:

@@ -27,6 +27,7 @@ from minicrawl.lab.convergence import edge_of, read, true_importance
 from minicrawl.lab.measure import EstimateErrors, errors, mean
 from minicrawl.lab.strategies import Greedy
 from minicrawl.opic.estimate import Floats, shares
+from minicrawl.opic.importance import Importance
 from minicrawl.opic.ledger import READ, Ledger, restate
 from minicrawl.opic.windows import WINDOWS
 from minicrawl.opic.windows.window import Window
@@ -234,9 +235,8 @@ class _Reader:
 
     def errors(self, truth: Floats, living: Sequence[int]) -> list[EstimateErrors]:
         """Those of each window, on the pages that live."""
-        cash, now, circulation = self.ledger.cash_of_all(), self.ledger.now, self.ledger.circulation
         return [
-            errors(window.importance(cash, now, circulation)[living], truth[living])
+            errors(Importance(self.ledger, window).of_all()[living], truth[living])
             for window in self.watched
         ]
 

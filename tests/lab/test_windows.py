@@ -9,14 +9,17 @@ import pytest
 
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
+from minicrawl.lab import windows as lab_windows
 from minicrawl.lab.convergence import read, true_importance
 from minicrawl.lab.measure import EstimateErrors
 from minicrawl.lab.strategies import Greedy
 from minicrawl.lab.webs import Model, synthetic_web
 from minicrawl.lab.windows import ChangingWeb, Point, Watching, WindowPolicy, windows
 from minicrawl.opic.estimate import rising, shares
+from minicrawl.opic.importance import Importance, Level, Sums
 from minicrawl.opic.ledger import READ, Ledger, restate
 from minicrawl.opic.money import one_more_link
+from minicrawl.opic.windows import WINDOWS
 from minicrawl.opic.windows.interpolation import Interpolation
 from tests.unmeasured import unmeasured
 
@@ -87,6 +90,44 @@ def test_eight_measures_come_close_to_the_fixpoint_and_four_are_too_few(found: F
     assert four.all > 1.5 * eight.all
     assert four.top10 > 1.5 * eight.top10
     assert sixteen.all > 0.5 * eight.all
+
+
+class FixedChange(Importance):
+    """Believes that all changes, or nothing, as its window says, whatever the pages show."""
+
+    def level(self, sums: Sums) -> Level:
+        level, change = super().level(sums), getattr(self._window, "change", None)
+        return level if change is None else level._replace(change=change)
+
+
+class Believing(Interpolation):
+    """A window with such a belief."""
+
+    def __init__(self, width: float, change: float) -> None:
+        super().__init__(width)
+        self.change = change
+
+
+@pytest.mark.parametrize(
+    ("model", "width"), [(Model.POWER_LAW, 8), (Model.POWER_LAW, 16), (Model.COPYING, 8)]
+)
+def test_interpolation_is_at_each_rate_about_as_good_as_the_better_of_two_beliefs(
+    monkeypatch: pytest.MonkeyPatch, model: Model, width: float
+) -> None:
+    """Its history alone, or its history and cash of the last T: the first is far better where
+    little changes, the second where much does.
+    """
+    monkeypatch.setattr(lab_windows, "Importance", FixedChange)
+    monkeypatch.setitem(WINDOWS, "calm", lambda wide, _most: Believing(wide, 0))
+    monkeypatch.setitem(WINDOWS, "wild", lambda wide, _most: Believing(wide, 1))
+    calm, wild, found = (WindowPolicy(name, width) for name in ("calm", "wild", "interpolation"))
+    graph = synthetic_web(model, 1000, SEED).graph
+    seen = watched(graph, [calm, wild, found], RATES, Watching(laps=6, warm_up=30, seed=SEED))
+    for rate in RATES:
+        best = min(of_all(seen, calm, rate), of_all(seen, wild, rate))
+        assert of_all(seen, found, rate) < 1.15 * best
+    assert of_all(seen, calm, CALM) < of_all(seen, wild, CALM)
+    assert of_all(seen, wild, WILD) < 0.95 * of_all(seen, calm, WILD)
 
 
 def test_interpolation_is_nearly_as_good_as_sixteen_measures_where_little_changes(
