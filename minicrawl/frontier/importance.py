@@ -22,7 +22,9 @@ read.
 
 What is not known yet is estimated. An unread page is expected to reveal as many new pages as a
 reading revealed of late, each worth as much as itself. With the shares R of the pages that were
-read and U of those that wait, and n new pages a reading, R / (1 + n U) of all is gathered.
+read and U of those that wait, and n new pages a reading, R / (1 + n U) of all is gathered. R and U
+are shares of all cash that flowed: here a page never read counts with the whole unit of its birth,
+for links to it that are not known yet.
 """
 
 import json
@@ -272,14 +274,15 @@ class GatheredImportance:
     """Adds up all pages again and again.
 
     `share` and `waiting`, that of pages that may still be read, are those of the last whole lap.
-    A lap before the first one finds the level of all pages.
+    A lap before the first one finds the level of all pages. With `flowed`, they are shares of the
+    cash that flowed instead of importance.
     """
 
-    def __init__(self, frontier: Frontier, share: float = 0.0) -> None:
+    def __init__(self, frontier: Frontier, share: float = 0.0, *, flowed: bool = False) -> None:
         self.share = share
         self.waiting = 1 - share
         self._frontier = frontier
-        self._levels = _Levels(frontier.estimate)
+        self._levels = None if flowed else _Levels(frontier.estimate)
         self._most = 0
         self._start = self._readable = 0
         self._read = self._unread = 0.0
@@ -288,11 +291,12 @@ class GatheredImportance:
         """Add up one more slice; answers whether it was the last of its lap."""
         pages = len(self._frontier)
         start, stop = self._start, min(self._start + PAGES_AT_ONCE, pages)
-        is_first = not self._levels.is_whole
-        self._levels.add(start, stop, pages)
         self._start = stop if stop < pages else 0
-        if is_first and (start, stop) != (0, pages):
-            return False
+        if self._levels is not None:
+            is_first = not self._levels.is_whole
+            self._levels.add(start, stop, pages)
+            if is_first and (start, stop) != (0, pages):
+                return False
         self._add(start, stop)
         if stop < pages:
             return False
@@ -309,7 +313,8 @@ class GatheredImportance:
         self._read = self._unread = 0.0
 
     def _add(self, start: int, stop: int) -> None:
-        importance = self._frontier.importance_of(self._levels.now, start, stop)
+        level = None if self._levels is None else self._levels.now
+        importance = self._frontier.importance_of(level, start, stop)
         states = self._frontier.states()[start:stop]
         readable, read = np.isin(states, READABLE), np.isin(states, READ_STATES)
         self._readable += int(readable.sum())

@@ -191,9 +191,15 @@ class Frontier:
             found[first:end] = self.importance_of(level, first, end)
         return shares(found)
 
-    def importance_of(self, level: Level, first: int, end: int) -> NDArray[np.float64]:
-        """The importance of a range of pages, up to a factor that all pages share."""
-        found = self.estimate.of(level, first, end)
+    def importance_of(self, level: Level | None, first: int, end: int) -> NDArray[np.float64]:
+        """The importance of a range of pages, up to a factor that all pages share; without a level
+        the cash that flowed.
+        """
+        if level is None:
+            ledger, cash = self.ledger, self.ledger.cash_of_all(first, end)
+            found = self.window.importance(cash, ledger.now, ledger.circulation, first)
+        else:
+            found = self.estimate.of(level, first, end)
         if self.counts[State.FOREIGN]:
             found[self.states()[first:end] == State.FOREIGN] = 0
         return found

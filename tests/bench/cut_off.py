@@ -23,7 +23,6 @@ from minicrawl.lab.order import draw_seeds
 from minicrawl.lab.siblings import BySiblings
 from minicrawl.lab.strategies import Greedy, Strategy
 from minicrawl.lab.webs import Web, web_from_file
-from minicrawl.opic.importance import Importance
 from minicrawl.opic.journal import Spending
 from minicrawl.opic.ledger import READ, VirtualPage
 from minicrawl.opic.money import SMALL_EDGE
@@ -96,7 +95,7 @@ class LabCrawl:
     def shares(self) -> tuple[float, float]:
         """The estimated importance of the pages that were read, and of those that wait."""
         ledger = self.ledger
-        found = Importance(ledger).of_all()
+        found = self.window.importance(ledger.cash_of_all(), ledger.now, ledger.circulation)
         was_read = np.frombuffer(ledger.flags, dtype=np.uint8) == READ
         share = float(found[was_read].sum() / found.sum())
         return share, 1 - share

@@ -130,12 +130,13 @@ def test_interpolation_is_at_each_rate_about_as_good_as_the_better_of_two_belief
     assert of_all(seen, wild, WILD) < 0.95 * of_all(seen, calm, WILD)
 
 
-def test_interpolation_is_nearly_as_good_as_sixteen_measures_where_little_changes(
+def test_sixteen_measures_are_better_than_interpolation_where_little_changes(
     found: Found,
 ) -> None:
+    """But on the most important pages, which are read often. The paper has it the other way."""
     one, sixteen = (found[policy, CALM].errors for policy in (INTERPOLATION_16, VARIABLE_16))
     assert one.top10 <= sixteen.top10
-    assert one.all <= sixteen.all + 2
+    assert 1.2 * sixteen.all < one.all < 2 * sixteen.all
 
 
 @pytest.mark.parametrize("rate", [BUSY, WILD])
