@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import READ_STATES, READABLE, PageId
 from minicrawl.opic.estimate import completed, shares
-from minicrawl.opic.importance import Importance, Level, Sums
+from minicrawl.opic.importance import Levels
 from minicrawl.opic.journal import Books, Spending, StepKind
 from minicrawl.opic.refine import CashFlow, FlowBuilder, Refinement
 from minicrawl.store import columns, questions, tables
@@ -250,26 +250,6 @@ def _turns(connection: Connection, after: int) -> Iterator[tuple[int, int, Spend
 PAGES_AT_ONCE = 1 << 17
 
 
-class _Levels:
-    """The level of all pages: that of the last whole lap over their slices, and in the first lap
-    that of the slices so far.
-    """
-
-    def __init__(self, estimate: Importance) -> None:
-        self._estimate = estimate
-        self._sums, self.now = Sums(), Level()
-        self.is_whole = False
-        """It is that of all pages."""
-
-    def add(self, first: int, end: int, pages: int) -> None:
-        """Add a slice, of so many pages."""
-        self._sums = self._sums.plus(self._estimate.sums(first, end))
-        if end == pages or not self.is_whole:
-            self.now = self._estimate.level(self._sums)
-        if end == pages:
-            self._sums, self.is_whole = Sums(), True
-
-
 class GatheredImportance:
     """Adds up all pages again and again.
 
@@ -282,7 +262,7 @@ class GatheredImportance:
         self.share = share
         self.waiting = 1 - share
         self._frontier = frontier
-        self._levels = None if flowed else _Levels(frontier.estimate)
+        self._levels = None if flowed else Levels(frontier.estimate)
         self._most = 0
         self._start = self._readable = 0
         self._read = self._unread = 0.0
@@ -338,7 +318,7 @@ class CurrentShares:
 
     def __init__(self, frontier: Frontier) -> None:
         self._frontier = frontier
-        self._levels = _Levels(frontier.estimate)
+        self._levels = Levels(frontier.estimate)
         self._summed, self._sum, self._total = 0, 0.0, 0.0
         self._asked = 0
 

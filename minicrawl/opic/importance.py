@@ -285,3 +285,23 @@ class Importance:
         earlier = int(window.births(before, before + 1).by_page()[0]) if before >= 0 else 0
         places = np.maximum.accumulate(np.where(waits, np.arange(len(births)), -1))
         return np.where(places < 0, earlier, births[places])
+
+
+class Levels:
+    """The level of all pages: that of the last whole lap over their slices, and in the first lap
+    that of the slices so far.
+    """
+
+    def __init__(self, estimate: Importance) -> None:
+        self._estimate = estimate
+        self._sums, self.now = Sums(), Level()
+        self.is_whole = False
+        """It is that of all pages."""
+
+    def add(self, first: int, end: int, pages: int) -> None:
+        """Add a slice, of so many pages."""
+        self._sums = self._sums.plus(self._estimate.sums(first, end))
+        if end == pages or not self.is_whole:
+            self.now = self._estimate.level(self._sums)
+        if end == pages:
+            self._sums, self.is_whole = Sums(), True
