@@ -191,5 +191,5 @@ def filled_store(path: Path, terms: StoreTerms | None = None, *, checkpoint: boo
         if checkpoint:
             crawl.checkpoint()
         crawl.ended(GONE, State.NOT_FOUND, "404")
-        crawl.batch.counters = {"fetched": 2, "requests": 4, "wire_bytes": 4000, "running_s": 2.0}
+        crawl.batch.counters |= {"fetched": 2, "requests": 4, "wire_bytes": 4000, "running_s": 2.0}
     return path
