@@ -56,7 +56,7 @@ class HandCrawl:
         self._do(Step(StepKind.BORN, born=born))
         if endowment:
             self._do(Step(StepKind.ENDOWED, spending=Spending(pages), amount=endowment))
-            endowed = self.batch.counters.get(tables.ENDOWED, [])
+            endowed = tables.endowed(self.batch.counters)
             self.batch.counters[tables.ENDOWED] = [*endowed, self.frontier.last_seq]
         return pages
 
