@@ -56,6 +56,8 @@ class HandCrawl:
         self._do(Step(StepKind.BORN, born=born))
         if endowment:
             self._do(Step(StepKind.ENDOWED, spending=Spending(pages), amount=endowment))
+            endowed = tables.endowed(self.batch.counters)
+            self.batch.counters[tables.ENDOWED] = [*endowed, self.frontier.last_seq]
         return pages
 
     def presume(self, urls: Iterable[str], atoms: int) -> None:
@@ -189,5 +191,5 @@ def filled_store(path: Path, terms: StoreTerms | None = None, *, checkpoint: boo
         if checkpoint:
             crawl.checkpoint()
         crawl.ended(GONE, State.NOT_FOUND, "404")
-        crawl.batch.counters = {"fetched": 2, "requests": 4, "wire_bytes": 4000, "running_s": 2.0}
+        crawl.batch.counters |= {"fetched": 2, "requests": 4, "wire_bytes": 4000, "running_s": 2.0}
     return path

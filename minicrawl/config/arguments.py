@@ -33,7 +33,6 @@ class SettingArguments(TypedDict, total=False):
     small_edge: float | str
     endowment: int
     newborn: Literal["unit", "host-mean"]
-    newborn_history: Literal["none", "mean", "host-mean"]
     replay: int
     focus: Strengths
     focus_type: Strengths

@@ -57,7 +57,6 @@ class Order:
     measures: int | None = None
     endowment: int = 1000
     newborn: str = "unit"
-    newborn_history: str = "none"
     replay: int = 0
     focus: tuple[Focus, ...] = ()
     focus_type: tuple[Focus, ...] = ()

@@ -17,6 +17,8 @@ from minicrawl.errors import UsageError
 
 _BY_ARGUMENT = {setting.argument: setting for setting in TABLE}
 _BY_KEY = {setting.key: setting for setting in TABLE}
+_GONE = frozenset({"newborn-history"})
+"""Names that stores of 0.1 and of drafts of 0.2 keep, of settings that are no more."""
 _SHOWN = 60  # characters of a bad value that a message quotes
 
 
@@ -95,11 +97,14 @@ def from_file(file: Path) -> Source:
 
 
 def from_store(store: Path | str, values: Mapping[str, object]) -> Source:
-    """The settings in a store, or in the terms of a cluster, by their names."""
-    for name in values:
+    """The settings in a store, or in the terms of a cluster, by their names. Settings that older
+    stores have are left out.
+    """
+    kept = {name: value for name, value in values.items() if name not in _GONE}
+    for name in kept:
         if name not in BY_NAME:
             raise UsageError(f"{store}:{name}: no such setting{_hint(name, BY_NAME)}")
-    return {name: Given(value, f"{store}:{name}", " = ") for name, value in values.items()}
+    return {name: Given(value, f"{store}:{name}", " = ") for name, value in kept.items()}
 
 
 def _named(values: Mapping[str, object]) -> Iterator[tuple[Setting, object]]:

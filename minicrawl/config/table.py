@@ -28,7 +28,7 @@ TABLE = (
 BY_NAME = {setting.name: setting for setting in TABLE}
 
 _KEPT = """
-    window width measures small-edge endowment newborn newborn-history focus focus-type focus-words
+    window width measures small-edge endowment newborn focus focus-type focus-words
     focus-similar weight-internal weight-dynamic weight-emphasis
     robots delay delay-factor min-delay max-delay address-delay agent contact user-agent languages
     cookies render

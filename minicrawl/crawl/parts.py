@@ -77,12 +77,7 @@ class CrawlParts:
         self.replays = ReplayScheduler(frontier, settings.order.replay)
         self.traps = TrapDetector(settings.traps, recorder, context.gate)
         order = settings.order
-        is_plain = (order.newborn, order.newborn_history) == ("unit", "none")
-        newborns = (
-            None
-            if is_plain
-            else Newborns(frontier.urls.host_of, order.newborn, order.newborn_history)
-        )
+        newborns = None if order.newborn == "unit" else Newborns(frontier.urls.host_of)
         saw = self._saw if self.leases.reads_again else self.replays.saw
         poster = StepPoster(recorder, self.leases.queue, self.trackers, saw, newborns)
         self.settler = Settler(settings, recorder, poster, context.gate, self.traps)

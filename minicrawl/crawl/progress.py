@@ -79,7 +79,7 @@ class ImportanceLimit:
         """None is no limit."""
         self._limit = limit
         self._frontier, self._counters = recorder.frontier, recorder.counters
-        self._gathering = GatheredImportance(recorder.frontier)
+        self._gathering = GatheredImportance(recorder.frontier, flowed=True)
         kept = self._counters.get(tables.FOUND_LATELY)
         rate = kept if isinstance(kept, float) else None
         self._discovery = DiscoveryRate(*self._counts, rate)

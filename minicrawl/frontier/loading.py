@@ -20,6 +20,7 @@ from minicrawl.frontier.urls import no_urls
 from minicrawl.model import READ_STATES, STANDS_FOR_ANOTHER, State
 from minicrawl.opic.journal import Spending
 from minicrawl.opic.ledger import FOREIGN
+from minicrawl.opic.money import UNIT
 from minicrawl.opic.windows.window import Numbers
 from minicrawl.store import columns, fetches, questions, tables
 from minicrawl.store.records import StoreTerms
@@ -75,6 +76,11 @@ def _load_checkpoint(frontier: Frontier, connection: tables.Connection) -> None:
     frontier.take_changes()  # none: all pages so far have a row
     frontier.spendings.cut(len(frontier))
     frontier.last_seq = saved.watermark
+    steps = tables.endowed(tables.counters(connection))
+    for links, units in tables.endowments(connection, [s for s in steps if s <= saved.watermark]):
+        for seed in links:
+            endowed = frontier.ledger.endowed
+            endowed[seed] = endowed.get(seed, 0) + units * UNIT // len(links)
     for pages in frontier.in_state(*STANDS_FOR_ANOTHER):
         spendings = tables.spendings_of(connection, pages.tolist())
         targets = [spending.links[0] for spending in spendings]

@@ -23,6 +23,7 @@ from minicrawl.frontier.url_index import UrlsOf
 from minicrawl.frontier.urls import UrlTable, no_urls
 from minicrawl.model import STANDS_FOR_ANOTHER, PageId, State
 from minicrawl.opic.estimate import shares
+from minicrawl.opic.importance import Importance, Level
 from minicrawl.opic.journal import Books, Spending, Step, StepKind
 from minicrawl.opic.ledger import Ledger, Plan
 from minicrawl.opic.money import PARTS, fixed_edge
@@ -79,6 +80,7 @@ class Frontier:
         self.ledger = Ledger(windows=[window], small_edge=fixed_edge(terms.small_edge))
         self.spendings = LastSpendings(spending_at, saved_step)
         self.books = Books(self.ledger, self.spendings.of)
+        self.estimate = Importance(self.ledger, stands_for=self.books.stands_for)
         self.urls = UrlTable(urls_of)
         self.siblings: SiblingSteps | None = None
         """If the crawl is ordered by them."""
@@ -188,16 +190,21 @@ class Frontier:
     def importance(self) -> NDArray[np.float64]:
         """Each page's share of the importance of all pages known."""
         found = np.empty(len(self))
+        level = self.estimate.level(self.estimate.sums())
         for first in range(0, len(self), _PAGES_AT_ONCE):
             end = min(first + _PAGES_AT_ONCE, len(self))
-            found[first:end] = self.importance_of(first, end)
+            found[first:end] = self.importance_of(level, first, end)
         return shares(found)
 
-    def importance_of(self, first: int, end: int) -> NDArray[np.float64]:
-        """The importance of a range of pages, up to a factor that all pages share."""
-        ledger = self.ledger
-        cash = ledger.cash_of_all(first, end)
-        found = self.window.importance(cash, ledger.now, ledger.circulation, first)
+    def importance_of(self, level: Level | None, first: int, end: int) -> NDArray[np.float64]:
+        """The importance of a range of pages, up to a factor that all pages share; without a level
+        the cash that flowed.
+        """
+        if level is None:
+            ledger, cash = self.ledger, self.ledger.cash_of_all(first, end)
+            found = self.window.importance(cash, ledger.now, ledger.circulation, first)
+        else:
+            found = self.estimate.of(level, first, end)
         if self.counts[State.FOREIGN]:
             found[self.states()[first:end] == State.FOREIGN] = 0
         return found

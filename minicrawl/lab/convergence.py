@@ -22,7 +22,7 @@ v being the right eigenvector; whole numbers could not keep that, so this is no 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
-from itertools import count, islice
+from itertools import count, islice, pairwise
 from math import sqrt
 from typing import NamedTuple
 
@@ -46,6 +46,7 @@ from minicrawl.ranks.walks.walk import Dangling
 Floats = NDArray[np.float64]
 
 OFF_LINE = "off-line"
+LAZY = "lazy"
 
 ONE_MORE_LINK = PageRankOptions(damping=None, dangling=Dangling.VIRTUAL, tolerance=1e-12)
 """Each page has one more link, to the virtual page, as in the paper."""
@@ -243,7 +244,7 @@ def matrix_convergence(
     options = EigenvectorOptions(LinkMatrix.LINKS, virtual_page=True, tolerance=1e-12)
     truth = eigenvector(graph, options=options).values.astype(np.float64)
     largest = _largest_eigenvalue(graph, truth)
-    series = [_matrix_off_line(graph, laps, truth)]
+    series = [_matrix_off_line(graph, laps, truth, largest)]
     for done, name in enumerate(strategies):
         tell = part(progress, done / len(strategies), (done + 1) / len(strategies))
         series += _matrix_reading(name, MatrixCash(graph, largest), laps, seed, truth, tell)
@@ -256,18 +257,32 @@ def _largest_eigenvalue(graph: Csr, truth: Floats) -> float:
     return (flowing + sqrt(flowing**2 + 4 * graph.nodes)) / 2
 
 
-def _matrix_off_line(graph: Csr, laps: int, truth: Floats) -> Series:
-    """The power method, of the matrix with the virtual page."""
+def _matrix_off_line(graph: Csr, laps: int, truth: Floats, largest: float) -> Series:
+    """The power method, of the matrix with the virtual page; its lazy form where the plain one
+    goes to and fro.
+
+    That it does where a second eigenvalue is nearly -λ, as that of a star is: hubs and what they
+    link to take turns. The lazy form keeps half of each score, so -λ becomes 0.
+    """
+    estimator, found = OFF_LINE, _power_method(graph, laps, truth, kept=0)
+    if any(later.all > lap.all for lap, later in pairwise(found)):
+        estimator, found = LAZY, _power_method(graph, laps, truth, kept=largest)
+    rounds = [float(lap) for lap in range(1, laps + 1)]
+    return Series(
+        strategy=OFF_LINE, estimator=estimator, errors=found, g=rounds, cash_when_read=None
+    )
+
+
+def _power_method(graph: Csr, laps: int, truth: Floats, kept: float) -> list[EstimateErrors]:
+    """Of the matrix with `kept` on its diagonal."""
     links, x, of_virtual_page, found = Adjacency(graph), np.ones(graph.nodes), 1.0, []
     for _ in range(laps):
-        x, of_virtual_page = links.pushed(x) + of_virtual_page, x.sum()
+        given, to_virtual_page = links.pushed(x) + of_virtual_page, float(x.sum())
+        x, of_virtual_page = given + kept * x, to_virtual_page + kept * of_virtual_page
         total = x.sum() + of_virtual_page
         x, of_virtual_page = x / total, of_virtual_page / total
         found.append(errors(x, truth))
-    rounds = [float(lap) for lap in range(1, laps + 1)]
-    return Series(
-        strategy=OFF_LINE, estimator=OFF_LINE, errors=found, g=rounds, cash_when_read=None
-    )
+    return found
 
 
 def _matrix_reading(

@@ -1,8 +1,9 @@
 """How the windows follow a web that changes (the paper's figures 4, 5 and 6).
 
 lap       as many reads as the web has pages; the paper's month
-warm-up   laps before anything changes, from the fixpoint on, until every window is full. Without
-          it the cash that pages are born with would be measured, not the windows.
+warm-up   laps before anything changes, from the fixpoint on, until every window is full.
+cold      without a warm-up a run begins as in the paper: each page holds a unit and no page has a
+          history. Then windows are also measured by how they get over that.
 change    the share of the pages whose in-degree is halved or doubled during a lap. The next
           change of such a page takes it back, so that the web as a whole stays what it was however
           long it is watched.
@@ -27,6 +28,7 @@ from minicrawl.lab.convergence import edge_of, read, true_importance
 from minicrawl.lab.measure import EstimateErrors, errors, mean
 from minicrawl.lab.strategies import Greedy
 from minicrawl.opic.estimate import Floats, shares
+from minicrawl.opic.importance import Importance
 from minicrawl.opic.ledger import READ, Ledger, restate
 from minicrawl.opic.windows import WINDOWS
 from minicrawl.opic.windows.window import Window
@@ -192,7 +194,9 @@ def windows(
     """Every policy at every rate. The warm-up is that of all rates."""
     warm_up, laps = watching.warm_up, watching.laps
     whole = warm_up + laps * len(rates)
-    reader = _Reader(graph, [policy.window() for policy in policies], watching.small_edge)
+    reader = _Reader(
+        graph, [policy.window() for policy in policies], watching.small_edge, is_cold=not warm_up
+    )
     tell = part(progress, 0, warm_up / whole)
     for lap in range(warm_up):
         reader.read(reader.pages)
@@ -212,16 +216,19 @@ def windows(
 
 
 class _Reader:
-    """Reads the pages of a web in greedy order. It begins at the fixpoint."""
+    """Reads the pages of a web in greedy order. It begins at the fixpoint, or cold."""
 
-    def __init__(self, graph: Csr, watched: Sequence[Window], small_edge: float | None) -> None:
+    def __init__(
+        self, graph: Csr, watched: Sequence[Window], small_edge: float | None, *, is_cold: bool
+    ) -> None:
         self.pages = graph.nodes
         self.links = graph.adjacency()
         self.watched = watched
         self.ledger = Ledger(windows=watched, small_edge=edge_of(small_edge))
         self._greedy = Greedy(self.ledger, READ)
         born = self.ledger.mint(self.pages, pool=READ)
-        restate(self.ledger, shares(true_importance(graph, small_edge)))
+        if not is_cold:
+            restate(self.ledger, shares(true_importance(graph, small_edge)))
         self._greedy.born(born)
 
     def read(self, count: int) -> None:
@@ -234,9 +241,8 @@ class _Reader:
 
     def errors(self, truth: Floats, living: Sequence[int]) -> list[EstimateErrors]:
         """Those of each window, on the pages that live."""
-        cash, now, circulation = self.ledger.cash_of_all(), self.ledger.now, self.ledger.circulation
         return [
-            errors(window.importance(cash, now, circulation)[living], truth[living])
+            errors(Importance(self.ledger, window).of_all()[living], truth[living])
             for window in self.watched
         ]
 

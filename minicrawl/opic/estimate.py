@@ -29,10 +29,18 @@ def minus_birth(history: Floats, cash: Floats, recorded: float, birth: float = 1
     return (history + cash - birth) / recorded
 
 
-def interpolated(history: Floats, cash: Floats, away: NDArray[np.int64], width: float) -> Floats:
-    """[H (1 - d / T) + C] / T if d < T, else C / d."""
-    within = (history * (1 - away / width) + cash) / width
-    return np.where(away < width, within, cash / np.maximum(away, 1))
+def interpolated(
+    history: Floats, cash: Floats, away: Floats, width: float, change: float = 1.0
+) -> Floats:
+    """What flowed in the last T: (1 - w) H + w (H (1 - d / T) + C) if d < T, else C T / d.
+
+    `change` is w: at 0 the page goes on as before its last reading, at 1 only its cash counts for
+    the time since.
+    """
+    is_within = away < width
+    until_now = history * (1 - np.where(is_within, away, 0) / width) + cash
+    long_ago = cash * (width / np.where(is_within, width, away) if np.isfinite(width) else 1)
+    return (1 - change) * history + change * np.where(is_within, until_now, long_ago)
 
 
 def rising(cash: Floats, flow: Floats, away: NDArray[np.int64]) -> Floats:

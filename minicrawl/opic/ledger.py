@@ -142,6 +142,10 @@ class Ledger:
         self.own = 0
         """All pages but the foreign ones."""
         self.abroad = 0
+        self.endowed: dict[PageId, int] = {}
+        """What seeds were born with beside their unit, in atoms."""
+        self.is_dealt_anew = False
+        """Cash and histories were restated: no page holds what it was born with."""
 
     def restore(self, key: array[int], flags: bytearray, totals: Totals) -> None:
         """Go on from a saved ledger. Windows are restored by themselves."""
@@ -212,6 +216,7 @@ class Ledger:
         share, rest = divmod(units * UNIT, len(seeds))
         for seed in seeds:
             self.key[seed] += share
+            self.endowed[seed] = self.endowed.get(seed, 0) + share
         self.minted += units * UNIT
         self.virtual_page.pay(rest, self.own, self.unread)
 
@@ -318,6 +323,7 @@ def restate(ledger: Ledger, importance: NDArray[np.float64]) -> None:
     ledger.key[:] = array("q", atoms.tobytes())
     ledger.virtual_page = VirtualPage(ledger.virtual_page.discovery, ledger.virtual_page.focus)
     ledger.virtual_page.remainder = ledger.missing()
+    ledger.is_dealt_anew = True
     cash = ledger.cash_of_all()
     for window in ledger.windows:
         window.restate(importance, cash, ledger.now, ledger.circulation)

@@ -109,6 +109,16 @@ def endowed(counts: Mapping[str, object]) -> list[int]:
     return steps if isinstance(steps, list) else []
 
 
+def endowments(connection: Connection, steps: Sequence[int]) -> list[tuple[Sequence[int], int]]:
+    """The seeds of each of these steps, and the units that they share."""
+    cursor = connection.execute(
+        "SELECT spending, amount FROM json_each(?) JOIN steps ON seq = value "
+        "WHERE spending IS NOT NULL",
+        (str(list(steps)),),
+    )
+    return [(unpack(blob).links, units) for blob, units in cursor]
+
+
 def archive_end(connection: Connection) -> int | None:
     """The place behind the last record of the archive; None if no pages were kept."""
     end = counters(connection).get(ARCHIVE_END)

@@ -154,3 +154,10 @@ def test_what_a_store_keeps_is_named_with_the_store() -> None:
 def test_a_setting_that_only_another_version_knows_is_refused_with_the_store() -> None:
     with pytest.raises(UsageError, match=r"^a\.db:scop: no such setting; did you mean scope\?$"):
         from_store(Path("a.db"), {"scop": "host"})
+
+
+def test_a_store_may_keep_settings_that_are_no_more() -> None:
+    kept = from_store(Path("a.db"), {"newborn-history": "mean", "newborn": "unit"})
+    assert list(kept) == ["newborn"]
+    with pytest.raises(UsageError, match="newborn-histor"):
+        from_store(Path("a.db"), {"newborn-histor": "mean"})

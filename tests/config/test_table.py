@@ -86,7 +86,7 @@ def test_what_defines_a_crawl_is_kept_and_what_is_said_for_a_run_is_not() -> Non
     assert kept > {"scope", "allow", "deny", "max-depth", "per-host-pages", "sitemaps", "types"}
     assert kept > {"robots", "agent", "contact", "delay", "address-delay", "host-pages"}
     assert kept > {"focus", "focus-type", "focus-words", "weight-internal", "window", "strategy"}
-    assert kept > {"small-edge", "newborn", "newborn-history", "measures", "links"}
+    assert kept > {"small-edge", "newborn", "measures", "links"}
     of_a_run = {"pages", "for", "bytes", "continuous", "order-by", "discovery", "refresh"}
     of_a_run |= {"concurrency", "per-host", "resolve", "allow-private", "workers", "store"}
     assert not kept & of_a_run
@@ -94,7 +94,7 @@ def test_what_defines_a_crawl_is_kept_and_what_is_said_for_a_run_is_not() -> Non
     assert kept > {"user-agent", "languages", "cookies", "delay-factor", "min-delay", "render"}
     assert not kept & {"header", "auth", "bearer", "netrc"}
     assert not kept & {"render-workers", "browser", "max-rendering", "max-render-memory"}
-    assert len(kept) == 47
+    assert len(kept) == 46
 
 
 def test_the_windows_are_those_of_the_algorithm() -> None:

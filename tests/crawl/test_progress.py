@@ -9,6 +9,7 @@ from minicrawl.crawl.events import Event
 from minicrawl.crawl.progress import ImportanceLimit, Progress, ProgressMeter
 from minicrawl.crawl.start.seeds import plant
 from minicrawl.model import FailureKind, Response
+from minicrawl.opic.importance import Level
 from minicrawl.web.urls import ResolvedUrl
 from tests.crawl.fakes import FakeWeb, Scene, crawl, failed, in_time, keeping, web_of
 
@@ -62,9 +63,9 @@ def test_adding_up_all_pages_is_done_seldom(
             monkeypatch.setattr("minicrawl.crawl.progress.thread_time", clock.now)
             add_up = recorder.frontier.importance_of
 
-            def count(start: int, stop: int) -> NDArray[np.float64]:
+            def count(level: Level | None, start: int, stop: int) -> NDArray[np.float64]:
                 sums.append(clock.seconds)
-                return add_up(start, stop)
+                return add_up(level, start, stop)
 
             monkeypatch.setattr(recorder.frontier, "importance_of", count)
             gauge = ProgressMeter(recorder, clock)
@@ -86,10 +87,10 @@ def test_a_machine_with_other_work_does_not_put_off_the_limit_of_importance(
             await plant(recorder, [ResolvedUrl(f"{A}/")], 0)
             sums, add_up = list[int](), recorder.frontier.importance_of
 
-            def stand_still(start: int, stop: int) -> NDArray[np.float64]:
+            def stand_still(level: Level | None, start: int, stop: int) -> NDArray[np.float64]:
                 sums.append(stop)
                 sleep(0.2)
-                return add_up(start, stop)
+                return add_up(level, start, stop)
 
             monkeypatch.setattr(recorder.frontier, "importance_of", stand_still)
             limit = ImportanceLimit(0.9, recorder)

@@ -51,6 +51,18 @@ def test_greedy_is_no_worse_than_cycle_and_far_better_than_random(found: Found) 
         assert (greedy < 0.7 * random).all()
 
 
+def test_cycle_has_the_better_order_of_pages_and_off_line_the_smallest_error_after_ten_laps(
+    found: Found,
+) -> None:
+    """Both are against the paper, which prefers greedy and calls it almost like off-line."""
+    cycle, greedy = (found[name, "paper"].errors for name in ("cycle", "greedy"))
+    assert all(one.rank < other.rank for one, other in zip(cycle, greedy, strict=True))
+    last = found["off-line", "off-line"].errors[-1].all
+    assert last < 0.05
+    assert found["greedy", "minus-c0"].errors[-1].all > 1
+    assert last < found["greedy", "paper"].errors[-1].all / 100
+
+
 def test_minus_birth_is_at_least_three_times_better_from_the_second_lap_on(found: Found) -> None:
     paper, minus = (found["greedy", name].errors for name in ("paper", "minus-c0"))
     for one, other in zip(paper[1:], minus[1:], strict=True):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from minicrawl.graph.csr import Csr
+from minicrawl.lab.convergence import LAZY, OFF_LINE, MatrixCash, matrix_convergence
 from minicrawl.lab.convergence import MATRIX_ORDERS as ORDERS
-from minicrawl.lab.convergence import OFF_LINE, MatrixCash, matrix_convergence
 from minicrawl.lab.strategies import OF_A_KNOWN_WEB
 from minicrawl.lab.webs import Model, synthetic_web
 from minicrawl.ranks.eigenvector import LinkMatrix
@@ -70,8 +70,25 @@ def test_all_estimates_come_to_the_eigenvector_and_greedy_first(matrix: LinkMatr
         assert laps[-1].all < laps[0].all / 3, name
     for estimator in ("paper", "minus-c0"):
         assert series["greedy", estimator][-1].all < series["random", estimator][-1].all
-    assert (OFF_LINE, OFF_LINE) in series
+    (off_line,) = (one for one in found if one.strategy == OFF_LINE)
+    errors = [lap.all for lap in off_line.errors]
+    assert errors == sorted(errors, reverse=True)
     assert told[-1] == 1
+
+
+def test_off_line_is_lazy_only_where_the_plain_power_method_goes_to_and_fro() -> None:
+    """A star and its virtual page: the hub and the others take turns. In a ring they do not."""
+    others = np.arange(1, 200)
+    hub = np.zeros(199, dtype=np.int64)
+    star = Csr.from_edges(200, np.append(hub, others), np.append(others, hub))
+    ring = random_graph(30, 300)
+    for graph, estimator in ((star, LAZY), (ring, OFF_LINE)):
+        (found,) = matrix_convergence(
+            graph, LinkMatrix.LINKS, strategies=[], laps=8, seed=1, progress=lambda _share: None
+        )
+        assert found.estimator == estimator
+        errors = [lap.all for lap in found.errors]
+        assert errors == sorted(errors, reverse=True)
 
 
 def test_the_truth_is_what_numpy_says() -> None:

@@ -9,14 +9,17 @@ import pytest
 
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
+from minicrawl.lab import windows as lab_windows
 from minicrawl.lab.convergence import read, true_importance
 from minicrawl.lab.measure import EstimateErrors
 from minicrawl.lab.strategies import Greedy
 from minicrawl.lab.webs import Model, synthetic_web
 from minicrawl.lab.windows import ChangingWeb, Point, Watching, WindowPolicy, windows
 from minicrawl.opic.estimate import rising, shares
+from minicrawl.opic.importance import Importance, Level, Sums
 from minicrawl.opic.ledger import READ, Ledger, restate
 from minicrawl.opic.money import one_more_link
+from minicrawl.opic.windows import WINDOWS
 from minicrawl.opic.windows.interpolation import Interpolation
 from tests.unmeasured import unmeasured
 
@@ -89,12 +92,51 @@ def test_eight_measures_come_close_to_the_fixpoint_and_four_are_too_few(found: F
     assert sixteen.all > 0.5 * eight.all
 
 
-def test_interpolation_is_nearly_as_good_as_sixteen_measures_where_little_changes(
+class FixedChange(Importance):
+    """Believes that all changes, or nothing, as its window says, whatever the pages show."""
+
+    def level(self, sums: Sums) -> Level:
+        level, change = super().level(sums), getattr(self._window, "change", None)
+        return level if change is None else level._replace(change=change)
+
+
+class Believing(Interpolation):
+    """A window with such a belief."""
+
+    def __init__(self, width: float, change: float) -> None:
+        super().__init__(width)
+        self.change = change
+
+
+@pytest.mark.parametrize(
+    ("model", "width"), [(Model.POWER_LAW, 8), (Model.POWER_LAW, 16), (Model.COPYING, 8)]
+)
+def test_interpolation_is_at_each_rate_about_as_good_as_the_better_of_two_beliefs(
+    monkeypatch: pytest.MonkeyPatch, model: Model, width: float
+) -> None:
+    """Its history alone, or its history and cash of the last T: the first is far better where
+    little changes, the second where much does.
+    """
+    monkeypatch.setattr(lab_windows, "Importance", FixedChange)
+    monkeypatch.setitem(WINDOWS, "calm", lambda wide, _most: Believing(wide, 0))
+    monkeypatch.setitem(WINDOWS, "wild", lambda wide, _most: Believing(wide, 1))
+    calm, wild, found = (WindowPolicy(name, width) for name in ("calm", "wild", "interpolation"))
+    graph = synthetic_web(model, 1000, SEED).graph
+    seen = watched(graph, [calm, wild, found], RATES, Watching(laps=6, warm_up=30, seed=SEED))
+    for rate in RATES:
+        best = min(of_all(seen, calm, rate), of_all(seen, wild, rate))
+        assert of_all(seen, found, rate) < 1.15 * best
+    assert of_all(seen, calm, CALM) < of_all(seen, wild, CALM)
+    assert of_all(seen, wild, WILD) < 0.95 * of_all(seen, calm, WILD)
+
+
+def test_sixteen_measures_are_better_than_interpolation_where_little_changes(
     found: Found,
 ) -> None:
+    """But on the most important pages, which are read often. The paper has it the other way."""
     one, sixteen = (found[policy, CALM].errors for policy in (INTERPOLATION_16, VARIABLE_16))
     assert one.top10 <= sixteen.top10
-    assert one.all <= sixteen.all + 2
+    assert 1.2 * sixteen.all < one.all < 2 * sixteen.all
 
 
 @pytest.mark.parametrize("rate", [BUSY, WILD])
@@ -125,7 +167,7 @@ def test_improved_fixed_is_far_better_than_fixed(found: Found) -> None:
 
 def test_the_adaptive_window_is_exact_in_a_calm_web_and_quick_in_a_wild_one(found: Found) -> None:
     for rate in (CALM, 0.01):
-        assert of_all(found, ADAPTIVE, rate) < 0.65 * of_all(found, INTERPOLATION_8, rate)
+        assert of_all(found, ADAPTIVE, rate) < 0.7 * of_all(found, INTERPOLATION_8, rate)
     for rate in (BUSY, WILD):
         adaptive, one = found[ADAPTIVE, rate].errors, found[INTERPOLATION_8, rate].errors
         assert adaptive.all < 1.1 * one.all
@@ -155,10 +197,25 @@ def test_to_remember_all_is_best_in_a_calm_web_and_worst_in_a_wild_one(found: Fo
     assert all(static[WILD] > of_all(found, policy, WILD) for policy in others)
 
 
-def test_without_a_warm_up_the_births_are_measured_and_not_the_windows() -> None:
+def test_without_a_warm_up_a_run_begins_cold() -> None:
+    """No page has a history then, and each holds a unit."""
     graph = synthetic_web(Model.POWER_LAW, 1000, SEED).graph
-    cold = watched(graph, [VARIABLE_16], [0], Watching(laps=4, warm_up=0))
+    cold, warm = (
+        watched(graph, [VARIABLE_16, INTERPOLATION_8], [0], Watching(laps=2, warm_up=laps))
+        for laps in (0, 1)
+    )
     assert cold[VARIABLE_16, 0].measures_per_page < 8
+    assert of_all(cold, INTERPOLATION_8, 0) > 3 * of_all(warm, INTERPOLATION_8, 0)
+
+
+def test_a_window_gets_over_a_cold_start() -> None:
+    graph = synthetic_web(Model.POWER_LAW, 1000, SEED).graph
+    early, late = (
+        watched(graph, [INTERPOLATION_8, STATIC], [0], Watching(laps=laps, warm_up=0))
+        for laps in (2, 12)
+    )
+    for policy in (INTERPOLATION_8, STATIC):
+        assert of_all(late, policy, 0) < of_all(early, policy, 0) / 3
 
 
 @pytest.mark.parametrize(("births", "wrong"), [(0.02, 12), (0.1, 35)])

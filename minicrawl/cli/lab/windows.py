@@ -65,7 +65,8 @@ class PolicyType(click.ParamType[tuple[str, float | None, int | None]]):
     type=click.IntRange(min=0),
     default=WARM_UP,
     show_default=True,
-    help="Laps before anything changes, so that every window is full.",
+    help="Laps before anything changes, from the fixpoint on, so that every window is full. 0 "
+    "begins cold, as the paper does: every page holds one unit and has no history.",
 )
 @click.option(
     "--policy",

@@ -9,7 +9,6 @@ ORDERED_BY = ("page", "site")
 REMOVED_STRATEGIES = {"cycle": "breadth-first"}
 """In a crawl both were the order of discovery."""
 NEWBORN = ("unit", "host-mean")
-NEWBORN_HISTORY = ("none", "mean", "host-mean")
 WINDOWS = ("interpolation", "variable", "fixed", "improved-fixed", "adaptive", "static")
 MOST_ENDOWMENT = 1 << 30
 
@@ -96,16 +95,6 @@ ORDER_ROWS = (
         kinds.choice(*NEWBORN),
         "The cash that a page is born with. unit: one unit. host-mean: 0.25 to 4 units, in "
         "proportion to what pages of its host held when they were read.",
-    ),
-    Setting(
-        ORDER,
-        "newborn_history",
-        "newborn-history",
-        kinds.choice(*NEWBORN_HISTORY),
-        "The history that an unread page is taken to have. none: no history, so its estimate "
-        "rests on its cash alone. mean: the history of a page through which one unit flows each "
-        "time all cash goes round. host-mean: 0.25 to 4 times that, as for --newborn. The order "
-        "of reading does not change.",
     ),
     Setting(
         ORDER,

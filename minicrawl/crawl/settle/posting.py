@@ -202,16 +202,14 @@ _GRAIN = 16
 
 
 class Newborns:
-    """What pages are born with: cash, and a history to be judged by until their own is known.
+    """The cash that pages are born with.
 
     The mean of their host is what its pages have held when they were read, as a multiple of that
     mean over all hosts. On average a unit flows through a page in a circulation.
     """
 
-    def __init__(self, host_of: array[int], cash: str = "host-mean", history: str = "none") -> None:
-        """`cash` is "unit" or "host-mean", `history` "none", "mean" or "host-mean"."""
+    def __init__(self, host_of: array[int]) -> None:
         self._host_of = host_of
-        self._has_cash, self._history = cash == "host-mean", history
         self._units: defaultdict[int, float] = defaultdict(float)
         self._reads: defaultdict[int, int] = defaultdict(int)
         self._all_units, self._all_reads = 0.0, 0
@@ -241,16 +239,10 @@ class Newborns:
 
     def steps(self, pages: Sequence[int]) -> Iterator[Step]:
         """The steps by which these newborn pages get what they are worth."""
-        by_worth = self._by_worth(pages)
-        for units, equals in by_worth.items() if self._has_cash else ():
+        for units, equals in self._by_worth(pages).items():
             if units != 1:
                 amount = int((units - 1) * UNIT)
                 yield Step(StepKind.GRANT, spending=Spending(equals), amount=amount)
-        if self._history == "mean":
-            yield Step(StepKind.PRESUME, spending=Spending(pages), amount=UNIT)
-        elif self._history == "host-mean":
-            for units, equals in by_worth.items():
-                yield Step(StepKind.PRESUME, spending=Spending(equals), amount=int(units * UNIT))
 
     def _by_worth(self, pages: Sequence[int]) -> dict[float, list[int]]:
         found: defaultdict[float, list[int]] = defaultdict(list)

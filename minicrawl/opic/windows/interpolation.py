@@ -52,7 +52,13 @@ class Interpolation:
 
     def importance(self, cash: Floats, now: int, circulation: int, first: int = 0) -> Floats:
         history, times = self._readings.between(first, first + len(cash))
-        return estimate.interpolated(history / UNIT, cash, now - times, self.width * circulation)
+        away, width = (now - times).astype(np.float64), self.width * circulation
+        return estimate.interpolated(history / UNIT, cash, away, width) / width
+
+    def pasts(self, first: int, end: int) -> tuple[Numbers, Numbers, Numbers]:
+        """History in atoms, the time of the last reading, and that of the birth."""
+        births = self._readings.births(first, end).by_page()
+        return *self._readings.between(first, end), births
 
     def flows(self, now: int, circulation: int) -> Flows:
         history, times = self._readings.between(0, len(self._readings))

@@ -127,6 +127,11 @@ class Static:
         history = self.history[first : first + len(cash)]
         return estimate.growing(history, cash, now / TICKS_IN_A_UNIT, circulation / TICKS_IN_A_UNIT)
 
+    def pasts(self, first: int, end: int) -> tuple[Numbers, Numbers, Numbers]:
+        """History in atoms; the times are not known: all counts from the beginning."""
+        times = np.zeros(end - first, dtype=np.int64)
+        return np.frombuffer(self._history, dtype=np.int64)[first:end], times, times
+
     def flows(self, now: int, circulation: int) -> Flows:
         """Nothing is known: it does not keep when a page was read."""
         pages = len(self._history)

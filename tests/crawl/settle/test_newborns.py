@@ -51,22 +51,3 @@ def test_pages_of_equal_worth_share_a_step() -> None:
 def test_worths_are_whole_16ths(host: int) -> None:
     worth = newborns((0, 1.7), (1, 3.3), (1, 9.1)).worth(host)
     assert (worth * 16).is_integer()
-
-
-def test_a_history_is_that_of_the_mean_page_or_of_the_mean_of_the_host() -> None:
-    host_of = array("I", [page // 10 for page in range(50)])
-    held = [Plan(0, 2 * UNIT, (), 0, (), 0), Plan(10, 6 * UNIT, (), 0, (), 0)]
-    found = Newborns(host_of, cash="unit", history="mean")
-    found.saw(held)
-    assert list(found.steps([1, 11])) == [
-        Step(StepKind.PRESUME, spending=Spending([1, 11]), amount=UNIT)
-    ]
-    found = Newborns(host_of, cash="host-mean", history="host-mean")
-    found.saw(held)
-    assert list(found.steps([1, 11, 21])) == [
-        Step(StepKind.GRANT, spending=Spending([1]), amount=-UNIT // 8),
-        Step(StepKind.GRANT, spending=Spending([11]), amount=UNIT // 8),
-        Step(StepKind.PRESUME, spending=Spending([1]), amount=UNIT - UNIT // 8),
-        Step(StepKind.PRESUME, spending=Spending([11]), amount=UNIT + UNIT // 8),
-        Step(StepKind.PRESUME, spending=Spending([21]), amount=UNIT),
-    ]
