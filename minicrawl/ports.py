@@ -48,7 +48,7 @@ class Visit:
     fetched: FetchResult
     read: Callable[[], Awaitable[Timed[ParsedPage | Sitemap | Failed]]] | None = None
     """Parses the page, once; gives a failure if it takes too long. None if there is no page."""
-    is_large: bool = False
+    is_dear: bool = False
     """Whether parsing takes so long that the next request to its host should not wait for it."""
     crawler: CrawlerId = COORDINATOR
     """The process that asked for it."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from itertools import count, pairwise
 from pathlib import Path
 from random import Random
@@ -21,7 +21,7 @@ from minicrawl.crawl.hosts import fairness
 from minicrawl.crawl.loop import GRACE_S
 from minicrawl.crawl.schedule.dispatch import CLOSED_AT_ONCE
 from minicrawl.crawl.settle import posting
-from minicrawl.crawl.workers.page_parser import PageParser
+from minicrawl.crawl.workers.page_parser import PageParser, Reading
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import (
@@ -45,7 +45,6 @@ from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
-from minicrawl.web.sitemaps.sitemap import Sitemap
 from tests.crawl.fakes import (
     NOON,
     Answer,
@@ -159,17 +158,19 @@ def reach(links: dict[str, list[str]]) -> set[str]:
 def test_a_page_that_is_too_much_for_the_reader_fails_alone(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    later = PageParser.parse_later
+    reading = PageParser.reading
 
     async def fail() -> Timed[ParsedPage | Failed]:
         return Timed(Failed(kind=FailureKind.TOO_LARGE))
 
     def fail_once(
         self: PageParser, page: Response, request: Request, content: int | None
-    ) -> Callable[[], Awaitable[Timed[ParsedPage | Sitemap | Failed]]]:
-        return fail if request.url.endswith("/0") else later(self, page, request, content)
+    ) -> Reading:
+        if request.url.endswith("/0"):
+            return Reading(fail, is_dear=False)
+        return reading(self, page, request, content)
 
-    monkeypatch.setattr(PageParser, "parse_later", fail_once)
+    monkeypatch.setattr(PageParser, "reading", fail_once)
     run = crawl(star(A, 2), path, f"{A}/")
     names = {url.removeprefix(A): state.name for url, state in run.states.items()}
     assert names == {"/": "FETCHED", "/0": "TOO_LARGE", "/1": "FETCHED"}

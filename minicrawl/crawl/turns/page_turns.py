@@ -79,7 +79,7 @@ class PageTurns:
             visit = await self._requests.ask(turn)
             turn.crawler = visit.crawler
             await self._rounds.turn()
-            if visit.is_large:
+            if visit.is_dear:
                 async with self._large_pages.parsing(turn):
                     fetched, turn.parsed = await parsed_visit(turn, visit)
             else:

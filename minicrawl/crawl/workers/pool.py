@@ -324,8 +324,8 @@ class WorkerPool:
         if not isinstance(reply.fetched, Response):
             return Visit(reply.fetched, crawler=worker.crawler)
         parse = partial(_parse, worker, reply)
-        is_large = reply.parsed is None
-        return Visit(reply.fetched, parse, is_large=is_large, crawler=worker.crawler)
+        is_dear = reply.parsed is None
+        return Visit(reply.fetched, parse, is_dear=is_dear, crawler=worker.crawler)
 
 
 async def _parse(worker: WorkerProcess, reply: VisitReply) -> Timed[ParsedPage | Sitemap | Failed]:
