@@ -21,7 +21,7 @@ from minicrawl.crawl.hosts import fairness
 from minicrawl.crawl.loop import GRACE_S
 from minicrawl.crawl.schedule.dispatch import CLOSED_AT_ONCE
 from minicrawl.crawl.settle import posting
-from minicrawl.crawl.workers.page_parser import PageParser, Reading
+from minicrawl.crawl.workers.page_parser import Reading
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import (
@@ -33,7 +33,6 @@ from minicrawl.model import (
     Refusal,
     Refused,
     Request,
-    Response,
     State,
     Unchanged,
     Want,
@@ -45,6 +44,7 @@ from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
+from minicrawl.web.sitemaps.sitemap import Sitemap
 from tests.crawl.fakes import (
     NOON,
     Answer,
@@ -158,19 +158,14 @@ def reach(links: dict[str, list[str]]) -> set[str]:
 def test_a_page_that_is_too_much_for_the_reader_fails_alone(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reading = PageParser.reading
+    quickly = Reading.quickly
 
-    async def fail() -> Timed[ParsedPage | Failed]:
-        return Timed(Failed(kind=FailureKind.TOO_LARGE))
+    async def fail_once(self: Reading) -> Timed[ParsedPage | Sitemap | Failed] | None:
+        if self._url.endswith("/0"):
+            return Timed(Failed(kind=FailureKind.TOO_LARGE))
+        return await quickly(self)
 
-    def fail_once(
-        self: PageParser, page: Response, request: Request, content: int | None
-    ) -> Reading:
-        if request.url.endswith("/0"):
-            return Reading(fail, is_dear=False)
-        return reading(self, page, request, content)
-
-    monkeypatch.setattr(PageParser, "reading", fail_once)
+    monkeypatch.setattr(Reading, "quickly", fail_once)
     run = crawl(star(A, 2), path, f"{A}/")
     names = {url.removeprefix(A): state.name for url, state in run.states.items()}
     assert names == {"/": "FETCHED", "/0": "TOO_LARGE", "/1": "FETCHED"}

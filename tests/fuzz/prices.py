@@ -1,4 +1,5 @@
-"""Fuzzing for time: bodies that take longer to parse than their price.
+"""Fuzzing for time: bodies that take longer to parse than their price, and pages that take longer
+than the scan should let them.
 
 A body is a pattern, repeated; a number in it makes each repetition another one. Patterns are drawn
 from fragments of the format, and those that cost most for their price are changed further. Time is
@@ -9,23 +10,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from random import Random
 from typing import NamedTuple
 
+from minicrawl.crawl.workers.page_parser import ENOUGH_S, LARGE
 from minicrawl.web import prices
 from minicrawl.web.documents.document import parse_document
 from minicrawl.web.documents.kinds import DocumentType, types_of
+from minicrawl.web.html.markup import TooDear
 from minicrawl.web.html.page import ParseOptions, parse_page
 from minicrawl.web.robots import rules
 from minicrawl.web.sitemaps import sitemap
 
 URL = "http://a.example/d/s"
-_BYTES = 48 * 1024
 _KEPT, _CHANGED = 12, 0.7
 _MOST_FRAGMENTS = 6
 _LONG = (2, 5, 30, 300)
 _NUMBER = "%d"
-_ENOUGH_S = 0.010
 
 _HOSTS = ("http://", "//", "https://é.", "http://ﷺﷺﷺ", "HTTP://xn--", "http:a@", "http://中")
 _URLS = (
@@ -111,21 +113,23 @@ class Priced(NamedTuple):
     price_s: Callable[[bytes], float]
     fragments: tuple[str, ...]
     head: str = ""
+    size: int = 48 * 1024
 
 
 def _page(options: ParseOptions) -> Priced:
-    return Priced(
-        lambda body: parse_page(body, URL, {"content-type": "text/html"}, options),
-        lambda body: prices.page_s(body, _ENOUGH_S, options),
-        (*_HTML, *_HTML, *_HOSTS, *_URLS, *_SPACE),
-    )
+    def parse(body: bytes) -> None:
+        with suppress(TooDear):
+            parse_page(body, URL, {"content-type": "text/html"}, options, most_us=ENOUGH_S * 1e6)
+
+    fragments = (*_HTML, *_HTML, *_HOSTS, *_URLS, *_SPACE)
+    return Priced(parse, lambda _: ENOUGH_S, fragments, size=LARGE)
 
 
 def _writing(kind: DocumentType, media_type: str, fragments: tuple[str, ...]) -> Priced:
     types = types_of([kind.name.lower() if kind.name else ""])
     return Priced(
         lambda body: parse_document(body, URL, {"content-type": media_type}, types=types),
-        lambda body: prices.document_s(body, kind, _ENOUGH_S),
+        lambda body: prices.document_s(body, kind),
         (*fragments, *_HOSTS, *_URLS, *_SPACE),
     )
 
@@ -165,12 +169,12 @@ class Trial(NamedTuple):
     encoding: str
 
 
-def body_of(priced: Priced, pattern: tuple[str, ...], encoding: str, size: int = _BYTES) -> bytes:
-    """So many bytes of a pattern, each time with another number."""
+def body_of(priced: Priced, pattern: tuple[str, ...], encoding: str) -> bytes:
+    """A pattern as often as there is room for it, each time with another number."""
     piece = "".join(pattern)
     each = max(len(piece.encode(encoding, "replace")), 1) + len("12345")
     text = priced.head + "".join(
-        piece.replace(_NUMBER, str(10_000 + n)) for n in range(max(size // each, 1))
+        piece.replace(_NUMBER, str(10_000 + n)) for n in range(max(priced.size // each, 1))
     )
     return text.encode(encoding, "replace")
 

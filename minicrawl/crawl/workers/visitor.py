@@ -64,7 +64,8 @@ class Visitor:
             whole = _with_body(fetched)
             # What is packed and parsed is hashed once.
             content = None if packer.only_text else content_hash(whole.body)
-        parse, is_dear = self._parser.reading(fetched, request, content)
+        reading = self._parser.reading(fetched, request, content)
+        parse, quickly = reading.anyhow, reading.quickly
         record = b""
         if packer is not None:
             if packer.only_text and is_pdf(fetched, request):
@@ -74,7 +75,7 @@ class Visitor:
         is_wanted = self._with_bodies or len(fetched.body) <= self._rendered_bytes
         body = fetched.body if is_wanted else b""
         fetched = fetched._replace(body=body, record=record, spooled=None)
-        return Visit(fetched, parse, is_dear=is_dear)
+        return Visit(fetched, parse, quickly)
 
     def _packed_failure(self, request: Request, failed: Failed, answer: Response) -> Failed:
         record = b"" if self._packer is None else self._packer.pack_failure(request, answer)

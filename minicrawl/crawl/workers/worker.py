@@ -141,10 +141,10 @@ class Worker:
         fetched = visit.fetched
         if not isinstance(fetched, Response) or visit.read is None:
             return VisitReply(number, fetched, None)
-        if not visit.is_dear:
-            return VisitReply(number, fetched, await visit.read())
-        self._unparsed[number] = visit.read
-        return VisitReply(number, fetched, None)
+        parsed = None if visit.quickly is None else await visit.quickly()
+        if parsed is None:
+            self._unparsed[number] = visit.read
+        return VisitReply(number, fetched, parsed)
 
 
 async def serve(connection: socket.socket, config: WorkerConfig, mark: BlameMark) -> None:

@@ -45,7 +45,7 @@ def test_a_small_page_is_read_on_the_spot() -> None:
     async def work(reader: PageParser) -> None:
         found, _ = await reader.reading(
             html("/1", "/2", title="A", x_robots_tag="noindex"), AS_A_PAGE
-        ).parse()
+        ).anyhow()
         assert isinstance(found, ParsedPage)
         assert (found.title, found.noindex) == ("A", True)
         assert found.links == LINKS
@@ -57,12 +57,12 @@ def test_a_small_page_is_read_on_the_spot() -> None:
 def test_a_large_page_is_read_to_the_same_effect_by_another_process() -> None:
     async def work(reader: PageParser) -> None:
         page, here = html("/1", "/2", "/3", title="A"), PageParser(OPTIONS, LONGEST_S)
-        there, cost_s = await reader.reading(page, AS_A_PAGE).parse()
+        there, cost_s = await reader.reading(page, AS_A_PAGE).anyhow()
         assert cost_s > 0
-        assert there == (await here.reading(page, AS_A_PAGE).parse()).value
+        assert there == (await here.reading(page, AS_A_PAGE).anyhow()).value
         assert has_child(reader._process)
         for one in (reader, here):
-            sitemap = await one.reading(text(f"{URL}1"), AS_A_SITEMAP).parse()
+            sitemap = await one.reading(text(f"{URL}1"), AS_A_SITEMAP).anyhow()
             assert sitemap.value == Sitemap(pages=("http://a.example/1",))
             said = await one.parse_rules(text(FORBIDDING), URL)
             assert said.value == rules.parse(FORBIDDING.encode(), OPTIONS.agent)
@@ -80,9 +80,9 @@ def test_a_body_that_is_too_much_is_a_failure_of_its_page_alone() -> None:
     async def work(reader: PageParser) -> None:
         reader._process = Lost(LONGEST_S)
         failed = Failed(kind=FailureKind.TOO_LARGE, detail="why")
-        assert (await reader.reading(html("/1"), AS_A_PAGE).parse()).value == failed
+        assert (await reader.reading(html("/1"), AS_A_PAGE).anyhow()).value == failed
         assert (await reader.parse_rules(text(FORBIDDING), URL)).value == failed
-        assert (await reader.reading(text("a"), AS_A_SITEMAP).parse()).value == failed
+        assert (await reader.reading(text("a"), AS_A_SITEMAP).anyhow()).value == failed
 
     reading(work, enough_s=0)
 
@@ -96,7 +96,7 @@ def test_a_mistake_of_ours_costs_the_page_and_not_the_crawl(
     monkeypatch.setattr("minicrawl.crawl.workers.page_parser.parse_page", mistaken)
 
     async def work(reader: PageParser) -> None:
-        failed, _ = await reader.reading(html("/1"), AS_A_PAGE).parse()
+        failed, _ = await reader.reading(html("/1"), AS_A_PAGE).anyhow()
         assert isinstance(failed, Failed)
         assert failed.detail == "the reader made a mistake: ValueError('never thought of')"
 
@@ -106,10 +106,10 @@ def test_a_mistake_of_ours_costs_the_page_and_not_the_crawl(
 def test_a_sitemap_that_is_packed_is_larger_than_it_looks() -> None:
     async def work(reader: PageParser) -> None:
         packed = Response(status=200, headers={}, body=gzip.compress(f"{URL}1".encode()))
-        assert not reader.reading(packed, AS_A_PAGE).is_dear
+        assert await reader.reading(packed, AS_A_PAGE).quickly() is not None
         reading = reader.reading(packed, AS_A_SITEMAP)
-        assert reading.is_dear
-        listed, _ = await reading.parse()
+        assert await reading.quickly() is None
+        listed, _ = await reading.anyhow()
         assert listed == Sitemap(pages=(f"{URL}1",))
         assert has_child(reader._process)
 
@@ -127,10 +127,10 @@ RULES_OF_500_KIB = b"User-agent: *\n" + b"".join(b"allow:/%x\n" % n for n in ran
     [
         lambda reader: reader.reading(
             Response(status=200, headers={}, body=PAGE_OF_5_MB), AS_A_PAGE
-        ).parse(),
+        ).anyhow(),
         lambda reader: reader.reading(
             Response(status=200, headers={}, body=SITEMAP_OF_5_MB), AS_A_SITEMAP
-        ).parse(),
+        ).anyhow(),
         lambda reader: reader.parse_rules(
             Response(status=200, headers={}, body=RULES_OF_500_KIB), URL
         ),
