@@ -48,8 +48,10 @@ class Visit:
     fetched: FetchResult
     read: Callable[[], Awaitable[Timed[ParsedPage | Sitemap | Failed]]] | None = None
     """Parses the page, once; gives a failure if it takes too long. None if there is no page."""
-    is_large: bool = False
-    """Whether parsing takes so long that the next request to its host should not wait for it."""
+    quickly: Callable[[], Awaitable[Timed[ParsedPage | Sitemap | Failed] | None]] | None = None
+    """Parses the page only if that takes a moment. Gives None otherwise: `read` parses it when no
+    other dear page is being parsed.
+    """
     crawler: CrawlerId = COORDINATOR
     """The process that asked for it."""
 

@@ -220,7 +220,8 @@ class RecordedCrawl:
         turn = self._parts.suspended.turn_of(Lease(page, host, request.url, again))
         self._parts.traps.asks(host, again=again)
         visit = self._visitor.visit_of(request, fetched)
-        fetched, parsed = await parsed_visit(turn, visit)
+        found = None if visit.read is None else await visit.read()
+        fetched, parsed = parsed_visit(turn, visit, found)
         await self._ends.end(turn, fetched, parsed)
         self._fetches.saw(request.url)
 

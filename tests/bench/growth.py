@@ -89,7 +89,8 @@ class Nearby:
         body = _as_html(request.url, self._web.links(request.url))
         page = Response(status=200, headers=_HTML, body=body)
         self.own_s += time.perf_counter() - began
-        return Visit(page, self._reader.parse_later(page, request))
+        reading = self._reader.reading(page, request)
+        return Visit(page, reading.anyhow, reading.quickly)
 
     async def parse_rules(self, response: Response, url: str) -> Timed[Rules | Failed]:
         return Timed(ALLOW_ALL)

@@ -7,11 +7,11 @@ A write of the store is something that happens, so a slow disk costs no time by 
 import asyncio
 import selectors
 import signal
-import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -373,7 +373,7 @@ async def crawling(
 
         # In a loop whose time jumps another process would always be too late.
         config = WorkerConfig.of(chosen)
-        reader = PageParser(config.parse_options, config.max_reading_s, small=sys.maxsize)
+        reader = PageParser(config.parse_options, config.max_reading_s, enough_s=inf)
         visitor = Visitor(web, reader, rendered_bytes=config.rendered_bytes)
         crawler = Crawler(chosen, recorder, visitor, gate, clock, tell)
         scene = Scene(crawler, recorder, web, clock)

@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from itertools import count, pairwise
 from pathlib import Path
 from random import Random
@@ -21,7 +21,7 @@ from minicrawl.crawl.hosts import fairness
 from minicrawl.crawl.loop import GRACE_S
 from minicrawl.crawl.schedule.dispatch import CLOSED_AT_ONCE
 from minicrawl.crawl.settle import posting
-from minicrawl.crawl.workers.page_parser import PageParser
+from minicrawl.crawl.workers.page_parser import Reading
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.model import (
     READ_STATES,
@@ -32,7 +32,6 @@ from minicrawl.model import (
     Refusal,
     Refused,
     Request,
-    Response,
     State,
     Unchanged,
     Want,
@@ -159,17 +158,14 @@ def reach(links: dict[str, list[str]]) -> set[str]:
 def test_a_page_that_is_too_much_for_the_reader_fails_alone(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    later = PageParser.parse_later
+    quickly = Reading.quickly
 
-    async def fail() -> Timed[ParsedPage | Failed]:
-        return Timed(Failed(kind=FailureKind.TOO_LARGE))
+    async def fail_once(self: Reading) -> Timed[ParsedPage | Sitemap | Failed] | None:
+        if self._url.endswith("/0"):
+            return Timed(Failed(kind=FailureKind.TOO_LARGE))
+        return await quickly(self)
 
-    def fail_once(
-        self: PageParser, page: Response, request: Request, content: int | None
-    ) -> Callable[[], Awaitable[Timed[ParsedPage | Sitemap | Failed]]]:
-        return fail if request.url.endswith("/0") else later(self, page, request, content)
-
-    monkeypatch.setattr(PageParser, "parse_later", fail_once)
+    monkeypatch.setattr(Reading, "quickly", fail_once)
     run = crawl(star(A, 2), path, f"{A}/")
     names = {url.removeprefix(A): state.name for url, state in run.states.items()}
     assert names == {"/": "FETCHED", "/0": "TOO_LARGE", "/1": "FETCHED"}

@@ -1,6 +1,9 @@
 """Feed every reader of foreign bytes with inputs that nobody would write:
 
 python -m tests.fuzz --inputs 300000 --seed 1
+python -m tests.fuzz --prices --inputs 20000   bodies that take longer than their price
+
+Prices are times on a machine such as was measured, so they are looked for on a quiet one.
 """
 
 import sys
@@ -8,13 +11,19 @@ import sys
 import click
 
 from tests.fuzz.driving import drive
+from tests.fuzz.prices import PRICED, worst
+
+_SHOWN = 24  # characters of a fragment
 
 
 @click.command()
 @click.option("--inputs", type=click.IntRange(min=1), default=300_000, help="Of all readers.")
 @click.option("--seed", type=int, default=0, help="What is drawn is drawn from this.")
-def fuzz(inputs: int, seed: int) -> None:
+@click.option("--prices", is_flag=True, help="Look for bodies that take longer than their price.")
+def fuzz(inputs: int, seed: int, *, prices: bool) -> None:
     """Print a table of the readers; exit code 1 if any broke a law."""
+    if prices:
+        sys.exit(_look_for_wrong_prices(inputs // len(PRICED), seed))
     tallies = drive(inputs, seed)
     click.echo(f"{'reader':<12}{'inputs':>10}{'seconds':>10}{'slowest ms':>12}{'failures':>10}")
     for name, tally in tallies.items():
@@ -25,6 +34,18 @@ def fuzz(inputs: int, seed: int) -> None:
     failures = [f"{name}: {told}" for name, tally in tallies.items() for told in tally.told]
     click.echo("\n".join(failures) or "no law is broken")
     sys.exit(bool(failures))
+
+
+def _look_for_wrong_prices(inputs: int, seed: int) -> bool:
+    """Print the body of each parser that is worst for its price; answer whether one is above it."""
+    is_wrong = False
+    click.echo(f"{'parser':<16}{'of its price':>14}{'ms':>8}  pattern")
+    for name in PRICED:
+        first = worst(name, max(inputs, 1), seed)[0]
+        is_wrong = is_wrong or first.ratio > 1
+        pattern = [fragment[:_SHOWN] for fragment in first.pattern]
+        click.echo(f"{name:<16}{first.ratio:>14.2f}{first.cost_s * 1000:>8.1f}  {pattern!a}")
+    return is_wrong
 
 
 if __name__ == "__main__":

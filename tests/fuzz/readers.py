@@ -58,7 +58,7 @@ def read_page(body: bytes, random: Random) -> None:
     names = random.sample(("content-type", "link", "x-robots-tag"), k=random.randrange(3))
     wishes = ParseOptions(max_links=MAX_LINKS, with_words=random.random() < 0.5)
     suspicious = random.getrandbits(1024)
-    reading = parse_page(body, URL, dict.fromkeys(names, said), wishes, suspicious)
+    reading = parse_page(body, URL, dict.fromkeys(names, said), wishes, suspicious=suspicious)
     assert len(set(reading.links)) == len(reading.links) <= MAX_LINKS
     assert len(reading.words) == (len(reading.links) if wishes.with_words else 0)
     assert len(reading.title) <= markup.TITLE_LENGTH

@@ -122,9 +122,14 @@ class CostDelays:
 
 
 class FairLock:
-    """Held by one at a time: of all hosts that wait for it the one that has cost least is next."""
+    """Held by one at a time: of all hosts that wait for it the one that has cost least is next.
+
+    Hosts that were never charged share one account, so that endless new hosts cannot keep out those
+    that are known.
+    """
 
     def __init__(self) -> None:
+        self._strangers_s = 0.0
         self._is_taken = False
         self._waiting: dict[asyncio.Future[None], tuple[str, int]] = {}
         self._numbers = count()
@@ -158,7 +163,9 @@ class FairLock:
 
     def charge(self, host: str, cost_s: float) -> None:
         """What the host held it for has cost so much."""
-        self._costs_s[host] = self._costs_s.pop(host, 0.0) + cost_s
+        before_s = self._costs_s.pop(host, None)
+        self._strangers_s += cost_s if before_s is None else 0.0
+        self._costs_s[host] = (before_s or 0.0) + cost_s
         if len(self._costs_s) > _MOST_CHARGED:
             self._costs_s.popitem(last=False)
 
@@ -173,4 +180,4 @@ class FairLock:
 
     def _rank(self, called: asyncio.Future[None]) -> tuple[float, int]:
         host, number = self._waiting[called]
-        return self._costs_s.get(host, 0.0), number
+        return self._costs_s.get(host, self._strangers_s), number

@@ -130,7 +130,7 @@ def parsed_dom(
     """What the page says; where it has gone elsewhere, that is a redirect."""
     request, response = page
     own = request.url
-    parsed = parse_page(body, own, _html(response), options, request.suspicious)
+    parsed = parse_page(body, own, _html(response), options, suspicious=request.suspicious)
     if read.cut:
         parsed = parsed._replace(cut=read.cut)
     there = resolve(read.location, own, strip_marks=options.strip_marks)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Sequence
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from minicrawl.config.parts import OFF
 from minicrawl.crawl.events import Asked, Delayed, Settled
@@ -40,9 +41,12 @@ from minicrawl.model import (
     Unchanged,
 )
 from minicrawl.opic.money import UNIT
-from minicrawl.ports import Visit
+from minicrawl.ports import Timed, Visit
 from minicrawl.store.records import FetchRow
 from minicrawl.web.documents.kinds import FROM_SEEDS, types_of
+
+if TYPE_CHECKING:
+    from minicrawl.web.sitemaps.sitemap import Sitemap
 
 _GAVE_PLACE = Failed(kind=FailureKind.INTERRUPTED, detail="it gave its place to hosts that answer")
 
@@ -79,11 +83,7 @@ class PageTurns:
             visit = await self._requests.ask(turn)
             turn.crawler = visit.crawler
             await self._rounds.turn()
-            if visit.is_large:
-                async with self._large_pages.parsing(turn):
-                    fetched, turn.parsed = await parsed_visit(turn, visit)
-            else:
-                fetched, turn.parsed = await parsed_visit(turn, visit)
+            fetched, turn.parsed = await self._parsed(turn, visit)
             del visit  # what it holds is in the turn by now, or on disk
             if (renderer := self._context.renderer) is not None:
                 fetched, turn.parsed = await renderer.rendered(turn, fetched, turn.parsed)
@@ -100,15 +100,25 @@ class PageTurns:
                 self._hosts[turn.host].pages -= not turn.lease.again
             self.under_way -= 1
 
+    async def _parsed(self, turn: Turn, visit: Visit) -> tuple[FetchResult, ParsedPage | None]:
+        """Parse the page. Dear ones wait for one another, and their hosts for them."""
+        found = None if visit.quickly is None else await visit.quickly()
+        if visit.read is None or found is not None:
+            return parsed_visit(turn, visit, found)
+        async with self._large_pages.parsing(turn):
+            return parsed_visit(turn, visit, await visit.read())
 
-async def parsed_visit(turn: Turn, visit: Visit) -> tuple[FetchResult, ParsedPage | None]:
-    """What came, and what it says if it is a page; what that costs is charged to the turn."""
+
+def parsed_visit(
+    turn: Turn, visit: Visit, found: Timed[ParsedPage | Sitemap | Failed] | None
+) -> tuple[FetchResult, ParsedPage | None]:
+    """What came, and what it says if it is a page; what that cost is charged to the turn."""
     fetched = visit.fetched
     if isinstance(fetched, Response | Refused | Failed):
         turn.cost_s += fetched.cost_s
-    if visit.read is None:
+    if found is None:
         return fetched, None
-    result, cost_s = await visit.read()
+    result, cost_s = found
     turn.cost_s += cost_s
     if isinstance(result, Failed):
         return result, None

@@ -1,11 +1,12 @@
 """Parses bodies here or in a child process.
 
-Laws: whatever a server sends, to parse it keeps the loop from its work for no longer than a blink.
+Laws: no parse in a process that serves others takes more than `ENOUGH_S`, whatever a server sends.
 A body that kills the parser, takes it too long or meets a bug of ours costs its page and not the
-crawl. Large bodies wait on disk, not in memory. The host whose bodies have cost least so far is
-next.
+crawl. Dear bodies wait on disk, not in memory. The host whose bodies have cost least so far is
+next; hosts that were never charged share one account.
 
-small   a body that is parsed here, at once; a larger one is parsed in a child process
+dear   a body that is large, or takes more than `ENOUGH_S` by its price (`web.prices`), or by what
+       the scan of HTML has met (`web.html.markup`): it is parsed in a child process
 
 The child is a plain process. A process pool would import the user's own script once more, and
 crawl again if that has no guard against it.
@@ -14,17 +15,20 @@ crawl again if that has no guard against it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 from io import BytesIO
+from math import inf
 from time import perf_counter
-from typing import IO, TYPE_CHECKING, TypeVar
+from typing import IO, TYPE_CHECKING, NamedTuple, TypeVar
 
 from minicrawl.crawl.hosts.fairness import FairLock
 from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess
 from minicrawl.model import Failed, FailureKind, ParsedPage, Request, Response, Want
 from minicrawl.ports import Timed
-from minicrawl.web.documents.kinds import HTML, PDF, SITEMAP, SNIFFED, DocumentType, type_of
+from minicrawl.web import prices
+from minicrawl.web.documents.kinds import HTML, PDF, SNIFFED, DocumentType, type_of
+from minicrawl.web.html.markup import TooDear
 from minicrawl.web.html.page import ParseOptions, parse_page
 from minicrawl.web.urls import host
 
@@ -34,65 +38,92 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-SMALL = 128 * 1024
-"""Bytes that take some milliseconds to parse, whatever they are."""
-SMALL_IN_A_WORKER = 2 * SMALL
-"""A worker may take longer: only its own requests wait for it."""
-_QUICK = 32 * 1024
-"""Bytes that take a few milliseconds. Larger bodies are parsed one at a time."""
-_TURN_S = 0.01
-"""After so much parsing of them the loop gets a turn."""
-_ROBOTS_WEIGHT = 8
-"""A byte of robots.txt takes so many times longer than another one."""
-_GZIP_MAGIC = b"\x1f\x8b"
-"""A sitemap that begins with it is larger than it looks."""
+ENOUGH_S = 0.010
+"""The longest that a loop waits for a parser."""
+LARGE = 256 * 1024
+"""Bytes of which few bodies are held in memory while they wait."""
+_QUICK = 16 * 1024
+"""Bytes. Larger bodies are parsed one at a time, and the loop has a turn after `ENOUGH_S` of it."""
 _SHOWN = 200  # characters of the message of an exception
+
+
+class Reading:
+    """A body that is parsed once: here, if that is quick, or else in the child process."""
+
+    def __init__(self, parser: PageParser, task: Task, body: bytes | IO[bytes], url: str) -> None:
+        self._parser, self._task, self._body, self._url = parser, task, body, url
+        self._spent_s = 0.0
+
+    async def quickly(self) -> Timed[ParsedPage | Sitemap | Failed] | None:
+        """Parse the body here; None if it is dear. From then on it waits on disk."""
+        if not isinstance(self._body, bytes):
+            return None
+        result, cost_s = await self._parser.parse_here(self._task.quick, self._body, self._url)
+        if result is not None:
+            return Timed(result, cost_s)
+        self._spent_s, self._body = cost_s, to_disk(self._body)
+        return None
+
+    async def anyhow(self) -> Timed[ParsedPage | Sitemap | Failed]:
+        """Parse the body, however long it takes."""
+        if (found := await self.quickly()) is not None:
+            return found
+        assert not isinstance(self._body, bytes)
+        result, cost_s = await self._parser.parse_in_child(self._task.whole, self._body, self._url)
+        return Timed(result, cost_s + self._spent_s)
+
+
+class Task(NamedTuple):
+    """How a body is parsed: whole, or only if that is quick."""
+
+    whole: Callable[[bytes], ParsedPage | Sitemap]
+    quick: Callable[[bytes], ParsedPage | Sitemap]
 
 
 class PageParser:
     """Runs the parsers of `minicrawl.web`, here or in a child process."""
 
-    def __init__(self, options: ParseOptions, max_s: float, small: int = SMALL) -> None:
+    def __init__(self, options: ParseOptions, max_s: float, enough_s: float = ENOUGH_S) -> None:
         self._options = options
-        self._small = small
+        self._enough_s = enough_s
         self._process = ParserProcess(max_s)
         self._one_at_a_time = FairLock()
         self._since_turn_s = 0.0
 
-    def is_large(self, response: Response, request: Request) -> bool:
-        """Whether the body is parsed in a child process: for its size, or for what it may be."""
-        if response.spooled is not None or len(response.body) > self._small:
-            return True
-        may_be_packed = request.want is Want.SITEMAP or request.types & SITEMAP
-        if may_be_packed and response.body.startswith(_GZIP_MAGIC):
-            return True
-        return request.types & PDF != 0 and is_pdf(response, request)
+    def reading(self, response: Response, request: Request, content: int | None = None) -> Reading:
+        """The body of a page or a sitemap. `content` is its hash, if that is known."""
+        body = response.spooled or response.body
+        if isinstance(body, bytes) and self._is_dear(response, request):
+            body = to_disk(body)
+        return Reading(self, self._task(response, request, content), body, request.url)
 
-    def parse_later(
-        self, response: Response, request: Request, content: int | None = None
-    ) -> Callable[[], Awaitable[Timed[ParsedPage | Sitemap | Failed]]]:
-        """A function that parses the body; until it is called, a large one is kept on disk.
-        `content` is the hash of the body, if that is known.
-        """
+    def _is_dear(self, response: Response, request: Request) -> bool:
+        """Whether the body is dear at first sight. HTML may turn out to be on the way."""
+        body = response.body
+        if len(body) > LARGE:
+            price_s = inf
+        elif request.want is Want.SITEMAP:
+            price_s = prices.list_s(body)
+        else:
+            price_s = prices.document_s(body, _kind(response, request))
+        return price_s > self._enough_s
+
+    def _task(self, response: Response, request: Request, content: int | None) -> Task:
         url = request.url
-        body = response.spooled or (
-            to_disk(response.body) if self.is_large(response, request) else response.body
-        )
         if request.want is Want.SITEMAP:
             from minicrawl.web.sitemaps import sitemap  # many workers meet none
 
-            marks = self._options.strip_marks
-            return partial(self._run, partial(sitemap.parse, url=url, strip_marks=marks), body, url)
-        parse = parse_page if request.types == HTML else _document_parser(request.types)
-        task = partial(
-            parse,
+            parse = partial(sitemap.parse, url=url, strip_marks=self._options.strip_marks)
+            return Task(parse, parse)
+        page = partial(
+            parse_page if request.types == HTML else _document_parser(request.types),
             url=url,
             headers=dict(response.headers),
             options=self._options,
             suspicious=request.suspicious,
             content=content,
         )
-        return partial(self._run, task, body, url)
+        return Task(page, partial(page, most_us=self._enough_s * 1e6))
 
     async def parse_rules(self, response: Response, url: str) -> Timed[Rules | Failed]:
         """What a robots.txt says about our agent; a failure if it takes too long."""
@@ -100,29 +131,32 @@ class PageParser:
 
         agent, cut = self._options.agent, response.cut is not None
         task = partial(rules.parse, agent=agent, cut=cut)
-        return await self._run(task, self._weighed(response.body), url)
+        return await self._parse_rules(task, response.body, url)
 
     async def parse_stored_rules(self, text: str, url: str) -> Timed[Rules | Failed]:
         """The same for rules as a store keeps them."""
         from minicrawl.web.robots import rules
 
         task = partial(rules.parse, agent="*")
-        return await self._run(task, self._weighed(text.encode()), url)
+        return await self._parse_rules(task, text.encode(), url)
 
     async def close(self) -> None:
         """End the child process."""
         await self._process.close()
 
-    def _weighed(self, body: bytes) -> bytes | IO[bytes]:
-        """A file, if a robots.txt of this size is too large to be parsed here."""
-        return body if len(body) * _ROBOTS_WEIGHT <= self._small else BytesIO(body)
+    async def _parse_rules(
+        self, task: Callable[[bytes], Rules], body: bytes, url: str
+    ) -> Timed[Rules | Failed]:
+        if prices.robots_s(body) > self._enough_s:
+            return await self.parse_in_child(task, BytesIO(body), url)
+        result, cost_s = await self.parse_here(task, body, url)
+        assert result is not None
+        return Timed(result, cost_s)
 
-    async def _run(
-        self, task: Callable[[bytes], T], body: bytes | IO[bytes], url: str
-    ) -> Timed[T | Failed]:
-        """Here, or in the child process if the body is a file."""
-        if not isinstance(body, bytes):
-            return await self._run_in_child(task, body, url)
+    async def parse_here(
+        self, task: Callable[[bytes], T], body: bytes, url: str
+    ) -> Timed[T | Failed | None]:
+        """Parse the body in this process; None if that is too dear."""
         if len(body) <= _QUICK:
             return _timed(task, body)
         name = host(url)
@@ -130,14 +164,15 @@ class PageParser:
             result = _timed(task, body)
             self._one_at_a_time.charge(name, result.cost_s)
             self._since_turn_s += result.cost_s
-            if self._since_turn_s > _TURN_S:
+            if self._since_turn_s > ENOUGH_S:
                 self._since_turn_s = 0.0
                 await asyncio.sleep(0)
         return result
 
-    async def _run_in_child(
+    async def parse_in_child(
         self, task: Callable[[bytes], T], body: IO[bytes], url: str
     ) -> Timed[T | Failed]:
+        """Parse the body where that can be killed."""
         try:
             with body:
                 result: Timed[T | Failed] = await self._process.run(task, body, host(url))
@@ -147,9 +182,15 @@ class PageParser:
 
 
 def is_pdf(response: Response, request: Request) -> bool:
-    """Whether it is read as PDF."""
+    """Whether the response is read as PDF."""
+    return request.types & PDF != 0 and _kind(response, request) is DocumentType.PDF
+
+
+def _kind(response: Response, request: Request) -> DocumentType | None:
+    if request.types == HTML:
+        return DocumentType.HTML
     content_type, begins = response.headers.get("content-type"), response.body[:SNIFFED]
-    return type_of(content_type, request.url, begins, request.types) is DocumentType.PDF
+    return type_of(content_type, request.url, begins, request.types)
 
 
 def _document_parser(types: int) -> Callable[..., ParsedPage]:
@@ -158,12 +199,14 @@ def _document_parser(types: int) -> Callable[..., ParsedPage]:
     return partial(parse_document, types=types)
 
 
-def _timed(task: Callable[[bytes], T], body: bytes) -> Timed[T | Failed]:
+def _timed(task: Callable[[bytes], T], body: bytes) -> Timed[T | Failed | None]:
     """A bug of ours costs the page, and not the crawl."""
     began = perf_counter()
-    result: T | Failed
+    result: T | Failed | None
     try:
         result = task(body)
+    except TooDear:
+        result = None
     except Exception as bug:
         detail = f"the reader made a mistake: {bug!r}"[:_SHOWN]
         result = Failed(kind=FailureKind.LOST, detail=detail)

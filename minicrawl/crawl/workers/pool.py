@@ -324,12 +324,15 @@ class WorkerPool:
         if not isinstance(reply.fetched, Response):
             return Visit(reply.fetched, crawler=worker.crawler)
         parse = partial(_parse, worker, reply)
-        is_large = reply.parsed is None
-        return Visit(reply.fetched, parse, is_large=is_large, crawler=worker.crawler)
+        return Visit(reply.fetched, parse, partial(_parsed, reply), crawler=worker.crawler)
+
+
+async def _parsed(reply: VisitReply) -> Timed[ParsedPage | Sitemap | Failed] | None:
+    return reply.parsed
 
 
 async def _parse(worker: WorkerProcess, reply: VisitReply) -> Timed[ParsedPage | Sitemap | Failed]:
-    """A large page is parsed in a child of the worker, so it cannot have ended the worker."""
+    """A dear page is parsed in a child of the worker, so it cannot have ended the worker."""
     if reply.parsed is not None:
         return reply.parsed
     try:

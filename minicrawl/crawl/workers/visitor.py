@@ -10,12 +10,11 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from minicrawl.crawl.workers.page_parser import SMALL, PageParser, is_pdf
+from minicrawl.crawl.workers.page_parser import PageParser, is_pdf
 from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.model import Failed, FetchResult, ParsedPage, Refused, Request, Response, Want
 from minicrawl.ports import PageFetcher, Timed, Visit
-from minicrawl.web.documents.kinds import PDF
 from minicrawl.web.html.page import content_hash
 
 if TYPE_CHECKING:
@@ -65,18 +64,18 @@ class Visitor:
             whole = _with_body(fetched)
             # What is packed and parsed is hashed once.
             content = None if packer.only_text else content_hash(whole.body)
-        parse = self._parser.parse_later(fetched, request, content)
-        is_large = self._parser.is_large(fetched, request)
+        reading = self._parser.reading(fetched, request, content)
+        parse, quickly = reading.anyhow, reading.quickly
         record = b""
         if packer is not None:
-            if packer.only_text and request.types & PDF and is_pdf(fetched, request):
+            if packer.only_text and is_pdf(fetched, request):
                 parse = partial(_packed, parse, packer, request, fetched._replace(body=b""))
             else:
                 record = packer.pack(request, whole, content)
         is_wanted = self._with_bodies or len(fetched.body) <= self._rendered_bytes
         body = fetched.body if is_wanted else b""
         fetched = fetched._replace(body=body, record=record, spooled=None)
-        return Visit(fetched, parse, is_large=is_large)
+        return Visit(fetched, parse, quickly)
 
     def _packed_failure(self, request: Request, failed: Failed, answer: Response) -> Failed:
         record = b"" if self._packer is None else self._packer.pack_failure(request, answer)
@@ -116,12 +115,10 @@ async def _packed(
 
 @asynccontextmanager
 async def visiting(
-    config: WorkerConfig, small: int = SMALL, transport: httpx.AsyncBaseTransport | None = None
+    config: WorkerConfig, transport: httpx.AsyncBaseTransport | None = None
 ) -> AsyncIterator[Visitor]:
-    """A visitor with connections of its own, or with a transport of httpx in their place; it
-    parses bodies of up to `small` bytes itself.
-    """
-    parser = config.parser(small)
+    """A visitor with connections of its own, or with a transport of httpx in their place."""
+    parser = config.parser()
     try:
         async with HttpFetcher(
             config.network,

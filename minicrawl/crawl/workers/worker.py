@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, assert_never
 from minicrawl.crawl.process_memory import keep_large_arrays_apart, look_for_cycles_among_what_comes
 from minicrawl.crawl.workers.channel import PickleChannel
 from minicrawl.crawl.workers.messages import connection_at_stdin, receive_message
-from minicrawl.crawl.workers.page_parser import SMALL_IN_A_WORKER
 from minicrawl.crawl.workers.supervisor import PING, BlameMark, marked
 from minicrawl.crawl.workers.visitor import Visitor, visiting
 from minicrawl.crawl.workers.worker_config import WorkerConfig
@@ -48,7 +47,7 @@ PackedReply: TypeAlias = tuple[int, Any, Any, float]
 
 
 class VisitReply(NamedTuple):
-    """What came of a visit, without the body. A large page waits to be parsed by a PARSE call."""
+    """What came of a visit, without the body. A dear page waits to be parsed by a PARSE call."""
 
     number: int
     fetched: FetchResult
@@ -142,15 +141,15 @@ class Worker:
         fetched = visit.fetched
         if not isinstance(fetched, Response) or visit.read is None:
             return VisitReply(number, fetched, None)
-        if not visit.is_large:
-            return VisitReply(number, fetched, await visit.read())
-        self._unparsed[number] = visit.read
-        return VisitReply(number, fetched, None)
+        parsed = None if visit.quickly is None else await visit.quickly()
+        if parsed is None:
+            self._unparsed[number] = visit.read
+        return VisitReply(number, fetched, parsed)
 
 
 async def serve(connection: socket.socket, config: WorkerConfig, mark: BlameMark) -> None:
     """Work until the channel is closed."""
-    async with visiting(config, SMALL_IN_A_WORKER) as visitor, asyncio.TaskGroup() as tasks:
+    async with visiting(config) as visitor, asyncio.TaskGroup() as tasks:
         worker = Worker(visitor, tasks, mark)
         await worker.channel.connect(connection)
         await worker.channel.ended.wait()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from minicrawl.config import Access, Network, Politeness
 from minicrawl.config.parts import AUTO
-from minicrawl.crawl.workers.page_parser import SMALL, PageParser
+from minicrawl.crawl.workers.page_parser import PageParser
 from minicrawl.fetch.reaching import known
 from minicrawl.fetch.where.resolver import HostAndPort
 from minicrawl.web.documents.kinds import DocumentType, media_types, types_of
@@ -68,9 +68,9 @@ class WorkerConfig:
             logins=logins,
         )
 
-    def parser(self, small: int = SMALL) -> PageParser:
+    def parser(self) -> PageParser:
         """A parser with these settings."""
-        return PageParser(self.parse_options, self.max_reading_s, small)
+        return PageParser(self.parse_options, self.max_reading_s)
 
     def packer(self) -> AnswerPacker | None:
         """What makes records of answers, if they are kept."""

@@ -7,6 +7,7 @@ their links, and are no pages to be found themselves.
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
+from math import inf
 from typing import NamedTuple
 
 from minicrawl.model import ParsedPage
@@ -42,6 +43,7 @@ class Received(NamedTuple):
     options: ParseOptions = DEFAULT_OPTIONS
     suspicious: int = 0
     known_content: int | None = None
+    most_us: float = inf  # of work on HTML
 
     @property
     def content(self) -> int:
@@ -58,19 +60,24 @@ def parse_document(  # noqa: PLR0913  # the last ones are given by their names
     types: int,
     suspicious: int = 0,
     content: int | None = None,
+    most_us: float = inf,
 ) -> ParsedPage:
     """Parse the document at a canonical `url`, which is one of these types. What is none of them
-    says nothing. `content` is the hash of the body, if that is known.
+    says nothing. `content` is the hash of the body, if that is known. HTML raises `TooDear` if it
+    is more than `most_us` of work.
     """
     kind = type_of(headers.get("content-type"), url, body, types)
-    received = Received(body, url, headers, options, suspicious, content)
+    received = Received(body, url, headers, options, suspicious, content, most_us)
     if kind is None:
         return ParsedPage(content=received.content, is_thin=True)
     return READERS[kind](received)
 
 
 def _read_html(received: Received) -> ParsedPage:
-    return parse_page(*received)
+    body, url, headers, options, suspicious, content, most_us = received
+    return parse_page(
+        body, url, headers, options, suspicious=suspicious, content=content, most_us=most_us
+    )
 
 
 # ---------------------------------------------------------------- texts

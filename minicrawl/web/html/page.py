@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import chain
+from math import inf
 from typing import NamedTuple
 
 from minicrawl.model import ParsedPage
@@ -43,22 +44,26 @@ class ParseOptions:
 
 
 DEFAULT_OPTIONS = ParseOptions()
+_SCRIPTS_US = 0.1
+"""To look for scripts, for each character."""
 
 
-def parse_page(
+def parse_page(  # noqa: PLR0913  # the last ones are given by their names
     body: bytes,
     url: str,
     headers: Mapping[str, str],
     options: ParseOptions = DEFAULT_OPTIONS,
+    *,
     suspicious: int = 0,
     content: int | None = None,
+    most_us: float = inf,
 ) -> ParsedPage:
     """Parse the page at a canonical `url`. The names of `headers` are in lower case. `content` is
-    the hash of the body, if that is known.
+    the hash of the body, if that is known. Raises `TooDear` if it is more than `most_us` of work.
     """
     essence, charset = parse_content_type(headers.get("content-type"))
     text, encoding = decode(body, charset)
-    markup = _scanned(text, options, xhtml=essence == "application/xhtml+xml")
+    markup = _scanned(text, options, most_us, xhtml=essence == "application/xhtml+xml")
     facts = BodyFacts(
         content=content_hash(body) if content is None else content,
         encoding=encoding,
@@ -121,7 +126,7 @@ def content_hash(body: bytes) -> int:
     return int.from_bytes(blake2b(body, digest_size=8).digest(), "little", signed=True)
 
 
-def _scanned(text: str, options: ParseOptions, *, xhtml: bool) -> Markup:
+def _scanned(text: str, options: ParseOptions, most_us: float, *, xhtml: bool) -> Markup:
     return scan(
         text,
         agent=options.agent,
@@ -132,6 +137,7 @@ def _scanned(text: str, options: ParseOptions, *, xhtml: bool) -> Markup:
         xhtml=xhtml,
         types=options.types,
         with_sitemaps=options.with_sitemaps,
+        most_us=most_us - _SCRIPTS_US * len(text) * options.with_scripting,
     )
 
 

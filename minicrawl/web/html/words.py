@@ -12,8 +12,8 @@ from minicrawl.web.html.written import LONGEST_TEXT, AnchorTag
 CHARS_AROUND = 50
 """Characters of text on each side of a link that are around it; a word that is cut is left out."""
 
-_MARKUP_AROUND = 600  # characters in which these are
-_ANCHOR_READ = 2000  # characters after which an unclosed anchor ends
+MARKUP_AROUND = 600  # characters in which these are
+ANCHOR_READ = 2000  # characters after which an unclosed anchor ends
 _ANCHOR_ENDS = re.compile(rf"</?a{STOP}", re.IGNORECASE | re.ASCII)
 _NOT_TEXT = re.compile(
     r"^[^<>]*>"  # the rest of a tag that begins before the text
@@ -40,7 +40,7 @@ def is_emphasised(text: str, start: int, end: int) -> bool:
 
 def _close(text: str, end: int) -> int:
     """Where the content of an anchor ends that begins there."""
-    limit = end + _ANCHOR_READ
+    limit = end + ANCHOR_READ
     closing = _ANCHOR_ENDS.search(text, end, limit)
     return closing.start() if closing else min(limit, len(text))
 
@@ -48,8 +48,8 @@ def _close(text: str, end: int) -> int:
 def words_around(text: str, start: int, end: int) -> str:
     """The words of the anchor with the start tag `text[start:end]`, and those around it."""
     close = _close(text, end)
-    before = _last(_plain_words(text[max(start - _MARKUP_AROUND, 0) : start]))
-    after = _first(_plain_words(text[close : close + _MARKUP_AROUND]))
+    before = _last(_plain_words(text[max(start - MARKUP_AROUND, 0) : start]))
+    after = _first(_plain_words(text[close : close + MARKUP_AROUND]))
     return " ".join(filter(None, [before, *_plain_words(text[end:close]), after]))
 
 

@@ -99,8 +99,20 @@ def test_of_those_who_wait_the_one_that_has_cost_least_is_next_and_of_equals_the
         desk.had.clear()
         hosts = ("dear", "dear", "one", "other", "one")
         await asyncio.gather(*(desk.work(host, 1.0) for host in hosts))
-        assert desk.had == ["dear", "one", "other", "one", "dear"]
+        assert desk.had == ["dear", "one", "one", "dear", "other"]
         assert not desk.lock._is_taken
+
+    asyncio.run(work())
+
+
+def test_hosts_that_were_never_charged_share_one_account() -> None:
+    async def work() -> None:
+        desk = Desk()
+        await desk.work("known", 0.1)
+        desk.had.clear()
+        strangers = [f"stranger {number}" for number in range(10)]
+        await asyncio.gather(*(desk.work(host, 1.0) for host in (*strangers, "known")))
+        assert desk.had.index("known") <= 1
 
     asyncio.run(work())
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from minicrawl.crawl.workers.page_parser import SMALL, PageParser, to_disk
+from minicrawl.crawl.workers.page_parser import ENOUGH_S, PageParser, to_disk
 from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess
 from minicrawl.model import Failed, FailureKind, ParsedPage, Request, Response, Want
 from minicrawl.ports import Timed
@@ -30,9 +30,9 @@ FORBIDDING = "User-agent: *\nDisallow: /"
 LINKS = ("http://a.example/1", "http://a.example/2")
 
 
-def reading(work: Callable[[PageParser], Awaitable[None]], small: int) -> None:
+def reading(work: Callable[[PageParser], Awaitable[None]], enough_s: float = ENOUGH_S) -> None:
     async def done() -> None:
-        reader = PageParser(OPTIONS, LONGEST_S, small)
+        reader = PageParser(OPTIONS, LONGEST_S, enough_s)
         try:
             await work(reader)
         finally:
@@ -43,33 +43,33 @@ def reading(work: Callable[[PageParser], Awaitable[None]], small: int) -> None:
 
 def test_a_small_page_is_read_on_the_spot() -> None:
     async def work(reader: PageParser) -> None:
-        found, _ = await reader.parse_later(
+        found, _ = await reader.reading(
             html("/1", "/2", title="A", x_robots_tag="noindex"), AS_A_PAGE
-        )()
+        ).anyhow()
         assert isinstance(found, ParsedPage)
         assert (found.title, found.noindex) == ("A", True)
         assert found.links == LINKS
         assert not has_child(reader._process)
 
-    reading(work, SMALL)
+    reading(work)
 
 
 def test_a_large_page_is_read_to_the_same_effect_by_another_process() -> None:
     async def work(reader: PageParser) -> None:
         page, here = html("/1", "/2", "/3", title="A"), PageParser(OPTIONS, LONGEST_S)
-        there, cost_s = await reader.parse_later(page, AS_A_PAGE)()
+        there, cost_s = await reader.reading(page, AS_A_PAGE).anyhow()
         assert cost_s > 0
-        assert there == (await here.parse_later(page, AS_A_PAGE)()).value
+        assert there == (await here.reading(page, AS_A_PAGE).anyhow()).value
         assert has_child(reader._process)
         for one in (reader, here):
-            sitemap = await one.parse_later(text(f"{URL}1"), AS_A_SITEMAP)()
+            sitemap = await one.reading(text(f"{URL}1"), AS_A_SITEMAP).anyhow()
             assert sitemap.value == Sitemap(pages=("http://a.example/1",))
             said = await one.parse_rules(text(FORBIDDING), URL)
             assert said.value == rules.parse(FORBIDDING.encode(), OPTIONS.agent)
             assert (await one.parse_stored_rules(FORBIDDING, URL)).value == said.value
         assert not has_child(here._process)
 
-    reading(work, small=0)
+    reading(work, enough_s=0)
 
 
 def test_a_body_that_is_too_much_is_a_failure_of_its_page_alone() -> None:
@@ -80,11 +80,11 @@ def test_a_body_that_is_too_much_is_a_failure_of_its_page_alone() -> None:
     async def work(reader: PageParser) -> None:
         reader._process = Lost(LONGEST_S)
         failed = Failed(kind=FailureKind.TOO_LARGE, detail="why")
-        assert (await reader.parse_later(html("/1"), AS_A_PAGE)()).value == failed
+        assert (await reader.reading(html("/1"), AS_A_PAGE).anyhow()).value == failed
         assert (await reader.parse_rules(text(FORBIDDING), URL)).value == failed
-        assert (await reader.parse_later(text("a"), AS_A_SITEMAP)()).value == failed
+        assert (await reader.reading(text("a"), AS_A_SITEMAP).anyhow()).value == failed
 
-    reading(work, small=0)
+    reading(work, enough_s=0)
 
 
 def test_a_mistake_of_ours_costs_the_page_and_not_the_crawl(
@@ -96,23 +96,24 @@ def test_a_mistake_of_ours_costs_the_page_and_not_the_crawl(
     monkeypatch.setattr("minicrawl.crawl.workers.page_parser.parse_page", mistaken)
 
     async def work(reader: PageParser) -> None:
-        failed, _ = await reader.parse_later(html("/1"), AS_A_PAGE)()
+        failed, _ = await reader.reading(html("/1"), AS_A_PAGE).anyhow()
         assert isinstance(failed, Failed)
         assert failed.detail == "the reader made a mistake: ValueError('never thought of')"
 
-    reading(work, SMALL)
+    reading(work)
 
 
 def test_a_sitemap_that_is_packed_is_larger_than_it_looks() -> None:
     async def work(reader: PageParser) -> None:
         packed = Response(status=200, headers={}, body=gzip.compress(f"{URL}1".encode()))
-        assert reader.is_large(packed, AS_A_SITEMAP)
-        assert not reader.is_large(packed, AS_A_PAGE)
-        listed, _ = await reader.parse_later(packed, AS_A_SITEMAP)()
+        assert await reader.reading(packed, AS_A_PAGE).quickly() is not None
+        reading = reader.reading(packed, AS_A_SITEMAP)
+        assert await reading.quickly() is None
+        listed, _ = await reading.anyhow()
         assert listed == Sitemap(pages=(f"{URL}1",))
         assert has_child(reader._process)
 
-    reading(work, SMALL)
+    reading(work)
 
 
 # ---------------------------------------------------------------- what the loop is spared
@@ -124,12 +125,12 @@ RULES_OF_500_KIB = b"User-agent: *\n" + b"".join(b"allow:/%x\n" % n for n in ran
 @pytest.mark.parametrize(
     "read",
     [
-        lambda reader: reader.parse_later(
+        lambda reader: reader.reading(
             Response(status=200, headers={}, body=PAGE_OF_5_MB), AS_A_PAGE
-        )(),
-        lambda reader: reader.parse_later(
+        ).anyhow(),
+        lambda reader: reader.reading(
             Response(status=200, headers={}, body=SITEMAP_OF_5_MB), AS_A_SITEMAP
-        )(),
+        ).anyhow(),
         lambda reader: reader.parse_rules(
             Response(status=200, headers={}, body=RULES_OF_500_KIB), URL
         ),
@@ -146,7 +147,7 @@ def test_what_is_large_costs_the_loop_less_than_a_blink(
         assert not isinstance((await read(reader)).value, Failed)
         assert time.thread_time() - began < A_BLINK_S
 
-    reading(work, SMALL)
+    reading(work)
 
 
 def test_a_body_is_put_aside_on_disk_and_in_memory_if_that_is_full(

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from minicrawl.config import Settings
+from minicrawl.crawl.workers import page_parser
 from minicrawl.crawl.workers.channel import PickleChannel
-from minicrawl.crawl.workers.page_parser import SMALL_IN_A_WORKER
 from minicrawl.crawl.workers.supervisor import BlameMark, SharedBlameMark
 from minicrawl.crawl.workers.worker import (
     VisitReply,
@@ -29,7 +29,7 @@ from tests.fetch.wire import Answer, Then, Wire, answer, wire
 
 CONFIG = WorkerConfig.of(Settings.of(allow_private=True))
 PAGE = answer(b"<title>A</title><a href=/x>")
-LARGE = answer(b"<title>B</title>" + b"x" * SMALL_IN_A_WORKER)
+LARGE = answer(b"<title>B</title>" + b"x" * page_parser.LARGE)
 SILENCE = Answer((b"HTTP/1.1 200 OK\r\n",), Then.HOLD)
 
 

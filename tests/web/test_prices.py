@@ -1,0 +1,79 @@
+"""What is cheap by its price, and what is dear: whatever sends it, and however small it is."""
+
+import pytest
+
+from minicrawl.web import prices
+from minicrawl.web.documents.kinds import DocumentType
+from minicrawl.web.html.markup import TooDear
+from minicrawl.web.html.page import ParseOptions, parse_page
+
+ENOUGH_S = 0.010
+SIZE = 127 * 1024
+URL = "http://a.example/"
+PROSE = b"So it was that the crawler read on, a page at a time, until nothing was left. "
+USUAL = b'<p class="x">Some words of a page.</p> <a href="/page/%d">Another page</a>\n'
+
+
+def filled(piece: bytes, head: bytes = b"", size: int = SIZE) -> bytes:
+    return head + piece * (size // len(piece))
+
+
+def page(links: int) -> bytes:
+    return b"<title>t</title>" + b"".join(USUAL % number for number in range(links))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        filled(b'""', b'{"version":"https://jsonfeed.org/version/1","a":['),
+        filled(b'{"url":"http://a/"},', b'{"items":['),
+        filled(b"<", b"<urlset>"),
+        filled(b"<url><loc>http://a.example/x</loc></url>", b"<urlset>"),
+        filled(b"http://a.example/x\n"),
+        b"\x1f\x8b" + bytes(100),
+        "<urlset>".encode("utf-16"),
+    ],
+)
+def test_lists_full_of_marks_are_dear(body: bytes) -> None:
+    assert prices.list_s(body) > ENOUGH_S
+
+
+def test_lists_as_sites_have_them_are_cheap() -> None:
+    entry = b"<url><loc>http://a.example/page</loc><lastmod>2026-01-01</lastmod></url>"
+    assert prices.list_s(filled(entry, b"<urlset>", size=8 * 1024)) < ENOUGH_S
+    feed = b'{"id":"1","url":"http://a.example/1","content_text":"' + PROSE * 5 + b'"},'
+    assert prices.list_s(filled(feed, b'{"items":[', size=32 * 1024)) < ENOUGH_S
+
+
+@pytest.mark.parametrize("piece", [b"\n", b"[", b"](", b"[](x)", b"http://a.example "])
+def test_markdown_full_of_marks_is_dear_and_prose_is_cheap(piece: bytes) -> None:
+    assert prices.document_s(filled(piece), DocumentType.MARKDOWN) > ENOUGH_S
+    prose = filled(PROSE, size=48 * 1024)
+    assert prices.document_s(prose, DocumentType.MARKDOWN) < ENOUGH_S
+
+
+def test_rules_full_of_lines_are_dear_and_usual_ones_cheap() -> None:
+    assert prices.robots_s(filled(b"Disallow: /a*b\n", size=64 * 1024)) > ENOUGH_S
+    assert prices.robots_s(b"User-agent: *\n" + b"Disallow: /private/\n" * 100) < ENOUGH_S
+
+
+@pytest.mark.parametrize(
+    ("body", "options"),
+    [
+        (b"".join(b"<a href=/%d>" % number for number in range(9000)), ParseOptions()),
+        (filled(b"<meta robots %b>" % (b" a" * 500)), ParseOptions()),
+        (filled(b"<!-->"), ParseOptions()),
+        (filled(b"<a "), ParseOptions()),
+        (page(300), ParseOptions(with_words=True)),
+    ],
+)
+def test_the_scan_of_a_page_gives_up_when_it_is_more_than_there_is_time_for(
+    body: bytes, options: ParseOptions
+) -> None:
+    with pytest.raises(TooDear):
+        parse_page(body, URL, {}, options, most_us=ENOUGH_S * 1e6)
+
+
+def test_usual_pages_are_read_at_once_and_to_the_same_effect() -> None:
+    for body in (page(100), page(500), filled(PROSE, b"<title>t</title>"), b""):
+        assert parse_page(body, URL, {}, most_us=ENOUGH_S * 1e6) == parse_page(body, URL, {})
