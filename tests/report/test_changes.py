@@ -209,7 +209,7 @@ class Markup:
 @pytest.mark.parametrize("keep", ["pages", "text", "none"])
 def test_a_page_has_changed_if_its_text_has(tmp_path: Path, keep: str) -> None:
     path, web = tmp_path / "crawl.db", Markup()
-    settings = Settings.of(delay=0, refresh=0.5, converge=False, store=path, keep=keep)
+    settings = Settings.of(delay=0, refresh=0.5, converge=False, store=path, keep=keep)  # type: ignore[arg-type]  # one of its names
     Crawl([SITE], settings, transport=httpx.MockTransport(web)).run()
     web.day, since = 2, time.time()
     Crawl([], settings, transport=httpx.MockTransport(web)).run()
