@@ -37,7 +37,7 @@ from minicrawl.crawl.start.beginning import Beginning
 from minicrawl.crawl.start.browsers import browsers_for
 from minicrawl.crawl.start.logins import SeedLogins, cookies_for
 from minicrawl.crawl.start.opening import NO_SEED, agree, opened_crawl
-from minicrawl.crawl.start.reach import check_reach
+from minicrawl.crawl.start.reach import check_reach, limits
 from minicrawl.crawl.steering import CrawlSteering
 from minicrawl.crawl.workers.pool import LONG, WorkerPool, open_web_access, worker_count
 from minicrawl.crawl.workers.worker_config import WorkerConfig
@@ -295,7 +295,10 @@ class Crawl:
         accept = hooks.may_fetch if hooks.filters else None
         workers = worker_count(settings.network)
         async with open_web_access(config, workers, self._parts.transport) as web_access:
-            yield gate_for(recorder, settings.scope, accept), web_access
+            gate = gate_for(recorder, settings.scope, accept)
+            for text in () if self._parts.transport else limits(settings, gate, seeds.urls()):
+                self._tell(Noted(text=text))
+            yield gate, web_access
 
     def _agree(self, store: StoreWriter) -> Settings:
         """The settings for this store, which keeps them, unless it refuses them."""

@@ -212,7 +212,8 @@ Originals = tuple[tuple[str, str], ...]
 class ParsedPage(NamedTuple):
     """What a page says. `links` has each target once, in the order of the page.
 
-    A link is a canonical URL. Links marked nofollow are not among them, nor is the page itself.
+    A link is a canonical URL. Links marked nofollow are not among them, nor is the page itself:
+    `self_link` says whether it links to itself.
     """
 
     title: str = ""
@@ -235,6 +236,7 @@ class ParsedPage(NamedTuple):
     extracted: str = ""  # its text, if that is kept and only its parser can tell it
     record: bytes = b""  # of that text, for the archive
     scripting: Scripting | None = None  # if pages are rendered
+    self_link: bool = False
 
 
 class State(IntEnum):

@@ -18,3 +18,9 @@ def as_duration(seconds: float) -> str:
 def iso(at: float) -> str:
     """A time as ISO 8601 in UTC, to the second."""
     return f"{datetime.fromtimestamp(int(at), UTC).isoformat()[:-6]}Z"
+
+
+def rate(per_second: float) -> str:
+    """A rate, to two digits if it is small: 1,234/s, 12/s, 0.25/s."""
+    figures = f"{per_second:,.0f}" if per_second >= 9.5 else f"{per_second:.2g}"  # noqa: PLR2004
+    return f"{figures}/s"

@@ -25,9 +25,10 @@ from minicrawl.config.setting import SECTIONS, Setting, differs
 from minicrawl.config.table import KEPT, TABLE
 from minicrawl.control.client import SUFFIX as CONTROL
 from minicrawl.crawl.cookies import SUFFIX as COOKIES
-from minicrawl.export.cells import LINK_COLUMNS, ExportRow
+from minicrawl.export.cells import PAGE_LINK_COLUMNS, ExportRow
 from minicrawl.export.drawings import DRAWINGS
 from minicrawl.export.formats import WRITERS
+from minicrawl.report.links.written import RAW_COLUMNS
 from minicrawl.store.beside.derived import SUFFIX
 from minicrawl.store.reader import ARCHIVE, DASHBOARD, JUDGED, LOCK, SEARCH
 from tests.readme import command_tree, context_of
@@ -253,7 +254,18 @@ def export_page() -> str:
         ),
         "Each rank of `--ranks` adds a column of its scores behind these.",
         "## Links",
-        f"A row for each link, with `--edges`: {_listed(LINK_COLUMNS)}.",
+        f"A row for each pair of pages of which one links to the other, with `--edges`: "
+        f"{_listed(PAGE_LINK_COLUMNS)}. A page may link to itself. A redirect is no link: `end` is "
+        "where the target redirects, or the page that it is a duplicate of, else empty. "
+        "Links that a page marks `nofollow` are not followed and not there. The weight is 1 unless "
+        "the crawl weighs links by `--weight`.",
+        "With `--level host` the weight is the number of these links between the pages of two "
+        "hosts, or within one; there is no `end`.",
+        f"With `--raw` too, a row for each link that is kept as it is written, even if there are "
+        f"several between two pages: {_listed(RAW_COLUMNS)}.",
+        "A `.graphml`, `.gexf` or `.dot` file has the same links. Its nodes have `stands_for`: "
+        "where a redirect leads, or what a duplicate is one of. A link to a redirect that is not "
+        "among the nodes leads to the first node behind it.",
     )
 
 

@@ -78,7 +78,8 @@ class HandCrawl:
         """The page was read; Weights and focus go with the links in the order of their ids."""
         page = self.page(url)
         targets, born = self._meet(links, self.frontier.urls.depth[page] + 1)
-        spending = Spending(sorted(set(targets) - {page}), weights, focus)
+        ends = sorted(set(targets) - {page})
+        spending = Spending(ends, weights, focus, self_link=page in targets)
         self._do(Step(StepKind.VISIT, page, born, spending), State.FETCHED)
         self._fetched(page, "page", 200)
         self.batch.documents.append(
@@ -93,11 +94,20 @@ class HandCrawl:
         self._fetched(page, "page", 200, CHANGED if has_changed else "")
         return page
 
-    def moved(self, url: str, target: str, state: State = State.MOVED, amount: int = 0) -> int:
-        """The page stands for another one."""
+    def moved(
+        self,
+        url: str,
+        target: str,
+        state: State = State.MOVED,
+        amount: int = 0,
+        links: Sequence[str] = (),
+    ) -> int:
+        """The page stands for another one; a duplicate has links."""
         page = self.page(url)
-        (end,), born = self._meet([target], self.frontier.urls.depth[page])
-        self._do(Step(StepKind.FORWARD, page, born, Spending([end]), amount), state)
+        found, born = self._meet([target, *links], self.frontier.urls.depth[page])
+        unpaid, own = sorted({*found[1:]} - {page}), page in found[1:]
+        spending = Spending([found[0]], self_link=own, unpaid=unpaid)
+        self._do(Step(StepKind.FORWARD, page, born, spending, amount), state)
         self._fetched(page, "moved", 301)
         return page
 

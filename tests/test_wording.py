@@ -2,7 +2,7 @@
 
 import pytest
 
-from minicrawl.wording import as_duration, counted
+from minicrawl.wording import as_duration, counted, rate
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,14 @@ def test_an_irregular_plural_is_given() -> None:
     assert counted(2, "of the pages has a link", "of the pages have links") == (
         "2 of the pages have links"
     )
+
+
+@pytest.mark.parametrize(
+    ("per_second", "said"),
+    [
+        *((0, "0/s"), (0.004, "0.004/s"), (0.25, "0.25/s"), (0.5, "0.5/s"), (1.04, "1/s")),
+        *((1.5, "1.5/s"), (9.4, "9.4/s"), (9.6, "10/s"), (12.4, "12/s"), (1234.4, "1,234/s")),
+    ],
+)
+def test_a_rate_below_one_is_a_rate(per_second: float, said: str) -> None:
+    assert rate(per_second) == said

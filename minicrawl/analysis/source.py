@@ -12,13 +12,15 @@ from pathlib import Path
 import numpy as np
 
 from minicrawl.errors import UsageError
+from minicrawl.graph.csr import Csr
 from minicrawl.graph.links import LinkArrays, LinkBuilder, RowBuilder
 from minicrawl.graph.named import NamedGraph, Names, NodeHosts
-from minicrawl.graph.parts import with_nodes
+from minicrawl.graph.parts import with_nodes, with_pages
 from minicrawl.graphfiles.reading import read
+from minicrawl.model import CRAWLED
 from minicrawl.opic.money import PARTS
 from minicrawl.progress import Progress, unreported
-from minicrawl.report.links.flows import CashFlows, FlowLinks, flows, links
+from minicrawl.report.links.flows import CashFlows, FlowLinks, flows, links, links_among
 from minicrawl.report.snapshot import Snapshot, location_of, snapshot
 from minicrawl.store import questions, tables
 from minicrawl.store.trouble import reporting_damage
@@ -135,6 +137,19 @@ class Urls:
         of_origin = [numbers.setdefault(host, len(numbers)) for host in self._seen.hosts]
         of_node = np.array(of_origin, dtype=np.int32)[self._seen.host_of]
         return NodeHosts(of_node, list(numbers))
+
+
+def as_linked(source: Source, graph_of: str) -> Csr:
+    """The links that pages have, without redirects; of all pages, or of those crawled."""
+    if (seen := source.snapshot) is None:
+        return (crawled(source) if graph_of == CRAWLED else source.graph).graph
+    check_links(seen)
+    is_node = seen.was_read if graph_of == CRAWLED else np.ones(len(seen), dtype=np.bool_)
+    rows = RowBuilder(len(seen))
+    with source.progress("links") as tell:
+        for givers, ends, _ in links_among(seen, is_node, tell):
+            rows.add(givers, ends)
+    return with_pages(rows.graph(), is_node)
 
 
 def check_links(seen: Snapshot) -> None:

@@ -254,7 +254,7 @@ class Views:
                 link
                 for block in drawing.links
                 for link in zip(block["source"], block["target"], block["weight"], strict=True)
-                if link[0] in chosen and link[1] in chosen
+                if link[0] != link[1] and link[0] in chosen and link[1] in chosen
             ]
             return {"nodes": nodes, "links": ends, "known": len(seen), "at": at}
 

@@ -86,6 +86,8 @@ COLUMNS = ExportRow._fields
 
 LINK_COLUMNS = ("source", "target", "weight")
 """Of a file of links, by the URLs or the hosts at their ends; the weight is a whole number."""
+PAGE_LINK_COLUMNS = (*LINK_COLUMNS, "end")
+"""Of links between pages: the end is where the target redirects, or what it is a duplicate of."""
 
 Block = dict[str, Sequence[Any]]
 """The columns of some rows by their names, all of the same length: COLUMNS in their order, then the

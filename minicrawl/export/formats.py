@@ -3,9 +3,11 @@
 CSV and TSV are for spreadsheets. Their cells are harmless, so a cell may differ from the text of
 the page by a leading apostrophe or an escape. JSONL is for programs, and exact.
 
-DuckDB writes Parquet files, which are exact like JSONL. It takes rows in blocks and keeps what
-does not fit into memory on disk; it writes to a path only, so the file is made in a folder of its
-own and copied.
+DuckDB writes Parquet files, which are exact like JSONL. A row group is in memory as a whole, so it
+has a limit in bytes. DuckDB looks at that limit only between the chunks that it reads, and a chunk
+of a table is 2,048 rows, however large. So each block becomes a small file first, whose chunks are
+no larger than it, and the files are joined. It writes to a path only, so the file is made in a
+folder of its own and copied.
 """
 
 import json
@@ -23,7 +25,10 @@ from minicrawl.export.drafts import scratch
 from minicrawl.export.drawings import DRAWINGS
 from minicrawl.plugins import Registry
 
-_MEMORY = "256MB"
+ROW_GROUP_BYTES = 32 << 20
+_LEAST_MEMORY = 256 << 20
+_MEMORY_OF_GROUP = 8
+"""A row group is compressed in copies: of several groups' size there are some at once."""
 _TYPES = {
     "rank": "BIGINT",
     "importance": "DOUBLE",
@@ -38,8 +43,8 @@ _TYPES = {
 }
 """All others of COLUMNS and LINK_COLUMNS are text."""
 _COPY = """
-COPY (FROM pages UNION ALL BY NAME SELECT NULL AS "{}" WHERE random() > 1)
-TO ? (FORMAT parquet, COMPRESSION zstd)
+COPY (FROM read_parquet(?) UNION ALL BY NAME SELECT NULL AS "{}" WHERE random() > 1)
+TO ? (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE_BYTES {})
 """
 """The row without values never comes. But it may, so that each column may be empty: otherwise that
 would depend on the rows, and files could not be joined.
@@ -47,7 +52,10 @@ would depend on the rows, and files could not be joined.
 
 
 def write_parquet(
-    blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str] = COLUMNS
+    blocks: Iterable[Block],
+    file: BinaryIO,
+    columns: Sequence[str] = COLUMNS,
+    row_group_bytes: int = ROW_GROUP_BYTES,
 ) -> None:
     """One block after the other; the times are timestamps in UTC."""
     try:
@@ -56,15 +64,28 @@ def write_parquet(
         raise UsageError(
             "Parquet needs the package duckdb: install minicrawl[parquet], or export .csv"
         ) from error
+    memory = max(_LEAST_MEMORY, _MEMORY_OF_GROUP * row_group_bytes)
+    typed = ", ".join(f'CAST("{name}" AS {_type(name)}) AS "{name}"' for name in columns)
+    none = ", ".join(f'NULL AS "{name}"' for name in columns)
     with scratch("parquet") as folder:
-        target = folder / "pages.parquet"
-        with duckdb.connect(folder / "pages.duckdb", config={"memory_limit": _MEMORY}) as database:
-            typed = ", ".join(f'"{name}" {_type(name)}' for name in columns)
-            database.execute(f"CREATE TABLE pages ({typed})")
+        config: dict[str, str | bool | int | float | list[str]] = {
+            "memory_limit": f"{memory >> 20}MiB",
+            "threads": 1,  # or the rows were in no order
+            "preserve_insertion_order": False,  # or row groups had no limit in bytes
+            "temp_directory": str(folder),
+        }
+        with duckdb.connect(config=config) as database:
+            parts = [str(folder / "0.parquet")]
+            empty = f"SELECT {typed} FROM (SELECT {none}) WHERE false"
+            database.execute(f"COPY ({empty}) TO ? (FORMAT parquet)", parts)
             for block in blocks:
+                parts.append(str(folder / f"{len(parts)}.parquet"))
                 database.register("block", _as_arrays(block))
-                database.execute("INSERT INTO pages SELECT * FROM block")
-            database.execute(_COPY.format(columns[0]), [str(target)])
+                part = f"COPY (SELECT {typed} FROM block) TO ? (FORMAT parquet)"
+                database.execute(part, parts[-1:])
+            target = folder / "pages.parquet"
+            copy = _COPY.format(columns[0], row_group_bytes)
+            database.execute(copy, [parts, str(target)])
         with target.open("rb") as made:
             shutil.copyfileobj(made, file)
 

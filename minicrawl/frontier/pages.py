@@ -168,7 +168,7 @@ class Frontier:
                 self._changes.unlink(self.spendings.of(page).links)
             self._changes.link(links)
         keeps = self.terms.links or step.kind is StepKind.FORWARD
-        self.spendings[page] = seq if links and keeps else 0
+        self.spendings[page] = seq if keeps and any(step.spending) else 0
         self._change_state(page, state)
 
     def _reopen(self, page: PageId) -> None:

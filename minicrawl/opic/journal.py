@@ -46,6 +46,10 @@ class Spending(NamedTuple):
     idle: int = 0
     """A weight that no link has; it is 0 unless there are weights. Of what is sent and received,
     whose weights are atoms, it is what the pot gives or gets."""
+    self_link: bool = False
+    """The page links to itself, which moves no cash."""
+    unpaid: Sequence[int] = ()
+    """Links of a page that stands for another one, which gets all its cash."""
 
 
 class Step(NamedTuple):
@@ -132,7 +136,7 @@ class Books:
 
     def _trade(self, step: Step) -> None:
         """Steps of a crawl in shards."""
-        pages, atoms, _, by_pot = step.spending
+        pages, atoms, _, by_pot = step.spending[:4]
         match step.kind:
             case StepKind.SEND:
                 transfers.send(self.ledger, pages, atoms, by_pot)
@@ -165,6 +169,7 @@ class Books:
             [spending.weights[i] for i in keep] if spending.weights else (),
             [spending.focus[i] for i in keep] if spending.focus else (),
             spending.idle,
+            spending.self_link,
         )
 
     def _ends(self, links: Iterable[int]) -> list[int]:
@@ -202,7 +207,7 @@ class Books:
         return plan
 
     def _spend(self, page: PageId, spending: Spending) -> Plan:
-        links, weights, focus, idle = self.without_detours(page, spending)
+        links, weights, focus, idle = self.without_detours(page, spending)[:4]
         if not weights and not focus:
             return steps.visit(self.ledger, page, links)
         weights = weights or [1] * len(links)

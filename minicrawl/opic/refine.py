@@ -139,7 +139,7 @@ class FlowBuilder:
 
     def spend(self, page: PageId, spending: Spending) -> None:
         """The page was read."""
-        links, weights, focus, idle = spending
+        links, weights, focus, idle = spending[:4]
         if not links:
             return
         if weights or focus:

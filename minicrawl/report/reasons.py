@@ -17,6 +17,7 @@ from minicrawl.report.waiting import QueuePosition, queue_position
 from minicrawl.store import questions, tables
 from minicrawl.store.records import NOT_ASKED, FetchRow, HostRow
 from minicrawl.web.robots.rules import Rules
+from minicrawl.web.scope import may_be_html
 from minicrawl.wording import counted, iso
 
 _SOURCES_SHOWN = 10
@@ -192,6 +193,9 @@ def _ended(snapshot: Snapshot, page: PageId, state: State) -> list[str]:
     end = snapshot.frontier.books.stands_for(page)
     if end != page:
         return [f"{_ENDED[state]} {snapshot.url(end)}, which gets its links"]
+    if state is State.TYPE and not may_be_html(url := snapshot.url(page)):
+        ending = url.partition("?")[0].rpartition(".")[2]
+        return [f"its URL ends in .{ending}, so it is no page and was not requested"]
     return [_ENDED[state]]
 
 

@@ -171,6 +171,6 @@ def _hosts(snapshot: Snapshot) -> tuple[list[HostNode], list[tuple[int, int, int
     between = [
         (places[source], places[target], weight)
         for source, target, weight in links
-        if source in places and target in places
+        if source != target and source in places and target in places
     ]
     return [HostNode(*row) for _, *row in best], between

@@ -16,6 +16,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from minicrawl.frontier.importance import converges_anew
 from minicrawl.model import READ_STATES, STANDS_FOR_ANOTHER, FailureKind, Refusal, State
 from minicrawl.opic.money import UNIT
@@ -198,10 +200,34 @@ def _alike_across_hosts(path: Path, connection: tables.Connection) -> Counter[tu
     return Counter((min(pair), max(pair)) for pair in pairs if pair[0] != pair[1])
 
 
-def _mirrors(connection: tables.Connection, alike: Counter[tuple[int, int]]) -> list[Mirror]:
-    """Pairs of hosts with most pages of the smaller one in common.
+def _duplicates_across_hosts(connection: tables.Connection) -> Counter[tuple[int, int]]:
+    """How many pages of one host have the content of a page of another one, which they stand for:
+    for each pair of hosts, the copy's first.
+    """
+    leads_to: dict[int, int] = {}
+    for pages, states in columns.frontier(connection, "id", "state"):
+        found = pages[states == State.ALIAS].tolist()
+        spendings = tables.spendings_of(connection, found)
+        leads_to |= {
+            page: spending.links[0] for page, spending in zip(found, spendings, strict=True)
+        }
+    ends = np.fromiter((_end(page, leads_to) for page in leads_to), dtype=np.int64)
+    host_of = columns.whole(columns.urls(connection, "host"), "host")
+    pairs = zip(host_of[[*leads_to]].tolist(), host_of[ends].tolist(), strict=True)
+    return Counter(pair for pair in pairs if pair[0] != pair[1])
 
-    Which of two equal pages was read first is chance, so both directions are added up.
+
+def _end(page: int, leads_to: Mapping[int, int]) -> int:
+    while page in leads_to:
+        page = leads_to[page]
+    return page
+
+
+def _mirrors(connection: tables.Connection, alike: Counter[tuple[int, int]]) -> list[Mirror]:
+    """Pairs of hosts with most pages of one in common, whichever was read first.
+
+    The mirror is the host with more duplicates of the other one, as `duplicates` lists them; of
+    hosts without a difference the smaller one.
     """
     common = Counter(alike)
     for host, of_host, pages in tables.mirrors(connection):
@@ -210,9 +236,10 @@ def _mirrors(connection: tables.Connection, alike: Counter[tuple[int, int]]) -> 
     if not candidates:
         return []
     origins, read = questions.origins(connection), questions.pages_read_by_host(connection)
-    found = []
-    for pair, pages in candidates:
-        original, mirror = sorted(pair, key=lambda host: (-read.get(host, 0), host))
+    copies, found = _duplicates_across_hosts(connection), []
+    for (one, other), pages in candidates:
+        more = {one: copies[one, other], other: copies[other, one]}
+        original, mirror = sorted(more, key=lambda host: (more[host], -read.get(host, 0), host))
         if pages >= _MOST_OF_A_HOST * read.get(mirror, 0):
             found.append(Mirror(origins[mirror], origins[original], pages))
     return found

@@ -101,7 +101,7 @@ class Shard:
 
     def batch(self, step: Step) -> TransferBatch:
         """What such a step sends. Hops are known until it is applied; later they count from 0."""
-        pages, atoms, _, of_pot = step.spending
+        pages, atoms, _, of_pot = step.spending[:4]
         table = self.pages
         transfers = [
             Transfer(table.url(page), cash, table.depth(page), self._hops.get(page, 0))

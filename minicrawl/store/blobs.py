@@ -2,8 +2,9 @@
 
 Law: `unpack(pack(spending)) == spending` if the links are in ascending order.
 
-form    varint(count) varint(extras) deltas [weights idle] [focus]
-extras  bit 0: weights and idle follow; bit 1: focus follows
+form    varint(count) varint(extras) deltas [weights idle] [focus] [varint(count) deltas]
+extras  bit 0: weights and idle follow; bit 1: focus follows; bit 2: the page links to itself;
+        bit 3: unpaid links follow
 varint  seven bits a byte, the lowest first; the high bit is set if more bytes follow
 """
 
@@ -18,20 +19,23 @@ from minicrawl.opic.journal import Spending
 
 Numbers = NDArray[np.int64]
 
-_WEIGHTS, _FOCUS, _INVALID = 1, 2, 4
+_WEIGHTS, _FOCUS, _SELF_LINK, _UNPAID, _INVALID = 1, 2, 4, 8, 16
+_PLAIN = (0, _SELF_LINK)
 _MORE, _SEVEN_BITS = 0x80, 0x7F
 _FIRST_MORE = bytes([_MORE])
 
 
 def pack(spending: Spending) -> bytes:
     """A spending as bytes. Its links must be in ascending order."""
-    links, weights, focus, idle = spending
+    links, weights, focus, idle, self_link, unpaid = spending
     out = bytearray()
     is_weighted = bool(weights) or idle > 0  # what is sent may be of the pot alone
-    _write(out, (len(links), (_WEIGHTS if is_weighted else 0) | (_FOCUS if focus else 0)))
+    extras = _WEIGHTS * is_weighted | _FOCUS * bool(focus)
+    _write(out, (len(links), extras | _SELF_LINK * self_link | _UNPAID * bool(unpaid)))
     _write(out, map(sub, links, chain((0,), links)))
     _write(out, (*weights, idle) if is_weighted else ())
     _write(out, focus)
+    _write(out, (len(unpaid), *map(sub, unpaid, chain((0,), unpaid))) if unpaid else ())
     return bytes(out)
 
 
@@ -41,19 +45,33 @@ def unpack(blob: bytes) -> Spending:
     count, extras = numbers[:2] if len(numbers) > 1 else (0, _INVALID)
     weighted, focused = bool(extras & _WEIGHTS), bool(extras & _FOCUS)
     ends = [2 + count, 2 + count + (count + 1) * weighted]
-    if extras > _WEIGHTS | _FOCUS or len(numbers) != ends[1] + count * focused:
+    ends.append(ends[1] + count * focused)
+    more = 1 + sum(numbers[ends[2] : ends[2] + 1]) if extras & _UNPAID else 0
+    if extras >= _INVALID or len(numbers) != ends[2] + more or more == 1:
         raise ValueError("a link blob has the wrong length")
     links = list(accumulate(numbers[2 : ends[0]]))
     *weights, idle = numbers[ends[0] : ends[1]] or (0,)
-    return Spending(links, weights or (), numbers[ends[1] :] or (), idle)
+    unpaid = tuple(accumulate(numbers[ends[2] + 1 :]))
+    focus = numbers[ends[1] : ends[2]] or ()
+    return Spending(links, weights or (), focus, idle, bool(extras & _SELF_LINK), unpaid)
 
 
 def is_plain(blob: bytes) -> bool:
-    """Whether all links are equal: no weights, no focus."""
+    """Whether all links are equal: no weights, no focus, none unpaid but one to the page itself."""
+    return _extras(blob) in _PLAIN
+
+
+def has_self_link(blob: bytes) -> bool:
+    """Whether the page links to itself."""
+    return bool(_extras(blob) & _SELF_LINK)
+
+
+def _extras(blob: bytes) -> int:
+    """The extras of a blob; `_INVALID` if it has none."""
     if blob[:1] < _FIRST_MORE:  # most pages have fewer than 128 links
-        return blob[1:2] == b"\0"
-    extras = next((place for place, byte in enumerate(blob) if byte < _MORE), 0) + 1
-    return blob[extras : extras + 1] == b"\0"
+        return blob[1] if len(blob) > 1 else _INVALID
+    place = next((place for place, byte in enumerate(blob) if byte < _MORE), 0) + 1
+    return blob[place] if place < len(blob) else _INVALID
 
 
 def unpack_plain(blobs: Sequence[bytes]) -> tuple[Numbers, Numbers]:
@@ -71,9 +89,9 @@ def unpack_plain(blobs: Sequence[bytes]) -> tuple[Numbers, Numbers]:
     numbers = np.add.reduceat((octets & _SEVEN_BITS).astype(np.int64) << shifts, starts)
     lengths = np.diff(firsts, append=len(numbers))
     counts = numbers[firsts]
-    if (lengths != counts + 2).any() or numbers[firsts + 1].any():
+    if (lengths != counts + 2).any() or not np.isin(numbers[firsts + 1], _PLAIN).all():
         raise ValueError("a link blob has the wrong length")
-    numbers[firsts] = 0
+    numbers[firsts] = numbers[firsts + 1] = 0
     links = np.cumsum(numbers)
     links -= np.repeat(links[firsts], lengths)
     is_link = np.ones(len(numbers), dtype=np.bool_)
@@ -81,9 +99,16 @@ def unpack_plain(blobs: Sequence[bytes]) -> tuple[Numbers, Numbers]:
     return counts, links[is_link]
 
 
-def pack_plain(counts: Numbers, links: Numbers) -> list[bytes]:
-    """The blobs of spendings without weights and focus: how many links each has, at least one, and
-    the links of all, in ascending order in each. Ten times faster than `pack` for each.
+def unpack_written(pages: Numbers, blobs: Sequence[bytes]) -> tuple[Numbers, Numbers]:
+    """`unpack_plain`, with the link of a page to itself behind its others."""
+    counts, links = unpack_plain(blobs)
+    own = np.fromiter(map(has_self_link, blobs), dtype=np.bool_, count=len(blobs))
+    return counts + own, np.insert(links, np.cumsum(counts)[own], pages[own])
+
+
+def pack_plain(counts: Numbers, links: Numbers, self_links: NDArray[np.bool_]) -> list[bytes]:
+    """The plain blobs of pages: how many links each has, the links of all, in ascending order in
+    each, and which pages link to themselves. Ten times faster than `pack` for each.
     """
     if not len(counts):
         return []
@@ -92,9 +117,11 @@ def pack_plain(counts: Numbers, links: Numbers) -> list[bytes]:
     is_link = np.ones(len(links) + 2 * len(counts), dtype=np.bool_)
     is_link[firsts] = is_link[firsts + 1] = False
     deltas = np.diff(links, prepend=0)
-    deltas[starts] = links[starts]
+    has_links = starts[counts > 0]
+    deltas[has_links] = links[has_links]
     numbers = np.zeros(len(is_link), dtype=np.int64)
-    numbers[firsts], numbers[is_link] = counts, deltas
+    numbers[firsts], numbers[firsts + 1] = counts, _SELF_LINK * self_links
+    numbers[is_link] = deltas
     octets, ends = _varints(numbers)
     borders = chain((0,), ends[firsts + counts + 1].tolist())
     return [octets[start:end] for start, end in pairwise(borders)]

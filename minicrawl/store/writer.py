@@ -270,7 +270,7 @@ def _connect(path: Path, *, is_replicated: bool = False) -> sqlite3.Connection:
 def _step_columns(row: StepRow) -> tuple[int, int, int, int, int, int, bytes | None]:
     step = row.step
     spending = step.spending
-    blob = pack(spending) if spending.links or spending.idle else None
+    blob = pack(spending) if any(spending) else None
     return row.seq, step.kind, step.page, row.state, step.born, step.amount, blob
 
 

@@ -27,22 +27,30 @@ _EXTENSIONS = """
     deb rpm apk msi dmg iso img torrent
     woff woff2 ttf otf eot css rss atom
 """
-NOT_HTML = frozenset(_EXTENSIONS.split())
+PROGRAMS = frozenset(("js", "mjs", "exe"))
+"""Scripts and programs. A seed may be one: whoever names it knows why."""
+NOT_HTML = PROGRAMS.union(_EXTENSIONS.split())
 """File extensions that are never HTML.
 
-Extensions that may be HTML are not among them: exe, dll and cgi are programs that write pages, com
-and app are domains that a page may be about, js, txt and json are part of titles ("/wiki/Node.js").
+Extensions that may be HTML are not among them: dll and cgi are programs that write pages, as is an
+exe with a query; com and app are domains that a page may be about, txt and json are part of titles.
 For these the Content-Type decides, which costs a request but no body.
 """
+_TITLE = "/wiki/"
+"""What lies below has its title as its name: "/wiki/Node.js"."""
 
 Reach = Callable[[str], bool]
 
 
 def may_be_html(url: str, not_html: frozenset[str] = NOT_HTML) -> bool:
     """Whether the last segment of the path may be the name of a page."""
-    name = url.partition("?")[0].rpartition("/")[2]
-    stem, _, extension = name.rpartition(".")
-    if not stem or extension.lower() not in not_html:
+    path, query, _ = url.partition("?")
+    name = path.rpartition("/")[2]
+    stem, _, ending = name.rpartition(".")
+    extension = ending.lower()
+    if not stem or extension not in not_html:
+        return True
+    if extension in PROGRAMS and (_TITLE in path or (extension == "exe" and query)):
         return True
     return ":" in stem or "%3a" in stem.lower()  # a wiki's page about a file: "File:Cat.jpg"
 
@@ -81,6 +89,15 @@ def _below_a_folder(seeds: Iterable[str]) -> Reach:
         return True
 
     return reach
+
+
+def folders(seeds: Iterable[str]) -> list[str]:
+    """The servers and paths below which `prefix` reaches, without those below another one."""
+    found: list[str] = []
+    for folder in sorted(map(_folder, seeds)):
+        if not found or not folder.startswith(found[-1]):
+            found.append(folder)
+    return found
 
 
 def _folder(url: str) -> str:

@@ -254,3 +254,33 @@ class TestReplacing:
 def test_a_number_that_is_none_is_no_number_in_json() -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         written(write_jsonl, FIRST._replace(cash=math.nan))
+
+
+def test_a_parquet_file_of_large_pages_needs_the_memory_of_a_row_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """120 MB of pages, and DuckDB may take 64."""
+    monkeypatch.setattr("minicrawl.export.formats._LEAST_MEMORY", 64 << 20)
+    html = "".join(map(str, range(4000, 8000)))
+
+    def pages() -> Iterator[Block]:
+        for start in range(0, 7500, 50):
+            rows = [FIRST._replace(rank=start + number) for number in range(50)]
+            texts = [f"{row.rank} {html[row.rank % 100 :]}" for row in rows]
+            yield block_of(rows) | {"html": texts}
+
+    with (tmp_path / "pages.parquet").open("wb") as file:
+        write_parquet(pages(), file, (*COLUMNS, "html"), row_group_bytes=4 << 20)
+    with duckdb.connect() as database:
+        groups = database.execute(
+            "SELECT any_value(row_group_num_rows), sum(total_uncompressed_size) "
+            "FROM parquet_metadata(?) GROUP BY row_group_id",
+            [str(tmp_path / "pages.parquet")],
+        ).fetchall()
+        found = database.execute(
+            "SELECT rank, html FROM read_parquet(?)", [str(tmp_path / "pages.parquet")]
+        ).fetchall()
+    assert [rank for rank, _ in found] == list(range(7500))
+    assert found[7499][1] == f"7499 {html[99:]}"
+    assert len(groups) > 20
+    assert max(size for _, size in groups) < 8 << 20

@@ -57,7 +57,7 @@ def limit(flow: CashFlow) -> Floats:
 def pagerank(pages: int, links: Spendings, weight: str | None = None) -> list[float]:
     graph = nx.DiGraph()
     graph.add_nodes_from(range(pages))
-    for page, (targets, weights, _, _) in links.items():
+    for page, (targets, weights, *_) in links.items():
         for target, strength in zip(targets, weights or [1] * len(targets), strict=True):
             graph.add_edge(page, target, strength=strength)
     found = nx.pagerank(graph, alpha=1 - EDGE, tol=1e-14, max_iter=10_000, weight=weight)

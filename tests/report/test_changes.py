@@ -120,6 +120,8 @@ class TestCommand:
             "what",
             "at",
             "status",
+            "old_words",
+            "new_words",
             "url",
             "title",
         ]
@@ -184,3 +186,41 @@ def test_a_crawl_that_reads_pages_again_finds_what_has_changed(tmp_path: Path) -
     Crawl([], settings, transport=httpx.MockTransport(web)).run()
     assert what_happened(path, since) == {EDITED: "changed", GONE: "gone"}
     assert what_happened(path) == what_happened(path, since)
+
+
+class Markup:
+    """Pages that differ at each visit, one by a word and the others by what nobody reads."""
+
+    def __init__(self) -> None:
+        self.day = 1
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        day, path = self.day, request.url.path
+        text = {
+            "/": f'<!-- day {day} --><a href="/word">A</a> <a href="/session">B</a>'
+            f'<a href="/style">C</a> <script>var day = {day};</script>',
+            "/word": f"<p>{'many words ' * day}in all",
+            "/session": f'<p>Always the same. <a href="/?sid={day:032}">Home</a>',
+            "/style": f'<p class="day-{day}"   id=d{day}>Always\n{" " * day}this.',
+        }.get(path)
+        return httpx.Response(404) if text is None else httpx.Response(200, html=text)
+
+
+@pytest.mark.parametrize("keep", ["pages", "text", "none"])
+def test_a_page_has_changed_if_its_text_has(tmp_path: Path, keep: str) -> None:
+    path, web = tmp_path / "crawl.db", Markup()
+    settings = Settings.of(delay=0, refresh=0.5, converge=False, store=path, keep=keep)  # type: ignore[arg-type]  # one of its names
+    Crawl([SITE], settings, transport=httpx.MockTransport(web)).run()
+    web.day, since = 2, time.time()
+    Crawl([], settings, transport=httpx.MockTransport(web)).run()
+    with snapshot(path) as seen:
+        found = {
+            row.url: (row.old_words, row.new_words)
+            for row in changes(seen, since)
+            if row.what == "changed"
+        }
+    if keep == "none":
+        names = ("", "word", "session", "style")
+        assert found == {f"{SITE}/{name}": (None, None) for name in names}
+    else:
+        assert found == {f"{SITE}/word": (4, 6)}

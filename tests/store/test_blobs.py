@@ -4,7 +4,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.opic.journal import Spending
-from minicrawl.store.blobs import is_plain, pack, pack_plain, unpack, unpack_plain
+from minicrawl.store.blobs import (
+    has_self_link,
+    is_plain,
+    pack,
+    pack_plain,
+    unpack,
+    unpack_plain,
+    unpack_written,
+)
 
 NUMBERS = st.integers(0, 1 << 40)
 
@@ -16,7 +24,10 @@ def spendings(draw: st.DrawFn) -> Spending:
     has_weights, has_focus = draw(st.tuples(st.booleans(), st.booleans()))
     weights = draw(alike) if links and has_weights else ()
     focus = draw(alike) if links and has_focus else ()
-    return Spending(links, weights, focus, draw(NUMBERS) if weights else 0)
+    idle = draw(NUMBERS) if weights else 0
+    unpaid = tuple(sorted(draw(st.sets(st.integers(0, 1 << 31), max_size=30))))
+    is_copy = len(links) == 1 and not weights and not focus
+    return Spending(links, weights, focus, idle, draw(st.booleans()), unpaid if is_copy else ())
 
 
 def test_links_are_kept_as_the_steps_from_one_to_the_next() -> None:
@@ -29,6 +40,14 @@ def test_weights_and_what_lies_idle_follow_the_links() -> None:
 
 def test_focus_comes_last() -> None:
     assert pack(Spending([1], (), [5])) == bytes([1, 2, 1, 5])
+
+
+def test_a_link_to_the_page_itself_is_a_bit() -> None:
+    assert pack(Spending([3], self_link=True)) == bytes([1, 4, 3])
+
+
+def test_unpaid_links_come_last() -> None:
+    assert pack(Spending([3], unpaid=(1, 200))) == bytes([1, 8, 3, 2, 1, 128 | (199 & 127), 1])
 
 
 @given(spendings())
@@ -66,21 +85,43 @@ PLAIN = st.sets(st.integers(0, 1 << 31), min_size=1, max_size=200).map(sorted)
 
 @given(spendings())
 def test_a_blob_is_plain_if_its_links_are_alike(spending: Spending) -> None:
-    assert is_plain(pack(spending)) == (not spending.weights and not spending.focus)
+    assert is_plain(pack(spending)) == (
+        not any((spending.weights, spending.focus, spending.unpaid))
+    )
 
 
-@given(st.lists(PLAIN, min_size=1, max_size=5))
-def test_many_are_unpacked_as_one_by_one(links: list[list[int]]) -> None:
-    counts, found = unpack_plain([pack(Spending(each)) for each in links])
-    assert counts.tolist() == [*map(len, links)]
-    assert found.tolist() == [link for each in links for link in each]
+@given(spendings())
+def test_a_link_of_a_page_to_itself_is_seen(spending: Spending) -> None:
+    assert has_self_link(pack(spending)) == spending.self_link
 
 
-@given(st.lists(PLAIN.filter(bool), max_size=5))
-def test_many_are_packed_as_one_by_one(links: list[list[int]]) -> None:
-    counts = np.array([len(each) for each in links], dtype=np.int64)
-    together = np.array([link for each in links for link in each], dtype=np.int64)
-    assert pack_plain(counts, together) == [pack(Spending(each)) for each in links]
+ROWS = st.lists(
+    st.tuples(st.sets(st.integers(0, 1 << 31), max_size=200).map(sorted), st.booleans()),
+    min_size=1,
+    max_size=5,
+)
+
+
+@given(ROWS)
+def test_many_are_unpacked_as_one_by_one(rows: list[tuple[list[int], bool]]) -> None:
+    blobs = [pack(Spending(each, self_link=own)) for each, own in rows]
+    counts, found = unpack_plain(blobs)
+    assert counts.tolist() == [len(each) for each, _ in rows]
+    assert found.tolist() == [link for each, _ in rows for link in each]
+    pages = np.arange(len(rows))
+    counts, found = unpack_written(pages, blobs)
+    assert counts.tolist() == [len(each) + own for each, own in rows]
+    written = [[*each, *[page] * own] for page, (each, own) in enumerate(rows)]
+    assert found.tolist() == [link for each in written for link in each]
+
+
+@given(ROWS)
+def test_many_are_packed_as_one_by_one(rows: list[tuple[list[int], bool]]) -> None:
+    counts = np.array([len(each) for each, _ in rows], dtype=np.int64)
+    together = np.array([link for each, _ in rows for link in each], dtype=np.int64)
+    own = np.array([own for _, own in rows])
+    found = pack_plain(counts, together, own)
+    assert found == [pack(Spending(each, self_link=own)) for each, own in rows]
 
 
 @given(st.lists(st.binary(max_size=6), min_size=1, max_size=4))

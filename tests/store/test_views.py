@@ -81,6 +81,23 @@ def test_links_of_every_size_with_weights_and_focus_are_found(tmp_path: Path) ->
     ]
 
 
+def test_links_of_duplicates_and_of_a_page_to_itself_are_there(tmp_path: Path) -> None:
+    copy, other = "http://a.example/copy", "http://a.example/other"
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([A, B, copy, other])
+        crawl.read(A, [A, B])
+        crawl.read(B, [B])
+        crawl.moved(copy, A, State.ALIAS, links=[B, copy])
+        crawl.moved(other, A, State.CANONICAL, links=[A, C])
+        crawl.checkpoint()
+    with closing(sqlite3.connect(crawl.path)) as connection:
+        found = connection.execute("SELECT source, target FROM links").fetchall()
+        redirects = connection.execute("SELECT url, target FROM redirects").fetchall()
+    wanted = {(A, A), (A, B), (B, B), (copy, B), (copy, copy), (other, A), (other, C)}
+    assert (len(found), set(found)) == (len(wanted), wanted)
+    assert set(redirects) == {(copy, A), (other, A)}
+
+
 def test_sql_reads_blobs_as_the_crawl_does(tmp_path: Path) -> None:
     rng = random.Random(1)
     path = filled_store(tmp_path / "crawl.db", checkpoint=True)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.errors import UsageError
-from minicrawl.web.scope import NOT_HTML, REACHES, ScopeRules, may_be_html
+from minicrawl.web.scope import NOT_HTML, REACHES, ScopeRules, folders, may_be_html
 
 SEED = "https://docs.example.com/manual/index.html?lang=/en/"
 
@@ -208,6 +208,8 @@ def test_a_name_may_say_that_it_is_no_page(rest: str) -> None:
         "wiki/File:Cat.jpg",
         "wiki/File%3ACat.jpg",
         "release-1.0",
+        "cgi-bin/maps.exe?place=1",
+        "node.js/",
     ],
 )
 def test_a_name_that_leaves_it_open_may_be_a_page(rest: str) -> None:
@@ -225,4 +227,15 @@ def test_which_endings_are_no_pages_is_the_callers_to_say() -> None:
 
 
 def test_what_servers_write_pages_under_is_never_a_file() -> None:
-    assert not NOT_HTML & {"html", "htm", "php", "asp", "jsp", "cgi", "exe", "dll", "com"}
+    assert not NOT_HTML & {"html", "htm", "php", "asp", "jsp", "cgi", "dll", "com"}
+
+
+@pytest.mark.parametrize("rest", ["app.js", "lib/jquery.min.js?v=3", "a.mjs", "setup.exe", "A.EXE"])
+def test_scripts_and_programs_are_no_pages(rest: str) -> None:
+    assert not may_be_html(f"https://example.com/{rest}")
+
+
+def test_folders_of_a_prefix_are_told_without_those_below_others() -> None:
+    seeds = [f"https://a.example/{path}" for path in ("docs/b/x", "docs/", "docs/b/", "e?q=/f/")]
+    assert folders(seeds[:3]) == ["a.example/docs/"]
+    assert folders([*seeds, "http://b.example:8080/c/d"]) == ["a.example/", "b.example:8080/c/"]

@@ -23,7 +23,7 @@ from minicrawl.config import Budget
 from minicrawl.crawl.events import Asked, Delayed, Event, Settled, Steered
 from minicrawl.crawl.progress import Progress, RenderingProgress, most_pages
 from minicrawl.export.cells import visible
-from minicrawl.wording import as_duration, counted
+from minicrawl.wording import as_duration, counted, rate
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -150,7 +150,7 @@ class DisplayState:
     def rates(self) -> str:
         if self.is_paused:
             return "paused: `minicrawl control resume` goes on"
-        return f"{self.speed.recent:,.0f}/s now, {self.speed.mean:,.0f}/s on average"
+        return f"{rate(self.speed.recent)} now, {rate(self.speed.mean)} on average"
 
 
 # ---------------------------------------------------------------- displays

@@ -22,6 +22,7 @@ def show_preview(found: Preview, scope: Scope) -> None:
             ("scope", scope.scope),
             *(("allow", pattern) for pattern in scope.allow),
             *(("deny", pattern) for pattern in scope.deny),
+            *(("limit", text) for text in found.limits),
             ("known", f"{counted(found.known, 'page')}, {counted(found.seeds, 'seed')}"),
         ]
     )

@@ -52,7 +52,7 @@ from minicrawl.errors import Interrupted
 from minicrawl.export.cells import visible
 from minicrawl.report.status import Status, mirrors, status
 from minicrawl.web.idn import readable
-from minicrawl.wording import as_duration, counted
+from minicrawl.wording import as_duration, counted, rate
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -222,7 +222,7 @@ class Session:
             yield "mirror", str(mirror)
         speed.record(counter.read)
         pages, duration = counted(counter.read, "page"), as_duration(speed.elapsed_s)
-        yield "this run", f"{pages} in {duration}, {speed.mean:,.0f}/s"
+        yield "this run", f"{pages} in {duration}, {rate(speed.mean)}"
         yield "store", str(self._store)
 
     @staticmethod

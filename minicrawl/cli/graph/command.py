@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 from minicrawl.analysis.importing import Imported, import_graph
-from minicrawl.analysis.source import Source, crawled, opened
+from minicrawl.analysis.source import Source, as_linked, opened
 from minicrawl.cli.common.figures import outline_facts
 from minicrawl.cli.common.options import graph_of_option, naming
 from minicrawl.cli.common.progress import progress
@@ -21,7 +21,7 @@ from minicrawl.cli.common.stores import (
 from minicrawl.cli.common.tables import show_facts, show_json
 from minicrawl.graph.outline import outline
 from minicrawl.graphfiles.reading import PIPE
-from minicrawl.model import CRAWLED, KNOWN
+from minicrawl.model import KNOWN
 from minicrawl.store.reader import refuse_to_overwrite
 from minicrawl.wording import counted
 
@@ -79,7 +79,7 @@ def info(source: Source, graph_of: str, as_json: bool) -> None:
     Only pairs of pages with a path between them have a distance. Large graphs are measured from
     some pages only, and the diameter is then a lower bound.
     """
-    graph = (crawled(source) if graph_of == CRAWLED else source.graph).graph
+    graph = as_linked(source, graph_of)
     with source.progress("distances") as tell:
         found = outline(graph, np.random.default_rng(_SEED), tell)
     if as_json:

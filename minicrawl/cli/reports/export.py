@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
@@ -24,11 +24,19 @@ from minicrawl.cli.common.stores import (
     warn_of_unranked_pages,
 )
 from minicrawl.cli.common.tables import show_json
+from minicrawl.config.values.quantities import size
 from minicrawl.errors import UsageError
-from minicrawl.export.cells import COLUMNS, LINK_COLUMNS, Block, visible
+from minicrawl.export.cells import COLUMNS, Block, visible
 from minicrawl.export.drafts import replacing
 from minicrawl.export.drawings import DRAWINGS
-from minicrawl.export.formats import CONTENTS, FORMATS, WEB_ARCHIVES, WRITERS, format_of
+from minicrawl.export.formats import (
+    CONTENTS,
+    FORMATS,
+    WEB_ARCHIVES,
+    WRITERS,
+    format_of,
+    write_parquet,
+)
 from minicrawl.export.wacz import write_wacz
 from minicrawl.export.warc import Capture, write_warc
 from minicrawl.model import CRAWLED, KNOWN
@@ -110,6 +118,13 @@ def _format_name(file: Path, name: str | None) -> str | None:
     default="",
     help=f"Add a column of what was fetched: {', '.join(CONTENTS)}. For .jsonl and .parquet.",
 )
+@click.option(
+    "--row-group",
+    metavar="SIZE",
+    callback=lambda _ctx, _param, value: _row_group(value),
+    help="Limit a row group of a .parquet file to SIZE before compression. Writing it takes about "
+    "eight times the memory.  [default: 32MiB]",
+)
 @click.option("--edges", is_flag=True, help="Write the links, one per row, instead of the pages.")
 @click.option(
     "--raw",
@@ -136,6 +151,7 @@ def export(
     name: str | None,
     ranks: str,
     contents: str,
+    row_group: int | None,
     edges: bool,
     raw: bool,
     level: str | None,
@@ -153,11 +169,14 @@ def export(
     suffix = format_of(file, _format_name(file, name))
     is_graph = edges or suffix in DRAWINGS
     _refuse_conflicts(suffix, ranks=ranks, edges=edges, level=level, raw=raw)
+    if row_group is not None and suffix != "parquet":
+        raise click.UsageError("--row-group is for a .parquet file")
     _refuse_to_replace(file, force=force)
     among = _among(selection, graph_of, is_graph=is_graph)
     selected = replace(among, by=by, noindex=noindex, only_pages=fold, folds=fold)
     graph = RAW if raw else (level or "page") if is_graph else None
-    output = _Output(file, suffix, _listed(ranks), _contents(contents, suffix, edges=edges), graph)
+    columns = _contents(contents, suffix, edges=edges)
+    output = _Output(file, suffix, _listed(ranks), columns, graph, row_group)
     with snapshot(store) as seen, _progress(file) as tell:
         rows = _write(seen, selected, output, tell)
         if file != STDOUT:
@@ -173,6 +192,16 @@ class _Output(NamedTuple):
     ranks: list[str]
     contents: list[str]
     graph: str | None
+    row_group: int | None
+
+
+def _row_group(value: str | None) -> int | None:
+    if value is None:
+        return None
+    count = size(value)
+    if count is None or count < 1:
+        raise click.BadParameter(f"{value} is no size: use a number of bytes such as 64MiB")
+    return count
 
 
 class RowCount:
@@ -208,18 +237,26 @@ def _writer(
     seen: Snapshot, selected: PageSelection, output: _Output, rows: RowCount, tell: Progress
 ) -> Write:
     suffix, ranks = output.suffix, output.ranks
-    if output.graph == RAW:
-        links = rows.of_blocks(all_links(seen, selected, tell))
-        return lambda file: WRITERS[suffix](links, file, RAW_COLUMNS)
-    if output.graph is not None:
-        return _graph_writer(GRAPHS[output.graph](seen, selected, ranks, tell), suffix, rows)
     if suffix in WEB_ARCHIVES:
-        found = rows.of_each(captures(seen, selected, tell, rows.leave_out))
-        return _web_archive_writer(found, output.file.name, suffix)
-    pages = rows.of_blocks(blocks(seen, selected, ranks, tell))
-    pages = with_contents(seen, pages, output.contents, rows.leave_out)
-    columns = (*COLUMNS, *map(score_column, ranks), *output.contents)
-    return lambda file: WRITERS[suffix](pages, file, columns)
+        captured = rows.of_each(captures(seen, selected, tell, rows.leave_out))
+        return _web_archive_writer(captured, output.file.name, suffix)
+    graph = GRAPHS.get(output.graph or "")
+    if graph is not None and suffix in DRAWINGS:
+        return partial(DRAWINGS[suffix], graph(seen, selected, ranks, tell).drawing())
+    found: Iterable[Block]
+    columns: Sequence[str]
+    if output.graph == RAW:
+        found, columns = all_links(seen, selected, tell), RAW_COLUMNS
+    elif graph is not None:
+        found, columns = graph(seen, selected, ranks, tell).named_links(), graph.columns
+    else:
+        pages = blocks(seen, selected, ranks, tell)
+        found = with_contents(seen, pages, output.contents, rows.leave_out)
+        columns = (*COLUMNS, *map(score_column, ranks), *output.contents)
+    write = WRITERS[suffix]
+    if output.row_group:
+        write = partial(write_parquet, row_group_bytes=output.row_group)
+    return lambda file: write(rows.of_blocks(found), file, columns)
 
 
 def _refuse_to_replace(file: Path, *, force: bool) -> None:
@@ -311,10 +348,3 @@ def _progress(file: Path) -> AbstractContextManager[Progress]:
     """No progress if the terminal shows the output itself."""
     is_shared = file == STDOUT and sys.stdout.isatty()
     return unseen("export") if is_shared else progress("export")
-
-
-def _graph_writer(graph: PageGraph | HostGraph, suffix: str, rows: RowCount) -> Write:
-    if suffix in DRAWINGS:
-        return partial(DRAWINGS[suffix], graph.drawing())
-    links = rows.of_blocks(graph.named_links())
-    return lambda file: WRITERS[suffix](links, file, LINK_COLUMNS)

@@ -219,7 +219,9 @@ def changes(seen: Snapshot, host: str | None, since: float | None) -> Rows:
     """Show the pages that are new, have changed, or are not there any more.
 
     The most important ones come first. `what` is new, changed, moved, gone, failed or refused, and
-    `at` is when a crawl found that. A page counts as changed if its text has changed.
+    `at` is when a crawl found that. A page has changed if its text differs from that before;
+    `old_words` and `new_words` are how long both are. Of a page that was not kept, any other byte
+    counts.
     """
     return changed.changes(seen, since, host)
 

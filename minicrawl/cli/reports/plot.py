@@ -67,6 +67,6 @@ def _hosts(store: Path, graph_of: str) -> HostLinks:
             (largest[source][0], largest[target][0]): weight
             for block in graph.links
             for source, target, weight in zip(*(block[name] for name in block), strict=True)
-            if source in largest and target in largest
+            if source != target and source in largest and target in largest
         }
     return HostLinks(pages=dict(largest.values()), links=links)

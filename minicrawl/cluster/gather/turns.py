@@ -18,7 +18,7 @@ from minicrawl.cluster.gather.names import Pages
 from minicrawl.model import READ_STATES, State
 from minicrawl.opic.journal import Spending, StepKind
 from minicrawl.store import questions, tables
-from minicrawl.store.blobs import pack, pack_plain, unpack, unpack_plain
+from minicrawl.store.blobs import has_self_link, pack, pack_plain, unpack, unpack_plain
 from minicrawl.store.merging import asked_at
 from minicrawl.store.records import WrittenRow, check_of
 from minicrawl.store.written_links import WrittenLinks
@@ -81,7 +81,9 @@ class ShardTurns:
         if not block.blobs:
             return
         counts, links = unpack_plain(block.blobs)
-        blobs = pack_plain(counts, sorted_in_rows(counts, self._pages[links].astype(np.int64)))
+        own = np.fromiter(map(has_self_link, block.blobs), dtype=np.bool_)
+        links = sorted_in_rows(counts, self._pages[links].astype(np.int64))
+        blobs = pack_plain(counts, links, own)
         for page, kind, blob in zip(block.pages.tolist(), block.kinds.tolist(), blobs, strict=True):
             yield self._turn(page, kind, blob)
 
@@ -123,6 +125,8 @@ def renumbered(spending: Spending, pages: Pages) -> tuple[Spending, Sequence[int
             [spending.weights[place] for place in order] if spending.weights else (),
             [spending.focus[place] for place in order] if spending.focus else (),
             spending.idle,
+            spending.self_link,
+            np.sort(pages[np.asarray(spending.unpaid, dtype=np.int64)]).tolist(),
         ),
         order,
     )

@@ -9,7 +9,7 @@ from minicrawl.config import Scope
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.model import State
 from minicrawl.web.documents.kinds import FROM_SEEDS, may_be_wanted, types_of, unwanted_endings
-from minicrawl.web.scope import ScopeRules
+from minicrawl.web.scope import PROGRAMS, ScopeRules, folders
 
 NO_ENDINGS: frozenset[str] = frozenset()
 
@@ -23,8 +23,10 @@ class ScopeGate:
         self._scope, self._accept = scope, accept
         self._types = types_of(scope.types)
         self._of_seeds = self._types | FROM_SEEDS
-        self._endings = {one: unwanted_endings(one) for one in (self._types, self._of_seeds)}
-        self._rules = self._rules_for(seeds)
+        self._endings = unwanted_endings(self._types)
+        self._endings_of_seeds = unwanted_endings(self._of_seeds) - PROGRAMS
+        self._folders = list(seeds) if scope.scope == "prefix" else []
+        self._rules = self._rules_for(self._folders or seeds)
         self._wider = self._rules_for(())
         self._led_to: list[str] = []
         self._max_depth = scope.max_depth
@@ -39,8 +41,14 @@ class ScopeGate:
         """Whether the page may be of a type that is read, as far as its URL tells; of a seed, and
         of what a seed leads to, more types are read.
         """
-        types = self._of_seeds if is_seed else self._types
-        return may_be_wanted(url, types, self._endings[types])
+        if is_seed:
+            return may_be_wanted(url, self._of_seeds, self._endings_of_seeds)
+        return may_be_wanted(url, self._types, self._endings)
+
+    @property
+    def folders(self) -> list[str]:
+        """Where pages lie that may be fetched, if the scope is the folders of the seeds."""
+        return folders((*self._folders, *self._led_to)) if self._folders else []
 
     def refusal(
         self, url: str, depth: int, pages_of_host: int, *, is_seed: bool = False

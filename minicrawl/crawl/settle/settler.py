@@ -148,8 +148,8 @@ class Settler:
             self.contents.replace(first, page, parsed.content)
             return self._original(page, url, read, is_barren)._replace(replaces=first)
         _note_mirror(self._recorder, page, first)
-        _, new = self._meet_links(page, read, is_barren)
-        return _forward(page, State.ALIAS, first, new)
+        links, new = self._meet_links(page, read, is_barren)
+        return self._copied(page, State.ALIAS, first, read, links, new)
 
     def _original(self, page: PageId, url: str, read: WasRead, is_barren: bool) -> Ending:
         """No other page has the content, but the page itself may say that it is another one."""
@@ -168,7 +168,27 @@ class Settler:
         links, new = self._meet_links(page, read, is_barren)
         if self._frontier.books.leads_to(other, page):
             return self._visit(page, url, read, links, new)
-        return _forward(page, State.CANONICAL, other, other_new + new)
+        return self._copied(page, State.CANONICAL, other, read, links, other_new + new)
+
+    def _copied(
+        self,
+        page: PageId,
+        state: State,
+        other: PageId,
+        read: WasRead,
+        links: Sequence[int],
+        new: Sequence[int],
+    ) -> Ending:
+        """The page was read and stands for another one. Its links are kept, and get no cash."""
+        ending = _forward(page, state, other, new)
+        return self._with_links(ending, sorted(set(links)), self_link=read.parsed.self_link)
+
+    def _with_links(self, ending: Ending, links: Sequence[int], *, self_link: bool) -> Ending:
+        """The links of a page that stands for another one, if the store has links."""
+        if not self._frontier.terms.links:
+            return ending
+        spending = ending.step.spending._replace(unpaid=links, self_link=self_link)
+        return ending._replace(step=ending.step._replace(spending=spending))
 
     def _visit(
         self, page: PageId, url: str, read: WasRead, links: Sequence[int], new: Sequence[int]
@@ -195,7 +215,9 @@ class Settler:
         is_original = self._frontier.state[first] == State.FETCHED
         if is_original and not self._frontier.books.leads_to(page, first):
             _note_mirror(self._recorder, first, page)
-            self._post(_forward(first, State.ALIAS, page, is_handed_over=True))
+            ending = _forward(first, State.ALIAS, page, is_handed_over=True)
+            last = self._frontier.spendings.of(first)
+            self._post(self._with_links(ending, last.links, self_link=last.self_link))
 
     def _confirm(self, page: PageId, today: float) -> State:
         """The page has not changed, and spends once more."""

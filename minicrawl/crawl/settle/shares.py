@@ -46,12 +46,13 @@ class CashShares:
         """Where the cash of the page at `url` goes; `pages` are those of its links."""
         ordered = sorted(set(pages))
         if self._are_equal or not ordered:
-            return Spending(ordered)
+            return Spending(ordered, self_link=parsed.self_link)
         links, words = parsed.links, parsed.words or [""] * len(parsed.links)
         link_of = dict(zip(pages, zip(links, words, strict=True), strict=True))
         targets = [link_of[page] for page in ordered]
         weights = self._weights(url, [link for link, _ in targets], {*parsed.emphasised})
-        return Spending(ordered, weights, self._focus(targets), self._idle(url, weights))
+        idle = self._idle(url, weights)
+        return Spending(ordered, weights, self._focus(targets), idle, parsed.self_link)
 
     def _weights(
         self, url: str, targets: Sequence[str], emphasised: Collection[str]

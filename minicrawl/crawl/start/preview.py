@@ -17,6 +17,7 @@ from minicrawl.crawl.hosts.side_requests import SideRequests
 from minicrawl.crawl.schedule.orders import ORDERS
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.start.reach import limits
 from minicrawl.model import Originals, PageId, State
 from minicrawl.opic.money import UNIT
 from minicrawl.ports import Clock, WebAccess
@@ -52,6 +53,7 @@ class Preview:
     known: int
     hosts: list[FirstHost]
     pages: list[FirstPage]
+    limits: list[str]
 
 
 class DryRun:
@@ -68,7 +70,7 @@ class DryRun:
         self._frontier, self._recorder, self._gate = recorder.frontier, recorder, gate
         self._queue = ORDERS[settings.order.strategy](recorder.frontier)
         self._hosts = hosts_of(settings, recorder.frontier.urls.origins, lambda _host: None, clock)
-        self._clock = clock
+        self._clock, self._settings = clock, settings
         for pages, _ in recorder.pages.contents():
             for host, count in recorder.hosts.of_pages(pages):
                 self._hosts[host].pages += count
@@ -90,6 +92,7 @@ class DryRun:
             len(self._frontier),
             list(map(self._first_host, hosts)),
             list(map(self._first_page, pages)),
+            list(limits(self._settings, self._gate, self._recorder.seeds.urls())),
         )
 
     def _pages(self) -> Iterator[int]:

@@ -11,6 +11,8 @@ fields of a line is said by its layout:
 tabs    source<TAB>target, with or without <TAB>weight; a first line that says just this is none
 hosts   year|source|target<TAB>weight; what the years say of a link is summed
 commas  source,target, with or without weight, under a line that says so; a field may be quoted
+end     behind the weight, as an export has it: where the target redirects. It may be empty, and is
+        not read
 """
 
 import csv
@@ -154,6 +156,7 @@ class Layout(NamedTuple):
     weight: int | None
     expected: str
     is_quoted: bool = False
+    has_end: bool = False
 
     @property
     def target(self) -> int:
@@ -169,12 +172,17 @@ TABS: Final = Layout(b"\t", 0, None, "two names with a tab between")
 TABS_WEIGHT: Final = Layout(b"\t\t", 0, 2, "two names and a weight with tabs between")
 COMMAS: Final = Layout(b",", 0, None, "two names with a comma between", True)
 COMMAS_WEIGHT: Final = Layout(b",,", 0, 2, "two names and a weight with commas between", True)
+_OF_EXPORT = "two names, a weight and a page that is not read, with {} between"
+COMMAS_END: Final = Layout(b",,,", 0, 2, _OF_EXPORT.format("commas"), True, True)
+TABS_END: Final = Layout(b"\t\t\t", 0, 2, _OF_EXPORT.format("tabs"), False, True)
 
 _HEADS: Final = {
     b"source,target": COMMAS,
     b"source,target,weight": COMMAS_WEIGHT,
     b"source\ttarget": TABS,
     b"source\ttarget\tweight": TABS_WEIGHT,
+    b"source,target,weight,end": COMMAS_END,
+    b"source\ttarget\tweight\tend": TABS_END,
 }
 _HOST_LINE: Final = re.compile(rb"[0-9]{4}\|[^|\t]+\|[^|\t]+\t[^|\t]+")
 
@@ -251,8 +259,14 @@ class NameList:
             return None
         fields = text.translate(self._to_ends).split(b"\n")[:-1]
         years = fields[:: layout.fields] if layout.source else []
-        is_whole = b"" not in fields and (not years or b"".join(years).isdigit())
+        is_whole = self._are_there(fields) and (not years or b"".join(years).isdigit())
         return fields if is_whole else None
+
+    def _are_there(self, fields: Sequence[bytes | str]) -> bool:
+        """Whether none is empty, but for an end."""
+        width = self._layout.fields
+        read = width - self._layout.has_end
+        return all(all(fields[column::width]) for column in range(read))
 
     def _unquoted(self, line: bytes) -> list[bytes] | None:
         if not self._layout.is_quoted:
@@ -261,7 +275,7 @@ class NameList:
             (row,) = csv.reader([line.decode(errors="surrogateescape")], strict=True)
         except csv.Error:
             return None
-        is_whole = len(row) == self._layout.fields and all(row)
+        is_whole = len(row) == self._layout.fields and self._are_there(row)
         return [cell.encode(errors="surrogateescape") for cell in row] if is_whole else None
 
     def _weighs(self, fields: Sequence[bytes]) -> bool:

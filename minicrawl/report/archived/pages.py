@@ -37,8 +37,8 @@ from minicrawl.web.html.text import headings, language
 from minicrawl.web.urls import canonical, resolve_links
 from minicrawl.wording import counted, iso
 
-_CONTENTS_AT_ONCE = 200
-"""Pages; some megabytes."""
+_CONTENTS_AT_ONCE = 8 << 20
+"""Characters."""
 _ONLY_TEXT = "{} keeps only the text of pages: a web archive needs --keep pages"
 
 
@@ -220,13 +220,15 @@ def with_contents(
         return
     with kept_pages(snapshot) as archive:
         for block in found:
-            for start in range(0, len(block["url"]), _CONTENTS_AT_ONCE):
-                part = {
-                    name: values[start : start + _CONTENTS_AT_ONCE]
-                    for name, values in block.items()
-                }
-                pages = [_whole_version(archive, url, warn) for url in part["url"]]
-                yield part | {name: [_content(name, page) for page in pages] for name in names}
+            start, size, contents = 0, 0, list[list[str | None]]()
+            for stop, url in enumerate(block["url"], start=1):
+                page = _whole_version(archive, url, warn)
+                contents.append([_content(name, page) for name in names])
+                size += sum(len(content or "") for content in contents[-1])
+                if size >= _CONTENTS_AT_ONCE or stop == len(block["url"]):
+                    part = {name: values[start:stop] for name, values in block.items()}
+                    yield part | dict(zip(names, zip(*contents, strict=True), strict=True))
+                    start, size, contents = stop, 0, []
 
 
 def _whole_version(

@@ -1,4 +1,7 @@
-"""How cash flows: every link of the last spending of each page, in blocks.
+"""Every link of each page, in blocks: as cash flows along it, and as the page has it.
+
+Cash flows behind redirects, and from a page that stands for another one to that. Neither is a link
+that a page has; a link of a page to itself and the links of duplicates are, and carry no cash.
 
 giver    a page that was read, or that stands for another one
 end      the page that the cash of a link reached, after all redirects
@@ -20,9 +23,11 @@ from minicrawl.opic.money import PARTS
 from minicrawl.progress import Progress
 from minicrawl.report.snapshot import Snapshot, last_spent
 from minicrawl.store import questions
-from minicrawl.store.blobs import unpack, unpack_plain
+from minicrawl.store.blobs import unpack, unpack_plain, unpack_written
 from minicrawl.store.questions import Spendings
 from minicrawl.store.trouble import reporting_damage
+
+Numbers = NDArray[np.int64]
 
 
 class CashFlows(NamedTuple):
@@ -51,7 +56,7 @@ def flows(snapshot: Snapshot, tell: Progress = lambda _share: None) -> Iterator[
 
 
 def links(snapshot: Snapshot, tell: Progress = lambda _share: None) -> Iterator[FlowLinks]:
-    """All links that count now, with their weights. Of two to one end, the first one counts."""
+    """All links that carry cash, with their weights. Of two to one end, the first one counts."""
     ends = final_pages(snapshot)
     return (_links_tofinal_pages(found, ends) for found in links_as_written(snapshot, tell=tell))
 
@@ -81,6 +86,73 @@ def links_as_written(
     with reporting_damage(snapshot.path):
         for block in _current(snapshot, after, tell):
             yield from _weighted(block)
+
+
+def page_links(snapshot: Snapshot, tell: Progress = lambda _share: None) -> Iterator[FlowLinks]:
+    """The links that pages have: redirects are none, and none is followed. A link without cash
+    weighs what one to another page usually does.
+    """
+    with reporting_damage(snapshot.path):
+        for block in _current(snapshot, 0, tell):
+            is_visit = block.kinds == StepKind.VISIT
+            plain, others = block.only(is_visit).split()
+            if plain.blobs:
+                counts, targets = unpack_written(plain.pages, plain.blobs)
+                yield _rows(plain.pages, counts, targets, np.ones(len(targets), dtype=np.int64))
+            for some, are_copies in ((others, False), (block.only(~is_visit), True)):
+                if some.blobs:
+                    pages = some.pages.tolist()
+                    found = [
+                        _written(page, unpack(blob), is_copy=are_copies)
+                        for page, blob in zip(pages, some.blobs, strict=True)
+                    ]
+                    counts = np.array([len(links) for links, _ in found])
+                    both = (
+                        np.array([*chain(*column)], np.int64) for column in zip(*found, strict=True)
+                    )
+                    yield _rows(some.pages, counts, *both)
+
+
+def linked_from(snapshot: Snapshot, page: int) -> list[int]:
+    """The pages that this page links to."""
+    spending = snapshot.frontier.spendings.of(page)
+    return _written(page, spending, is_copy=page in snapshot.frontier.books.forwards)[0]
+
+
+def _rows(pages: Numbers, counts: Numbers, targets: Numbers, weights: Numbers) -> FlowLinks:
+    return FlowLinks(np.repeat(pages, counts), targets, weights)
+
+
+def _written(page: int, spending: Spending, *, is_copy: bool) -> tuple[list[int], list[int]]:
+    """The links of a page, and the weight of each."""
+    links, weights = ([*spending.unpaid], []) if is_copy else map(list, spending[:2])
+    links += [page] * spending.self_link
+    usual = PARTS if weights else 1
+    return links, weights + [usual] * (len(links) - len(weights))
+
+
+def links_among(
+    snapshot: Snapshot, is_node: NDArray[np.bool_], tell: Progress = lambda _share: None
+) -> Iterator[FlowLinks]:
+    """The links of these pages to these pages. One to a page that is none of them and redirects
+    leads to the first one that is.
+    """
+    ends = _first_nodes(snapshot, is_node)
+    for block in page_links(snapshot, tell):
+        led = block._replace(ends=ends[block.ends])
+        inside = is_node[led.givers] & is_node[led.ends]
+        yield led if inside.all() else FlowLinks(*(column[inside] for column in led))
+
+
+def _first_nodes(snapshot: Snapshot, is_node: NDArray[np.bool_]) -> Numbers:
+    """For each page itself, or the first node behind it."""
+    forwards, ends = snapshot.frontier.books.forwards, np.arange(len(snapshot))
+    for page in forwards:
+        end = page
+        while not is_node[end] and end in forwards:
+            end = forwards[end]
+        ends[page] = end
+    return ends
 
 
 def _current(snapshot: Snapshot, after: int, tell: Progress) -> Iterator[Spendings]:
@@ -148,7 +220,9 @@ def _tofinal_pages(found: CashFlows, ends: NDArray[np.int64]) -> CashFlows:
 def _plain_flows(block: Spendings, edge: float) -> CashFlows:
     counts, targets = unpack_plain(block.blobs)
     pot = np.where(block.kinds == StepKind.FORWARD, 1.0, 1 - edge)
-    return CashFlows(np.repeat(block.pages, counts), targets, np.repeat(pot / counts, counts))
+    return CashFlows(
+        np.repeat(block.pages, counts), targets, np.repeat(pot / np.maximum(counts, 1), counts)
+    )
 
 
 def _weighted_flows(block: Spendings, edge: float) -> CashFlows:
@@ -162,7 +236,7 @@ def _weighted_flows(block: Spendings, edge: float) -> CashFlows:
 
 def _parts(spending: Spending, edge: float) -> list[float]:
     """The parts as the steps computed them, but two links to one end count as two."""
-    links, weights, focus, idle = spending
+    links, weights, focus, idle = spending[:4]
     weights = weights or [1] * len(links)
     total = sum(weights) + idle
     if not total:

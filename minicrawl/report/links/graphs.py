@@ -1,9 +1,11 @@
 """The link graph of a store for files, of pages or of hosts, block by block.
 
-Laws: the graph has only links between selected pages, each once. A link to a page that stands for
-another one leads to that page. The weight of a link between hosts is the number of links between
-their pages, or the sum of their weights in an imported graph; links within a host are left out.
-Memory holds the columns of the snapshot and a number for each pair of linked hosts.
+Laws: the graph has the links that selected pages have to selected pages, each once, also that of a
+page to itself. A redirect is no link: a page is told with the page it stands for, and a link with
+the page that its target stands for. A link to a redirect that was not selected is there if it leads
+to a selected page. The weight of a link between hosts is the number of links between their pages,
+or the sum of their weights in an imported graph; links within a host are a link to itself. Memory
+holds the columns of the snapshot and a number for each pair of linked hosts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
-from minicrawl.export.cells import Block
+from minicrawl.export.cells import LINK_COLUMNS, PAGE_LINK_COLUMNS, Block
 from minicrawl.export.drawings import Drawing
 from minicrawl.progress import Progress, unreported
 from minicrawl.report.kept import scores
-from minicrawl.report.links.flows import FlowLinks, links
+from minicrawl.report.links.flows import FlowLinks, final_pages, links_among, page_links
 from minicrawl.report.ranks import PageSelection, nan_as_none, score_column, selected_pages
 from minicrawl.report.snapshot import LABELS, Snapshot, host_name
 from minicrawl.store import questions
@@ -51,25 +53,39 @@ class _SelectedGraph:
 class PageGraph(_SelectedGraph):
     """Pages and the links between them. The id of a node is its page id."""
 
+    columns = PAGE_LINK_COLUMNS
+
     def drawing(self) -> Drawing:
         """The nodes and links of the graph."""
-        attributes = {"importance": float, "host": str, "state": str}
+        attributes = {"importance": float, "host": str, "state": str, "stands_for": str}
         return Drawing(
             attributes | dict.fromkeys(self._scores, float), self._nodes(), self._links()
         )
 
     def named_links(self) -> Iterator[Block]:
-        """The links, with the URLs at their ends."""
-        for block in _between(self._snapshot, self._pages, self._tell):
-            ends, places = np.unique(np.stack(block[:2]), return_inverse=True)
-            names = urls(self._snapshot, ends)
-            sources, targets = ([names[place] for place in row] for row in places.reshape(2, -1))
-            yield {"source": sources, "target": targets, "weight": block.weights.tolist()}
+        """The links as they are written, with the URLs at their ends."""
+        is_chosen, leads_to = _mask(self._snapshot, self._pages), final_pages(self._snapshot)
+        for block in page_links(self._snapshot, self._tell):
+            is_target_chosen = is_chosen[block.ends] | is_chosen[leads_to[block.ends]]
+            inside = is_chosen[block.givers] & is_target_chosen
+            sources, targets, weights = (column[inside] for column in block)
+            pages = np.stack((sources, targets, leads_to[targets]))
+            known, places = np.unique(pages, return_inverse=True)
+            names = np.array([*urls(self._snapshot, known), ""], dtype=object)
+            places = places.reshape(3, -1)
+            places[2, pages[2] == pages[1]] = len(known)
+            named = (names[row].tolist() for row in places)
+            source, target, end = named
+            yield {"source": source, "target": target, "weight": weights.tolist(), "end": end}
 
     def _nodes(self) -> Iterator[Block]:
-        seen = self._snapshot
+        seen, leads_to = self._snapshot, final_pages(self._snapshot)
         for start in range(0, len(self._pages), _ROWS_AT_ONCE):
             pages = self._pages[start : start + _ROWS_AT_ONCE]
+            ends = leads_to[pages]
+            others = np.flatnonzero(ends != pages)
+            stands_for = np.full(len(pages), "", dtype=object)
+            stands_for[others] = urls(seen, ends[others])
             places = _places(seen, pages)
             yield {
                 "id": pages.tolist(),
@@ -77,16 +93,21 @@ class PageGraph(_SelectedGraph):
                 "importance": seen.importance[pages].tolist(),
                 "host": list(map(host_name, places.origins)),
                 "state": [LABELS[state] for state in seen.states[pages].tolist()],
+                "stands_for": stands_for.tolist(),
             } | {name: nan_as_none(values[pages]) for name, values in self._scores.items()}
             self._tell((start + len(pages)) / len(self._pages) / 2)
 
     def _links(self) -> Iterator[Block]:
-        found = _between(self._snapshot, self._pages, lambda share: self._tell((1 + share) / 2))
-        return map(_as_block, found)
+        is_chosen = _mask(self._snapshot, self._pages)
+        tell = lambda share: self._tell((1 + share) / 2)  # noqa: E731
+        for block in links_among(self._snapshot, is_chosen, tell):
+            yield _as_block(_distinct(block, len(self._snapshot)))
 
 
 class HostGraph(_SelectedGraph):
     """Hosts and the links between them, whatever their schemes and ports."""
+
+    columns = LINK_COLUMNS
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
@@ -145,7 +166,7 @@ class HostGraph(_SelectedGraph):
 
     def _links(self) -> Iterator[Block]:
         pairs, is_given = _HostPairs(len(self._names)), self._snapshot.frontier.terms.imported
-        for block in _between(self._snapshot, self._pages, self._tell):
+        for block in links_among(self._snapshot, _mask(self._snapshot, self._pages), self._tell):
             counts = block.weights if is_given else np.ones_like(block.weights)
             pairs.add(FlowLinks(self._host_of[block.givers], self._host_of[block.ends], counts))
         return map(_as_block, pairs.counted())
@@ -161,8 +182,7 @@ class _HostPairs:
         self._added = 0
 
     def add(self, found: FlowLinks) -> None:
-        crosses = found.givers != found.ends
-        sources, targets, counts = (column[crosses] for column in found)
+        sources, targets, counts = found
         self._new.append((sources * self._hosts + targets, counts))
         self._added += len(counts)
         if self._added > max(_PAIRS_AT_ONCE, len(self._keys)):
@@ -189,13 +209,16 @@ def refuse_without_links(snapshot: Snapshot) -> None:
         raise UsageError(f"{snapshot.path} has no links: it was crawled with --no-links")
 
 
-def _between(snapshot: Snapshot, pages: Numbers, tell: Progress) -> Iterator[FlowLinks]:
-    """The links with both ends among these pages."""
+def _mask(snapshot: Snapshot, pages: Numbers) -> NDArray[np.bool_]:
     is_chosen = np.zeros(len(snapshot), dtype=np.bool_)
     is_chosen[pages] = True
-    for block in links(snapshot, tell):
-        inside = is_chosen[block.givers] & is_chosen[block.ends]
-        yield block if inside.all() else FlowLinks(*(column[inside] for column in block))
+    return is_chosen
+
+
+def _distinct(found: FlowLinks, pages: int) -> FlowLinks:
+    """Of links that meet behind redirects, the first one."""
+    _, firsts = np.unique(found.givers * pages + found.ends, return_index=True)
+    return FlowLinks(*(column[firsts] for column in found))
 
 
 def _as_block(found: FlowLinks) -> Block:

@@ -20,7 +20,7 @@ from minicrawl.model import PageId, State
 from minicrawl.progress import Progress, unreported
 from minicrawl.report.archived.pages import PageVersion, kept_pages, last_version
 from minicrawl.report.links.backlinks import linking_pages
-from minicrawl.report.links.flows import final_pages, links_as_written
+from minicrawl.report.links.flows import final_pages, linked_from, page_links
 from minicrawl.report.links.graphs import refuse_without_links, urls
 from minicrawl.report.links.problems import GAP, BrokenLink
 from minicrawl.report.ranks import Pages, PageSelection, places_of_largest, selected_pages
@@ -127,7 +127,10 @@ class PageReferences:
 
     def _resolved(self, source: str) -> dict[str, list[Reference]]:
         found: dict[str, list[Reference]] = {}
+        stays = self.of(source).base is None
         for link in self.of(source).links:
+            if stays and link.written.startswith("#"):  # a place on the page
+                continue
             if (url := self.resolve(source, link.written)) is not None:
                 found.setdefault(url, []).append(link)
         return found
@@ -153,7 +156,7 @@ def links_of(snapshot: Snapshot, text: str, count: int = 0) -> list[WrittenLink]
     """The links of a page, those to important pages first. `count` 0 is all."""
     refuse_without_links(snapshot)
     page = page_of(snapshot, text)
-    targets = np.array(snapshot.frontier.spendings.of(page).links, dtype=np.int64)
+    targets = np.array(linked_from(snapshot, page), dtype=np.int64)
     best = targets[places_of_largest(snapshot.importance[targets], count)]
     with PageReferences(snapshot) as found:
         return list(_rows(snapshot, np.full(len(best), page), best, found))
@@ -210,9 +213,8 @@ def all_links(
     is_chosen = np.zeros(len(snapshot), dtype=np.bool_)
     is_chosen[selected_pages(snapshot, selection)] = True
     with PageReferences(snapshot) as found:
-        for block in links_as_written(snapshot, tell=tell):
+        for block in page_links(snapshot, tell):
             inside = is_chosen[block.givers] & is_chosen[block.ends]
-            inside &= snapshot.states[block.givers] == State.FETCHED
             givers, targets = block.givers[inside], block.ends[inside]
             for start in range(0, len(givers), _ROWS_AT_ONCE):
                 some = slice(start, start + _ROWS_AT_ONCE)

@@ -1,10 +1,10 @@
 """The link graph of a crawl as it grows, read from the log of its store.
 
 Laws: a link counts when both its ends were crawled, whichever came first; in the graph of all that
-is known, when its source was. A link to a page that stands for another one leads to that. Nodes are
-numbered in the order in which they come. What was told once stays true, but for `is_rewritten`: a
-page that was read anew may have lost links, and one that waits again is not crawled; then all is
-told from the beginning.
+is known, when its source was. A redirect is no link. One to a page that was not crawled and
+redirects leads to the first one behind it that was. Nodes are numbered in the order in which they
+come. What was told once stays true, but for `is_rewritten`: a page that was read anew may have lost
+links, and one that waits again is not crawled; then all is told from the beginning.
 
 Each link costs 8 bytes, and 8 more until it counts; each page 29.
 """
@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.model import CRAWLED, KNOWN, READ_STATES, State
-from minicrawl.opic.journal import StepKind
+from minicrawl.opic.journal import Spending, StepKind
 from minicrawl.store import questions, tables
-from minicrawl.store.blobs import is_plain, unpack, unpack_plain
+from minicrawl.store.blobs import is_plain, pack, unpack, unpack_written
 
 _TURNS = frozenset((StepKind.VISIT, StepKind.FORWARD, StepKind.DEAD_END))
 _NO_LINK, _NO_NODE = -1, -1
@@ -71,11 +71,12 @@ class LoggedLinks:
         plain = [(page, blob) for page, blob in self._packed if is_plain(blob)]
         if plain:
             pages, blobs = zip(*plain, strict=True)
-            counts, links = unpack_plain(blobs)
+            counts, links = unpack_written(np.array(pages), blobs)
             self._place(pages, counts.tolist(), links)
         for page, blob in self._packed:
             if not is_plain(blob):
-                links = np.array(unpack(blob).links, dtype=np.int64)
+                spending = unpack(blob)
+                links = np.array([*spending.links, *[page] * spending.self_link], dtype=np.int64)
                 self._place((page,), [len(links)], links)
         self._packed.clear()
 
@@ -151,9 +152,9 @@ class LinkLog:
 
     def _spend(self, page: int, kind: int, blob: bytes) -> None:
         if kind == StepKind.FORWARD:
-            self._forwards[page] = unpack(blob).links[0]
-            if self.graph_of == KNOWN:
-                self._is_rewritten = True  # links to it lead elsewhere now
+            spending = unpack(blob)
+            self._forwards[page] = spending.links[0]
+            blob = pack(Spending(spending.unpaid, self_link=spending.self_link))
         self._links.spend(page, blob)
 
     # ------------------------------------------------------------ what counts
@@ -173,10 +174,7 @@ class LinkLog:
         sources, targets = self._ends_of(places)
         counts = (sources != _NO_NODE) & (targets != _NO_NODE)
         self._waiting = places[~counts]
-        is_loop = sources[counts] == targets[counts]
-        return GraphNews(
-            self._nodes, sources[counts][~is_loop], targets[counts][~is_loop], is_rewritten
-        )
+        return GraphNews(self._nodes, sources[counts], targets[counts], is_rewritten)
 
     def _number(self) -> None:
         """Give numbers to the nodes that are new."""
@@ -191,17 +189,17 @@ class LinkLog:
         """The nodes of these links; _NO_NODE for an end that is none."""
         targets = np.frombuffer(self._links.targets, dtype=np.int32)[places]
         is_link = targets != _NO_LINK
-        node_of = self._node[self._final_pages()] if len(self._node) else self._node
+        node_of = self._node[self._first_nodes()] if len(self._node) else self._node
         ends = np.full(len(places), _NO_NODE, dtype=np.int64)
         ends[is_link] = node_of[targets[is_link]]
         sources = np.frombuffer(self._links.sources, dtype=np.int32)[places]
         return self._node[sources].astype(np.int64), ends
 
-    def _final_pages(self) -> Ids:
-        """For each page, the page that it stands for."""
+    def _first_nodes(self) -> Ids:
+        """For each page itself, or the first node behind it."""
         ends = np.arange(len(self._state))
         pairs = np.fromiter(chain.from_iterable(self._forwards.items()), dtype=np.int64)
-        pages, targets = pairs.reshape(-1, 2).T
+        pages, targets = pairs.reshape(-1, 2)[self._node[pairs[::2]] == _NO_NODE].T
         ends[pages] = targets
         while (further := ends[ends[pages]]).tobytes() != ends[pages].tobytes():
             ends[pages] = further

@@ -16,7 +16,7 @@ pages      and other views for people: see `views`
 import sqlite3
 
 from minicrawl.errors import UsageError
-from minicrawl.store.schema.views import VERSION_4, VERSION_5, VERSION_7
+from minicrawl.store.schema.views import VERSION_4, VERSION_5, VERSION_7, VERSION_10
 
 APPLICATION_ID = 0x6D637277
 """Marks an SQLite file as a store."""
@@ -150,6 +150,7 @@ MIGRATIONS: tuple[str, ...] = (
     VERSION_7,
     _VERSION_8,
     _STAYS_GREEDY,
+    VERSION_10,
 )
 """The n-th script upgrades version n - 1 to version n."""
 

@@ -4,7 +4,8 @@ Law: a view is as of the last checkpoint, which a crawl makes when it ends and w
 
 pages      a row a page: URL, state, depth, cash and history in units, what it answered. Pages of
            other shards are not among them
-links      a row a link of each page that was read, as it was written: redirects are not followed
+links      a row a link of each page that was read, as it was written: redirects are not followed,
+           links of duplicates and of a page to itself are there
 redirects  a row a page that stands for another one, and what it stands for
 requests   a row a request, with its URL and its time
 
@@ -69,15 +70,7 @@ CROSS JOIN (
 )
 """
 
-VERSION_4 = f"""
-CREATE VIEW states (id, name) AS VALUES {_STATES};
-DROP VIEW pages;
-{_PAGES};
-CREATE VIEW spendings AS
-SELECT frontier.id AS source, frontier.state AS state, target.value AS target
-FROM frontier
-JOIN steps ON seq = spent AND spending IS NOT NULL
-CROSS JOIN json_each(({_TARGETS})) AS target;
+_LINKS = """\
 CREATE VIEW links AS
 SELECT
     source AS source_id, target AS target_id,
@@ -90,7 +83,8 @@ CROSS JOIN urls AS taker ON taker.id = target
 CROSS JOIN hosts AS takers ON takers.id = taker.host
 CROSS JOIN frontier AS reached ON reached.id = target
 LEFT JOIN states ON states.id = reached.state
-WHERE spendings.state = 1;
+"""
+_REDIRECTS = """\
 CREATE VIEW redirects AS
 SELECT
     source AS page_id, target AS target_id, kinds.name AS kind,
@@ -104,7 +98,19 @@ CROSS JOIN urls AS taker ON taker.id = target
 CROSS JOIN hosts AS takers ON takers.id = taker.host
 CROSS JOIN frontier AS reached ON reached.id = target
 LEFT JOIN states ON states.id = reached.state
-WHERE spendings.state IN (2, 3, 4, 5);
+"""
+
+VERSION_4 = f"""
+CREATE VIEW states (id, name) AS VALUES {_STATES};
+DROP VIEW pages;
+{_PAGES};
+CREATE VIEW spendings AS
+SELECT frontier.id AS source, frontier.state AS state, target.value AS target
+FROM frontier
+JOIN steps ON seq = spent AND spending IS NOT NULL
+CROSS JOIN json_each(({_TARGETS})) AS target;
+{_LINKS}WHERE spendings.state = 1;
+{_REDIRECTS}WHERE spendings.state IN (2, 3, 4, 5);
 CREATE VIEW requests AS
 SELECT
     fetches.id, page AS page_id, origin || path AS url, datetime(at, 'unixepoch') AS at, outcome,
@@ -128,4 +134,51 @@ DROP VIEW states;
 CREATE VIEW states (id, name) AS VALUES {_WITH_FOREIGN};
 DROP VIEW pages;
 {_PAGES}WHERE frontier.state != 6;
+"""
+
+# The first number is 1 if the page links to itself, else 0; the pages follow. Behind the links are
+# how many unpaid ones a page has that stands for another one, and these: it has one link, and
+# neither weights nor focus.
+_WITH_UNPAID = f"""
+    WITH RECURSIVE byte(place, octet, number, shift, nth, links, extras, target, found) AS (
+        SELECT 1, {_OCTET.format("1")}, 0, 0, 0, 0, 0, 0, NULL
+        UNION ALL
+        SELECT
+            place + 1,
+            {_OCTET.format("place + 1")},
+            iif(octet < 128, 0, number + ((octet & 127) << shift)),
+            iif(octet < 128, 0, shift + 7),
+            nth + (octet < 128),
+            iif(nth = 0 AND octet < 128, number + (octet << shift), links),
+            iif(nth = 1, octet, extras),
+            CASE
+                WHEN octet > 127 OR nth < 2 THEN target
+                WHEN nth = links + 2 THEN 0
+                ELSE target + number + (octet << shift)
+            END,
+            CASE
+                WHEN nth = 1 THEN (octet & 4) / 4
+                WHEN octet < 128 AND nth > 1 AND nth != links + 2
+                THEN target + number + (octet << shift)
+            END
+        FROM byte
+        WHERE place <= length(spending) AND (nth < 2 OR nth < links + 2 OR extras & 8)
+    )
+    SELECT json_group_array(found) FROM byte WHERE found IS NOT NULL
+"""
+
+VERSION_10 = f"""
+DROP VIEW links;
+DROP VIEW redirects;
+DROP VIEW spendings;
+CREATE VIEW spendings AS
+SELECT
+    frontier.id AS source, frontier.state AS state,
+    iif(target.key, target.value, frontier.id) AS target, target.key AS nth
+FROM frontier
+JOIN steps ON seq = spent AND spending IS NOT NULL
+CROSS JOIN json_each(({_WITH_UNPAID})) AS target
+WHERE target.key OR target.value;
+{_LINKS}WHERE spendings.state = 1 OR (spendings.state IN (3, 4) AND nth != 1);
+{_REDIRECTS}WHERE spendings.state IN (2, 3, 4, 5) AND nth = 1;
 """

@@ -1,10 +1,11 @@
 """Parse a page: from a response to the content of the page.
 
-Law: any bytes and headers can be parsed. A link is a canonical URL of another page, comes once, and
-may be followed by robots.
+Laws: any bytes and headers can be parsed. A link is a canonical URL of another page, comes once,
+and may be followed by robots. It is told beside them whether the page links to itself. A reference
+to a place on the page, such as `#top`, is no link.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import chain
@@ -99,13 +100,14 @@ def page_of(
     robots = markup.robots.combined_with(header_robots)
     resolver = _UrlResolver(markup, url, options)
     sent = _header_refresh(headers.get("refresh"), url, options)
-    links, words = ({}, ()) if robots.nofollow else resolver.links(sent.link)
+    found = _NO_LINKS if robots.nofollow else resolver.links(sent.link)
+    links = found.links
     main = resolver.other_page(markup.canonical or link_canonical(headers.get("link")))
     refresh = sent.target or resolver.other_page(markup.refresh)
     return ParsedPage(
         title=markup.title,
         links=tuple(links),
-        words=words,
+        words=found.words,
         written=resolver.written(links) if options.with_written else (),
         emphasised=resolver.emphasised(links),
         canonical=main and main.url,
@@ -118,6 +120,7 @@ def page_of(
         text=facts.hashes.text,
         gist=facts.hashes.gist,
         is_thin=facts.is_thin,
+        self_link=found.self_link,
     )
 
 
@@ -185,6 +188,17 @@ def _why_cut(markup: Markup, links: Collection[str], options: ParseOptions) -> s
     return ""
 
 
+class _FoundLinks(NamedTuple):
+    """The links of a page to others, each with its original or None; and the words of each."""
+
+    links: dict[str, str | None]
+    words: tuple[str, ...]
+    self_link: bool
+
+
+_NO_LINKS = _FoundLinks({}, (), self_link=False)
+
+
 class _UrlResolver:
     """Resolves the URLs of a page."""
 
@@ -195,17 +209,20 @@ class _UrlResolver:
         self._own = own
         self._with_words, self._strip_marks = options.with_words, options.strip_marks
 
-    def links(self, last: ResolvedUrl | None) -> tuple[dict[str, str | None], tuple[str, ...]]:
-        """All links, each with its original or None; and the words of each."""
+    def links(self, last: ResolvedUrl | None) -> _FoundLinks:
+        """All links, `last` the last one."""
+        stays = "#" if self._base == self._own else None
+        hrefs = [href for href in self._hrefs if href != stays]
         if self._with_words:
-            links, words = self._links_with_words()
+            links, words = self._links_with_words(hrefs)
         else:
-            links, words = resolve_links(self._hrefs, self._base, strip_marks=self._strip_marks), []
-            links.pop(self._own, None)
-        if last and last.url not in links:
-            links[last.url] = last.original
-            words += [""] * self._with_words
-        return links, tuple(words)
+            links, words = resolve_links(hrefs, self._base, strip_marks=self._strip_marks), {}
+        self_link = self._own in links
+        links.pop(self._own, None)
+        if last:
+            links.setdefault(last.url, last.original)
+        told = tuple([words.get(url, "") for url in links]) if self._with_words else ()
+        return _FoundLinks(links, told, self_link)
 
     def written(self, links: Collection[str]) -> tuple[str, ...]:
         """The entry of each of the links, in their order."""
@@ -222,16 +239,17 @@ class _UrlResolver:
         found = resolve(href, self._base, strip_marks=self._strip_marks) if href else None
         return None if found is None or found.url == self._own else found
 
-    def _links_with_words(self) -> tuple[dict[str, str | None], list[str]]:
+    def _links_with_words(
+        self, hrefs: Iterable[str]
+    ) -> tuple[dict[str, str | None], dict[str, str]]:
         links: dict[str, str | None] = {}
-        words: list[str] = []
+        words: dict[str, str] = {}
         room = MOST_CHARS
-        for href, words_of_link in self._hrefs.items():
-            found = self.other_page(href)
+        for href in hrefs:
+            found = resolve(href, self._base, strip_marks=self._strip_marks)
             if found and found.url not in links:
                 room -= len(found.url)
                 if room < 0:
                     break
-                links[found.url] = found.original
-                words.append(words_of_link)
+                links[found.url], words[found.url] = found.original, self._hrefs[href]
         return links, words

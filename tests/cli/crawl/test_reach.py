@@ -122,3 +122,33 @@ def test_a_crawl_says_its_proxies_and_keeps_their_logins_nowhere(
     for file in Path().rglob("*"):
         if file.is_file() and file.name != "proxies":
             assert b"cret" not in file.read_bytes(), file
+
+
+@pytest.mark.parametrize(
+    ("delay", "seed", "said"),
+    [
+        ("0.02", "http://127.0.0.1:1/", True),
+        ("0.1", "http://127.0.0.1:1/", False),
+        ("0", "http://127.0.0.1:1/", False),
+        ("0", "http://a.invalid/", True),
+        ("1", "http://a.invalid/", False),
+    ],
+)
+def test_a_delay_below_that_of_an_address_says_which_one_holds(
+    delay: str, seed: str, said: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["crawl", seed, "--delay", delay, "--dry-run"])
+    assert ("--address-delay 0.1 s" in capsys.readouterr().out) is said
+
+
+def test_the_folders_of_a_prefix_are_told_before_the_crawl_begins(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    seed = "http://127.0.0.1:1/docs/index.html"
+    main(["crawl", seed, "--scope", "prefix", "--dry-run"])
+    assert "127.0.0.1:1/docs/" in capsys.readouterr().out.partition("known")[0]
+    crawl, told = Crawl([seed], Settings.of(scope="prefix", delay=0)), list[Event]()
+    crawl.subscribe(told.append)
+    crawl.run()
+    notes = [event.text for event in told if isinstance(event, Noted)]
+    assert any("127.0.0.1:1/docs/" in note for note in notes)

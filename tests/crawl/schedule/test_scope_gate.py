@@ -68,3 +68,10 @@ def test_where_a_seed_leads_is_in_scope_as_the_seed_is() -> None:
     assert gate.refusal("https://a.example/new", 0, 0) is None
     assert gate.refusal("https://a.example/private", 0, 0) is State.SCOPE
     assert gate.refusal("https://b.example/", 0, 0) is State.SCOPE
+
+
+def test_a_script_is_requested_only_as_a_seed() -> None:
+    gate = ScopeGate(Scope(), ["http://a.example/app.js"])
+    for url in ("http://a.example/app.js", "http://a.example/setup.exe"):
+        assert gate.refusal(url, 0, 0) is State.TYPE
+        assert gate.refusal(url, 0, 0, is_seed=True) is None

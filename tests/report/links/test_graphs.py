@@ -10,6 +10,8 @@ import pytest
 
 from minicrawl.errors import UsageError
 from minicrawl.export.cells import Block
+from minicrawl.model import State
+from minicrawl.opic.money import PARTS
 from minicrawl.report.links import graphs
 from minicrawl.report.links.graphs import HostGraph, PageGraph
 from minicrawl.report.ranks import PageSelection
@@ -40,24 +42,46 @@ def named(
 
 
 class TestPages:
-    def test_links_lead_where_redirects_lead_and_never_back_to_their_page(
-        self, store: Path
-    ) -> None:
+    def test_links_are_those_that_pages_have(self, store: Path) -> None:
         assert named(PageGraph, store) == {
-            (A, B, 1),
-            (A, DEEP, 1),
-            (B, A, 1),
-            (B, C, 1),
-            (B, GONE, 1),
-            (MOVED, A, 1),
+            (A, B, 1, ""),
+            (A, MOVED, 1, A),
+            (A, DEEP, 1, ""),
+            (B, A, 1, ""),
+            (B, C, 1, ""),
+            (B, GONE, 1, ""),
         }
 
-    def test_two_links_that_meet_behind_a_redirect_are_one(self, tmp_path: Path) -> None:
+    def test_two_links_that_meet_behind_a_redirect_are_two(self, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.seeds([A, B, MOVED])
             crawl.moved(MOVED, A)
             crawl.read(B, [A, MOVED, C], weights=[3, 5, 1])
-        assert named(PageGraph, crawl.path) == {(MOVED, A, 1), (B, A, 3), (B, C, 1)}
+        wanted = {(B, A, 3, ""), (B, MOVED, 5, A), (B, C, 1, "")}
+        assert named(PageGraph, crawl.path) == wanted
+
+    def test_in_a_drawing_without_the_redirect_they_are_one(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([A, B, MOVED])
+            crawl.read(A)
+            crawl.moved(MOVED, A)
+            crawl.read(B, [A, MOVED, C], weights=[3, 5, 1])
+        with snapshot(crawl.path) as seen:
+            drawing = PageGraph(seen, PageSelection(fetched=True)).drawing()
+            assert rows(drawing.links) == [(1, 0, 3)]
+            assert len(rows(PageGraph(seen, ALL).drawing().links)) == 3
+
+    def test_a_link_without_cash_weighs_what_others_do(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([A, B, C])
+            crawl.read(A, [A, B])
+            crawl.read(B, [A, B], weights=[PARTS])
+            crawl.moved(C, A, State.ALIAS, links=[B, C])
+        assert named(PageGraph, crawl.path) == {
+            *((A, A, 1, ""), (A, B, 1, "")),
+            *((B, A, PARTS, ""), (B, B, PARTS, "")),
+            *((C, B, 1, ""), (C, C, 1, A)),
+        }
 
     def test_weights_are_those_of_the_spendings(self, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
@@ -66,26 +90,28 @@ class TestPages:
             crawl.read(B, [A, C], focus=[1, 2])
             crawl.read(C, [A])
         assert named(PageGraph, crawl.path) == {
-            (A, B, 3),
-            (A, C, 5),
-            (B, A, 1),
-            (B, C, 1),
-            (C, A, 1),
+            (A, B, 3, ""),
+            (A, C, 5, ""),
+            (B, A, 1, ""),
+            (B, C, 1, ""),
+            (C, A, 1, ""),
         }
 
     def test_only_links_between_pages_that_were_chosen(self, store: Path) -> None:
-        assert named(PageGraph, store, PageSelection(fetched=True)) == {(A, B, 1), (B, A, 1)}
-        assert named(PageGraph, store, PageSelection(host="a.example")) == {
-            (A, DEEP, 1),
-            (MOVED, A, 1),
+        assert named(PageGraph, store, PageSelection(fetched=True)) == {
+            *((A, B, 1, ""), (A, MOVED, 1, A), (B, A, 1, "")),
         }
-        assert named(PageGraph, store, PageSelection(count=1)) == set()
+        assert named(PageGraph, store, PageSelection(host="a.example")) == {
+            (A, DEEP, 1, ""),
+            (A, MOVED, 1, A),
+        }
+        assert len(named(PageGraph, store, PageSelection(count=1))) <= 1
 
     def test_pages_that_ask_not_to_be_indexed_are_left_out_where_that_is_asked(
         self, store: Path
     ) -> None:
         shown = named(PageGraph, store, PageSelection(noindex=False))
-        assert shown == {(A, DEEP, 1), (MOVED, A, 1)}
+        assert shown == {(A, DEEP, 1, ""), (A, MOVED, 1, A)}
         with snapshot(store) as seen:
             best = rows(PageGraph(seen, PageSelection(noindex=False, count=2)).drawing().nodes)
         assert len(best) == 2
@@ -96,10 +122,16 @@ class TestPages:
             drawing = PageGraph(seen, ALL).drawing()
             found = rows(drawing.nodes)
             importance = seen.importance
-        assert drawing.attributes == {"importance": float, "host": str, "state": str}
+        assert drawing.attributes == {
+            "importance": float,
+            "host": str,
+            "state": str,
+            "stands_for": str,
+        }
         assert [row[0] for row in found] == np.argsort(-importance, kind="stable").tolist()
         labels = {row[1]: row[2:] for row in found}
-        assert labels[A] == (importance[0], "a.example", "fetched")
+        assert labels[A] == (importance[0], "a.example", "fetched", "")
+        assert labels[MOVED][3] == A
         assert labels[GONE][2] == "not-found"
 
     def test_links_of_a_drawing_are_between_the_ids_of_its_nodes(self, store: Path) -> None:
@@ -110,7 +142,7 @@ class TestPages:
             links = {
                 (label[one], label[other], weight) for one, other, weight in rows(drawing.links)
             }
-            assert links == set(rows(graph.named_links()))
+            assert links == {row[:3] for row in rows(graph.named_links())}
 
     def test_ranks_that_are_kept_are_attributes(self, store: Path) -> None:
         row = RankRow(
@@ -149,6 +181,7 @@ class TestHosts:
             crawl.read(A, [B, C, DEEP])
             crawl.read(DEEP, [B, GONE, "https://c.example:8443/"])
         assert named(HostGraph, crawl.path) == {
+            ("a.example", "a.example", 1),
             ("a.example", "b.example", 3),
             ("a.example", "c.example", 2),
         }

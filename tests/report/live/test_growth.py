@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minicrawl.analysis.source import crawled, opened
+from minicrawl.analysis.source import as_linked, opened
 from minicrawl.graph.dynamic.growing import GrowingGraph, GrowingInBatches
 from minicrawl.graph.dynamic.matrices import Edge
 from minicrawl.graph.outline import Outline, extent, outline
@@ -25,8 +25,8 @@ URLS = [f"http://{host}.example/{path}" for host in "ab" for path in range(6)]
 
 def whole(store: Path, graph_of: str) -> Outline:
     with opened(store, None) as source:
-        named = crawled(source) if graph_of == CRAWLED else source.graph
-        return outline(named.graph, np.random.default_rng(1))
+        graph = as_linked(source, graph_of)
+        return outline(graph, np.random.default_rng(1))
 
 
 class Growing:

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - letters of other scripts look like Latin ones
 import codecs
 import re
 from collections.abc import Callable
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.web.html.encoding import decode, encoding_of_label, sniff
+from minicrawl.web.html.encoding import chinese, decode, encoding_of_label, sniff
 
 LATIN_2 = "Łódź".encode("iso-8859-2")
 
@@ -176,3 +177,101 @@ def test_what_is_encoded_as_the_transport_says_is_read_back(text: str, encoding:
     body = text.encode(encoding)
     if not text.startswith(marks) and not body.startswith((codecs.BOM_UTF16_BE, codecs.BOM_UTF8)):
         assert decode(body, encoding) == (text, encoding)
+
+
+# ---------------------------------------------------------------- undeclared Chinese
+
+SIMPLIFIED = (
+    "简体中文",
+    "新闻网站首页 - 登录",
+    "<title>中国的历史</title><p>人人生而自由，在尊严和权利上一律平等。他们赋有理性和良心。",
+    "今天天气很好，我们一起去公园散步吧。",
+)
+TRADITIONAL = (
+    "繁體中文",
+    "新聞網站首頁 - 登錄",
+    "<title>中國的歷史</title><p>人人生而自由，在尊嚴和權利上一律平等。他們賦有理性和良心。",
+    "今天天氣很好，我們一起去公園散步吧。",
+)
+OTHERS = {
+    "windows-1251": (
+        "Все люди рождаются свободными и равными в своем достоинстве и правах.",
+        "ВСЕ НОВОСТИ МОСКВЫ",
+        "Усі люди народжуються вільними і рівними у своїй гідності та правах.",
+    ),
+    "koi8-r": (
+        "Все люди рождаются свободными и равными в своем достоинстве и правах.",
+        "НОВОСТИ и погода",
+        "русский язык",
+    ),
+    "iso-8859-5": ("Все люди рождаются свободными и равными в своем достоинстве и правах.",),
+    "ibm866": ("Все люди рождаются свободными и равными в своем достоинстве и правах.",),
+    "windows-1253": ("Όλοι οι άνθρωποι γεννιούνται ελεύθεροι και ίσοι στην αξιοπρέπεια.", "ΕΛΛΑΔΑ"),
+    "iso-8859-7": ("Όλοι οι άνθρωποι γεννιούνται ελεύθεροι και ίσοι στην αξιοπρέπεια.",),
+    "windows-1255": ("כל בני האדם נולדו בני חורין ושווים בערכם ובזכויותיהם.",),
+    "windows-1256": ("يولد جميع الناس أحرارا متساوين في الكرامة والحقوق.",),
+    "iso-8859-6": ("يولد جميع الناس أحرارا متساوين في الكرامة والحقوق.",),
+    "cp874": ("มนุษย์ทั้งหลายเกิดมามีอิสระและเสมอภาคกันในเกียรติศักดิ์และสิทธิ",),
+    "windows-1250": ("Wszyscy ludzie rodzą się wolni i równi w swojej godności. Žluťoučký kůň.",),
+    "iso-8859-2": ("Minden emberi lény szabadon születik, és egyenlő méltósága van.",),
+    "windows-1252": (
+        "Tous les êtres humains naissent libres et égaux en dignité et en droits.",
+        "Alle Menschen sind frei und gleich an Würde und Rechten geboren. Straßengrüße, Äpfel.",
+        "Todos os seres humanos nascem livres e iguais em dignidade. Ação, não, coração.",
+        "é",
+        "ÀÉÈÙÇ",
+        "naïve “quotes” – and more…",
+    ),
+    "windows-1254": ("Bütün insanlar hür, haysiyet ve haklar bakımından eşit doğarlar. Şığ",),
+    "windows-1257": ("Visi cilvēki piedzimst brīvi un vienlīdzīgi savā pašcieņā un tiesībās.",),
+    "windows-1258": ("Người",),
+    "shift_jis": (
+        "すべての人間は、生まれながらにして自由であり、かつ平等である。",
+        "日本語",
+        "東京大学",
+    ),
+    "euc-jp": (
+        "すべての人間は、生まれながらにして自由であり、かつ平等である。",
+        "日本語",
+        "東京大学",
+    ),
+    "euc-kr": (
+        "모든 인간은 태어날 때부터 자유로우며 그 존엄과 권리에 있어 동등하다.",
+        "한국어 뉴스",
+    ),
+    "mac-roman": ("Tous les êtres humains naissent libres et égaux en dignité.",),
+}
+
+
+@pytest.mark.parametrize("text", SIMPLIFIED)
+@pytest.mark.parametrize("codec", ["gb2312", "gbk", "gb18030"])
+def test_undeclared_simplified_chinese_is_read(text: str, codec: str) -> None:
+    assert decode(text.encode(codec), None) == (text, "gb18030")
+
+
+@pytest.mark.parametrize("text", TRADITIONAL)
+@pytest.mark.parametrize("codec", ["big5", "big5hkscs", "cp950"])
+def test_undeclared_traditional_chinese_is_read(text: str, codec: str) -> None:
+    assert decode(text.encode(codec), None) == (text, "big5")
+
+
+@pytest.mark.parametrize(
+    ("codec", "text"), [(codec, text) for codec, texts in OTHERS.items() for text in texts]
+)
+def test_no_other_language_is_taken_for_chinese(codec: str, text: str) -> None:
+    """As a whole, word by word, and in capitals."""
+    for some in (text, *text.split(), text.upper(), f"{text} " * 200):
+        body = some.encode(codec, "ignore")
+        assert chinese(body) is None, some
+
+
+def test_what_is_declared_or_utf_8_is_not_guessed() -> None:
+    assert decode(SIMPLIFIED[3].encode(), None)[1] == "utf-8"
+    assert decode(SIMPLIFIED[3].encode("gbk"), "windows-1252")[1] == "windows-1252"
+    late = b" " * 2000 + b"<meta charset=big5>" + SIMPLIFIED[3].encode("gbk")
+    assert decode(late, None)[1] == "big5"
+
+
+@given(st.binary(max_size=400))
+def test_random_bytes_are_not_chinese(body: bytes) -> None:
+    assert chinese(body) is None
