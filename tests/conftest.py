@@ -2,6 +2,8 @@
 
 import os
 import signal
+import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
@@ -19,6 +21,30 @@ settings.load_profile("ci")
 
 # Whoever starts the tests in the background has Ctrl-C ignored, and so would have what they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Child processes by the hundred would each compile the package, where nobody may write that down.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Number of processes that run tests: all cores, and one more since some tests wait.
+
+    Tests of single files run in this process, which begins sooner.
+    """
+    if all(Path(name.partition("::")[0]).is_file() for name in config.args):
+        return 0
+    return len(os.sched_getaffinity(0)) + 1
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print one line for each reason why tests were skipped."""
+    reports = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(str(report.longrepr[2]).removeprefix("Skipped: ") for report in reports)
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"SKIPPED {count}: {reason}")
+
 
 WITH_WHOLE_CRAWLS = {"cluster", "crash", "dashboard", "hostile", "real", "soak"}
 """Folders of tests that start crawls as a user does, and end many of them by a kill."""

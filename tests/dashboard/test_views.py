@@ -15,6 +15,7 @@ from minicrawl.dashboard import views
 from minicrawl.dashboard.views import MOST_POINTS, GraphFigures, SharedView, Views, made
 from minicrawl.errors import MinicrawlError
 from minicrawl.report.live.activity import MOST_SPANS, RequestHistory
+from tests.crawl.fakes import in_time
 from tests.stores import HandCrawl, filled_store
 
 
@@ -90,7 +91,7 @@ def test_a_view_is_made_once_for_all_and_again_when_it_is_old() -> None:
             await asyncio.sleep(0.25)
             assert await view.text() == "[2]"
 
-    asyncio.run(look())
+    in_time(look())
 
 
 def test_what_goes_wrong_becomes_one_line_for_the_page() -> None:
