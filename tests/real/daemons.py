@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 _POLL_S = 0.01
-_PATIENCE = 1500  # polls
+_PATIENCE = 6000  # polls
 _SYSTEM = "/usr/sbin:/usr/bin"
 
 
