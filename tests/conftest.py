@@ -27,15 +27,27 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 
+USUAL = "not proof and not documents"
+"""The tests that `python -m pytest` runs, as pyproject.toml has it."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Run all tests of files that are named one by one."""
+    if _names_files(config) and config.option.markexpr.strip() == USUAL:
+        config.option.markexpr = ""
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Number of processes that run tests: all cores, and one more since some tests wait.
+    """Number of processes: all cores, and one more since some tests wait.
 
-    Tests of single files run in this process, which begins sooner.
+    Files that are named one by one are tested in this process, which begins sooner.
     """
-    if all(Path(name.partition("::")[0]).is_file() for name in config.args):
-        return 0
-    return len(os.sched_getaffinity(0)) + 1
+    return 0 if _names_files(config) else len(os.sched_getaffinity(0)) + 1
+
+
+def _names_files(config: pytest.Config) -> bool:
+    return all(Path(name.partition("::")[0]).is_file() for name in config.args)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 import pytest
+import trustme
 
 from minicrawl.cli import DeferredCommand, main, root
 from minicrawl.demo.server import DemoServer
@@ -115,6 +116,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, Pat
     """Runs a command on a store, in a folder with all that the commands read."""
     with pytest.MonkeyPatch.context() as patch, DemoServer(DemoWeb(100)) as server:
         patch.chdir(tmp_path_factory.mktemp("place"))
+        # A few authorities instead of all, and figures that nobody draws: both took most of the time.
+        trustme.CA().cert_pem.write_to_path("ca.pem")
+        patch.setenv("SSL_CERT_FILE", str(Path("ca.pem").absolute()))
+        patch.setattr("matplotlib.figure.Figure.savefig", lambda _, file, **__: Path(file).touch())
         Path(LINKS).write_text("source,target\nhttp://a.example/,http://b.example/\n")
         Path(SEEDS).write_text(f"{SEED}\n")
         Path(RECORDED).write_bytes(

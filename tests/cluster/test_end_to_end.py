@@ -14,6 +14,8 @@ from contextlib import AsyncExitStack
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 from minicrawl.cluster import wishes
 from minicrawl.cluster.access import ClusterAccess, opened
 from minicrawl.cluster.engine import ClusterEngine
@@ -30,7 +32,7 @@ from tests.cluster.engines import needs_server
 from tests.cluster.node_process import PATIENCE_S, NodeProcess, nodes, shards_of, until
 from tests.cluster.relay import Relay, relays
 
-pytestmark = needs_server
+pytestmark = [needs_server, pytest.mark.proof]
 
 SITES, SHARDS = 8, 6
 ENDLESS = 10_000

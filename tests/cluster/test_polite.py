@@ -13,6 +13,8 @@ from itertools import pairwise
 from pathlib import Path
 from threading import Event, Thread
 
+import pytest
+
 from minicrawl.cluster import wishes
 from minicrawl.cluster.access import ClusterAccess, opened
 from minicrawl.cluster.engine import ClusterEngine
@@ -26,7 +28,7 @@ from tests.cluster.engines import needs_server
 from tests.cluster.node_process import PATIENCE_S, NodeProcess, nodes, shards_of, until
 from tests.cluster.test_end_to_end import run
 
-pytestmark = needs_server
+pytestmark = [needs_server, pytest.mark.proof]
 
 SITES, SHARDS = 6, 4
 DELAY_S, ADDRESS_DELAY_S = 0.4, 0.1

@@ -236,7 +236,7 @@ def counted_inlinks(crawl: HandCrawl) -> list[int]:
     return [found[page] for page in pages]
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(TERMS, st.lists(EVENTS, max_size=25))
 def test_what_is_loaded_is_what_was_there_whatever_happened(
     terms: StoreTerms, events: list[tuple[str, str, list[str]]]

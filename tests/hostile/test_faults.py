@@ -22,6 +22,7 @@ def ended_in_bounds(figures: Figures) -> bool:
     return figures.growth_bytes <= 2 * GROWTH_BYTES and figures.reason == NOTHING_LEFT
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("catalogue", "workers", "transport"),
     [(CATALOGUE, 0, OWN), (ON_THE_WIRE, 2, OWN), (CATALOGUE, 0, BY_HTTPX)],

@@ -80,6 +80,7 @@ def test_replays_help_the_order_on_the_synthetic_web(on_synthetic_web: Masses) -
     assert (on_synthetic_web["opic-replay"] > on_synthetic_web["opic"]).all()
 
 
+@pytest.mark.proof
 def test_on_a_real_web_opic_is_what_it_is_expected_to_be(
     shared_graph: Callable[[str], Path],
 ) -> None:
