@@ -16,8 +16,10 @@ from tests.shared import Absent, find
 from tests.unmeasured import unmeasured, unmeasured_processes
 
 # Derandomised: a test that passed yesterday and fails today has met a change, not a new die.
-settings.register_profile("ci", derandomize=True, database=None, deadline=None, max_examples=100)
-settings.load_profile("ci")
+for name, most in {"usual": 40, "whole": 100}.items():
+    settings.register_profile(
+        name, derandomize=True, database=None, deadline=None, max_examples=most
+    )
 
 # Whoever starts the tests in the background has Ctrl-C ignored, and so would have what they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -32,9 +34,10 @@ USUAL = "not proof and not documents"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Run all tests of files that are named one by one."""
+    """Run all tests of files that are named one by one; try fewer examples where all are run."""
     if _names_files(config) and config.option.markexpr.strip() == USUAL:
         config.option.markexpr = ""
+    settings.load_profile("usual" if config.option.markexpr.strip() == USUAL else "whole")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -58,17 +61,27 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"SKIPPED {count}: {reason}")
 
 
-WITH_WHOLE_CRAWLS = {"cluster", "crash", "dashboard", "hostile", "real", "soak"}
+WITH_WHOLE_CRAWLS = {"cluster", "crash", "dashboard", "hostile", "real", "soak", "traps"}
 """Folders of tests that start crawls as a user does, and end many of them by a kill."""
 OF_EVERYTHING = {"cli/test_damaged_stores.py", "web/test_worst.py"}
 """Tests that repeat much of what others do, with what is damaged or huge."""
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _unmeasured(request: pytest.FixtureRequest) -> Iterator[None]:
+def _unmeasured(request: pytest.FixtureRequest) -> Iterator[bool]:
     path = request.path.relative_to(Path(__file__).parent)
+    is_long = path.parts[0] in WITH_WHOLE_CRAWLS or path.as_posix() in OF_EVERYTHING
     with ExitStack() as stack:
-        if path.parts[0] in WITH_WHOLE_CRAWLS or path.as_posix() in OF_EVERYTHING:
+        if is_long:
+            stack.enter_context(unmeasured_processes())
+            stack.enter_context(unmeasured())
+        yield is_long
+
+
+@pytest.fixture(autouse=True)
+def _unmeasured_proof(request: pytest.FixtureRequest, _unmeasured: bool) -> Iterator[None]:
+    with ExitStack() as stack:
+        if not _unmeasured and request.node.get_closest_marker("proof"):
             stack.enter_context(unmeasured_processes())
             stack.enter_context(unmeasured())
         yield

@@ -116,7 +116,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, Pat
     """Runs a command on a store, in a folder with all that the commands read."""
     with pytest.MonkeyPatch.context() as patch, DemoServer(DemoWeb(100)) as server:
         patch.chdir(tmp_path_factory.mktemp("place"))
-        # A few authorities instead of all, and figures that nobody draws: both took most of the time.
+        # One authority instead of all, and figures that are not drawn: most of the time went there.
         trustme.CA().cert_pem.write_to_path("ca.pem")
         patch.setenv("SSL_CERT_FILE", str(Path("ca.pem").absolute()))
         patch.setattr("matplotlib.figure.Figure.savefig", lambda _, file, **__: Path(file).touch())

@@ -163,7 +163,7 @@ def test_a_crawl_without_transfers_sends_nothing() -> None:
 def points() -> list[ClusterPoint]:
     told: list[float] = []
     with unmeasured():
-        web = synthetic_web(Model.COPYING, 3000, seed=1)
+        web = synthetic_web(Model.COPYING, 1500, seed=1)
         found = cluster(
             web,
             crawls=Crawls(draws=2, seed=1, endowment=0, fractions=(0.1, 0.5)),
