@@ -38,7 +38,7 @@ def needs(*names: str) -> pytest.MarkDecorator:
 def free_port(address: str = "127.0.0.1") -> int:
     """Return a port at which nobody listens; tests beside this one get others."""
     while True:
-        port = next(_ports)
+        port: int = next(_ports)
         with suppress(OSError), socket.socket() as held:
             held.bind((address, port))
             return port
