@@ -5,7 +5,7 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -68,22 +68,19 @@ OF_EVERYTHING = {"cli/test_damaged_stores.py", "web/test_worst.py"}
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _unmeasured(request: pytest.FixtureRequest) -> Iterator[bool]:
+def _unmeasured(request: pytest.FixtureRequest) -> Iterator[None]:
     path = request.path.relative_to(Path(__file__).parent)
-    is_long = path.parts[0] in WITH_WHOLE_CRAWLS or path.as_posix() in OF_EVERYTHING
     with ExitStack() as stack:
-        if is_long:
+        if path.parts[0] in WITH_WHOLE_CRAWLS or path.as_posix() in OF_EVERYTHING:
             stack.enter_context(unmeasured_processes())
             stack.enter_context(unmeasured())
-        yield is_long
+        yield
 
 
 @pytest.fixture(autouse=True)
-def _unmeasured_proof(request: pytest.FixtureRequest, _unmeasured: bool) -> Iterator[None]:
-    with ExitStack() as stack:
-        if not _unmeasured and request.node.get_closest_marker("proof"):
-            stack.enter_context(unmeasured_processes())
-            stack.enter_context(unmeasured())
+def _unmeasured_children_of_proofs(request: pytest.FixtureRequest) -> Iterator[None]:
+    is_proof = request.node.get_closest_marker("proof") is not None
+    with unmeasured_processes() if is_proof else nullcontext():
         yield
 
 
