@@ -42,7 +42,7 @@ Heard = Callable[[Msg], Awaitable[None]]
 SHARD = 3
 LONG_S = 240
 ROUNDS = 3
-CHANGES = 30
+CHANGES = 12
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
