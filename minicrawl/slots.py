@@ -33,6 +33,7 @@ _FEW = 1024
 _LEAST_ROOM = 32
 _TAIL = 16
 """Slots behind the last one that a code can be at home in, or that is taken."""
+_NO_ENTRIES = bytes(8 * (_LEAST_ROOM + _TAIL))
 
 
 class Slots:
@@ -163,7 +164,8 @@ class _Shard:
 
     def __init__(self) -> None:
         self.late = array("Q")
-        self._lay_out(np.empty(0, dtype=np.uint64))
+        self.used, self.room, self.most = 0, _LEAST_ROOM, int(_LEAST_ROOM * _FULL)
+        self.slots = array("Q", _NO_ENTRIES)
 
     def __len__(self) -> int:
         return self.used + len(self.late)
@@ -188,6 +190,8 @@ class _Shard:
 
     def insert_pending(self) -> None:
         """Give every entry a slot in a larger array."""
+        if not len(self):
+            return
         inside = np.frombuffer(self.slots, dtype=np.uint64)
         late = np.array(self.late, dtype=np.uint64)
         self.late = array("Q")

@@ -2,8 +2,10 @@
 
 import os
 import signal
+import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -14,13 +16,52 @@ from tests.shared import Absent, find
 from tests.unmeasured import unmeasured, unmeasured_processes
 
 # Derandomised: a test that passed yesterday and fails today has met a change, not a new die.
-settings.register_profile("ci", derandomize=True, database=None, deadline=None, max_examples=100)
-settings.load_profile("ci")
+for name, most in {"usual": 40, "whole": 100}.items():
+    settings.register_profile(
+        name, derandomize=True, database=None, deadline=None, max_examples=most
+    )
 
 # Whoever starts the tests in the background has Ctrl-C ignored, and so would have what they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-WITH_WHOLE_CRAWLS = {"cluster", "crash", "dashboard", "hostile", "real", "soak"}
+# Child processes by the hundred would each compile the package, where nobody may write that down.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+
+USUAL = "not proof and not documents"
+"""The tests that `python -m pytest` runs, as pyproject.toml has it."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Run all tests of files that are named one by one; try fewer examples where all are run."""
+    if _names_files(config) and config.option.markexpr.strip() == USUAL:
+        config.option.markexpr = ""
+    settings.load_profile("usual" if config.option.markexpr.strip() == USUAL else "whole")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Number of processes: all cores, and one more since some tests wait.
+
+    Files that are named one by one are tested in this process, which begins sooner.
+    """
+    return 0 if _names_files(config) else len(os.sched_getaffinity(0)) + 1
+
+
+def _names_files(config: pytest.Config) -> bool:
+    return all(Path(name.partition("::")[0]).is_file() for name in config.args)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print one line for each reason why tests were skipped."""
+    reports = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(str(report.longrepr[2]).removeprefix("Skipped: ") for report in reports)
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"SKIPPED {count}: {reason}")
+
+
+WITH_WHOLE_CRAWLS = {"cluster", "crash", "dashboard", "hostile", "real", "soak", "traps"}
 """Folders of tests that start crawls as a user does, and end many of them by a kill."""
 OF_EVERYTHING = {"cli/test_damaged_stores.py", "web/test_worst.py"}
 """Tests that repeat much of what others do, with what is damaged or huge."""
@@ -33,6 +74,13 @@ def _unmeasured(request: pytest.FixtureRequest) -> Iterator[None]:
         if path.parts[0] in WITH_WHOLE_CRAWLS or path.as_posix() in OF_EVERYTHING:
             stack.enter_context(unmeasured_processes())
             stack.enter_context(unmeasured())
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _unmeasured_children_of_proofs(request: pytest.FixtureRequest) -> Iterator[None]:
+    is_proof = request.node.get_closest_marker("proof") is not None
+    with unmeasured_processes() if is_proof else nullcontext():
         yield
 
 

@@ -12,7 +12,7 @@ TIMES = 4
 """So many times the input has the second work."""
 MOST = 2.5 * TIMES
 """Four is expected, sixteen is feared: a noisy machine takes neither for the other."""
-_TRIES, _REPEATS = 10, 3
+_TRIES = 30
 _NOTHING_S = 1e-3  # what takes less is quick, whatever it is
 
 Work = Callable[[], object]
@@ -22,8 +22,7 @@ def expect_linear(little: Work, much: Work, what: str = "") -> None:
     """The second work has `TIMES` the input of the first."""
     little_s = much_s = float("inf")
     for _ in range(_TRIES):
-        little_s = min(little_s, *(_seconds(little) for _ in range(_REPEATS)))
-        much_s = min(much_s, *(_seconds(much) for _ in range(_REPEATS)))
+        little_s, much_s = min(little_s, _seconds(little)), min(much_s, _seconds(much))
         if much_s < MOST * max(little_s, _NOTHING_S):
             return
     pytest.fail(

@@ -16,5 +16,7 @@ def find(kind: str, name: str, environment: Mapping[str, str]) -> Path:
     variable = VARIABLES[kind]
     folder = Path(environment.get(variable) or BESIDE_THE_PROJECT / kind)
     if not (folder / name).exists():
-        raise Absent(f"no {name} in {folder}; set {variable} to a folder of {kind}")
+        # One reason for all files where there is no folder.
+        absent = f"{name} in {folder}" if folder.is_dir() else str(folder)
+        raise Absent(f"no {absent}; set {variable} to a folder of {kind}")
     return folder / name

@@ -15,6 +15,7 @@ from minicrawl.demo.web import DemoWeb
 MANUAL = Path(__file__).parents[1] / "docs" / "how-to" / "use-from-python.md"
 
 
+@pytest.mark.documents
 def test_the_manual_is_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with DemoServer(DemoWeb(200)) as server:

@@ -11,6 +11,8 @@ from IPython.utils.capture import capture_output
 from minicrawl.demo.server import DemoServer
 from minicrawl.demo.web import DemoWeb
 
+pytestmark = pytest.mark.documents
+
 PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "from-crawl-to-plot.md"
 CELL = re.compile(r"```python\n(?P<code>.*?)```(?:\n\n```text\n(?P<output>.*?)\n```)?", re.DOTALL)
 

@@ -112,6 +112,7 @@ class TestLinks:
         assert [place for place in places if not place.is_relative_to(ROOT / "docs")] == []
 
 
+@pytest.mark.documents
 class TestShownOutput:
     @pytest.fixture(scope="class")
     def demo(self, tmp_path_factory: pytest.TempPathFactory) -> Path:

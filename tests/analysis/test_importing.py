@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from minicrawl.analysis import importing, source
 from minicrawl.analysis.importing import Imported, import_graph
@@ -226,6 +226,7 @@ def test_large_graphs_go_in_by_many_batches_and_checkpoints(
         assert tables.last_step(connection) == 6 + 40
 
 
+@settings(max_examples=25)
 @given(nodes_and_links())
 def test_any_graph_can_be_imported(
     tmp_path_factory: pytest.TempPathFactory, case: tuple[int, list[Link]]

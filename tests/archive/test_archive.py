@@ -168,7 +168,7 @@ def test_the_spare_dictionary_is_made_again(folder: Path) -> None:
 
 
 @given(at=st.floats(0, 1), count=st.integers(1, 40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_damage_costs_the_records_that_it_hits(
     at: float, count: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -210,7 +210,7 @@ def test_an_archive_that_ends_too_early_says_so(folder: Path) -> None:
         assert archive.was_shortened
 
 
-LARGE = 300 << 20
+LARGE = 100 << 20
 
 
 def grown_by(done: int) -> int:

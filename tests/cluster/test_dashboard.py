@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 __all__ = ["browser", "watch"]
-pytestmark = [needs_server, needs_chromium, pytest.mark.timeout(600)]
+pytestmark = [needs_server, needs_chromium, pytest.mark.timeout(600), pytest.mark.proof]
 
 SHARDS = 3
 

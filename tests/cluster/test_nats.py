@@ -40,9 +40,9 @@ pytestmark = needs_server
 Heard = Callable[[Msg], Awaitable[None]]
 
 SHARD = 3
-LONG_S = 120
+LONG_S = 240
 ROUNDS = 3
-CHANGES = 100
+CHANGES = 12
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:

@@ -7,11 +7,12 @@ then another one, and its node is killed. The logs of the servers are what is ju
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import Collection, Mapping
+from contextlib import AsyncExitStack
 from itertools import pairwise
 from pathlib import Path
-from threading import Event, Thread
+
+import pytest
 
 from minicrawl.cluster import wishes
 from minicrawl.cluster.access import ClusterAccess, opened
@@ -24,17 +25,12 @@ from minicrawl.demo.server import DemoServer
 from minicrawl.shards.owners import shard_of
 from tests.cluster.engines import needs_server
 from tests.cluster.node_process import PATIENCE_S, NodeProcess, nodes, shards_of, until
-from tests.cluster.test_end_to_end import run
+from tests.cluster.test_end_to_end import Lateness, run
 
-pytestmark = needs_server
+pytestmark = [needs_server, pytest.mark.proof]
 
 SITES, SHARDS = 6, 4
 DELAY_S, ADDRESS_DELAY_S = 0.4, 0.1
-SLACK_S = 0.03
-"""Between the moment at which a request is sent and that at which its server looks at the clock, in
-a process that is never late.
-"""
-TICK_S = 0.005
 MOVED, LOST = ("s0.example", "s1.example"), ("s2.example",)
 """Sites of a shard that moves, and of one whose node is killed."""
 PAUSES = {"s0.example": (503, 8), "s1.example": (429, 12), "s2.example": (503, 14)}
@@ -42,7 +38,7 @@ COMMITS = 3
 """After so many, what a shard knew before them is in its log."""
 
 
-class PoliteWeb:
+class PoliteWeb(Lateness):
     """Sites without an end before `end`; notes when each was asked, and for what."""
 
     def __init__(self) -> None:
@@ -50,27 +46,6 @@ class PoliteWeb:
         self.asked: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
         self.to_pause: set[str] = set()
         self.paused: dict[str, float] = {}
-        self.slack_s = SLACK_S
-
-    @contextmanager
-    def watched(self) -> Iterator[None]:
-        """Where processes wait for a core, a server looks at the clock as late as they do."""
-        has_ended = Event()
-
-        def watch() -> None:
-            before = time.monotonic()
-            while not has_ended.wait(TICK_S):
-                now = time.monotonic()
-                self.slack_s = max(self.slack_s, SLACK_S + now - before - TICK_S)
-                before = now
-
-        watcher = Thread(target=watch, daemon=True)
-        watcher.start()
-        try:
-            yield
-        finally:
-            has_ended.set()
-            watcher.join()
 
     def answer(
         self, host: str, target: str, _headers: Mapping[str, str], _visits: int

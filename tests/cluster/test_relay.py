@@ -31,4 +31,4 @@ async def cut_and_healed() -> None:
 
 
 def test_what_is_sent_while_it_is_cut_arrives_when_it_is_healed() -> None:
-    asyncio.run(asyncio.wait_for(cut_and_healed(), 10))
+    asyncio.run(asyncio.wait_for(cut_and_healed(), 60))

@@ -176,7 +176,7 @@ class Replicated(RuleBasedStateMachine):
 
 
 TestReplicated = Replicated.TestCase
-TestReplicated.settings = settings(max_examples=25, stateful_step_count=30, deadline=None)
+TestReplicated.settings = settings(max_examples=12, stateful_step_count=30, deadline=None)
 
 
 def commit_in_time(store: StoreWriter, rows: Batch) -> int:

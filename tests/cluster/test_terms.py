@@ -35,7 +35,7 @@ def given(**settings: object) -> Loaded:
 
 def tried(work: Callable[[FakeEngine], Awaitable[None]]) -> None:
     async def run() -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await work(FakeEngine())
 
     asyncio.run(run())

@@ -41,4 +41,4 @@ def test_what_ended_shards_told_counts_whenever_the_run_becomes_known() -> None:
         await watch.end()
         return watch.status().fetched
 
-    assert asyncio.run(asyncio.wait_for(work(), 30)) == 200
+    assert asyncio.run(asyncio.wait_for(work(), 60)) == 200

@@ -30,7 +30,7 @@ def while_listening(store: Path, then: Callable[[], Awaitable[None]]) -> list[st
     warnings: list[str] = []
 
     async def listen() -> None:
-        async with asyncio.timeout(30), listening(store, echo, warnings.append):
+        async with asyncio.timeout(60), listening(store, echo, warnings.append):
             await then()
 
     asyncio.run(listen())

@@ -9,8 +9,13 @@ from minicrawl.model import FailureKind
 from minicrawl.report.audit import audit
 from minicrawl.report.status import status
 from tests.dashboard.servers import crawl_of_demo, wait_until
+from tests.processes import PATIENCE_S
 
-PAGES = 600
+ENDLESS = 3000
+"""Pages of the web: the crawl ends since it is told to, however quick it is."""
+CREWS = (4, 0, 1, 3, 0, 2)
+STEP = 20
+"""Pages that are read with each number of workers."""
 
 
 def has_set(store: Path, **values: object) -> bool:
@@ -22,26 +27,24 @@ def has_set(store: Path, **values: object) -> bool:
     return True
 
 
+def fetched(store: Path) -> int:
+    return status(store).pages_fetched or 0
+
+
 def test_no_page_is_lost_while_workers_come_and_go(tmp_path: Path) -> None:
     store = tmp_path / "demo.db"
-    options = ("--demo-pages", str(PAGES), "--workers", "2", "--address-delay", "0.005")
+    options = ("--demo-pages", str(ENDLESS), "--workers", "2", "--address-delay", "0.01")
     with crawl_of_demo(store, *options, "--delay", "0.05", "--no-converge") as crawl:
         wait_until(lambda: has_set(store, workers=3), "the crawl does not listen")
-        changes = 0
-        while crawl.poll() is None and has_set(store, workers=(4, 0, 1, 3, 0, 2)[changes % 6]):
-            changes += 1
-            known = status(store).pages_fetched or 0
-            wait_until(
-                lambda known=known: (
-                    crawl.poll() is not None  # type: ignore[misc]
-                    or (status(store).pages_fetched or 0) >= min(known + 40, PAGES)
-                ),
-                "the crawl stands still",
-            )
-        assert crawl.wait(60) == 0
+        for workers in CREWS:
+            assert has_set(store, workers=workers)
+            wanted = fetched(store) + STEP
+            wait_until(lambda wanted=wanted: fetched(store) >= wanted, "the crawl stands still")  # type: ignore[misc]
+        last = fetched(store) + 5 * STEP
+        assert has_set(store, pages=last)
+        assert crawl.wait(PATIENCE_S) == 0
     found = status(store)
-    assert changes >= 5
-    assert found.pages_fetched == PAGES
+    assert found.pages_fetched == last
     assert FailureKind.LOST.value not in (found.failures or {})
     assert audit(store).is_intact
     assert not socket_path(store).exists()

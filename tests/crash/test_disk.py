@@ -25,6 +25,8 @@ from tests.crash.web import Server, serving
 from tests.report.search.stores import PAGES, SEA, read_into
 from tests.stores import filled_store
 
+pytestmark = pytest.mark.proof
+
 SIZE_BYTES = 12 << 20
 ROOM_BYTES = 500_000
 POLL_S = 0.01

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.proof
+
 KILLS, CUTS, SEED = 25, 300, 8
 
 

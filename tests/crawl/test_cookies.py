@@ -208,7 +208,7 @@ def test_what_is_known_is_saved_while_the_crawl_goes_on(
 
     async def go_on() -> None:
         access = with_cookies(OneAnswer(), Access(cookies="on"), store, FakeClock())  # type: ignore[arg-type]  # it fetches alone
-        async with access as web, asyncio.timeout(10):
+        async with access as web, asyncio.timeout(60):
             await web.fetch(Request(url="http://a.example/"))
             while not (tmp_path / "crawl.db-cookies").exists():
                 await asyncio.sleep(0)

@@ -21,6 +21,7 @@ from minicrawl.report.live.sampling import sampled_now
 from minicrawl.report.live.sampling_process import shown_sample
 from minicrawl.store.beside.samples import Sample, keep_sample
 from minicrawl.store.reader import reading
+from tests.crawl.fakes import in_time
 from tests.stores import HandCrawl, filled_store
 
 
@@ -112,7 +113,7 @@ def test_a_view_is_made_once_for_all_and_again_when_it_is_old() -> None:
             await asyncio.sleep(0.25)
             assert await view.text() == "[2]"
 
-    asyncio.run(look())
+    in_time(look())
 
 
 def test_what_goes_wrong_becomes_one_line_for_the_page() -> None:

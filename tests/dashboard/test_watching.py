@@ -22,7 +22,7 @@ from tests.dashboard.servers import PATIENCE_MS, crawl_of_demo, dashboard_of, ne
 from tests.stores import HandCrawl, filled_store
 
 __all__ = ["browser", "watch"]
-pytestmark = [needs_chromium, pytest.mark.timeout(600)]
+pytestmark = [needs_chromium, pytest.mark.timeout(600), pytest.mark.proof]
 
 FIGURES = (
     *("crawl time", "URLs a second", "downloaded", "throughput", "crawled", "errors", "total"),

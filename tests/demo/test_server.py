@@ -25,13 +25,13 @@ def server() -> Iterator[DemoServer]:
 
 @pytest.fixture
 def client(server: DemoServer) -> Iterator[HTTPConnection]:
-    with closing(HTTPConnection(server.address, timeout=10)) as client:
+    with closing(HTTPConnection(server.address, timeout=60)) as client:
         yield client
 
 
 def connected(server: DemoServer) -> socket.socket:
     host, port = server.address.split(":")
-    return socket.create_connection((host, int(port)), timeout=10)
+    return socket.create_connection((host, int(port)), timeout=60)
 
 
 def told(server: DemoServer, *chunks: bytes) -> bytes:

@@ -4,6 +4,7 @@ import json
 import ssl
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -47,7 +48,7 @@ def fetcher(
     politeness: Politeness | None = None,
     private: bool | None = True,
 ) -> HttpFetcher:
-    usual = Network(timeout_s=5, resolve=rules)
+    usual = Network(timeout_s=60, resolve=rules)
     return HttpFetcher(
         replace(network or usual, allow_private=private),
         politeness or Politeness(),
@@ -86,7 +87,7 @@ def test_a_page_comes_over_the_wire() -> None:
     assert isinstance(page, Response)
     assert (page.status, page.body, page.wire_bytes, page.cut) == (200, PAGE, len(PAGE), None)
     assert page.headers["content-type"] == "text/html"
-    assert 0 < page.elapsed_s < 5
+    assert page.elapsed_s > 0
     assert server.connections == 1
 
 
@@ -218,8 +219,8 @@ def test_what_browsers_forgive_is_forgiven(oddity: str) -> None:
     assert (page.body, page.wire_bytes, page.cut) == (ODD_PAGE, len(ODD_PAGE), None)
 
 
-async def ask_hastily(server: Wire) -> FetchResult:
-    async with fetcher(network=Network(timeout_s=0.2)) as asker:
+async def ask_hastily(server: Wire, timeout_s: float = 0.2) -> FetchResult:
+    async with fetcher(network=Network(timeout_s=timeout_s)) as asker:
         return await asker.fetch(Request(url=server.url()))
 
 
@@ -232,7 +233,10 @@ def test_one_deadline_stands_over_everything(fault: str) -> None:
 
 @pytest.mark.parametrize("fault", LATE)
 def test_a_body_that_the_deadline_cuts_is_a_page_that_is_cut(fault: str) -> None:
-    page = meet([FAULTS[fault]], ask_hastily)
+    for timeout_s in (0.2, 1, 5, 25):  # on a busy machine the head of the response comes late, too
+        page = meet([FAULTS[fault]], partial(ask_hastily, timeout_s=timeout_s))
+        if isinstance(page, Response):
+            break
     assert isinstance(page, Response)
     assert (page.body, page.cut) == (b"abc", FailureKind.TIMEOUT)
 
@@ -475,7 +479,7 @@ def test_a_name_is_looked_up_once_so_what_was_judged_is_what_is_connected_to(
         return LookupAnswer(addresses.pop())
 
     async def talk(server: Wire) -> FetchResult:
-        network = Network(timeout_s=5, allow_private=True)
+        network = Network(timeout_s=60, allow_private=True)
         async with HttpFetcher(network, Politeness(), lookup=rebinding) as asker:
             return await asker.fetch(Request(url=server.url(host="a.example")))
 
@@ -487,7 +491,7 @@ def test_a_name_is_asked_at_the_address_that_was_found() -> None:
         return LookupAnswer(["127.0.0.1"])
 
     async def talk(server: Wire) -> None:
-        network = Network(timeout_s=5, allow_private=True)
+        network = Network(timeout_s=60, allow_private=True)
         async with HttpFetcher(network, Politeness(), lookup=found) as asker:
             page = await asker.fetch(Request(url=server.url(host="a.example")))
         assert isinstance(page, Response)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 _TURNS = 5  # of the loop, which client and server share
 _TLS_HELLO = b"\x16"  # the first byte
-_PATIENCE_S = 10
+_PATIENCE_S = 60
 _ENOUGH_TO_FILL = 4
 _DRIPS_EVERY_S = 0.05
 _FLOOD_BYTES, _FLOODS_EVERY_S = 4096, 0.002

@@ -106,7 +106,7 @@ EVENTS = st.tuples(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.lists(EVENTS, max_size=15))
 def test_what_is_loaded_is_what_was_there_whatever_happened(
     tmp_path_factory: pytest.TempPathFactory, events: list[tuple[str, list[str]]]

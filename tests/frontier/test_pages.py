@@ -192,6 +192,8 @@ def read_by_weight(crawl: HandCrawl, url: str, others: list[str]) -> None:
 
 def move(crawl: HandCrawl, url: str, others: list[str], amount: int = 0) -> None:
     target = crawl.frontier.urls.find(others[0])
+    if others[0] == url:  # a cycle of redirects is a dead end
+        return
     if target is None or crawl.frontier.books.stands_for(target) != crawl.page(url):
         crawl.moved(url, others[0], amount=amount)
 
@@ -236,7 +238,7 @@ def counted_inlinks(crawl: HandCrawl) -> list[int]:
     return [found[page] for page in pages]
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(TERMS, st.lists(EVENTS, max_size=25))
 def test_what_is_loaded_is_what_was_there_whatever_happened(
     terms: StoreTerms, events: list[tuple[str, str, list[str]]]

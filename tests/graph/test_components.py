@@ -86,6 +86,7 @@ def test_sparse_graphs_with_many_components_agree_too(nodes: int, dice: Random) 
     assert groups(found) == set(map(frozenset, wanted))
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("name", "count", "largest"),
     [
@@ -105,6 +106,7 @@ def test_the_strong_components_of_real_graphs(
     assert (found.count, found.sizes.max()) == (count, largest)
 
 
+@pytest.mark.proof
 def test_the_largest_strong_component_of_a_real_web_knows_its_links(
     shared_graph: Callable[[str], Path],
 ) -> None:

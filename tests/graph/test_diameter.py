@@ -84,6 +84,7 @@ def test_the_share_done_is_told_to_the_end() -> None:
     assert told == [1, 1]
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("name", "longest"),
     [

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import networkx
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -64,6 +65,7 @@ def test_it_agrees_with_networkx(case: tuple[int, list[Link]], data: st.DataObje
     assert levels(graph_of(nodes, links), sources).tolist() == expected
 
 
+@pytest.mark.proof
 def test_a_real_graph_is_as_wide_as_it_is_known_to_be(shared_graph: Callable[[str], Path]) -> None:
     graph = read(shared_graph("wiki-Vote.txt.gz")).graph
     assert max(int(levels(graph, [page]).max()) for page in range(graph.nodes)) == 10

@@ -51,6 +51,7 @@ def test_random_graphs_are_within_the_stated_error(nodes: int, links: int, seed:
     agree(random_graph(nodes, links), seed)
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     "name",
     [

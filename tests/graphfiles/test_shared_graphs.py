@@ -48,6 +48,7 @@ def pagerank(graph: Csr, silent: int) -> NDArray[np.float64]:
     return x
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("name", GRAPHS)
 def test_a_real_graph_is_as_it_is_told(name: str, shared_graph: Callable[[str], Path]) -> None:
     known, named = GRAPHS[name], read(shared_graph(name))

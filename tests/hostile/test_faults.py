@@ -22,6 +22,7 @@ def ended_in_bounds(figures: Figures) -> bool:
     return figures.growth_bytes <= 2 * GROWTH_BYTES and figures.reason == NOTHING_LEFT
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("catalogue", "workers", "transport"),
     [(CATALOGUE, 0, OWN), (ON_THE_WIRE, 2, OWN), (CATALOGUE, 0, BY_HTTPX)],
@@ -38,6 +39,7 @@ def test_every_fault_ends_in_time_in_a_right_outcome_and_harms_nobody(
     assert ended_in_bounds(figures), figures
 
 
+@pytest.mark.proof
 def test_no_page_is_asked_for_behind_a_robots_txt_that_cannot_be_read(tmp_path: Path) -> None:
     store = tmp_path / "crawl.db"
     with serving(CATALOGUE, tmp_path) as sites:

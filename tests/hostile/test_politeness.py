@@ -144,7 +144,7 @@ def town() -> Iterator[Town]:
 def crawl(built: Town, folder: Path, seeds: Sequence[str] = HOMES, **settings: object) -> None:
     rules = [f"*={HERE}:{built.port}"]
     rules += [f"{host}.example={address}:{built.port}" for host, address in PLACES.items()]
-    usual = {"delay": DELAY_S, "timeout": 5, "sitemaps": True, "workers": 0}
+    usual = {"delay": DELAY_S, "timeout": 60, "sitemaps": True, "workers": 0}
     plan = Plan(
         seeds=list(seeds),
         warm_seed="http://warm.example/",
@@ -198,8 +198,20 @@ def test_no_delay_and_no_limit_is_undercut_by_redirects_retries_sitemaps_or_a_ne
 
 
 ADDRESS_DELAY_S = 0.04
-JITTER_S = 0.1
-"""Of the way of the first request and of the last one, on a machine that others use as well."""
+FIRST_ONES = 5
+
+
+def keeps_pace(log: Sequence[Asked]) -> bool:
+    """Whether the requests from some of the first ones on came no faster than the address allows.
+
+    On a busy machine a request is seen late, and the next ones seem to follow too soon.
+    """
+    began = sorted(asked.began for asked in log)
+    early_s = (
+        began[-1] - first - ADDRESS_DELAY_S * (len(began) - 1 - number)
+        for number, first in enumerate(began[:FIRST_ONES])
+    )
+    return max(early_s) >= -ADDRESS_DELAY_S
 
 
 @pytest.mark.parametrize("workers", [0, 1])
@@ -212,12 +224,11 @@ def test_ports_of_a_name_share_its_delay_and_names_at_an_address_its_pace(
         settings: dict[str, Any] = {"workers": workers, "per_address": 20}
         settings["address_delay"] = ADDRESS_DELAY_S
         crawl(built, tmp_path, seeds=[*ports, *names], **settings)
-    log = sorted((asked for asked in built.log if asked.host != "warm"), key=lambda one: one.began)
+    log = [asked for asked in built.log if asked.host != "warm"]
     assert Counter(one.host for one in log)["ports"] == 2 * len(ports)
     assert len(log) == 2 * (len(ports) + len(names))
     assert min(gaps(log, "ports")) >= DELAY_S
-    began = [one.began for one in log]
-    assert began[-1] - began[0] >= ADDRESS_DELAY_S * (len(log) - 1) - JITTER_S
+    assert keeps_pace(log)
 
 
 def test_redirects_retries_and_sitemaps_keep_the_pace_of_an_address(tmp_path: Path) -> None:
@@ -225,6 +236,5 @@ def test_redirects_retries_and_sitemaps_keep_the_pace_of_an_address(tmp_path: Pa
         crawl(built, tmp_path, address_delay=ADDRESS_DELAY_S, per_address=20)
     for address in (HERE, THERE):
         log = [one for one in built.log if one.address == address and one.host != "warm"]
-        began = sorted(one.began for one in log)
-        assert len(began) >= 10
-        assert began[-1] - began[0] >= ADDRESS_DELAY_S * (len(began) - 1) - JITTER_S
+        assert len(log) >= 2 * FIRST_ONES
+        assert keeps_pace(log)

@@ -45,6 +45,7 @@ def up_to(fraction: float) -> int:
     return FRACTIONS.index(fraction) + 1
 
 
+@pytest.mark.proof
 def test_every_order_gathers_more_with_more_pages(on_synthetic_web: Masses) -> None:
     for name, mass in on_synthetic_web.items():
         assert (np.diff(mass) > 0).all(), name
@@ -52,6 +53,7 @@ def test_every_order_gathers_more_with_more_pages(on_synthetic_web: Masses) -> N
         assert mass[-1] < 1
 
 
+@pytest.mark.proof
 def test_opic_is_at_or_above_recomputed_pagerank_for_the_first_fifth(
     on_synthetic_web: Masses,
 ) -> None:
@@ -60,26 +62,31 @@ def test_opic_is_at_or_above_recomputed_pagerank_for_the_first_fifth(
         assert (on_synthetic_web[name][: up_to(0.2)] >= pagerank).all(), name
 
 
+@pytest.mark.proof
 def test_opic_gathers_nine_tenths_of_what_the_oracle_does(on_synthetic_web: Masses) -> None:
     """But for the first hundredth, which here is 200 pages."""
     opic, oracle = (on_synthetic_web[name][up_to(0.01) :] for name in ("opic", "oracle"))
     assert (opic >= 0.9 * oracle).all()
 
 
+@pytest.mark.proof
 def test_opic_beats_orders_that_do_not_look_at_importance(on_synthetic_web: Masses) -> None:
     for name in ("breadth-first", "random"):
         assert (on_synthetic_web["opic"] > on_synthetic_web[name]).all()
 
 
+@pytest.mark.proof
 def test_no_order_beats_the_oracle(on_synthetic_web: Masses) -> None:
     for mass in on_synthetic_web.values():
         assert (mass <= on_synthetic_web["oracle"]).all()
 
 
+@pytest.mark.proof
 def test_replays_help_the_order_on_the_synthetic_web(on_synthetic_web: Masses) -> None:
     assert (on_synthetic_web["opic-replay"] > on_synthetic_web["opic"]).all()
 
 
+@pytest.mark.proof
 def test_on_a_real_web_opic_is_what_it_is_expected_to_be(
     shared_graph: Callable[[str], Path],
 ) -> None:

@@ -75,6 +75,7 @@ def of_all(found: Found, policy: WindowPolicy, rate: float) -> float:
     return found[policy, rate].errors.all
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("policy", "rate"), SEEN_ELSEWHERE)
 def test_the_errors_are_about_those_seen_elsewhere(
     found: Found, policy: WindowPolicy, rate: float
@@ -82,6 +83,7 @@ def test_the_errors_are_about_those_seen_elsewhere(
     assert of_all(found, policy, rate) == pytest.approx(SEEN_ELSEWHERE[policy, rate], rel=0.3)
 
 
+@pytest.mark.proof
 def test_eight_measures_come_close_to_the_fixpoint_and_four_are_too_few(found: Found) -> None:
     four, eight, sixteen = (
         found[policy, CALM].errors for policy in (VARIABLE_4, VARIABLE_8, VARIABLE_16)
@@ -130,6 +132,7 @@ def test_interpolation_is_at_each_rate_about_as_good_as_the_better_of_two_belief
     assert of_all(seen, wild, WILD) < 0.95 * of_all(seen, calm, WILD)
 
 
+@pytest.mark.proof
 def test_sixteen_measures_are_better_than_interpolation_where_little_changes(
     found: Found,
 ) -> None:
@@ -139,6 +142,7 @@ def test_sixteen_measures_are_better_than_interpolation_where_little_changes(
     assert 1.2 * sixteen.all < one.all < 2 * sixteen.all
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("rate", [BUSY, WILD])
 @pytest.mark.parametrize("policy", [INTERPOLATION_8, INTERPOLATION_16])
 def test_interpolation_is_better_than_sixteen_measures_where_much_changes(
@@ -148,6 +152,7 @@ def test_interpolation_is_better_than_sixteen_measures_where_much_changes(
     assert found[policy, rate].measures_per_page == 1
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("rate", RATES)
 def test_for_equal_numbers_of_measures_variable_beats_fixed(found: Found, rate: float) -> None:
     variable, fixed = found[VARIABLE_8, rate], found[FIXED_19, rate]
@@ -156,6 +161,7 @@ def test_for_equal_numbers_of_measures_variable_beats_fixed(found: Found, rate: 
     assert variable.errors.all < fixed.errors.all
 
 
+@pytest.mark.proof
 def test_improved_fixed_is_far_better_than_fixed(found: Found) -> None:
     """In the same time where little changes; with two thirds of the measures where more does."""
     assert of_all(found, IMPROVED_9, CALM) < 0.75 * of_all(found, FIXED_9, CALM)
@@ -165,6 +171,7 @@ def test_improved_fixed_is_far_better_than_fixed(found: Found) -> None:
         assert 4 < improved.measures_per_page < 0.75 * fixed.measures_per_page
 
 
+@pytest.mark.proof
 def test_the_adaptive_window_is_exact_in_a_calm_web_and_quick_in_a_wild_one(found: Found) -> None:
     for rate in (CALM, 0.01):
         assert of_all(found, ADAPTIVE, rate) < 0.7 * of_all(found, INTERPOLATION_8, rate)
@@ -174,6 +181,7 @@ def test_the_adaptive_window_is_exact_in_a_calm_web_and_quick_in_a_wild_one(foun
         assert adaptive.top10 < 0.85 * one.top10
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("rate", RATES)
 def test_sixteen_readings_in_four_measures_are_nearly_as_good_as_in_sixteen(
     found: Found, rate: float
@@ -184,12 +192,14 @@ def test_sixteen_readings_in_four_measures_are_nearly_as_good_as_in_sixteen(
     )
 
 
+@pytest.mark.proof
 def test_the_faster_the_web_changes_the_worse_is_every_estimate(found: Found) -> None:
     for policy in WATCHED:
         errors = [of_all(found, policy, rate) for rate in RATES]
         assert errors == sorted(errors)
 
 
+@pytest.mark.proof
 def test_to_remember_all_is_best_in_a_calm_web_and_worst_in_a_wild_one(found: Found) -> None:
     static = {rate: of_all(found, STATIC, rate) for rate in RATES}
     others = [policy for policy in WATCHED if policy != STATIC]

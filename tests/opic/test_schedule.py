@@ -174,4 +174,4 @@ class Queue(RuleBasedStateMachine):
 
 
 TestQueue = Queue.TestCase
-TestQueue.settings = settings(stateful_step_count=50, max_examples=100)
+TestQueue.settings = settings(stateful_step_count=50, max_examples=40)

@@ -3,18 +3,24 @@
 Law: whoever asks for a server gets one that answers, and it is gone when they are done.
 """
 
+import os
 import shutil
 import socket
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import cycle
 from pathlib import Path
 
 import pytest
 
 _POLL_S = 0.01
-_PATIENCE = 1500  # polls
+_PATIENCE = 6000  # polls
 _SYSTEM = "/usr/sbin:/usr/bin"
+_PORTS = range(20_000, 32_000)
+"""Below those that Linux gives to outgoing connections, which could take a port meanwhile."""
+_first = os.getpid() * 97 % len(_PORTS)
+_ports = cycle([*_PORTS[_first:], *_PORTS[:_first]])
 
 
 def program(name: str) -> str | None:
@@ -30,11 +36,12 @@ def needs(*names: str) -> pytest.MarkDecorator:
 
 
 def free_port(address: str = "127.0.0.1") -> int:
-    """A port at which nobody listens."""
-    with socket.socket() as held:
-        held.bind((address, 0))
-        port: int = held.getsockname()[1]
-        return port
+    """Return a port at which nobody listens; tests beside this one get others."""
+    while True:
+        port: int = next(_ports)
+        with suppress(OSError), socket.socket() as held:
+            held.bind((address, port))
+            return port
 
 
 @contextmanager

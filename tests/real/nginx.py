@@ -26,7 +26,7 @@ MIME_TYPES = Path("/etc/nginx/mime.types")
 
 _FIRST_ADDRESS = 2
 _POLL_S = 0.01
-_PATIENCE = 1000  # polls
+_PATIENCE = 6000  # polls
 
 _CONFIG = """
 daemon off;

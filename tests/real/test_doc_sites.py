@@ -25,7 +25,7 @@ from tests.real.nginx import SITES, Nginx, needs_real_parts, serving
 READ = [state for state in State if state.was_read]
 TOP = 10
 
-pytestmark = needs_real_parts
+pytestmark = [needs_real_parts, pytest.mark.proof]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

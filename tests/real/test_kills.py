@@ -31,7 +31,7 @@ UNDER_WAY = Settings().politeness.concurrency
 POLL_S = 0.01
 PATIENCE_S = 60
 
-pytestmark = needs_real_parts
+pytestmark = [needs_real_parts, pytest.mark.proof]
 
 
 class Killed(NamedTuple):

@@ -316,6 +316,7 @@ def test_the_guides_have_recipes_for_each_kind_of_server() -> None:
     assert all(any(said in text for text in ALL) for said in _SERVER_FOR)
 
 
+@pytest.mark.documents
 @pytest.mark.parametrize("text", ALL)
 def test_a_recipe_of_the_guides_works(text: str, servers: Servers, tmp_path: Path) -> None:
     recipe = ALL[text]

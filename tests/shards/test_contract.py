@@ -208,4 +208,4 @@ class ShardsOfOneCrawl(RuleBasedStateMachine):
 
 
 TestShardsOfOneCrawl = ShardsOfOneCrawl.TestCase
-TestShardsOfOneCrawl.settings = settings(max_examples=150, stateful_step_count=80, deadline=None)
+TestShardsOfOneCrawl.settings = settings(max_examples=50, stateful_step_count=80, deadline=None)

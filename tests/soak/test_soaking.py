@@ -3,9 +3,12 @@
 import json
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from tests.soak.__main__ import main
+
+pytestmark = pytest.mark.proof
 
 
 def test_a_soak_of_seconds_tells_what_it_saw(tmp_path: Path) -> None:

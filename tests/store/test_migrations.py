@@ -143,6 +143,7 @@ def test_a_store_of_any_version_is_brought_up_with_all_that_is_in_it(
         assert len(content(path)["urls"]) == len(content(path)["later"]) == 6
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("version", range(len(ALL)))
 def test_killed_at_any_statement_a_store_is_of_one_version_and_the_next_crawl_brings_it_up(
     tmp_path: Path, today: Path, version: int

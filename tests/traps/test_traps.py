@@ -14,6 +14,8 @@ from minicrawl.report.snapshot import snapshot
 from tests.traps.crawl import LEAST_HEALTHY, MOST_TRAPPED, Outcome, crawl
 from tests.traps.web import KINDS
 
+pytestmark = pytest.mark.proof
+
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:

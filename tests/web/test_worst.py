@@ -24,6 +24,8 @@ from minicrawl.web.robots.rules import Rules, parse
 from minicrawl.web.sitemaps import sitemap
 from minicrawl.web.sitemaps.sitemap import MAX_URLS
 
+pytestmark = pytest.mark.proof
+
 URL = "http://a.example/d/"
 WITH_WORDS = ParseOptions(with_words=True, with_emphasis=True)
 MB = 1_000_000

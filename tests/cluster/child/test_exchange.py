@@ -36,7 +36,7 @@ def test_what_was_told_long_ago_holds_nobody_back() -> None:
         await tell(other, one, ShardFacts(1, fetched=6))
         listening.cancel()
 
-    asyncio.run(asyncio.wait_for(work(), 30))
+    asyncio.run(asyncio.wait_for(work(), 60))
 
 
 def test_facts_are_kept_now_and_then_and_at_the_end() -> None:
@@ -58,7 +58,7 @@ def test_facts_are_kept_now_and_then_and_at_the_end() -> None:
         assert await kept_after(4, are_last=True) == 4
         assert len(servers.said) == 4
 
-    asyncio.run(asyncio.wait_for(work(), 30))
+    asyncio.run(asyncio.wait_for(work(), 60))
 
 
 def test_facts_that_nobody_takes_are_told_again_later() -> None:
@@ -71,7 +71,7 @@ def test_facts_that_nobody_takes_are_told_again_later() -> None:
         await exchange.tell(ShardFacts(0))
         assert set(servers.values) == {"told.1.0"}
 
-    asyncio.run(asyncio.wait_for(work(), 30))
+    asyncio.run(asyncio.wait_for(work(), 60))
 
 
 def test_the_last_entry_that_was_told_of_is_known_to_the_next_holder() -> None:
@@ -85,7 +85,7 @@ def test_the_last_entry_that_was_told_of_is_known_to_the_next_holder() -> None:
         await engine.put("told.1.0", b"no facts")
         assert await told_entry(engine, 0, RUN) == 0
 
-    asyncio.run(asyncio.wait_for(work(), 30))
+    asyncio.run(asyncio.wait_for(work(), 60))
 
 
 def test_a_sketch_with_more_cash_than_there_may_be_is_no_fact() -> None:

@@ -53,7 +53,7 @@ def test_the_first_order_counts_even_if_it_is_for_no_workers(
         finally:
             steer.cancel()
 
-    assert asyncio.run(asyncio.wait_for(steering(), 10)) == {"workers": 0}
+    assert asyncio.run(asyncio.wait_for(steering(), 60)) == {"workers": 0}
 
 
 def test_pages_that_are_given_back_are_not_fetched_by_an_order_from_before(
@@ -123,4 +123,4 @@ def test_nothing_is_asked_for_before_it_is_known_how_many_pages_are_given_back(
         steer.cancel()
         return halted
 
-    assert asyncio.run(asyncio.wait_for(yielding(), 10)) == [True] * 5
+    assert asyncio.run(asyncio.wait_for(yielding(), 60)) == [True] * 5

@@ -116,7 +116,7 @@ def crawl_both(
             hand.deliver(1 if moment == "one arrives" else None)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.lists(PAGE, min_size=len(URLS), max_size=len(URLS)), st.lists(MOMENT, max_size=40))
 def test_all_shards_at_any_moment_are_one_machine_that_read_the_same(
     web: list[tuple[str, list[int]]], course: list[str]

@@ -146,7 +146,7 @@ class Cluster:
 
 
 def tried(work: Callable[[Cluster], Awaitable[None]]) -> None:
-    asyncio.run(asyncio.wait_for(work(Cluster()), 30))
+    asyncio.run(asyncio.wait_for(work(Cluster()), 60))
 
 
 def test_a_node_that_is_alone_crawls_all_shards() -> None:

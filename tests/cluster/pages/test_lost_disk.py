@@ -8,6 +8,8 @@ import shutil
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+import pytest
+
 from minicrawl.cluster.access import ClusterAccess, opened
 from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.cluster.gather.restoring import gather_cluster, kept_store
@@ -25,7 +27,7 @@ from tests.cluster.engines import needs_server
 from tests.cluster.node_process import PATIENCE_S, nodes, shards_of, until
 from tests.cluster.test_end_to_end import SITES, LoggedWeb
 
-pytestmark = needs_server
+pytestmark = [needs_server, pytest.mark.proof]
 
 SHARDS = 4
 SOME = 4 * SITES

@@ -175,7 +175,7 @@ class KeptPages(RuleBasedStateMachine):
 
 
 TestKeptPages = KeptPages.TestCase
-TestKeptPages.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
+TestKeptPages.settings = settings(max_examples=12, stateful_step_count=25, deadline=None)
 
 
 def test_pages_wait_while_the_engine_is_full(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from tests.crawl.rendering.sites import (
 from tests.dashboard.servers import wait_until
 from tests.processes import PATIENCE_S, killed_on_failure
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.proof]
 WAITS = filled_by("fetch('/never').then(() => 1)")
 
 

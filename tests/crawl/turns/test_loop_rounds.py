@@ -1,11 +1,21 @@
 import asyncio
-from time import perf_counter
 
+import pytest
+
+from minicrawl.crawl.turns import loop_rounds
 from minicrawl.crawl.turns.loop_rounds import ROUND_S, LoopRounds
 
 
-async def rounds_of(pages: int, work_s: float) -> list[int]:
-    """In which round of the loop each page went on."""
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Seconds of work so far, which each page adds to."""
+    seconds = [0.0]
+    monkeypatch.setattr(loop_rounds, "perf_counter", lambda: seconds[0])
+    return seconds
+
+
+async def rounds_of(pages: int, work_s: float, clock: list[float]) -> list[int]:
+    """Return in which round of the loop each page went on."""
     rounds, now, went_on = LoopRounds(), 0, []
 
     async def count_rounds() -> None:
@@ -17,9 +27,7 @@ async def rounds_of(pages: int, work_s: float) -> list[int]:
     async def page() -> None:
         await rounds.turn()
         went_on.append(now)
-        ends = perf_counter() + work_s
-        while perf_counter() < ends:
-            pass
+        clock[0] += work_s
 
     counting = asyncio.create_task(count_rounds())
     await asyncio.gather(*(page() for _ in range(pages)))
@@ -27,11 +35,11 @@ async def rounds_of(pages: int, work_s: float) -> list[int]:
     return went_on
 
 
-def test_pages_that_take_long_go_on_one_a_round() -> None:
-    went_on = asyncio.run(rounds_of(5, ROUND_S * 1.5))
+def test_pages_that_take_long_go_on_one_a_round(clock: list[float]) -> None:
+    went_on = asyncio.run(rounds_of(5, ROUND_S * 1.5, clock))
     assert sorted(set(went_on)) == went_on
     assert len(went_on) == 5
 
 
-def test_pages_that_take_no_time_go_on_together() -> None:
-    assert len(set(asyncio.run(rounds_of(50, 0)))) < 10
+def test_pages_that_take_no_time_go_on_together(clock: list[float]) -> None:
+    assert len(set(asyncio.run(rounds_of(50, 0, clock)))) == 1

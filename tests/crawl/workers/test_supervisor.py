@@ -31,7 +31,7 @@ def manned(work: Callable[[WorkerSlot], Awaitable[None]], silence_s: float = SIL
     async def done() -> None:
         slot = WorkerSlot(CONFIG, silence_s)
         try:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 await work(slot)
         finally:
             await slot.close()

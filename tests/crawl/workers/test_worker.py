@@ -59,7 +59,7 @@ class Crawl:
 def work_for(crawl: Callable[[Crawl], Awaitable[None]], *answers: Answer) -> None:
     async def work() -> None:
         ours, its = socket.socketpair()
-        async with wire(*answers) as server, asyncio.timeout(20):
+        async with wire(*answers) as server, asyncio.timeout(60):
             working = asyncio.create_task(serve(its, CONFIG, BlameMark()))
             asking = Crawl(server)
             await asking.channel.connect(ours)

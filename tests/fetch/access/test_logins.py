@@ -43,7 +43,7 @@ def _origin(server: Wire):  # type: ignore[no-untyped-def]  # the key of a mappi
 
 
 def fetcher(access: AccessByOrigin) -> HttpFetcher:
-    network, politeness = Network(timeout_s=5, allow_private=True), Politeness(delay_s=0)
+    network, politeness = Network(timeout_s=60, allow_private=True), Politeness(delay_s=0)
     return HttpFetcher(network, politeness, logins=access)
 
 

@@ -14,7 +14,7 @@ from tests.fetch.wire import Wire
 
 def run(play: Coroutine[Any, Any, None]) -> None:
     async def bounded() -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await play
 
     asyncio.run(bounded())

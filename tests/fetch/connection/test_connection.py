@@ -53,7 +53,7 @@ class Call:
 
 def run(play: Callable[[Call], Awaitable[None]]) -> None:
     async def bounded() -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await play(Call())
 
     asyncio.run(bounded())

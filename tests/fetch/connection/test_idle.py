@@ -30,7 +30,7 @@ class Still(Connection):
 
 def run(play: Callable[[], Coroutine[Any, Any, None]]) -> None:
     async def bounded() -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await play()
 
     asyncio.run(bounded())

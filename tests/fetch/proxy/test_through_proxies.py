@@ -30,7 +30,7 @@ def network_of(
     *proxies: str, no_proxy: tuple[str, ...] = (), resolve: tuple[str, ...] = ()
 ) -> Network:
     return Network(
-        timeout_s=5, proxy=proxies, no_proxy=no_proxy, allow_private=True, resolve=resolve
+        timeout_s=60, proxy=proxies, no_proxy=no_proxy, allow_private=True, resolve=resolve
     )
 
 
@@ -92,7 +92,7 @@ def test_a_name_that_only_the_proxy_could_resolve_is_not_asked_through_socks5() 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_private_address_is_not_asked_through_a_proxy_either(scheme: str) -> None:
     async def talk(server: Wire, at: str) -> list[FetchResult]:
-        network = Network(timeout_s=5, proxy=(f"{scheme}://{at}",), no_proxy=())
+        network = Network(timeout_s=60, proxy=(f"{scheme}://{at}",), no_proxy=())
         hosts = ("127.0.0.1", "10.0.0.1", "localhost", "169.254.169.254")
         return [await ask(network, server.url(host=host)) for host in hosts]
 

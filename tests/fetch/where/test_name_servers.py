@@ -121,7 +121,7 @@ async def name_server(
 async def ask(host: str, where: str) -> LookupAnswer:
     lookup = NameServerLookup(SystemLookup(1), [where])
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             return await lookup(host)
     finally:
         lookup.close()

@@ -110,6 +110,7 @@ def test_nothing_is_no_trouble() -> None:
     assert batches.outline(extent(batches.graph, np.random.default_rng(1))) == whole(0, [])
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     "name", ["hollins.dat.gz", "california.txt.gz", "wiki-Vote.txt.gz", "toronto-Movies.tar.gz"]
 )
@@ -127,6 +128,7 @@ def test_a_part_of_a_real_graph_in_random_order_after_every_edge(
     one_by_one(MOST, edges[:250])
 
 
+@pytest.mark.proof
 def test_a_real_graph_in_random_order(shared_graph: Callable[[str], Path]) -> None:
     graph = graph_in(shared_graph("hollins.dat.gz"))
     order = np.random.default_rng(3).permutation(graph.edges)

@@ -163,7 +163,7 @@ def test_a_crawl_without_transfers_sends_nothing() -> None:
 def points() -> list[ClusterPoint]:
     told: list[float] = []
     with unmeasured():
-        web = synthetic_web(Model.COPYING, 3000, seed=1)
+        web = synthetic_web(Model.COPYING, 1500, seed=1)
         found = cluster(
             web,
             crawls=Crawls(draws=2, seed=1, endowment=0, fractions=(0.1, 0.5)),
@@ -175,6 +175,7 @@ def points() -> list[ClusterPoint]:
     return found
 
 
+@pytest.mark.proof
 def test_late_cash_costs_importance_and_is_told(points: list[ClusterPoint]) -> None:
     few, _, many = points
     assert few.one_machine == many.one_machine
@@ -184,6 +185,7 @@ def test_late_cash_costs_importance_and_is_told(points: list[ClusterPoint]) -> N
     assert few.as_json()["tick_s"] == pytest.approx(few.tick_s)
 
 
+@pytest.mark.proof
 def test_crawls_that_look_alike_are_simulated_once(points: list[ClusterPoint]) -> None:
     first, second, _ = points
     assert first.mass == second.mass

@@ -168,7 +168,7 @@ def test_what_an_old_index_says_and_what_came_since_are_all_links_there_are(
     tmp_path: Path,
 ) -> None:
     first = None
-    for crawl in _going_on(tmp_path / "crawl.db", 40):
+    for crawl in _going_on(tmp_path / "crawl.db", 15):
         wanted = _as_the_flows_have_it(crawl.path)
         for url, givers in wanted.items():
             assert urls(back(crawl.path, url)) == givers, url

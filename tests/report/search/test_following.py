@@ -112,6 +112,7 @@ next(IndexFollower(Path(sys.argv[1])).pauses())
 """
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("step", [1, 2, 3, 5])
 def test_whenever_it_is_killed_while_pages_come_nothing_is_lost_or_doubled(
     tmp_path: Path, step: int

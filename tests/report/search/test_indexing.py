@@ -224,6 +224,7 @@ def whole(store: Path) -> list[object]:
     return entries(store)
 
 
+@pytest.mark.proof
 def test_whenever_it_is_killed_nothing_is_lost_and_nothing_doubled(
     store: Path, whole: list[object]
 ) -> None:
