@@ -392,6 +392,7 @@ class TestDryRun:
             known=2,
             hosts=[FirstHost("http://a.example", 1.0, None, State.TLS)],
             pages=[FirstPage("http://a.example/", 1.0, State.TLS)],
+            limits=[],
         )
         show_preview(found, Scope())
         assert capsys.readouterr().out == (
