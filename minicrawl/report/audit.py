@@ -152,11 +152,12 @@ def _links(connection: tables.Connection, _path: Path) -> Iterator[str]:
     known, _, _ = questions.extent(connection, "urls")
     for row in questions.all_spendings(connection):
         try:
-            links = unpack(row.blob).links
+            spending = unpack(row.blob)
         except ValueError as error:
             yield f"step {row.seq}: {error}"
             continue
-        if not links and row.kind in _OF_POTS:
+        links = [*spending.links, *spending.unpaid]
+        if not links and (row.kind in _OF_POTS or spending.self_link):
             continue
         if not links or min(links) < 0 or max(links) >= known:
             yield f"step {row.seq} links to pages that do not exist"
