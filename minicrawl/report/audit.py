@@ -23,6 +23,7 @@ from minicrawl.model import STANDS_FOR_ANOTHER, State
 from minicrawl.opic.journal import StepKind
 from minicrawl.opic.ledger import READ
 from minicrawl.progress import Progress
+from minicrawl.report.archived.pages import lost_pages
 from minicrawl.report.replay import differences
 from minicrawl.report.snapshot import unproven
 from minicrawl.shards.owners import ShardPlace
@@ -266,6 +267,7 @@ def _archive(path: Path, connection: tables.Connection, end: int) -> Iterator[st
     if not (folder := archive_folder(path)).is_dir():
         yield f"{folder} is gone, with all pages that were kept"
         return
+    yield from lost_pages(connection, folder)
     with closing(ArchiveReader(folder, end)) as reader:
         yield from verify_archive(reader, partial(_urls_of_keys, connection))
 
