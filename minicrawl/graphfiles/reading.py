@@ -19,7 +19,6 @@ import numpy as np
 
 from minicrawl.errors import GraphFileError
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.dynamic.saved import MAGIC, unpack
 from minicrawl.graph.named import NamedGraph, NodeHosts
 from minicrawl.graph.text import formats
 from minicrawl.graph.text.edgelist import Ids
@@ -57,11 +56,16 @@ def blocks(path: Path, tell: Progress = unreported, at_once: int = _AT_ONCE) -> 
                 tell(raw.tell() / size)
 
 
+_SAVED = b"minigraph"
+
+
 def _saved(path: Path) -> NamedGraph | None:
     with _opened(path) as raw:
-        data = raw.read() if _begins_with(raw, MAGIC[:-1]) else b""
+        data = raw.read() if _begins_with(raw, _SAVED) else b""
     if not data:
         return None
+    from minicrawl.graph.dynamic.saved import unpack  # with scipy, which takes 30 MB
+
     try:
         found = unpack(data).graph
     except ValueError as error:
