@@ -1,7 +1,15 @@
-"""How far a crawl has come: what is known and what was done. It never guesses when a crawl ends."""
+"""How far a crawl has come: what is known and what was done. It never guesses when a crawl ends.
+
+What is not known yet is estimated. An unread page is expected to reveal as many new pages as a
+reading revealed of late, each worth as much as itself. With the shares R of the pages that were
+read and U of those that wait, and n new pages a reading, R / (1 + n U) of all is gathered. R and U
+are shares of all cash that flowed: here a page never read counts with the whole unit of its birth,
+for links to it that are not known yet.
+"""
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, replace
 from time import thread_time
 from typing import TYPE_CHECKING
@@ -9,7 +17,7 @@ from typing import TYPE_CHECKING
 from minicrawl.config import Budget
 from minicrawl.crawl.events import Reason
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.frontier.importance import DiscoveryRate, GatheredImportance, of_all
+from minicrawl.frontier.importance import GatheredImportance
 from minicrawl.model import State
 from minicrawl.opic.money import UNIT
 from minicrawl.ports import Clock
@@ -67,6 +75,47 @@ def most_pages(budget: Budget, before: int) -> int | None:
     """How many pages may be fetched in all, of which so many were before this run."""
     new = None if budget.new_pages is None else before + budget.new_pages
     return min((limit for limit in (budget.pages, new) if limit is not None), default=None)
+
+
+FEWEST_READINGS = 200
+"""From so many readings, or a tenth of all, it is estimated what the next ones will reveal."""
+_MARKS = 50
+
+
+class DiscoveryRate:
+    """How many new pages a reading revealed of late."""
+
+    def __init__(self, read: int, known: int, rate: float | None = None) -> None:
+        """`rate` is what an earlier run has found; without it, that of all readings so far."""
+        first: tuple[int, float] = (0, 0 if read else known)
+        if rate is not None:
+            first = (read - _width(read), known - rate * _width(read))
+        self._marks = deque([first, (read, known)])
+        self._now = read, known
+
+    def record(self, read: int, known: int) -> None:
+        """So many pages were read and are known by now."""
+        marks, width = self._marks, _width(read)
+        self._now = read, known
+        if read - marks[-1][0] >= width / _MARKS:
+            marks.append((read, known))
+        while marks[1][0] <= read - width and marks[1] is not marks[-1]:
+            marks.popleft()
+
+    @property
+    def rate(self) -> float:
+        """New pages a reading."""
+        (read_then, known_then), (read, known) = self._marks[0], self._now
+        return (known - known_then) / max(read - read_then, 1)
+
+
+def _width(read: int) -> int:
+    return max(FEWEST_READINGS, read // 10)
+
+
+def of_all(share: float, waiting: float, rate: float) -> float:
+    """The share of all importance that is gathered, that of pages yet unknown included."""
+    return share / (1 + rate * waiting)
 
 
 class ImportanceLimit:

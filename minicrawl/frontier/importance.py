@@ -19,17 +19,10 @@ Laws: what is gathered is added up in slices of the pages, so that a crawl does 
 it, however many pages there are. Pages that a rule forbids, that redirect and that do not exist do
 not count: a site that was read whole is gathered whole. It never falls unless there is more to
 read.
-
-What is not known yet is estimated. An unread page is expected to reveal as many new pages as a
-reading revealed of late, each worth as much as itself. With the shares R of the pages that were
-read and U of those that wait, and n new pages a reading, R / (1 + n U) of all is gathered. R and U
-are shares of all cash that flowed: here a page never read counts with the whole unit of its birth,
-for links to it that are not known yet.
 """
 
 import json
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -342,44 +335,3 @@ class CurrentShares:
             self._total = self._sum * pages / end
         if is_whole:
             self._summed, self._sum = 0, 0.0
-
-
-FEWEST_READINGS = 200
-"""From so many readings, or a tenth of all, it is estimated what the next ones will reveal."""
-_MARKS = 50
-
-
-class DiscoveryRate:
-    """How many new pages a reading revealed of late."""
-
-    def __init__(self, read: int, known: int, rate: float | None = None) -> None:
-        """`rate` is what an earlier run has found; without it, that of all readings so far."""
-        first: tuple[int, float] = (0, 0 if read else known)
-        if rate is not None:
-            first = (read - _width(read), known - rate * _width(read))
-        self._marks = deque([first, (read, known)])
-        self._now = read, known
-
-    def record(self, read: int, known: int) -> None:
-        """So many pages were read and are known by now."""
-        marks, width = self._marks, _width(read)
-        self._now = read, known
-        if read - marks[-1][0] >= width / _MARKS:
-            marks.append((read, known))
-        while marks[1][0] <= read - width and marks[1] is not marks[-1]:
-            marks.popleft()
-
-    @property
-    def rate(self) -> float:
-        """New pages a reading."""
-        (read_then, known_then), (read, known) = self._marks[0], self._now
-        return (known - known_then) / max(read - read_then, 1)
-
-
-def _width(read: int) -> int:
-    return max(FEWEST_READINGS, read // 10)
-
-
-def of_all(share: float, waiting: float, rate: float) -> float:
-    """The share of all importance that is gathered, that of pages yet unknown included."""
-    return share / (1 + rate * waiting)

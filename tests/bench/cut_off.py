@@ -16,7 +16,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.frontier.importance import DiscoveryRate, of_all
+from minicrawl.crawl.progress import DiscoveryRate, of_all
 from minicrawl.lab.convergence import true_importance
 from minicrawl.lab.exploration import Exploration
 from minicrawl.lab.order import draw_seeds

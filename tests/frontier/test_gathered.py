@@ -5,14 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from minicrawl.crawl.progress import FEWEST_READINGS, DiscoveryRate, of_all
 from minicrawl.frontier import importance
-from minicrawl.frontier.importance import (
-    FEWEST_READINGS,
-    DiscoveryRate,
-    GatheredImportance,
-    gathered,
-    of_all,
-)
+from minicrawl.frontier.importance import GatheredImportance, gathered
 from minicrawl.model import READ_STATES, READABLE, State
 from tests.stores import DEEP, A, B, C, HandCrawl
 
