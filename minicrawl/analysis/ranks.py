@@ -64,13 +64,21 @@ RANKS = Registry(plugins.RANKS, _BUILT_IN)
 
 # ---------------------------------------------------------------- kept beside the store
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
+_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
+_LETTER = re.compile("[a-z]")
+_LONGEST_NAME = 64
 
 
 def checked_name(name: str) -> str:
     """A name that a rank may have: part of a column's name, and of a list with commas."""
+    if len(name) > _LONGEST_NAME:
+        raise UsageError(
+            f"the name of a rank has at most {_LONGEST_NAME} characters, not {len(name):,}"
+        )
     if not _NAME.fullmatch(name):
         raise UsageError(f"a rank is named by a-z, 0-9, '-', '_' and '.', not {name!r}")
+    if not _LETTER.search(name):
+        raise UsageError(f"the name of a rank has a letter, and {name} has none: such as r{name}")
     if name in (OPIC, OPIC_SITES, RISING, IMPORTANCE):
         raise UsageError(f"{name} is a rank of the crawl itself: choose another name")
     return name

@@ -13,8 +13,15 @@ from minicrawl.cli.common.stores import json_option, own_store_option, store_wit
 from minicrawl.cli.common.tables import show_facts, show_json
 from minicrawl.crawl.settle.archiving import prune_store
 from minicrawl.export.cells import visible
-from minicrawl.report.archived.pages import folder_of, kept_pages, keys_of_best, moment
+from minicrawl.report.archived.pages import (
+    folder_of,
+    kept_pages,
+    keys_of_best,
+    lost_pages,
+    moment,
+)
 from minicrawl.report.snapshot import snapshot
+from minicrawl.store.reader import archive_folder, reading
 from minicrawl.wording import counted
 
 folder_argument = click.argument(
@@ -40,6 +47,8 @@ def info(folder: Path | None, store: Path, as_json: bool) -> None:
     """Show how much is kept in FOLDER."""
     with closing(ArchiveReader(folder_of(store, folder), _end(store, folder))) as reader:
         found = dict(_facts(reader))
+    for line in _lost(store, folder):
+        click.echo(visible(line), err=True)
     if as_json:
         show_json(found)
     else:
@@ -56,7 +65,7 @@ def verify_command(folder: Path | None, store: Path, as_json: bool) -> None:
     Exits with 1 if there is one.
     """
     with closing(ArchiveReader(folder_of(store, folder), _end(store, folder))) as reader:
-        wrong = list(verify(reader))
+        wrong = [*_lost(store, folder), *verify(reader)]
         records = sum(one.records for one in reader.index.totals(reader.end))
     if as_json:
         show_json({"ok": not wrong, "records": records, "wrong": wrong})
@@ -134,6 +143,13 @@ def _end(store: Path, folder: Path | None) -> int | None:
         return None
     with snapshot(store) as seen, kept_pages(seen) as found:
         return found.end
+
+
+def _lost(store: Path, folder: Path | None) -> list[str]:
+    if folder is not None:
+        return []
+    with reading(store) as connection:
+        return list(lost_pages(connection, archive_folder(store)))
 
 
 def _facts(reader: ArchiveReader) -> Iterator[tuple[str, int]]:

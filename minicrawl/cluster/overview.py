@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import ceil
 
 from minicrawl.cluster.engine import ClusterEngine, KeyEntry
 from minicrawl.cluster.node import records
@@ -47,7 +48,7 @@ class NodeRow:
     version: str
     shards: tuple[int, ...]
     fetched: int
-    pace: int  # pages asked for in a second
+    pace: float  # pages asked for in a second
     workers: int
     disk_free: int
 
@@ -63,7 +64,7 @@ class ClusterStatus:
     nodes: tuple[NodeRow, ...]
     budget: int | None
     fetched: int
-    pace: int
+    pace: float
     waiting: int
     batches: int  # sent and not posted yet, as far as was told
     level: float  # of cash, in units, below which pages wait
@@ -155,7 +156,7 @@ class ClusterOverview:
         sent = sum(number for facts in told for number in facts.sent.values())
         posted = sum(number for facts in told for number in facts.received.values())
         pace = sum(facts.pace for facts in told)
-        above = _HEADROOM * sum(max(facts.pace, _FEWEST) for facts in told)
+        above = ceil(_HEADROOM * sum(max(facts.pace, _FEWEST) for facts in told))
         return ClusterStatus(
             doing=state.doing,
             reason=state.reason,

@@ -152,7 +152,7 @@ class LocalServer:
     def last_words(self) -> str:
         """The end of its log, as one line."""
         lines = (self._folder / f"{self.name}.log").read_text(errors="replace").splitlines()
-        return "; ".join(lines[-_LAST_WORDS:]) or "it said nothing"
+        return "; ".join(lines[-_LAST_WORDS:]) or f"{PROGRAM} wrote no line"
 
     def send(self, what: signal.Signals) -> None:
         """Send it a signal, such as one to stop for a while."""

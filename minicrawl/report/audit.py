@@ -23,6 +23,7 @@ from minicrawl.model import STANDS_FOR_ANOTHER, State
 from minicrawl.opic.journal import StepKind
 from minicrawl.opic.ledger import READ
 from minicrawl.progress import Progress
+from minicrawl.report.archived.pages import lost_pages
 from minicrawl.report.replay import differences
 from minicrawl.report.snapshot import unproven
 from minicrawl.shards.owners import ShardPlace
@@ -152,11 +153,12 @@ def _links(connection: tables.Connection, _path: Path) -> Iterator[str]:
     known, _, _ = questions.extent(connection, "urls")
     for row in questions.all_spendings(connection):
         try:
-            links = unpack(row.blob).links
+            spending = unpack(row.blob)
         except ValueError as error:
             yield f"step {row.seq}: {error}"
             continue
-        if not links and row.kind in _OF_POTS:
+        links = [*spending.links, *spending.unpaid]
+        if not links and (row.kind in _OF_POTS or spending.self_link):
             continue
         if not links or min(links) < 0 or max(links) >= known:
             yield f"step {row.seq} links to pages that do not exist"
@@ -265,6 +267,7 @@ def _archive(path: Path, connection: tables.Connection, end: int) -> Iterator[st
     if not (folder := archive_folder(path)).is_dir():
         yield f"{folder} is gone, with all pages that were kept"
         return
+    yield from lost_pages(connection, folder)
     with closing(ArchiveReader(folder, end)) as reader:
         yield from verify_archive(reader, partial(_urls_of_keys, connection))
 

@@ -193,10 +193,17 @@ def _ended(snapshot: Snapshot, page: PageId, state: State) -> list[str]:
     end = snapshot.frontier.books.stands_for(page)
     if end != page:
         return [f"{_ENDED[state]} {snapshot.url(end)}, which gets its links"]
-    if state is State.TYPE and not may_be_html(url := snapshot.url(page)):
+    url = snapshot.url(page)
+    if state is State.TYPE and not may_be_html(url) and not _was_requested(snapshot, page):
         ending = url.partition("?")[0].rpartition(".")[2]
         return [f"its URL ends in .{ending}, so it is no page and was not requested"]
     return [_ENDED[state]]
+
+
+def _was_requested(snapshot: Snapshot, page: PageId) -> bool:
+    """Whether its last request was answered: a seed is asked for, whatever its URL ends in."""
+    last = tables.last_fetches(snapshot.connection, page, 1)
+    return any(row.status is not None for row in last)
 
 
 def _why_not_requested(snapshot: Snapshot, page: PageId) -> list[str]:

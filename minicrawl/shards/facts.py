@@ -39,7 +39,7 @@ class ShardFacts(NamedTuple):
     recorded: int = 0
     entry: int = 0
     """The last entry of its log that was confirmed."""
-    pace: int = 0
+    pace: float = 0
     """Pages that were asked for in a second, lately."""
     sketch: Mapping[int, int] = {}
     """The richest pages that wait and may be asked for soon, as `water.sketch` tells them."""
@@ -79,13 +79,18 @@ def facts_in(data: bytes) -> ShardFacts:
         facts = ShardFacts(**found, **tables)
     except (TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
         raise BatchError(f"these bytes are no facts of a shard: {error}") from error
-    if any(not _is_number(value) for value in found.values()):
-        raise BatchError("what a shard tells of itself are whole numbers")
-    if not 0 <= facts.shard < MOST_SHARDS or min(facts.fetched, facts.waiting, facts.pace) < 0:
+    if not _is_pace(found.pop("pace", 0)) or not all(map(_is_number, found.values())):
+        raise BatchError("what a shard tells of itself are no numbers that may be")
+    if not 0 <= facts.shard < MOST_SHARDS or min(facts.fetched, facts.waiting) < 0:
         raise BatchError("what a shard tells of itself is less than nothing")
     if any(place >= _MOST_BINS for place in facts.sketch):
         raise BatchError("pages wait with more cash than there may be")
     return facts
+
+
+def _is_pace(value: Any) -> bool:
+    """Less than a page a second may be asked for."""
+    return isinstance(value, int | float) and 0 <= value < _MOST
 
 
 def _is_number(value: Any) -> bool:

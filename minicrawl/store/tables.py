@@ -57,7 +57,9 @@ WARC = "warc"
 """The WARC files that a crawl writes, and where they end, as `settle.warc_files` knows them."""
 PRUNING_WAITS = "pruning_waits"
 """Whether old versions in the archive are removed as soon as nobody reads them."""
-OF_FILES_BESIDE = frozenset((ARCHIVE_END, WARC, PRUNING_WAITS))
+LOST_AT = "archive_lost_at"
+"""When a crawl found that pages that were kept are gone, if one did."""
+OF_FILES_BESIDE = frozenset((ARCHIVE_END, WARC, PRUNING_WAITS, LOST_AT))
 """Counters that a copy of the store does not share."""
 SETTINGS = "settings"
 """The settings of the crawl that were given, by name."""

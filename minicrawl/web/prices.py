@@ -39,7 +39,12 @@ _MARKDOWN: _Marks = {
     **dict.fromkeys((b":", b"<", b"="), _URL_US),
     b"&": 1.4,
 }
-_XML: _Marks = {b"<": 5.5, b"&": 1.5, b"=": 5.0}
+_XML: _Marks = {
+    b"<": 5.5,
+    b"&": 1.5,
+    b"=": 5.0,
+    **dict.fromkeys((b" ", b"\n", b"\t", b"\r", b"/"), 0.45),  # before each attribute there is one
+}
 _JSON: _Marks = {**dict.fromkeys((b'"', b"{", b"}", b"[", b"]", b","), 1.2), b":": 4.5, b"\\": 3.0}
 _LINES: _Marks = {b":": _URL_US, b"\n": 0.2, b"\r": 0.2}
 _LISTS = {b"<": _XML, b"{": _JSON}
@@ -60,7 +65,7 @@ def document_s(body: bytes, kind: DocumentType | None) -> float:
             return _priced(body, _MARKDOWN, _WRITING_BYTE_US)
         case DocumentType.FEED | DocumentType.SITEMAP:
             return list_s(body)
-        case DocumentType.PDF:
+        case _:  # code that is not ours reads PDF
             return inf
 
 

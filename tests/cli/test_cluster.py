@@ -3,14 +3,18 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from minicrawl.cli import main
 from minicrawl.cli.cluster.crawling import as_line
-from minicrawl.cli.cluster.status import as_ranges, facts_of
+from minicrawl.cli.cluster.status import as_ranges, cells_of, facts_of
 from minicrawl.cluster.overview import ClusterStatus, NodeRow
+from minicrawl.crawl.shard.together import ShardPace
+from minicrawl.shards.batches import BatchError
+from minicrawl.shards.facts import ShardFacts, as_bytes, facts_in
 from tests.cluster.engines import needs_server
 
 NOBODY = "nats://127.0.0.1:1"
@@ -130,3 +134,22 @@ def test_a_demo_cluster_crawls_its_web_and_keeps_what_it_found(tmp_path: Path) -
     assert (found["doing"], found["reason"], found["fetched"]) == ("ended", "budget spent", 100)
     checked = ["check", "--store", "data/demo-cluster.db"]
     subprocess.run([sys.executable, "-m", "minicrawl", *checked], cwd=tmp_path, check=True)
+
+
+def test_less_than_a_page_a_second_is_a_pace() -> None:
+    """In all that shows one: in whole numbers it would be none."""
+    slow = replace(ROW, pace=0.2)
+    found = replace(STATUS, pace=0.2, nodes=(slow,))
+    assert "0.2/s" in as_line(found)
+    assert "0.2/s" in dict(facts_of(found))["fetched"]
+    assert cells_of(slow)[1] == "0.2"
+
+
+def test_a_shard_tells_less_than_a_page_a_second() -> None:
+    pace = ShardPace(5.0)
+    assert pace.now(0, 10.0) == 0
+    told = ShardFacts(1, pace=pace.now(1, 15.0))
+    assert facts_in(as_bytes(told)).pace == 0.2
+    for wrong in (-1, float("nan"), float("inf")):
+        with pytest.raises(BatchError):
+            facts_in(as_bytes(told._replace(pace=wrong)))

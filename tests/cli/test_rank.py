@@ -166,6 +166,16 @@ class TestRefusals:
         refusal(capsys, "degree", f"--as={name}", "--store", store)
         assert not beside(store).exists()
 
+    @pytest.mark.parametrize(
+        ("name", "told"), [("150", "letter"), ("1.5", "letter"), ("a" * 150, "at most 64")]
+    )
+    def test_a_name_that_is_a_number_or_too_long(
+        self, store: Path, capsys: Captured, name: str, told: str
+    ) -> None:
+        found = refusal(capsys, "degree", f"--as={name}", "--store", store)
+        assert told in found
+        assert not beside(store).exists()
+
     def test_a_rank_that_there_is_none_of(self, capsys: Captured) -> None:
         assert "No such command 'degre'" in refusal(capsys, "degre")
 

@@ -86,7 +86,8 @@ class TestAll:
         store.rename("moved.db")
         assert as_json(capsys, "status", "--store", "moved.db")
         monkeypatch.delenv("MINICRAWL_STORE")
-        Path("minicrawl.toml").write_text('[store]\nstore = "moved.db"\n', encoding="utf-8")
+        Path("mine.toml").write_text('[store]\nstore = "moved.db"\n', encoding="utf-8")
+        monkeypatch.setenv("MINICRAWL_CONFIG", "mine.toml")
         assert as_json(capsys, "status")
 
     @pytest.mark.parametrize("command", LISTS)

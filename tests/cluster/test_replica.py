@@ -235,6 +235,39 @@ def test_an_entry_that_was_changed_is_refused(tmp_path: Path) -> None:
         asyncio.run(restore(FakeEngine(servers), SHARD, tmp_path / "again.db"))
 
 
+def test_an_empty_entry_does_not_stop_a_shard(tmp_path: Path) -> None:
+    """Who holds the shard is refused behind it; who takes it over has all commits, and goes on."""
+    servers = FakeServers()
+    node = Node(servers, tmp_path)
+    node.store.commit(document(1))
+    before, alien = node.content, node.replica.last + 1
+    servers.logs[SHARD].contents.append(b"")
+    with pytest.raises(Fenced):
+        node.store.commit(document(2))
+    node.end()
+    told: list[str] = []
+    path = tmp_path / "next.db"
+    taken = asyncio.run(take_over(FakeEngine(servers), SHARD, path, tell=told.append))
+    assert taken.entry == alien + 1
+    assert content(path) == before
+    assert len(told) == 1
+    assert f"entry {alien} of the log of shard {SHARD}" in told[0]
+
+
+def test_an_entry_that_was_cut_short_says_which_one_and_what_to_do(tmp_path: Path) -> None:
+    """It may have been a commit: it is never skipped, though more was appended behind it."""
+    servers = FakeServers()
+    node = Node(servers, tmp_path)
+    node.store.commit(document(1))
+    node.store.commit(document(2))
+    node.end()
+    contents, cut = servers.logs[SHARD].contents, node.replica.last - 1
+    contents[cut - 1] = contents[cut - 1][:5]
+    for _ in range(2):
+        with pytest.raises(EngineError, match=rf"entry {cut} of .*under another name"):
+            asyncio.run(take_over(FakeEngine(servers), SHARD, tmp_path / "next.db"))
+
+
 def test_an_entry_of_a_later_version_says_what_to_do() -> None:
     packed = bytearray(pack_entry(ReplicaEntry(EntryKind.FIRST, 0, 3, b"abc")))
     packed[4] = 9

@@ -165,6 +165,21 @@ def test_a_page_that_was_put_aside_says_by_which_limit(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("ending", ["js", "exe", "JS"])
+def test_a_script_or_program_says_whether_it_was_requested(tmp_path: Path, ending: str) -> None:
+    """A seed is, whatever its URL ends in."""
+    linked, seed = f"http://a.example/run.{ending}", f"http://b.example/run.{ending}"
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([A, linked, seed])
+        crawl.ended(linked, State.TYPE)
+        crawl.ended(seed, State.TYPE)
+        crawl.batch.fetches.append(FetchRow(2, crawl.now, "type", 200, 9, 0.1, "text/css"))
+    (told,) = explained(crawl.path, linked).reasons
+    assert f".{ending}," in told
+    assert "was not requested" in told
+    assert not any("not requested" in one for one in explained(crawl.path, seed).reasons)
+
+
 @pytest.mark.parametrize("reason", [*Refusal, *FailureKind])
 def test_every_way_to_end_has_words(tmp_path: Path, reason: Refusal | FailureKind) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:

@@ -1,5 +1,7 @@
 """What is cheap by its price, and what is dear: whatever sends it, and however small it is."""
 
+from math import inf
+
 import pytest
 
 from minicrawl.web import prices
@@ -50,6 +52,23 @@ def test_markdown_full_of_marks_is_dear_and_prose_is_cheap(piece: bytes) -> None
     assert prices.document_s(filled(piece), DocumentType.MARKDOWN) > ENOUGH_S
     prose = filled(PROSE, size=48 * 1024)
     assert prices.document_s(prose, DocumentType.MARKDOWN) < ENOUGH_S
+
+
+def test_the_price_of_a_document_is_that_of_its_type() -> None:
+    body = filled(b"a word and ", size=20_000)
+    cheapest = prices.document_s(body, None)
+    assert 0 < cheapest == prices.document_s(body, DocumentType.HTML) < ENOUGH_S
+    assert prices.document_s(body, DocumentType.TEXT) > cheapest
+    assert prices.document_s(body, DocumentType.SITEMAP) == prices.list_s(body)
+    assert prices.document_s(body, DocumentType.PDF) == inf
+
+
+def test_utf_16_and_characters_that_become_many_in_a_host_cost_more() -> None:
+    text = "http://a.example/ " * 100
+    plain = prices.document_s(text.encode(), DocumentType.TEXT)
+    assert prices.document_s(text.encode("utf-16"), DocumentType.TEXT) > plain
+    grown = text.replace("a.example", "\ufdfa" * 9).encode()
+    assert prices.document_s(grown, DocumentType.TEXT) > 1.5 * plain
 
 
 def test_rules_full_of_lines_are_dear_and_usual_ones_cheap() -> None:

@@ -28,7 +28,7 @@ from minicrawl.config import Loaded
 from minicrawl.config.values.network_kinds import without_login
 from minicrawl.errors import Interrupted
 from minicrawl.export.cells import visible
-from minicrawl.wording import as_duration, counted
+from minicrawl.wording import as_duration, counted, rate
 
 DEMO = "demo"
 LINE_EVERY_S = 10.0
@@ -196,7 +196,7 @@ def _parts(found: ClusterStatus) -> Iterator[str]:
     live = [row for row in found.nodes if row.state != "silent"]
     budget = f" of {found.budget:,}" if found.budget is not None else ""
     yield f"{found.fetched:,}{budget} pages"
-    yield f"{found.pace:,}/s"
+    yield rate(found.pace)
     yield f"{found.waiting:,} waiting"
     yield counted(len(live), "node")
     if found.unheld:

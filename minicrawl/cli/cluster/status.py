@@ -10,7 +10,7 @@ from minicrawl.cli.common.options import CommandWithSettings, settings_options
 from minicrawl.cli.common.stores import json_option
 from minicrawl.cli.common.tables import show_facts, show_json, show_list
 from minicrawl.config import Settings
-from minicrawl.wording import counted
+from minicrawl.wording import counted, rate
 
 if TYPE_CHECKING:
     from minicrawl.cluster.overview import ClusterStatus, NodeRow
@@ -34,7 +34,7 @@ def status(settings: Settings, as_json: bool) -> None:
         return
     show_facts(facts_of(found))
     click.echo()
-    show_list(_HEADINGS, [_cells(row) for row in found.nodes], texts=4)
+    show_list(_HEADINGS, [cells_of(row) for row in found.nodes], texts=4)
 
 
 def facts_of(found: "ClusterStatus") -> Iterator[tuple[str, str]]:
@@ -42,7 +42,7 @@ def facts_of(found: "ClusterStatus") -> Iterator[tuple[str, str]]:
     reason = f" ({found.reason})" if found.reason else ""
     budget = f" of {found.budget:,}" if found.budget is not None else ""
     yield "crawl", f"{found.doing}{reason}"
-    pace = "" if found.is_over else f", {found.pace:,}/s"
+    pace = "" if found.is_over else f", {rate(found.pace)}"
     yield "fetched", f"{found.fetched:,}{budget} pages{pace}"
     yield "waiting", f"{found.waiting:,} pages"
     yield "under way", f"{counted(found.batches, 'batch', 'batches')} of cash between shards"
@@ -62,6 +62,15 @@ def as_ranges(numbers: Sequence[int]) -> str:
     return ", ".join("-".join(map(str, part)) for part in parts)
 
 
-def _cells(row: "NodeRow") -> list[str]:
-    numbers = [f"{number:,}" for number in (row.fetched, row.pace, row.workers)]
-    return [*numbers, row.name, row.state, row.machine, as_ranges(row.shards) or "none"]
+def cells_of(row: "NodeRow") -> list[str]:
+    """A node as a row of the table."""
+    pace = rate(row.pace).removesuffix("/s")
+    return [
+        f"{row.fetched:,}",
+        pace,
+        f"{row.workers:,}",
+        row.name,
+        row.state,
+        row.machine,
+        as_ranges(row.shards) or "none",
+    ]

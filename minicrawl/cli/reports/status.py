@@ -34,7 +34,7 @@ from minicrawl.report.live.sampling_process import shown_sample
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.status import mirrors
 from minicrawl.report.waiting import WaitingPage, waiting
-from minicrawl.wording import as_duration, counted
+from minicrawl.wording import as_duration, counted, rate
 
 KIND_HEADINGS = ("pages", "requests", "share", "kind", "meaning", "remedy")
 HOST_HEADINGS = ("pages", "mostly", "host", "last detail")
@@ -124,7 +124,7 @@ def _facts(found: report.Status, store: Path) -> Iterator[tuple[str, str]]:
     yield "found per fetch", _number(found.found_per_fetch, " pages")
     yield "G", f"{_number(found.g, ' units')}, error factor M/G {_number(found.error_factor)}"
     yield "running time", _duration(found.running_s)
-    yield "fetches per second", _number(found.fetches_per_second)
+    yield "fetches per second", _pace(found.fetches_per_second)
     yield "downloaded", _size(found.bytes) + _throughput(found)
     yield "store", f"{store}, {_size(found.store_bytes)}"
     for end, size in found.beside_bytes.items():
@@ -156,6 +156,10 @@ def _counts(counts: Mapping[str, int] | None) -> str:
 
 def _number(number: float | None, unit: str = "") -> str:
     return _UNKNOWN if number is None else f"{number:,.2f}{unit}"
+
+
+def _pace(per_second: float | None) -> str:
+    return _UNKNOWN if per_second is None else rate(per_second).removesuffix("/s")
 
 
 def _duration(seconds: float | None) -> str:

@@ -133,8 +133,9 @@ class ShardChild:
         self._exchange = exchange = EngineExchange(engine, place, job.run)
         exchange.until = self._until
         loaded = _settings(job, store)
+        storing, tell = loaded.settings.storing, self._warnings.put_nowait
         least = await told_entry(engine, job.shard, job.run)
-        async with _replicated(engine, job, loaded.settings.storing, least) as replica:
+        async with _replicated(engine, job, storing, least, tell) as replica:
             records = EngineAddressRecords(engine, place, job.generation)
             setup = ShardSetup(place, exchange, replica, addresses=records)
             seeds = await seeds_of(engine, job.seeds)
@@ -232,16 +233,20 @@ def _fresh_folder(job: ShardJob) -> Path:
 
 @asynccontextmanager
 async def _replicated(
-    engine: ClusterEngine, job: ShardJob, storing: Storing, least: int
+    engine: ClusterEngine,
+    job: ShardJob,
+    storing: Storing,
+    least: int,
+    tell: Callable[[str], None],
 ) -> AsyncIterator[ShardReplica]:
     """Take the shard over, with its store and, if pages are kept, its archive.
 
     Each commit is in the engine before it counts.
     """
     shard, store, pages = job.shard, storing.store, None
-    taken = await take_over(engine, shard, store, least=least)
+    taken = await take_over(engine, shard, store, least=least, tell=tell)
     if storing.keeps_answers:
-        pages = await take_over_pages(engine, shard, archive_folder(store))
+        pages = await take_over_pages(engine, shard, archive_folder(store), tell)
     connect = partial(connected_anew, job.access)
     replica = await asyncio.to_thread(
         ShardReplica, shard, store, taken, connect, ReplicaLimits(), pages

@@ -155,7 +155,7 @@ def _need(facts: ShardFacts) -> ShardNeed:
     return ShardNeed(facts.fetched + facts.under_way, 0 if facts.is_idle else waiting, facts.pace)
 
 
-def totals(told: Mapping[int, ShardFacts]) -> dict[str, int]:
+def totals(told: Mapping[int, ShardFacts]) -> dict[str, float]:
     """Sums over all shards, for people."""
     return {
         "fetched": fetched_together(told),

@@ -5,6 +5,7 @@ is cut off by whoever opens the archive for writing.
 """
 
 from asyncio import to_thread
+from collections.abc import Callable
 from contextlib import aclosing
 from pathlib import Path
 from secrets import token_bytes
@@ -13,6 +14,7 @@ from typing import NamedTuple
 from minicrawl.archive.segments import FIRST, Segments, offset_of, segment_of, shown
 from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailable, Fenced
 from minicrawl.cluster.pages.pieces import ArchivePiece, PieceKind, pack_piece, unpack_piece
+from minicrawl.cluster.replica.restoring import WHAT_TO_DO, ignore
 
 _TAKES = 100
 
@@ -36,7 +38,9 @@ class LaidPages(NamedTuple):
     """The entry from which on all is found that lies behind the place that was asked for."""
 
 
-async def take_over_pages(engine: ClusterEngine, shard: int, folder: Path) -> TakenPages:
+async def take_over_pages(
+    engine: ClusterEngine, shard: int, folder: Path, tell: Callable[[str], None] = ignore
+) -> TakenPages:
     """Refuse all who sent pages of the shard so far, and restore its archive.
 
     Its store must have been taken over before: nobody else commits any more.
@@ -48,7 +52,7 @@ async def take_over_pages(engine: ClusterEngine, shard: int, folder: Path) -> Ta
             taken = await engine.pages.append(shard, last, mark)
         except Fenced:
             continue  # the holder has just appended
-        if (await lay_pages(engine, shard, folder)).entry != taken:
+        if (await lay_pages(engine, shard, folder, tell=tell)).entry != taken:
             raise Fenced(f"shard {shard} was taken over by another node at the same time")
         return TakenPages(folder, taken)
     raise EngineUnavailable(
@@ -57,7 +61,12 @@ async def take_over_pages(engine: ClusterEngine, shard: int, folder: Path) -> Ta
 
 
 async def lay_pages(
-    engine: ClusterEngine, shard: int, folder: Path, first: int = 1, until: int = FIRST
+    engine: ClusterEngine,
+    shard: int,
+    folder: Path,
+    first: int = 1,
+    until: int = FIRST,
+    tell: Callable[[str], None] = ignore,
 ) -> LaidPages:
     """Write what the log has from entry `first` on into segments in the folder.
 
@@ -66,7 +75,14 @@ async def lay_pages(
     laying, number, begins_in = _Laying(folder), first - 1, first
     async with aclosing(engine.pages.entries(shard, first - 1)) as entries:
         async for number, content in entries:
-            piece = unpack_piece(content)
+            if not content:
+                tell(f"entry {number} of the kept pages of shard {shard} is empty: it was skipped")
+                continue
+            try:
+                piece = unpack_piece(content)
+            except EngineError as error:
+                text = f"entry {number} of the pages of shard {shard}: {error}. {WHAT_TO_DO}"
+                raise EngineError(text) from error
             if piece.kind is PieceKind.TAKEN:
                 continue
             await to_thread(laying.add, piece)

@@ -66,14 +66,13 @@ def unpack_entry(packed: bytes) -> ReplicaEntry:
             raise ValueError("its checksum is wrong")
         entry = ReplicaEntry(EntryKind(kind), offset, size, packed[_HEAD.size :])
     except (struct.error, ValueError) as error:
-        raise EngineError(f"the log has an entry that no minicrawl made: {error}") from error
+        raise EngineError(f"it is damaged, or no minicrawl made it: {error}") from error
     if version != _VERSION:
         raise EngineError(
-            f"the log has an entry of version {version}, and this minicrawl knows {_VERSION}: "
-            "upgrade it"
+            f"it is of version {version}, and this minicrawl knows {_VERSION}: upgrade it"
         )
     if size > PIECE_BYTES:
-        raise EngineError(f"the log has an entry of {size:,} bytes, and {PIECE_BYTES:,} may be")
+        raise EngineError(f"it has {size:,} bytes, and {PIECE_BYTES:,} may be")
     return entry
 
 

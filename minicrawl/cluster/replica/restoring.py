@@ -1,15 +1,17 @@
 """A store made of its last snapshot and the log behind it; and who takes a shard over.
 
-Law: restoring changes nothing in the engine, and disturbs nobody who writes.
+Laws: restoring changes nothing in the engine, and disturbs nobody who writes. An empty entry has no
+commit, is none of ours and is skipped; one that may have been a commit is never skipped.
 """
 
 from asyncio import to_thread
+from collections.abc import Callable
 from contextlib import aclosing
 from pathlib import Path
 from secrets import token_bytes
 from typing import NamedTuple
 
-from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailable, Fenced
+from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailable, Fenced, LogEntry
 from minicrawl.cluster.replica.entries import (
     EntryKind,
     ReplicaEntry,
@@ -19,6 +21,12 @@ from minicrawl.cluster.replica.entries import (
 )
 from minicrawl.cluster.replica.snapshots import last_snapshot, load_snapshot
 from minicrawl.store.beside import wal
+
+WHAT_TO_DO = (
+    "What it had may count, so it is not skipped: put a copy of the servers' files back that was "
+    "made before, or crawl anew under another name, as with --cluster nats://host:4222/again"
+)
+"""Where an entry of a log cannot be read."""
 
 _TRIES = 5
 _TAKES = 100
@@ -34,8 +42,16 @@ class Restored(NamedTuple):
     """That were read behind the snapshot."""
 
 
+def ignore(_line: str) -> None:
+    """Nobody is told."""
+
+
 async def restore(
-    engine: ClusterEngine, shard: int, path: Path, until: int | None = None
+    engine: ClusterEngine,
+    shard: int,
+    path: Path,
+    until: int | None = None,
+    tell: Callable[[str], None] = ignore,
 ) -> Restored:
     """Write the store of a shard to `path`, instead of what was there.
 
@@ -44,7 +60,7 @@ async def restore(
     """
     for _ in range(_TRIES):
         try:
-            restored = await _restore(engine, shard, path, until)
+            restored = await _restore(engine, shard, path, until, tell)
         except _OvertakenError:
             continue  # a newer snapshot has come, and what it has was removed from the log
         if until is None or restored.entry >= until:
@@ -53,7 +69,14 @@ async def restore(
     raise EngineUnavailable(f"the log of shard {shard} changes faster than it can be read")
 
 
-async def take_over(engine: ClusterEngine, shard: int, path: Path, *, least: int = 0) -> Restored:
+async def take_over(
+    engine: ClusterEngine,
+    shard: int,
+    path: Path,
+    *,
+    least: int = 0,
+    tell: Callable[[str], None] = ignore,
+) -> Restored:
     """Refuse all who wrote the shard so far, and restore its store.
 
     Whoever takes over later refuses us in turn. The log has `least` entries, as its holder told: a
@@ -67,7 +90,7 @@ async def take_over(engine: ClusterEngine, shard: int, path: Path, *, least: int
             taken = await engine.append(shard, last, mark)
         except Fenced:
             continue  # the holder has just appended
-        restored = await restore(engine, shard, path)
+        restored = await restore(engine, shard, path, tell=tell)
         if restored.entry != taken:
             raise Fenced(f"shard {shard} was taken over by another node at the same time")
         return restored
@@ -92,7 +115,11 @@ class _OvertakenError(Exception):
 
 
 async def _restore(
-    engine: ClusterEngine, shard: int, path: Path, until: int | None = None
+    engine: ClusterEngine,
+    shard: int,
+    path: Path,
+    until: int | None,
+    tell: Callable[[str], None],
 ) -> Restored:
     path.parent.mkdir(parents=True, exist_ok=True)
     snapshot = await last_snapshot(engine, shard)
@@ -114,7 +141,7 @@ async def _restore(
                     break
                 if number != last + 1:  # what nobody counts was there, or something was removed
                     await _check_cut(engine, shard, last)
-                await to_thread(folding.add, unpack_entry(content))
+                await _add(folding, LogEntry(number, content), shard, tell)
                 last, size = number, size + len(content)
     except EngineUnavailable as error:
         await _check_cut(engine, shard, last)
@@ -122,6 +149,20 @@ async def _restore(
     await _check_cut(engine, shard, last)
     await to_thread(folding.finish)
     return Restored(last, size)
+
+
+async def _add(
+    folding: "_Folding", entry: LogEntry, shard: int, tell: Callable[[str], None]
+) -> None:
+    if not entry.content:
+        tell(f"entry {entry.number} of the log of shard {shard} is empty: it was skipped")
+        return
+    try:
+        await to_thread(folding.add, unpack_entry(entry.content))
+    except EngineError as error:
+        raise EngineError(
+            f"entry {entry.number} of the log of shard {shard}: {error}. {WHAT_TO_DO}"
+        ) from error
 
 
 async def _check_cut(engine: ClusterEngine, shard: int, last: int) -> None:

@@ -82,6 +82,8 @@ def open_archive(store: StoreWriter, storing: Storing, tell: Listener) -> Archiv
         store.commit(Batch(counters=counters | {tables.ARCHIVE_END: end}))
     archive = ArchiveWriter(folder, end, only_changes=storing.keep_versions == "changed")
     if archive.was_shortened:
+        known = tables.counters(store.connection)
+        store.commit(Batch(counters=known | {tables.LOST_AT: time.time()}))
         tell(Warned(text=f"{folder} has less than the store says: pages that were kept are gone"))
     return archive
 

@@ -180,11 +180,11 @@ class ShardPace:
         self._over_s = over_s
         self._counts = deque[tuple[float, float]]()
 
-    def now(self, requests: float, now: float) -> int:
+    def now(self, requests: float, now: float) -> float:
         """With so many requests in all until now."""
         counts = self._counts
         counts.append((now, requests))
         while counts[0][0] < now - self._over_s and counts[1][0] <= now - self._over_s:
             counts.popleft()
         before, fewer = counts[0]
-        return ceil((requests - fewer) / (now - before)) if now > before else 0
+        return round((requests - fewer) / (now - before), 3) if now > before else 0

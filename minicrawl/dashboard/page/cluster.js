@@ -1,7 +1,7 @@
 // The crawl of a cluster: what all nodes do together, and a row for each of them. A row stays as
 // long as its node does, so that nothing is taken from under the hand that moves its slider.
 
-import { h, put, facts, count, size, fixed, share, plain, clock } from "/page/dom.js";
+import { h, put, facts, count, size, fixed, share, plain, clock, pace as paceOf } from "/page/dom.js";
 
 const HEADINGS = [["node", "kind"], ["state"], ["machine"], ["shards"], ["pages", "n"], ["pages/s", "n"], ["free disk", "n"], ["workers a shard"], [""]];
 const KINDS = { live: "good", draining: "warn", silent: "bad" };
@@ -32,7 +32,7 @@ const row = (node, app, act) => {
     now = found;
     badge.className = `badge ${KINDS[found.state] || ""}`;
     if (badge.textContent !== found.state) put(badge, found.state);
-    for (const [cell, text] of [[shards, ranges(found.shards)], [pages, count(found.fetched)], [pace, count(found.pace)], [disk, size(found.disk_free)]]) if (cell.textContent !== text) put(cell, text);
+    for (const [cell, text] of [[shards, ranges(found.shards)], [pages, count(found.fetched)], [pace, paceOf(found.pace)], [disk, size(found.disk_free)]]) if (cell.textContent !== text) put(cell, text);
     const may = found.state !== "silent";
     slider.disabled = drain.disabled = !may;
     put(drain, found.state === "draining" ? "Undo drain" : "Drain");
@@ -63,7 +63,7 @@ export const clusterFacts = (cluster) => {
   return [
     facts([
       ["state", plain(cluster.doing), cluster.reason ? `(${plain(cluster.reason)})` : ""],
-      ["pages", count(cluster.fetched)], ["pages a second", count(cluster.pace)], ["waiting", count(cluster.waiting)],
+      ["pages", count(cluster.fetched)], ["pages a second", paceOf(cluster.pace)], ["waiting", count(cluster.waiting)],
       ["nodes", count(live), cluster.nodes.length > live ? `and ${cluster.nodes.length - live} silent` : ""],
       ["shards", `${count(held)} of ${count(cluster.shards)} held`], ["batches of cash under way", count(cluster.batches)],
       ["water level", cluster.level ? `${fixed(cluster.level, 2)} units` : "none"],

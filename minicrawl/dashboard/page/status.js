@@ -1,6 +1,6 @@
 // Status: the coordinator and its crawlers, figures and curves, hosts, errors and the log.
 
-import { h, put, card, moment, facts, table, td, count, fixed, share, size, span, clock, plain, cut } from "/page/dom.js";
+import { h, put, card, moment, facts, table, td, count, fixed, share, size, span, clock, plain, cut, pace as paceOf } from "/page/dom.js";
 import { post, latest } from "/page/server.js";
 import { curves, logLog, bars } from "/page/charts.js";
 import { clusterFacts, clusterShare, makeNodes } from "/page/cluster.js";
@@ -109,7 +109,7 @@ export const makeStatus = (place, app) => {
     put(coordinatorFacts, facts([
       ["state", plain(state)], runs ? ["process", String(live.pid)] : null, runs ? ["running since", clock(live.began)] : null,
       runs ? ["requests in flight", count(live.in_flight)] : null,
-    ], "lines"), runs ? h("p", { class: "small muted" }, "last: ", cut(plain(live.last_event), 160)) : said ? h("p", { class: "small muted" }, "it said: ", plain(said)) : null,
+    ], "lines"), runs ? h("p", { class: "small muted" }, "last: ", cut(plain(live.last_event), 160)) : said ? h("p", { class: "small muted" }, "the crawl ended, and its last line is: ", plain(said)) : null,
       !runs && !launched && status.command ? h("p", { class: "small" }, "Resume with ", h("code", {}, plain(status.command)), " or in “Set up”.") : null);
     const budget = runs ? live.settings.pages : null;
     const done = (label, most) => bar(label, status.pages_fetched / Math.max(most, 1), `${count(status.pages_fetched)} of ${count(most)}, ${share(Math.min(status.pages_fetched / Math.max(most, 1), 1), 0)}`);
@@ -150,7 +150,7 @@ export const makeStatus = (place, app) => {
     const failed = sum(status.failures), notPages = (status.refusals || {}).type || 0, errors = failed === null ? null : failed + notPages;
     const maximum = crawl.cluster ? crawl.cluster.budget : crawl.live && crawl.live.settings ? crawl.live.settings.pages : graph && graph.latest ? graph.latest.maximum : undefined;
     put(figures, facts([
-      ["crawl time", span(running)], ["URLs a second", running ? fixed(crawled / running, 1) : "–"], ["downloaded", size(status.bytes)], ["throughput", running ? `${size(status.bytes / running)}/s` : "–"],
+      ["crawl time", span(running)], ["URLs a second", running ? paceOf(crawled / running) : "–"], ["downloaded", size(status.bytes)], ["throughput", running ? `${size(status.bytes / running)}/s` : "–"],
       ["crawled", count(crawled)], ["errors", count(errors), notPages ? `${count(notPages)} of them not HTML` : ""], ["total", crawled === null ? "–" : count(crawled + errors)], ["maximum", maximum === undefined ? "–" : maximum === null ? "no limit" : count(maximum)],
       ["known", count(status.pages_known), `on ${count(status.hosts)} hosts`], ["waiting", count(status.pages_unread)], ["refused", count(sum(status.refusals))], ["duplicates", count(sum(status.standing_for_others))],
     ]));

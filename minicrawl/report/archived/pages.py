@@ -27,7 +27,7 @@ from minicrawl.report.links.requisites import KeptRequisites
 from minicrawl.report.ranks import PageSelection, blocks
 from minicrawl.report.snapshot import Snapshot, page_of
 from minicrawl.store import tables
-from minicrawl.store.reader import archive_folder
+from minicrawl.store.reader import archive_folder, reading
 from minicrawl.web.documents.document import parse_document
 from minicrawl.web.documents.kinds import ALL, DocumentType, type_of
 from minicrawl.web.documents.writing import read_markdown
@@ -159,6 +159,13 @@ def versions(snapshot: Snapshot, text: str) -> list[VersionRow]:
     return found
 
 
+def lost_pages(connection: tables.Connection, folder: Path) -> Iterator[str]:
+    """A line, if a crawl found that pages that were kept are gone."""
+    at = tables.counters(connection).get(tables.LOST_AT)
+    if isinstance(at, int | float):
+        yield f"{folder}: pages that were kept are gone, as the crawl found at {iso(at)}"
+
+
 def _kept_url(snapshot: Snapshot, archive: ArchiveReader, text: str) -> str:
     """The URL of a page, or of a file that pages need, which is no page of the store."""
     url = canonical(text)
@@ -177,7 +184,8 @@ def _kept_rows(snapshot: Snapshot, archive: ArchiveReader, url: str) -> list[Ind
 def _why_not_kept(snapshot: Snapshot, url: str) -> str:
     state = State(snapshot.states[page_of(snapshot, url)])
     if state.was_read:
-        return "it was read before pages were kept, or what was kept is gone"
+        lost = lost_pages(snapshot.connection, archive_folder(snapshot.path))
+        return next(lost, "it was read before pages were kept, or what was kept is gone")
     return "it was not read"
 
 
@@ -322,6 +330,9 @@ def folder_of(store: Path, folder: Path | None) -> Path:
     place = folder or archive_folder(store)
     refuse_links(place.resolve())
     if not place.is_dir():
+        with reading(store) as connection:
+            if folder is None and tables.archive_end(connection) is not None:
+                raise UsageError(f"{place} is gone, with all pages that were kept")
         raise UsageError(f"no pages are kept in {place}")
     if folder and not Segments(folder).numbers():
         raise UsageError(f"{folder} is no archive, or has lost its files segment-*.pages")

@@ -18,7 +18,7 @@ from itertools import islice
 from minicrawl.web.html.tokens import ATTRIBUTES, attributes
 
 FALLBACK = "windows-1252"
-_UTF_8 = "utf-8"
+UTF_8 = "utf-8"
 
 # ---------------------------------------------------------------- labels
 
@@ -106,7 +106,8 @@ def encoding_of_label(label: str | None) -> str | None:
 
 _PRESCAN_BYTES = 1024  # by the standard
 _LATE_BYTES = 1 << 16
-_MOST_DECLARATIONS = 10  # pages have one or two; an attack fills the page with them
+_MOST_DECLARATIONS, _DECLARATION_READ = 10, 1024
+"""Pages have one or two, of a line each; an attack is full of long ones."""
 
 _SPACES = r"[\t\n\f\r ]*+"
 _TAG = re.compile(
@@ -135,7 +136,7 @@ def sniff(body: bytes, limit: int = _PRESCAN_BYTES) -> str | None:
         return "utf-16be"
     metas = (tag[1] for tag in _TAG.finditer(head) if tag[1] and "charset" in tag[1].lower())
     for meta in islice(metas, _MOST_DECLARATIONS):
-        if encoding := _by_meta(attributes(meta)):
+        if encoding := _by_meta(attributes(meta[:_DECLARATION_READ])):
             return encoding
     return _by_xml(head)
 
@@ -160,14 +161,14 @@ def _ascii_compatible(label: str) -> str | None:
     """The encoding of a label that could be read as ASCII, so UTF-16 becomes UTF-8."""
     encoding = encoding_of_label(label)
     if encoding in {"utf-16le", "utf-16be"}:
-        return _UTF_8
+        return UTF_8
     return FALLBACK if encoding == "x-user-defined" else encoding
 
 
 # ---------------------------------------------------------------- from bytes to text
 
 _MARKS = (
-    (codecs.BOM_UTF8, _UTF_8),
+    (codecs.BOM_UTF8, UTF_8),
     (codecs.BOM_UTF16_BE, "utf-16be"),
     (codecs.BOM_UTF16_LE, "utf-16le"),
 )
@@ -182,7 +183,7 @@ def decode(body: bytes, content_type_charset: str | None) -> tuple[str, str]:
     if declared:
         return _text(body, declared), declared
     try:
-        return body.decode(_UTF_8), _UTF_8
+        return body.decode(UTF_8), UTF_8
     except UnicodeDecodeError:
         late = sniff(body, _LATE_BYTES) or chinese(body) or FALLBACK
         return _text(body, late), late
@@ -262,7 +263,7 @@ def _is_of_neighbours(sample: bytes) -> bool:
 
 
 _OF_MANY_BYTES = {
-    *(_UTF_8, "utf-16le", "utf-16be"),
+    *(UTF_8, "utf-16le", "utf-16be"),
     *("gb18030", "big5hkscs", "euc-jp", "iso-2022-jp", "cp932", "cp949"),
 }
 """The codecs in which a character may have several bytes."""

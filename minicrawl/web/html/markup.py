@@ -56,7 +56,7 @@ _LONGEST_HREF = 8192  # characters; longer URLs are not kept
 
 
 _CHARACTER_US, _UNCLOSED_US = 0.07, 0.1  # in tags that are passed over; in the one never closed
-_TOKEN_US, _SAID_US = 1.5, 0.1  # a stop; a character of the attributes that are read there
+_TOKEN_US, _SAID_US = 1.5, 0.24  # a stop; a character of the attributes that are read there
 _LINK_US, _HREF_US = 9.0, 0.08  # to resolve a link; for each of its characters
 _WRITTEN_US, _EMPHASIS_US, _WORDS_US = 14.0, 10.0, 25.0
 """More for each link, if what is around it is looked at."""
@@ -167,14 +167,15 @@ class _PageScanner:
 
     def read(self, token: re.Match[str]) -> None:
         """Read any token but a plain anchor."""
+        self._left_us -= _TOKEN_US
         if name := token["name"]:
-            self._spend(_TOKEN_US + _SAID_US * len(token["said"]))
+            self._spend(_SAID_US * len(token["said"]))
             _READERS[name.lower()](self, token)
         elif token["raw"]:
-            self._spend(_TOKEN_US + _SAID_US * len(token["raw_said"]))
+            self._spend(_SAID_US * len(token["raw_said"]))
             self._read_raw(token)
-        else:
-            self._spend(_TOKEN_US)
+        elif self._left_us < 0:
+            raise TooDear
 
     def read_anchor(self, tag: re.Match[str]) -> None:
         said = tag["said"]
@@ -188,13 +189,18 @@ class _PageScanner:
         """Add a link. Its character references are decoded here."""
         if len(written) > _LONGEST_HREF:
             return
-        each_us = _HREF_US if written.isascii() else _FOREIGN_US
-        self._spend(self._link_us + each_us * len(written) + _REFERENCE_US * written.count("&"))
-        whole = href = decoded(written) if "&" in written else written
+        whole = href = written
+        if "&" in written:
+            self._spend(_REFERENCE_US * written.count("&"))
+            whole = href = decoded(written)
         if "#" in href:
             href = href[: href.index("#") + 1]
         if href in self.links:
             return
+        each_us = _HREF_US if href.isascii() else _FOREIGN_US
+        self._left_us -= self._link_us + each_us * len(href)
+        if self._left_us < 0:
+            raise TooDear
         if len(self.links) < self.max_links:
             self.links[href] = ""
             if self.looks_around and anchor:

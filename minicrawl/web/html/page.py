@@ -20,7 +20,7 @@ from minicrawl.web.headers import (
     parse_content_type,
     parse_robots_tag,
 )
-from minicrawl.web.html.encoding import decode
+from minicrawl.web.html.encoding import UTF_8, decode
 from minicrawl.web.html.markup import AT_ONCE_S, Markup, meta_refresh, scan
 from minicrawl.web.html.thin import is_thin
 from minicrawl.web.html.written import entries
@@ -45,8 +45,8 @@ class ParseOptions:
 
 
 DEFAULT_OPTIONS = ParseOptions()
-_SCRIPTS_US = 0.1
-"""To look for scripts, for each character."""
+_GUESS_US, _SCRIPTS_US = 3000.0, 0.1
+"""Work: to find an encoding that is not declared; to look for scripts, for each character."""
 
 
 def parse_page(  # noqa: PLR0913  # the last ones are given by their names
@@ -64,6 +64,7 @@ def parse_page(  # noqa: PLR0913  # the last ones are given by their names
     """
     essence, charset = parse_content_type(headers.get("content-type"))
     text, encoding = decode(body, charset)
+    most_us -= 0 if encoding == UTF_8 else _GUESS_US
     markup = _scanned(text, options, most_us, xhtml=essence == "application/xhtml+xml")
     facts = BodyFacts(
         content=content_hash(body) if content is None else content,

@@ -18,6 +18,7 @@ from minicrawl.crawl.settle.archiving import open_archive
 from minicrawl.crawl.settle.keeping import ArchivingStore, Keeping
 from minicrawl.model import KeptAnswer
 from minicrawl.report.audit import audit
+from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
@@ -150,6 +151,30 @@ def test_check_names_an_archive_that_was_deleted(store: Path, capsys: Captured) 
     assert [line for line in told if "is gone" in line] == [
         f"pages: {archive_folder(store)} is gone, with all pages that were kept"
     ]
+
+
+def test_pages_that_were_lost_are_told_after_a_crawl_went_on_as_well(
+    store: Path, capsys: Captured
+) -> None:
+    """Each time, and by all that read the archive."""
+    folder = archive_folder(store)
+    shutil.rmtree(folder)
+    assert "is gone" in refused(store, capsys, "archive", "info")
+    with closing(StoreWriter.open(store)) as opened:
+        archive = open_archive(opened, Storing(keep="pages"), nobody_listens)
+        assert isinstance(archive, ArchiveWriter)
+        with closing(archive):
+            other = failed("http://a.example/unread", b"away", 4 * DAY, 503)
+            counters = tables.counters(opened.connection)
+            batch = Batch(answers=[other], counters=counters)
+            ArchivingStore(opened, Keeping(archive)).commit(batch)
+    for command in (("check",), ("check",), ("archive", "verify")):
+        assert main([*command, "--store", str(store)]) == 1
+        told = capsys.readouterr().out.splitlines()
+        assert len([line for line in told if f"{folder}: " in line and "are gone" in line]) == 1
+    assert main(["archive", "info", "--store", str(store)]) == 0
+    assert "are gone" in capsys.readouterr().err
+    assert "are gone" in refused(store, capsys, "page", URL)
 
 
 def test_a_store_without_pages_says_so(tmp_path: Path, capsys: Captured) -> None:

@@ -51,9 +51,7 @@ def ticking() -> Callable[[], float]:
 
 
 def circle(pages: int) -> Outline:
-    links = [(page, page + 1) for page in range(pages - 1)] + [
-        (page, 0) for page in range(1, pages)
-    ]
+    links = [(page, page + 1) for page in range(pages - 1)] + [(page, 0) for page in range(pages)]
     return outline(graph_of(pages, links), np.random.default_rng(1))
 
 
@@ -199,7 +197,7 @@ def test_another_store_of_the_same_name_begins_anew(tmp_path: Path) -> None:
         sampler.look()
         found = latest_sample(store)
         assert found is not None
-        assert found.outline == circle(1)
+        assert found.crawled == found.outline.nodes == 1
         for file in tmp_path.glob("crawl.db*"):
             file.unlink()
 
