@@ -131,6 +131,10 @@ class Walk:
         self.runs += 1
         return run([*self._path.split(), *self._base, *arguments], folder)
 
+    def plain(self, folder: Path) -> Effect:
+        """What the command does without options."""
+        return self._run((), folder)
+
     def alone(self, folder: Path) -> Iterator[Inert]:
         """Options that are inert without any other."""
         yield from self._beside((), folder)
