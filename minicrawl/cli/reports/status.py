@@ -89,7 +89,9 @@ def status(
         listed |= {"stored": [part._asdict() for part in parts]} if wants_stored else {}
         show_json(found.as_json() | live | listed | {"graph": sample and sample.as_json()})
         return
-    mirrors_found = (("mirror", str(one)) for one in repeating)
+    mirrors_found = [("mirror", str(one)) for one in repeating]
+    if wants_mirrors and not repeating:
+        mirrors_found = [("mirror", "none")]
     show_facts([*live.items(), *_facts(found, store), *mirrors_found])
     if parts:
         click.echo()

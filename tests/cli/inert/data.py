@@ -83,6 +83,53 @@ WALKED = {
 }
 """The commands that read a graph, and what each is given besides it."""
 
+PAGE = "http://radio.crackle-fm.example/"
+"""A page with bytes that are not shown as they are."""
+STORES: dict[str, list[list[str]]] = {
+    "backlinks": [["http://www.open-commons.example/licence"]],
+    "broken": [[]],
+    "changes": [[]],
+    "check": [[]],
+    "duplicates": [[]],
+    "errors": [[]],
+    "explain": [[PAGE]],
+    "frontier": [[]],
+    "links": [["http://www.harbour-museum.example/"]],
+    "orphans": [[]],
+    "page": [[PAGE], ["http://www.harbour-museum.example/"]],
+    "pages": [[]],
+    "rank list": [[]],
+    "archive info": [[]],
+    "redirects": [[]],
+    "search": [["the wide ink"], ["the"]],
+    "status": [[]],
+    "top": [[]],
+}
+"""The commands that read a store, and what each is given besides it in each trial."""
+STORE_VALUES = {
+    "--host": ["www.open-commons.example", "x.example"],
+    "--by": ["pagerank", "importance"],
+    "--sort": ["url", "depth"],
+    "--state": ["moved"],
+    "--kind": ["robots"],
+    "--columns": ["url", "url,status"],
+    "--since": ["2100-01-01", "2020-01-01"],
+    "--at": ["2020-01-01"],
+    "--score": ["linear=0.5", "linear=0"],
+    "--weight": ["title=0", "in-title=90", "importance=0", "written=90", "phrase=90"],
+    "--n": ["0", "1", "2"],
+}
+"""The values of their options."""
+STORE_INPUT_OPTIONS = INPUT_OPTIONS | {
+    "--cloaking",
+    "--judge",
+    "--verdict",
+    "--verdicts",
+    "--serve",
+    "--port",
+}
+"""They name the input, ask a server or a person, or keep verdicts in the store."""
+
 _STORE = "it reads a store, and its options choose columns and rows that its own tests look at"
 _WRITES = "it makes, moves or changes a store"
 _RUNS = "it starts a server, a cluster or a crawl"
@@ -90,29 +137,11 @@ NOT_WALKED = {
     **dict.fromkeys(
         (
             "agree",
-            "archive info",
             "archive verify",
-            "backlinks",
-            "broken",
-            "changes",
-            "check",
             "config show",
-            "duplicates",
-            "errors",
-            "explain",
             "export",
-            "frontier",
-            "links",
-            "orphans",
-            "page",
-            "pages",
             "plot",
-            "rank list",
-            "redirects",
             "report",
-            "search",
-            "status",
-            "top",
         ),
         _STORE,
     ),
@@ -150,6 +179,10 @@ MAY_STAY = {
     "--wide": "only a terminal cuts lines",
     "--temp": "the files of the blocks are removed at the end",
     "rank harmonic --memory": "the registers of a small graph take less",
+    "status --graph": "a small graph is described without it",
+    "broken --n": "one link is broken in the demo web",
+    "errors --n": "one page fails in the demo web, and kinds are never left out",
+    "page --version": "one answer is kept, and it is shown without it",
 }
 """Options that change nothing that can be seen here, and why."""
 
@@ -170,6 +203,16 @@ MAY_STAY_BESIDE = {
 
 def walk_of(command: str, graph: str) -> Walk:
     """The walk over a command's options on one of the graphs."""
-    stays = {option.removeprefix(f"{command} ") for option in MAY_STAY}
     base = [*WALKED[command], "--graph", graph]
-    return Walk(command, graph, base, VALUES, INPUT_OPTIONS | stays)
+    return Walk(command, graph, base, VALUES, INPUT_OPTIONS | _stays(command))
+
+
+def store_walks_of(command: str, store: Path) -> list[Walk]:
+    """The walks over a command's options on a store. An option may matter in any of them."""
+    left_out = STORE_INPUT_OPTIONS | _stays(command)
+    bases = ([*given, "--store", str(store)] for given in STORES[command])
+    return [Walk(command, store.name, base, STORE_VALUES, left_out) for base in bases]
+
+
+def _stays(command: str) -> set[str]:
+    return {option.removeprefix(f"{command} ") for option in MAY_STAY}

@@ -1,16 +1,17 @@
-"""No option of a graph's analysis is without effect: it changes something, or is refused.
+"""No option over a graph or a store is without effect: it changes something, or is refused.
 
 `MAY_STAY` in `data` lists those that change nothing that a test can see. `python -m
 tests.cli.inert` walks the options of all commands in pairs; here some of them are.
 """
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
 
-from minicrawl.cli import root
+from minicrawl.cli import main, root
 from tests.cli.inert import walk
 from tests.cli.inert.__main__ import inert_pairs
 from tests.cli.inert.data import (
@@ -20,8 +21,10 @@ from tests.cli.inert.data import (
     MAY_STAY_BESIDE,
     NOT_WALKED,
     SHORT_WALKS,
+    STORES,
     WALKED,
     make_files,
+    store_walks_of,
     walk_of,
 )
 
@@ -38,13 +41,29 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield found
 
 
+@pytest.fixture(scope="session")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A crawl of the demo web, with its pages and their index."""
+    found = tmp_path_factory.mktemp("store")
+    crawl = "crawl --demo --demo-pages 100 --pages 100 --keep pages -q --store crawl.db"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(found)
+        patch.delenv("MINICRAWL_CONFIG", raising=False)
+        assert main(crawl.split()) == 0
+        assert main(["index", "--store", "crawl.db"]) == 0
+        assert main(["rank", "pagerank", "--store", "crawl.db"]) == 0
+    return found / "crawl.db"
+
+
 def test_each_command_is_walked_or_it_is_told_why_not() -> None:
-    assert sorted([*WALKED, *NOT_WALKED]) == sorted(walk.leaves())
+    assert sorted([*WALKED, *STORES, *NOT_WALKED]) == sorted(walk.leaves())
     assert all(NOT_WALKED.values())
 
 
 def test_each_exception_is_an_option_and_tells_why() -> None:
-    known = {f"{command} {name}" for command in WALKED for name in walk.options_of(command)}
+    known = {
+        f"{command} {name}" for command in (*WALKED, *STORES) for name in walk.options_of(command)
+    }
     names = {one.split()[-1] for one in known}
     for option, reason in MAY_STAY.items():
         assert reason
@@ -59,6 +78,20 @@ def test_each_option_alone_changes_something_or_is_refused(
 ) -> None:
     found = [one.option for one in walk_of(command, graph).alone(folder)]
     assert found == []
+
+
+@pytest.mark.parametrize("command", STORES)
+def test_each_option_of_a_stores_command_changes_something_or_is_refused(
+    command: str, store: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = store.stat().st_mtime + 600
+    monkeypatch.setattr(time, "time", lambda: now)  # ages that are shown grow otherwise
+    walks = store_walks_of(command, store)
+    for one, again in zip(walks, store_walks_of(command, store), strict=True):
+        assert one.plain(folder).code == 0
+        assert one.plain(folder) == again.plain(folder)
+    inert = [{found.option for found in one.alone(folder)} for one in walks]
+    assert set.intersection(*inert) == set()
 
 
 @pytest.mark.parametrize("command", SHORT_WALKS)

@@ -89,7 +89,7 @@ def values_of(option: click.Option, named: Sequence[str] | None) -> list[list[st
 def run(arguments: Sequence[str], folder: Path) -> Effect:
     """Run a command in the folder; files that it made are looked at and removed."""
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
-    out, err = io.StringIO(), io.StringIO()
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = main(list(arguments))
     made: dict[str, str] = {}
@@ -102,7 +102,9 @@ def run(arguments: Sequence[str], folder: Path) -> Effect:
     for path in folder.iterdir():
         if path.is_dir() and not any(path.iterdir()):
             path.rmdir()
-    return Effect(code, out.getvalue(), err.getvalue(), made)
+    out.seek(0)
+    err.seek(0)
+    return Effect(code, out.read(), err.read(), made)
 
 
 class Walk:
@@ -128,6 +130,10 @@ class Walk:
     def _run_once(self, arguments: tuple[str, ...], folder: Path) -> Effect:
         self.runs += 1
         return run([*self._path.split(), *self._base, *arguments], folder)
+
+    def plain(self, folder: Path) -> Effect:
+        """What the command does without options."""
+        return self._run((), folder)
 
     def alone(self, folder: Path) -> Iterator[Inert]:
         """Options that are inert without any other."""
