@@ -198,6 +198,39 @@ def _one_byte_chunks() -> bytes:
     return head + b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n"
 
 
+# ---------------------------------------------------------------- small bodies that cost much
+
+_SMALL = 127 * 1024
+"""Bytes of a body that is read at once, if its size is all that counts."""
+
+
+def small(mark: bytes, kind: str, begin: bytes = b"") -> Handler:
+    """A body of what a parser stops at, again and again."""
+    made = answer(begin + mark * ((_SMALL - len(begin)) // len(mark)), kind)
+    return lambda _path, _number: made
+
+
+_QUOTES = small(
+    b'""', "application/feed+json", b'{"version":"https://jsonfeed.org/version/1","a":["",'
+)
+
+
+def _dear_sitemaps(host: str) -> bytes:
+    lines = "".join(f"Sitemap: http://{host}/{n}.json\n" for n in range(50))
+    return answer(f"User-agent: *\nAllow: /\n{lines}".encode(), "text/plain")
+
+
+def _dear_sitemap(path: str, number: int) -> bytes | None:
+    return _QUOTES(path, number) if path.endswith(".json") else page(number)
+
+
+def _distinct_links(_path: str, number: int) -> bytes:
+    links = "".join(f"<a href=/{number}l{n}>w</a>" for n in range(9000))
+    return answer(links.encode()[:_SMALL])
+
+
+_TYPES = {"types": "html,feed,markdown"}
+
 ATTACKS = {
     "318 bytes in three codings": Attack(pages=coded(_layers, "gzip, gzip, gzip")),
     "10 kB that become 10 MB": Attack(pages=coded(lambda: gzip.compress(bytes(10 * _MB)), "gzip")),
@@ -225,4 +258,11 @@ ATTACKS = {
     "silence": Attack(pages=_silent_after_robots, robots=lambda _: None),
     "silence after robots.txt": Attack(pages=_silent_after_robots),
     "bodies that never end": Attack(pages=_never_whole),
+    "a JSON feed of 127 kB of quotes": Attack(pages=_QUOTES, settings=_TYPES),
+    "sitemaps of 127 kB of quotes": Attack(
+        pages=_dear_sitemap, robots=_dear_sitemaps, settings={"sitemaps": True}
+    ),
+    "Markdown of 127 kB of newlines": Attack(pages=small(b"\n", "text/markdown"), settings=_TYPES),
+    "127 kB of <": Attack(pages=small(b"<", "text/html")),
+    "127 kB of links, which are kept": Attack(pages=_distinct_links, settings={"keep": "links"}),
 }
