@@ -136,7 +136,7 @@ def read_facts(body: bytes, random: Random) -> None:
     except BatchError:
         return
     told = {facts.shard: facts, 0: ShardFacts(0, pot=5, waiting=2)}
-    np.int64(water_level([one.sketch for one in told.values()], 2 * max(facts.pace, 16)))
+    np.int64(water_level([one.sketch for one in told.values()], int(2 * max(facts.pace, 16))))
     sent = to_level(0, {shard: one.pot_told for shard, one in told.items()})
     assert 0 <= sum(sent.values()) <= 5
     assert has_ended(told, SHARDS) is False
