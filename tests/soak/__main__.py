@@ -1,6 +1,8 @@
 """The command: serve, crawl, watch, judge."""
 
 import json
+import time
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -9,12 +11,14 @@ import click
 
 from minicrawl.report.audit import audit
 from tests.bench.notes import circumstances, into_document, write_into
+from tests.soak.beside import Beside, beside
 from tests.soak.crawling import crawling, served, watched
 from tests.soak.samples import Sample
-from tests.soak.verdict import Finding, after, findings, limits, table
+from tests.soak.verdict import Finding, after, archive, findings, limits, memory, own_mb, table
 
-_INTERRUPTED = 130
+_AS_ASKED = (130, 0)
 _PAGES = 2000  # of the demo web
+_VERSIONS = "2"  # that are kept of each
 _EVERY_S = 2.0
 _TOLD_EVERY = 30  # samples
 
@@ -26,6 +30,7 @@ class Soaked:
     samples: list[Sample]
     exit_code: int
     wrong: list[str]  # in the store
+    seen: Beside
 
 
 @click.command()
@@ -45,11 +50,12 @@ def main(
 ) -> None:
     warm_up_s = 60 * (minutes / 3 if warm_up is None else warm_up)
     with served(_PAGES, hostile) as (seeds, options):
-        soaked = soak(seeds, [*options, "--delay", delay], 60 * minutes)
+        options += ["--delay", delay, "--keep", "pages", "--keep-versions", _VERSIONS]
+        soaked = soak(seeds, options, 60 * minutes)
     samples = after(soaked.samples, warm_up_s)
-    found = [*findings(samples), _unharmed(soaked)]
+    found = [*findings(samples), *_beside(soaked.seen, warm_up_s), _unharmed(soaked)]
     told = [_circumstances(minutes, warm_up_s, soaked), "", *table(samples), "", *limits(found)]
-    click.echo("\n".join([*told, *soaked.wrong]), err=as_json)
+    click.echo("\n".join([*told, *soaked.wrong, *soaked.seen.failed]), err=as_json)
     if as_json:
         click.echo(json.dumps(_as_json(soaked.samples, found)))
     if into:
@@ -60,14 +66,20 @@ def main(
 def soak(seeds: list[str], options: list[str], seconds: float) -> Soaked:
     """Crawl for so long."""
     samples: list[Sample] = []
+    seen, is_read = Beside(time.monotonic()), False
     with TemporaryDirectory(prefix="minicrawl-soak-") as folder:
         store = Path(folder, "crawl.db")
-        with crawling(seeds, store, options) as process:
+        with crawling(seeds, store, options) as process, ExitStack() as company:
             for number, one in enumerate(watched(process, store, seconds, _EVERY_S)):
                 samples.append(one)
+                if one.pages and not is_read:
+                    company.enter_context(beside(store, seen))
+                    is_read = True
                 if number % _TOLD_EVERY == 0:
                     click.echo(_line(one), err=True)
-        return Soaked(samples=samples, exit_code=process.returncode, wrong=list(audit(store).wrong))
+        return Soaked(
+            samples=samples, exit_code=process.returncode, wrong=list(audit(store).wrong), seen=seen
+        )
 
 
 def _circumstances(minutes: float, warm_up_s: float, soaked: Soaked) -> str:
@@ -80,8 +92,19 @@ def _circumstances(minutes: float, warm_up_s: float, soaked: Soaked) -> str:
 
 def _unharmed(soaked: Soaked) -> Finding:
     """It went on until it was told to stop, and what it kept is whole."""
-    holds = soaked.exit_code == _INTERRUPTED and not soaked.wrong
-    return Finding("the crawl ended with", soaked.exit_code, "", f"= {_INTERRUPTED}", holds)
+    holds = soaked.exit_code in _AS_ASKED and not soaked.wrong
+    return Finding("the crawl ended with", soaked.exit_code, "", "130 or 0, intact", holds)
+
+
+def _beside(seen: Beside, warm_up_s: float) -> list[Finding]:
+    """What was read beside it was whole, and the archive and the dashboard stayed small."""
+    failed, watched_for = len(seen.failed), after(seen.dashboard, warm_up_s)
+    return [
+        *archive([size for at_s, size in seen.archive_bytes if at_s >= warm_up_s]),
+        Finding(f"of {seen.reads:,} reads beside it failed", failed, "", "= 0", not failed),
+        Finding("the dashboard told", seen.events, "times", ">= 1", seen.events >= 1),
+        memory("its memory grows by", watched_for, own_mb),
+    ]
 
 
 def _line(one: Sample) -> str:

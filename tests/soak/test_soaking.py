@@ -19,6 +19,10 @@ def test_a_soak_of_seconds_tells_what_it_saw(tmp_path: Path) -> None:
     told = json.loads(done.stdout)
     by_name = {found["what"]: found for found in told["findings"]}
     assert by_name["the crawl ended with"]["holds"]
+    assert by_name["the dashboard told"]["found"] > 1
+    (read,) = (found for name, found in by_name.items() if name.endswith("reads beside it failed"))
+    assert read["holds"]
+    assert not read["what"].startswith("of 0 ")
     assert by_name["the log takes up to"]["holds"]
     assert done.exit_code == (not all(found["holds"] for found in told["findings"]))
     assert "RSS grows by" in done.stderr

@@ -6,7 +6,7 @@ from math import sin
 import pytest
 
 from tests.soak.samples import Sample
-from tests.soak.verdict import after, cpu_ms, ends, findings, limits, pace, slope, table
+from tests.soak.verdict import after, archive, cpu_ms, ends, findings, limits, pace, slope, table
 
 MB = 1_000_000
 Series = Callable[[float], float]  # over the seconds
@@ -118,3 +118,16 @@ def test_findings_are_told_with_their_limits() -> None:
     assert lines[6] == "| its own at least, MB | 50.0 | 50.0 |"
     assert lines[12] == "| RSS grows by | 0.00 MB/h | < 1 | kept |"
     assert lines[14].endswith("| <= 4 | NOT KEPT |")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "holds"),
+    [
+        ([4, 6, 8, 4, 7, 8, 4], [True, True]),
+        ([4, 6, 8], [False, True]),
+        ([4, 6, 8, 7, 11], [True, False]),
+        ([], [False, False]),
+    ],
+)
+def test_an_archive_is_pruned_before_it_is_large(sizes: list[int], holds: list[bool]) -> None:
+    assert [one.holds for one in archive(sizes)] == holds

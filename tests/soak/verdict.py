@@ -23,6 +23,7 @@ MOST_MB_AN_HOUR = 1.0
 MOST_FILES_MORE = 4
 MOST_WAL_MB = 64.0
 LEAST_PACE = 0.9
+MOST_ARCHIVE = 2.5  # times its least: a crawl looks for old versions when it has doubled
 _MB = 1e6
 _MINUTE_S, _HOUR_S = 60.0, 3600.0
 _FIFTH = 5
@@ -30,7 +31,7 @@ _FIFTH = 5
 
 Read = Callable[[Sample], float]
 _rss_mb: Read = attrgetter("rss_mb")
-_own_mb: Read = attrgetter("own_mb")
+own_mb: Read = attrgetter("own_mb")
 
 
 class Finding(NamedTuple):
@@ -51,15 +52,16 @@ def after(samples: Sequence[Sample], warm_up_s: float) -> list[Sample]:
 def findings(samples: Sequence[Sample]) -> list[Finding]:
     """What the samples behind the warm-up prove."""
     return [
-        _memory("RSS grows by", samples, _rss_mb),
-        _memory("memory of its own by", samples, _own_mb),
+        memory("RSS grows by", samples, _rss_mb),
+        memory("memory of its own by", samples, own_mb),
         _files(samples),
         _log(samples),
         _pace(samples),
     ]
 
 
-def _memory(what: str, samples: Sequence[Sample], read: Read) -> Finding:
+def memory(what: str, samples: Sequence[Sample], read: Read) -> Finding:
+    """Whether the floor stays where it is."""
     lowest = floor(samples, read)
     found = slope([one.at_s / _HOUR_S for one in lowest], list(map(read, lowest)))
     holds = found < MOST_MB_AN_HOUR
@@ -82,6 +84,17 @@ def _pace(samples: Sequence[Sample]) -> Finding:
     found = last / first if first else 0.0
     holds = found >= LEAST_PACE
     return Finding("the pace at the end is", found, "of the first", f">= {LEAST_PACE:g}", holds)
+
+
+def archive(sizes: Sequence[int]) -> list[Finding]:
+    """Whether old versions went, again and again, of an archive of these sizes."""
+    pruned = sum(late < early for early, late in pairwise(sizes))
+    most = max(sizes) / min(sizes) if sizes and min(sizes) else 0.0
+    limit = f"<= {MOST_ARCHIVE:g}"
+    return [
+        Finding("the archive was pruned", pruned, "times", ">= 1", pruned >= 1),
+        Finding("it takes up to", most, "of its least", limit, 0 < most <= MOST_ARCHIVE),
+    ]
 
 
 def floor(samples: Sequence[Sample], read: Read) -> list[Sample]:
@@ -122,7 +135,7 @@ def table(samples: Sequence[Sample]) -> Iterator[str]:
         ("CPU ms a page", cpu_ms, ".2f"),
         ("RSS, MB", lambda part: median(map(_rss_mb, part)), ",.1f"),
         ("at least, MB", lambda part: median(map(_rss_mb, floor(part, _rss_mb))), ",.1f"),
-        ("its own at least, MB", lambda part: median(map(_own_mb, floor(part, _own_mb))), ",.1f"),
+        ("its own at least, MB", lambda part: median(map(own_mb, floor(part, own_mb))), ",.1f"),
         ("URLs known", lambda part: median(one.known for one in part), ",.0f"),
         ("open files", lambda part: median(one.files for one in part), ",.0f"),
         ("processes", lambda part: median(len(one.rss_bytes) for one in part), ",.0f"),
