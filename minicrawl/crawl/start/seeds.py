@@ -40,7 +40,8 @@ def share_of_endowment(recorder: Recorder, endowment: int, new: int, *, is_first
     """The units for so many new seeds together."""
     if is_first:
         recorder.counters.add(FIRST_SEEDS, new)
-    return -(-endowment * new // int(recorder.counters.number(FIRST_SEEDS)))
+    first = max(int(recorder.counters.number(FIRST_SEEDS)), 1)  # a damaged store may have none
+    return -(-endowment * new // first)
 
 
 async def _introduce(recorder: Recorder, seeds: Iterator[ResolvedUrl], tell: Listener) -> set[int]:
