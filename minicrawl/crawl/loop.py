@@ -243,6 +243,7 @@ class Crawler:
         if not self._is_paused:
             wake = self.parts.hosts.next_wake() if takes_more else now + COMMIT_EVERY_S
             times += [wake, self._turns.next_slow(now), self._turns.paused_until]
+            times.append(self.parts.leases.waits_until)
         await self._until_news(times)
 
     async def _until_news(self, times: Iterable[float | None]) -> None:

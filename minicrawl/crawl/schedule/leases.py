@@ -6,7 +6,9 @@ richest one of the most important site of such hosts. A lease is given back, or 
 Unread pages never compete with pages that were read before. The two share the fetches as the user
 wants: those of the crawl, and those of each host that has both. Where all hosts with pages of the
 pool that is due are busy, the other pool waits for them: else the share would be that of the hosts.
-A host that failed is not waited for. The best page to read again has the next turn of its host.
+Where time limits the crawl rather than pages, it waits `PATIENCE_S`: one slow host with unread pages
+would make the crawl idle. A host that failed is not waited for. The best page to read again has the
+next turn of its host.
 
 lease    a page whose turn it is, and its host for as long
 balance  Fetches that reading again is owed; less than 0 if it had more than its share. It is that
@@ -25,6 +27,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
+from math import inf
 from typing import NamedTuple
 
 from minicrawl.config import Settings
@@ -36,6 +39,7 @@ from minicrawl.model import PageId
 from minicrawl.opic.by_site import ImportanceOfHosts
 from minicrawl.ports import Clock
 
+PATIENCE_S = 0.25
 _MOST_OWED = 16.0
 _PART = 0.15
 """Hosts with unread pages give this part of their share to others while the crawl has read too many
@@ -74,7 +78,10 @@ class LeaseScheduler:
         """Hosts that a page was asked for again and that may soon be asked for the next one."""
         self._busy_unread: set[int] = set()
         """Hosts with unread pages that may soon be asked for the next one."""
-        order = settings.order
+        budget, order = settings.budget, settings.order
+        fetches = budget.pages, budget.new_pages, budget.body_bytes
+        self._patience_s = PATIENCE_S if fetches == (None, None, None) else inf
+        self._waits_since: float | None = None  # a pool for the other one, whose share is due
         self.queue = (
             best_site_first(frontier, order.strategy, importance_of_sites)
             if order.order_by == "site"
@@ -87,13 +94,19 @@ class LeaseScheduler:
             worth_of(order.strategy),
             frontier.ledger.cash_of,
             clock.today,
-            endless=settings.budget.continuous,
+            endless=budget.continuous,
         )
 
     @property
     def reads_again(self) -> bool:
         """Whether pages that were read before get a share of the fetches."""
         return self._share > 0
+
+    @property
+    def waits_until(self) -> float | None:
+        """When a pool that waits for the other one has waited long enough, if that is to come."""
+        since = self._waits_since
+        return None if since is None or self._is_impatient(since) else since + self._patience_s
 
     def restore(self) -> None:
         """Load the pages that wait when the crawl begins."""
@@ -169,7 +182,7 @@ class LeaseScheduler:
         counts = self.refresh.has_more()
         if host is None and self._balance > _TINY - self._share:
             host = self._next_host()
-            if host is None and self._busy_again and counts:
+            if host is None and self._busy_again and counts and self._waits():
                 return None
             counts = host is not None
         if host is not None:
@@ -177,10 +190,19 @@ class LeaseScheduler:
         page = self._unread()
         if page is not None:
             return self._lease_due(page, counts=counts)
-        if self._busy_unread and self._frontier.ledger.unread:
+        if self._busy_unread and self._frontier.ledger.unread and self._waits():
             return None
         host = self.refresh.next_host(self.queue.is_ready)
         return None if host is None else self._lease_again(host, counts=False)
+
+    def _waits(self) -> bool:
+        """Whether the pool that is not due waits a little longer for the other one."""
+        if self._waits_since is None:
+            self._waits_since = self._clock.now()
+        return not self._is_impatient(self._waits_since)
+
+    def _is_impatient(self, since: float) -> bool:
+        return self._clock.now() >= since + self._patience_s
 
     def _host_of_best(self) -> int | None:
         """The host of the best page of all to read again, if that is its turn now."""
@@ -227,5 +249,7 @@ class LeaseScheduler:
         return self._lease(page, again=True, counts=counts)
 
     def _lease(self, page: PageId, *, again: bool, counts: bool = True) -> Lease:
+        if counts:
+            self._waits_since = None
         host, url = self._frontier.urls.host_of[page], self._recorder.pages.url_of(page)
         return Lease(page, host, url, again, counts)

@@ -349,3 +349,16 @@ def test_pages_of_idle_hosts_wait_while_those_that_are_read_again_are_due(tmp_pa
     run = crawl(web, path, pages=pages, later_s=10 * DAY_S, during=None, hear=None, **shares)
     again = [url for url in run.asked if url in old or url == "http://a.example/"]
     assert len(again) / 40 == pytest.approx(0.8, abs=0.05)
+
+
+def test_one_slow_host_with_unread_pages_does_not_make_a_crawl_idle(tmp_path: Path) -> None:
+    """Where no number of pages limits the crawl, the others are read again meanwhile."""
+    quick = [f"http://quick{host}.example/" for host in range(8)]
+    slow = [f"http://slow.example/{n}" for n in range(1000)]
+    web = FakeWeb(web_of({"http://slow.example/": [*quick, *slow]} | {url: [] for url in quick}))
+    _, turns = turns_of(
+        tmp_path / "crawl.db", web, ["http://slow.example/"], refresh=0.5, delay=1.0, for_=100
+    )
+    of_slow = sum(turn.host == "http://slow.example" for turn in turns)
+    assert of_slow >= 90
+    assert len(turns) >= of_slow + 0.7 * 8 * 90
