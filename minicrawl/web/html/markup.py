@@ -8,9 +8,10 @@ written    as in the page, with its character references not decoded
 said       the attributes of a tag, as written
 work       what the scan, and all that follows from it, takes at most: in microseconds, on a machine
            such as was measured. It is counted while the page is scanned. No count before the scan
-           tells a page of prose from one of links: 128 kB take 1 ms or 30. The scan gives up when
-           there is more work than the caller has time for. `python -m tests.fuzz --prices` looks
-           for pages that take longer.
+           tells a page of prose from one of links: 128 kB take 1 ms or 30. What tags take that are
+           passed over is guessed by size; if the page would be too dear by that guess, their marks
+           are counted. The scan gives up when there is more work than the caller has time for.
+           `python -m tests.fuzz --prices` looks for pages that take longer.
 """
 
 import re
@@ -55,7 +56,9 @@ _TITLE_READ = 20_000  # characters of markup that may be a title
 _LONGEST_HREF = 8192  # characters; longer URLs are not kept
 
 
-_CHARACTER_US, _UNCLOSED_US = 0.07, 0.1  # in tags that are passed over; in the one never closed
+_PASSED_US, _UNCLOSED_US = 0.07, 0.1  # a character of tags passed over; of the one never closed
+_CHARACTER_US, _TAG_US, _ATTRIBUTE_US = 0.012, 0.34, 0.1  # the same, by what is there
+_BEFORE_ATTRIBUTES = " \n\t\r\f/\"'"
 _TOKEN_US, _SAID_US = 1.5, 0.24  # a stop; a character of the attributes that are read there
 _LINK_US, _HREF_US = 9.0, 0.08  # to resolve a link; for each of its characters
 _WRITTEN_US, _EMPHASIS_US, _WORDS_US = 14.0, 10.0, 25.0
@@ -151,8 +154,9 @@ class _PageScanner:
         self.open: set[str] = set()
         last = text.find("<", text.rfind(">") + 1)
         unclosed = len(text) - last if last >= 0 else 0
-        self._left_us = wanted.most_us
-        self._spend(_CHARACTER_US * len(text) + _UNCLOSED_US * unclosed)
+        self._guess_us = _PASSED_US * len(text)
+        self._left_us = wanted.most_us - self._guess_us
+        self._spend(_UNCLOSED_US * unclosed)
         self._link_us = (
             _LINK_US
             + _WRITTEN_US * wanted.with_anchors
@@ -162,6 +166,17 @@ class _PageScanner:
 
     def _spend(self, work_us: float) -> None:
         self._left_us -= work_us
+        if self._left_us < 0:
+            self._count_marks()
+
+    def _count_marks(self) -> None:
+        """Replace the guess, once; raise TooDear if there is too much work all the same."""
+        count = self.text.count
+        attributes = sum(map(count, _BEFORE_ATTRIBUTES))
+        counted_us = _CHARACTER_US * len(self.text) + _TAG_US * count("<")
+        counted_us += _ATTRIBUTE_US * attributes
+        self._left_us += max(self._guess_us - counted_us, 0)
+        self._guess_us = 0.0
         if self._left_us < 0:
             raise TooDear
 
@@ -175,7 +190,7 @@ class _PageScanner:
             self._spend(_SAID_US * len(token["raw_said"]))
             self._read_raw(token)
         elif self._left_us < 0:
-            raise TooDear
+            self._count_marks()
 
     def read_anchor(self, tag: re.Match[str]) -> None:
         said = tag["said"]
@@ -200,7 +215,7 @@ class _PageScanner:
         each_us = _HREF_US if href.isascii() else _FOREIGN_US
         self._left_us -= self._link_us + each_us * len(href)
         if self._left_us < 0:
-            raise TooDear
+            self._count_marks()
         if len(self.links) < self.max_links:
             self.links[href] = ""
             if self.looks_around and anchor:
