@@ -35,10 +35,10 @@ def _parsed_rates(text: str) -> Rates | None:
     rates = Rates()
     for part in (one.strip().removesuffix("/s").strip() for one in text.split(",")):
         if _HAS_UNIT.fullmatch(part):
-            size = quantities.size(part)
-            if not size or rates.bytes:
+            volume = quantities.size(part)
+            if not volume or rates.bytes:
                 return None
-            rates = rates._replace(bytes=float(size))
+            rates = rates._replace(bytes=float(volume))
         else:
             number = quantities.finite_number(part)
             if number is None or rates.requests or not _LEAST_RATE <= number <= _MOST_RATE:

@@ -6,9 +6,9 @@ richest one of the most important site of such hosts. A lease is given back, or 
 Unread pages never compete with pages that were read before. The two share the fetches as the user
 wants: those of the crawl, and those of each host that has both. Where all hosts with pages of the
 pool that is due are busy, the other pool waits for them: else the share would be that of the hosts.
-Where time limits the crawl rather than pages, it waits `PATIENCE_S`: one slow host with unread pages
-would make the crawl idle. A host that failed is not waited for. The best page to read again has the
-next turn of its host.
+Where time limits the crawl rather than pages, it waits `PATIENCE_S`, or one slow host with unread
+pages would make the crawl idle. A host that failed is not waited for. The best page to read again
+has the next turn of its host.
 
 lease    a page whose turn it is, and its host for as long
 balance  Fetches that reading again is owed; less than 0 if it had more than its share. It is that
