@@ -42,6 +42,8 @@ LOOK_EVERY, PATIENCE = 64, 16
 turns yet.
 """
 _GROWTH = 1 + 1 / 32
+MANY_GIFTS = 1 << 16
+"""So many that wait are joined: where nothing unread is left, rounds do not end any more."""
 NOBODY = (1 << 32) - 1
 """In place of the host that made another one known."""
 _SEEDED, _UNKNOWN = (1 << 32) - 1, (1 << 32) - 2
@@ -65,12 +67,13 @@ class Round(NamedTuple):
 class FamilyIncomes:
     """What families were given by others, in units. Gifts wait until they are added up."""
 
-    __slots__ = ("_gifts", "_given", "of")
+    __slots__ = ("_gifts", "_given", "_joined", "of")
 
     def __init__(self) -> None:
         self.of, self._given = array("d"), array("d")
         self._gifts = _no_gifts()
         """Hosts that were given something, by which hosts, and units."""
+        self._joined = 0  # how many were left when gifts were joined last
 
     def grow(self, families: int) -> None:
         """There are so many more."""
@@ -82,6 +85,17 @@ class FamilyIncomes:
         self._gifts[0].frombytes(takers.tobytes())
         self._gifts[1].frombytes(givers.tobytes())
         self._gifts[2].frombytes(units.tobytes())
+        if len(self._gifts[0]) > MANY_GIFTS + 2 * self._joined:
+            self._join_gifts()
+
+    def _join_gifts(self) -> None:
+        """Keep one gift for each pair of hosts."""
+        takers, givers, units = (np.array(column) for column in self._gifts)
+        pairs, places = np.unique(takers.astype(np.uint64) << 32 | givers, return_inverse=True)
+        self._gifts, self._joined = _no_gifts(), len(pairs)
+        self._gifts[0].frombytes((pairs >> 32).astype(np.uint32).tobytes())
+        self._gifts[1].frombytes(pairs.astype(np.uint32).tobytes())
+        self._gifts[2].frombytes(np.bincount(places, weights=units).tobytes())
 
     def add_up(self, family_of: Hosts) -> set[int]:
         """Add up the gifts that wait; `family_of` has the family of each host. Answers with the

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minicrawl.opic.siblings import rounds
+from minicrawl.opic.siblings import families, rounds
 from minicrawl.opic.siblings.families import (
     FREE_AT_FIRST,
     FREE_READS,
@@ -183,3 +183,22 @@ def test_what_was_saved_goes_on(budgets: FamilyBudgets) -> None:
     assert again.hold_back(MADE, 2.0) == budgets.hold_back(MADE, 2.0)
     assert again.look() == budgets.look()
     assert again.state() == budgets.state()
+
+
+def test_gifts_that_wait_for_long_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a crawl that reads known pages again and again, no round ends."""
+    family_of = np.arange(4, dtype=np.uint32)
+    found = []
+    for most in (1 << 16, 10):
+        monkeypatch.setattr(families, "MANY_GIFTS", most)
+        incomes = families.FamilyIncomes()
+        incomes.grow(4)
+        for n in range(100):
+            hosts = np.array([n % 3, (n + 1) % 4], dtype=np.uint32)
+            incomes.earn(hosts, hosts[::-1].copy(), np.array([1.5, 0.25]))
+        found.append((len(incomes.columns()["takers"]), incomes))
+    assert found[0][0] == 200
+    assert found[1][0] <= 10 + 2 * 12
+    sums = [(incomes.add_up(family_of), incomes.of.tolist()) for _, incomes in found]
+    assert sums[0][0] == sums[1][0]
+    assert sums[0][1] == pytest.approx(sums[1][1])
