@@ -182,6 +182,7 @@ MAY_STAY = {
     "status --graph": "a small graph is described without it",
     "broken --n": "one link is broken in the demo web",
     "errors --n": "one page fails in the demo web, and kinds are never left out",
+    "search --all": "the crawl may not have come to pages that are like another one",
     "page --version": "one answer is kept, and it is shown without it",
 }
 """Options that change nothing that can be seen here, and why."""
