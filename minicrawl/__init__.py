@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         Steered,
         Warned,
     )
-    from minicrawl.crawl.hooks import PageRead
+    from minicrawl.crawl.parts import PageRead
     from minicrawl.crawl.progress import Progress
     from minicrawl.errors import MinicrawlError
     from minicrawl.export.cells import ExportRow
@@ -51,7 +51,7 @@ _HOMES = {
     "Reason": "minicrawl.crawl.events",
     "Settled": "minicrawl.crawl.events",
     "Steered": "minicrawl.crawl.events",
-    "PageRead": "minicrawl.crawl.hooks",
+    "PageRead": "minicrawl.crawl.parts",
     "Progress": "minicrawl.crawl.progress",
     "MinicrawlError": "minicrawl.errors",
     "ExportRow": "minicrawl.export.cells",

@@ -25,27 +25,32 @@ from minicrawl.crawl.events import (
     nobody_listens,
 )
 from minicrawl.crawl.fresh_ranks import LastConvergence, kept_fresh
-from minicrawl.crawl.hooks import Accept, Hooks, OnPage, StopRule
 from minicrawl.crawl.loop import Crawler
+from minicrawl.crawl.parts import Accept, Hooks, OnPage, StopRule
 from minicrawl.crawl.process_memory import RARE_CYCLE_SEARCH
 from minicrawl.crawl.progress import Progress, ProgressMeter
 from minicrawl.crawl.schedule.scope_gate import ScopeGate, gate_for
 from minicrawl.crawl.settle.keeping import open_keeping
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start import resume
-from minicrawl.crawl.start.beginning import Beginning
-from minicrawl.crawl.start.browsers import browsers_for
-from minicrawl.crawl.start.logins import SeedLogins, cookies_for
-from minicrawl.crawl.start.opening import NO_SEED, agree, opened_crawl
-from minicrawl.crawl.start.reach import check_reach, limits
+from minicrawl.crawl.start.opening import (
+    NO_SEED,
+    Beginning,
+    SeedLogins,
+    agree,
+    browsers_for,
+    cookies_for,
+    opened_crawl,
+)
+from minicrawl.crawl.start.preview import check_reach, limits
 from minicrawl.crawl.steering import CrawlSteering
 from minicrawl.crawl.workers.pool import LONG, WorkerPool, open_web_access, worker_count
-from minicrawl.crawl.workers.worker_config import WorkerConfig
+from minicrawl.crawl.workers.worker import WorkerConfig
 from minicrawl.errors import UsageError
 from minicrawl.export.drafts import scratch
-from minicrawl.fetch.where.resolver import trusted_among
+from minicrawl.fetch.resolver import trusted_among
 from minicrawl.store import tables
-from minicrawl.store.beside.files import set_aside
+from minicrawl.store.files import set_aside
 from minicrawl.store.reader import archive_folder
 from minicrawl.store.writer import StoreWriter, copy_store
 from minicrawl.web.urls import ResolvedUrl
@@ -53,7 +58,7 @@ from minicrawl.web.urls import ResolvedUrl
 if TYPE_CHECKING:
     import httpx
 
-    from minicrawl.crawl.shard.exchange import ShardSetup
+    from minicrawl.crawl.shard.traffic import ShardSetup
     from minicrawl.crawl.start.preview import Preview
     from minicrawl.export.cells import ExportRow
 
@@ -276,7 +281,7 @@ class Crawl:
     async def _check_links(self, crawler: Crawler) -> None:
         """Ask for what is linked and not crawled, if that is wanted."""
         if self.settings.storing.checks_links and not crawler.is_stopped:
-            from minicrawl.checking.targets import check_links
+            from minicrawl.checking import check_links
 
             if not await crawler.attend(check_links(crawler)):
                 self._tell(Warned(text=_NOT_ALL_ASKED))
@@ -331,9 +336,7 @@ class Crawl:
 @contextmanager
 def demo(loaded: Loaded, pages: int, *, fresh: bool = False, command: str = "") -> Iterator[Crawl]:
     """A crawl of a small web that this process serves itself. Of the settings only flags count."""
-    from minicrawl.demo.server import DemoServer
-    from minicrawl.demo.settings import demo_settings
-    from minicrawl.demo.web import DemoWeb
+    from minicrawl.demo.web import DemoServer, DemoWeb, demo_settings
 
     web = DemoWeb(pages)
     with DemoServer(web) as server:

@@ -73,7 +73,7 @@ def _encoded(body: Any) -> bytes:
 @pytest.fixture
 def serve_pages() -> Iterator[Callable[[Mapping[str, Answer]], DictWeb]]:
     """A function that serves a dict of pages, by their URLs, until the test is over."""
-    from minicrawl.demo.server import DemoServer
+    from minicrawl.demo.web import DemoServer
 
     with ExitStack() as servers:
 

@@ -21,15 +21,15 @@ from minicrawl.analysis.source import Source, opened
 from minicrawl.config.parts import Storing
 from minicrawl.export.cells import COLUMNS, ExportRow
 from minicrawl.model import State
-from minicrawl.report import ranks, reasons
+from minicrawl.report import errors as reasons
+from minicrawl.report import links as linked
+from minicrawl.report import problems, ranks
 from minicrawl.report.errors import ErrorQuery, ErrorReport, errors
 from minicrawl.report.kept import kept, scores
-from minicrawl.report.links import backlinks as linked
-from minicrawl.report.links import problems
 from minicrawl.report.ranks import PageSelection, score_column
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.report.status import Status, status
-from minicrawl.store.beside.derived import OPIC
+from minicrawl.store.derived import OPIC
 
 if TYPE_CHECKING:
     import networkx

@@ -21,15 +21,15 @@ import click
 import minicrawl
 from minicrawl import cli
 from minicrawl.cli.common.options import OWN_OPTIONS, SettingOption
+from minicrawl.config.rows import KEPT, TABLE
 from minicrawl.config.setting import SECTIONS, Setting, differs
-from minicrawl.config.table import KEPT, TABLE
-from minicrawl.control.client import SUFFIX as CONTROL
+from minicrawl.control.requests import SUFFIX as CONTROL
 from minicrawl.crawl.cookies import SUFFIX as COOKIES
 from minicrawl.export.cells import PAGE_LINK_COLUMNS, ExportRow
 from minicrawl.export.drawings import DRAWINGS
 from minicrawl.export.formats import WRITERS
-from minicrawl.report.links.written import RAW_COLUMNS
-from minicrawl.store.beside.derived import SUFFIX
+from minicrawl.report.links import RAW_COLUMNS
+from minicrawl.store.derived import SUFFIX
 from minicrawl.store.reader import ARCHIVE, DASHBOARD, JUDGED, LOCK, SEARCH
 from tests.readme import command_tree, context_of
 

@@ -5,9 +5,8 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-from minicrawl.frontier.checkpoint import cut_checkpoint
+from minicrawl.frontier.checkpoint import cut_checkpoint, load_frontier
 from minicrawl.frontier.importance import gathered
-from minicrawl.frontier.loading import load_frontier
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import State
 from minicrawl.opic.journal import Spending, Step, StepKind

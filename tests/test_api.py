@@ -9,8 +9,7 @@ import pytest
 import minicrawl
 from minicrawl.crawl import process_memory
 from minicrawl.crawl.process_memory import CYCLES_AFTER
-from minicrawl.demo.server import DemoServer
-from minicrawl.demo.web import DemoWeb
+from minicrawl.demo.web import DemoServer, DemoWeb
 
 MANUAL = Path(__file__).parents[1] / "docs" / "how-to" / "use-from-python.md"
 

@@ -226,7 +226,7 @@ HOLDS_CONNECTIONS = {"asyncio.streams", "http.client", "http.server", "socketser
 """Modules of the standard library."""
 ALLOWED = {
     ("crawl/workers/channel.py", "create_unix_connection"),  # a socket pair with a child process
-    ("demo/server.py", "create_server"),  # the demo web, on loopback
+    ("demo/web.py", "create_server"),  # the demo web, on loopback
     ("control/server.py", "start_unix_server"),  # the socket beside a store
     ("dashboard/serving.py", "create_server"),  # the dashboard, on loopback
 }
@@ -296,20 +296,17 @@ SENDERS = {
     ("crawl/workers/pool.py", "visit"),
     ("crawl/workers/worker.py", "fetch"),
     ("crawl/workers/worker.py", "visit"),
-    ("crawl/workers/visitor.py", "fetch"),
 }
 MAKERS = {
     ("app.py", "open_web_access"),  # for the `Crawler`, which hands it to the gate
     ("app.py", "WorkerPool"),
-    ("checking/cloaking.py", "open_web_access"),  # for the `Crawler` there, and for its gate
-    ("checking/cloaking.py", "HttpFetcher"),
+    ("checking.py", "open_web_access"),  # for the `Crawler` there, and for its gate
+    ("checking.py", "HttpFetcher"),
     ("crawl/recorded.py", "Visitor"),  # reads WARC files and sends nothing
     ("crawl/steering.py", "WorkerPool"),  # resizes it
-    ("crawl/warc_import.py", "visiting"),
+    ("crawl/recorded.py", "visiting"),
     ("crawl/workers/pool.py", "visiting"),
-    ("crawl/workers/worker.py", "Visitor"),
-    ("crawl/workers/worker.py", "visiting"),
-    ("crawl/workers/visitor.py", "HttpFetcher"),
+    ("crawl/workers/worker.py", "HttpFetcher"),
 }
 NO_WEB = ("fetch/", "opic/", "lab/")
 """The transport itself, and folders whose methods of these names send nothing."""

@@ -7,7 +7,7 @@ import pytest
 
 import minicrawl.cluster.engine
 import minicrawl.cluster.nats.asking
-import minicrawl.cluster.node.records  # noqa: F401  # so that all errors are known
+import minicrawl.cluster.terms  # noqa: F401  # so that all errors are known
 from minicrawl import errors
 from minicrawl.errors import GraphFileError, MinicrawlError, UsageError
 

@@ -8,8 +8,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
-from minicrawl.demo.server import DemoServer
-from minicrawl.demo.web import DemoWeb
+from minicrawl.demo.web import DemoServer, DemoWeb
 
 pytestmark = pytest.mark.documents
 

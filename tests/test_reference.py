@@ -9,7 +9,7 @@ import pytest
 import minicrawl
 from minicrawl.cli import INTERRUPTED
 from minicrawl.cli.crawl.session import NotFetched
-from minicrawl.config.table import TABLE
+from minicrawl.config.rows import TABLE
 from minicrawl.errors import MinicrawlError
 from tests import reference
 from tests.readme import command_tree, long_options

@@ -21,9 +21,9 @@ from minicrawl.analysis.source import Urls, check_links
 from minicrawl.crawl.process_memory import keep_large_arrays_apart, resident
 from minicrawl.errors import UsageError
 from minicrawl.export.drafts import scratch
-from minicrawl.graph.links import LinkArrays
-from minicrawl.graph.text.edgelist import Ids
-from minicrawl.graph.text.formats import LinkStream
+from minicrawl.graph.csr import LinkArrays
+from minicrawl.graph.formats import LinkStream
+from minicrawl.graph.text import Ids
 from minicrawl.graphfiles.blocks import (
     LEAST_FREE,
     MEGA,
@@ -36,9 +36,9 @@ from minicrawl.graphfiles.blocks import (
 )
 from minicrawl.graphfiles.reading import PIPE, Texts, blocks
 from minicrawl.progress import Progress, part, unreported
+from minicrawl.ranks.blocks import Best, best, pagerank
 from minicrawl.ranks.scores import Scores
-from minicrawl.ranks.walks.blocks import Best, best, pagerank
-from minicrawl.report.links.flows import flows
+from minicrawl.report.flows import flows
 from minicrawl.report.snapshot import Snapshot
 
 _SMALL = 3 * MEGA  # the small things on the way

@@ -19,14 +19,12 @@ import numpy as np
 from minicrawl.analysis.source import Source
 from minicrawl.errors import UsageError
 from minicrawl.graph.adjacency import Vector
-from minicrawl.graph.csr import Csr
-from minicrawl.graph.links import Ids
-from minicrawl.graph.named import NamedGraph
-from minicrawl.ranks.hits.guards import kept
-from minicrawl.report.links.flows import links_in_focus
-from minicrawl.report.links.words import words_of_links
+from minicrawl.graph.csr import Csr, Ids, NamedGraph
+from minicrawl.ranks.hits import kept
+from minicrawl.report.flows import links_in_focus
+from minicrawl.report.links import words_of_links
 from minicrawl.report.snapshot import Snapshot
-from minicrawl.search.words import words_of
+from minicrawl.search.page_text import words_of
 from minicrawl.store import tables
 
 _NO_FOCUS = "no link has a word in focus: --words needs a crawl with --focus-words"

@@ -12,18 +12,25 @@ from pathlib import Path
 import numpy as np
 
 from minicrawl.errors import UsageError
-from minicrawl.graph.csr import Csr
-from minicrawl.graph.links import LinkArrays, LinkBuilder, RowBuilder
-from minicrawl.graph.named import NamedGraph, Names, NodeHosts
-from minicrawl.graph.parts import with_nodes, with_pages
+from minicrawl.graph.csr import (
+    Csr,
+    LinkArrays,
+    LinkBuilder,
+    NamedGraph,
+    Names,
+    NodeHosts,
+    RowBuilder,
+    with_nodes,
+    with_pages,
+)
 from minicrawl.graphfiles.reading import read
 from minicrawl.model import CRAWLED
 from minicrawl.opic.money import PARTS
 from minicrawl.progress import Progress, unreported
-from minicrawl.report.links.flows import CashFlows, FlowLinks, flows, links, links_among
+from minicrawl.report.flows import CashFlows, FlowLinks, flows, links, links_among
 from minicrawl.report.snapshot import Snapshot, location_of, snapshot
 from minicrawl.store import questions, tables
-from minicrawl.store.trouble import reporting_damage
+from minicrawl.store.records import reporting_damage
 
 ProgressFactory = Callable[[str], AbstractContextManager[Progress]]
 """Gives the progress of the work with this label."""

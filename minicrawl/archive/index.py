@@ -15,20 +15,181 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
-from minicrawl.archive.record import Header, RecordKind
-from minicrawl.archive.scan import scan
-from minicrawl.archive.segments import FIRST, Segments
-from minicrawl.errors import NoRoom, StoreError
+from minicrawl.archive.record import MAGIC, Header, RecordKind
+from minicrawl.archive.segments import FIRST, Segments, place_at, segment_of
+from minicrawl.errors import Damaged, NoRoom, StoreError
 
-NAME = "index.db"
+# ================================================================ captures
+#
+# Which bodies are in the WARC files that a crawl writes, so that they are not written again.
+#
+# Laws: this is derived and may be deleted at any time: bodies that it does not know of are written
+# once more. Changes count when they are committed.
+#
+# capture   a record of an answer, at a place of the files
+
 _PATIENCE_S = 10.0
 _CACHE_KIB = 4096
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS captures (
+    place INTEGER PRIMARY KEY,
+    key INTEGER NOT NULL,       -- of the URL
+    digest TEXT NOT NULL,
+    at REAL NOT NULL,
+    url TEXT                    -- NULL in a revisit
+);
+CREATE INDEX IF NOT EXISTS by_key ON captures (key);
+CREATE INDEX IF NOT EXISTS by_digest ON captures (digest) WHERE url IS NOT NULL;
+"""
+
+
+class CaptureIndex:
+    """The captures of some WARC files."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        connection.executescript(_SCHEMA)
+
+    def close(self) -> None:
+        """Close the file; what is not committed is dropped."""
+        self._connection.close()
+
+    def begin(self, end: int) -> None:
+        """Begin a change: forget what lies behind this end, and what was not committed."""
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+        self._connection.execute("BEGIN IMMEDIATE")
+        self._connection.execute("DELETE FROM captures WHERE place >= ?", (end,))
+
+    def add(self, place: int, key: int, digest: str, at: float, url: str | None) -> None:
+        """A capture; `url` is None if another one has its body."""
+        self._connection.execute(
+            "INSERT INTO captures VALUES (?, ?, ?, ?, ?)", (place, key, digest, at, url)
+        )
+
+    def commit(self) -> None:
+        """What was added stays."""
+        self._connection.execute("COMMIT")
+
+    def original(self, digest: str) -> tuple[str, float] | None:
+        """URL and time of the first capture with this body."""
+        found = self._connection.execute(
+            "SELECT url, at FROM captures WHERE digest = ? AND url IS NOT NULL ORDER BY place",
+            (digest,),
+        ).fetchone()
+        return None if found is None else (str(found[0]), float(found[1]))
+
+    def last_digest(self, key: int) -> str | None:
+        """Of the body that the URL had last."""
+        found = self._connection.execute(
+            "SELECT digest FROM captures WHERE key = ? ORDER BY place DESC", (key,)
+        ).fetchone()
+        return None if found is None else str(found[0])
+
+
+def open_captures(file: Path) -> CaptureIndex:
+    """The index in this file: made anew if it is damaged, and in memory if it cannot be written."""
+    for _ in range(2):
+        try:
+            return _opened(file)
+        except sqlite3.OperationalError:
+            break
+        except sqlite3.DatabaseError:
+            for suffix in ("", "-wal", "-shm"):
+                with suppress(OSError):
+                    file.with_name(f"{file.name}{suffix}").unlink()
+    return _opened(Path(":memory:"))
+
+
+def _opened(path: Path) -> CaptureIndex:
+    connection = sqlite3.connect(
+        path, timeout=_PATIENCE_S, isolation_level=None, check_same_thread=False
+    )
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        return CaptureIndex(connection)
+    except BaseException:
+        connection.close()
+        raise
+
+
+# ================================================================ scan
+#
+# A scan: all records between two places of an archive, one after the other.
+#
+# Laws: it finds every record that is whole, however many others are damaged. Behind damage it goes
+# on at the next record whose checksum is right. No record is held, whatever its length says.
+
+_SEARCHED_AT_ONCE = 1 << 20
+
+
+class Found(NamedTuple):
+    """A record of a scan, or damage: then `header` is None."""
+
+    place: int
+    header: Header | None
+    length: int
+
+
+def scan(segments: Segments, begin: int = FIRST, end: int | None = None) -> Iterator[Found]:
+    """All that lies between two places, damage included."""
+    for number in segments.numbers():
+        first = max(begin, place_at(number, 0))
+        last = place_at(number, segments.length(number))
+        last = last if end is None else min(last, end)
+        if segment_of(first) == number:
+            yield from _scan_segment(segments, first, last)
+
+
+def _scan_segment(segments: Segments, place: int, end: int) -> Iterator[Found]:
+    while place < end:
+        found = _whole_at(segments, place, end)
+        if found is None:
+            following = _next_whole(segments, place + 1, end)
+            yield Found(place, None, following - place)
+            place = following
+        else:
+            yield found
+            place += found.length
+
+
+def _whole_at(segments: Segments, place: int, end: int) -> Found | None:
+    """The record here, if it is whole."""
+    try:
+        header = segments.header(place)
+        if place + header.record_bytes > end:
+            return None
+        is_whole = segments.is_whole(place, header.record_bytes)
+    except Damaged:
+        return None
+    return Found(place, header, header.record_bytes) if is_whole else None
+
+
+def _next_whole(segments: Segments, place: int, end: int) -> int:
+    """Where the next whole record begins; the end if there is none."""
+    while place < end:
+        piece = segments.read_bytes(place, min(_SEARCHED_AT_ONCE, end - place))
+        at = piece.find(MAGIC)
+        if at < 0:
+            place += max(len(piece) - len(MAGIC) + 1, 1)
+        elif _whole_at(segments, place + at, end) is not None:
+            return place + at
+        else:
+            place += at + 1
+    return end
+
+
+# ================================================================ index
+
+NAME = "index.db"
 _ASKED_AT_ONCE = 500
 _ADDED_AT_ONCE = 100
 _PRIMARY = 0xFF
 """The bits of an error code with its primary result code."""
 _LITTLE_ROOM = 1 << 16
-_SCHEMA = """
+_SCHEMA_INDEX = """
 CREATE TABLE IF NOT EXISTS records (
     place INTEGER PRIMARY KEY,
     key INTEGER NOT NULL,       -- of the URL
@@ -81,7 +242,7 @@ class ArchiveIndex:
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         if is_made:
             return
-        connection.executescript(_SCHEMA)
+        connection.executescript(_SCHEMA_INDEX)
         if connection.execute("SELECT count(*) FROM made").fetchone() == (0,):
             connection.execute("INSERT INTO made VALUES (?)", (FIRST,))
 
@@ -215,12 +376,12 @@ def open_index(segments: Segments, end: int, *, writes: bool = False) -> Archive
         return found
     for _ in range(2):
         try:
-            return _opened(file, segments, end)
+            return _opened_index(file, segments, end)
         except sqlite3.OperationalError:
             break
         except sqlite3.DatabaseError:  # it is damaged, or no database
             delete_index(segments.folder)
-    return _opened(Path(":memory:"), segments, end)
+    return _opened_index(Path(":memory:"), segments, end)
 
 
 def _opened_to_read(file: Path, end: int) -> ArchiveIndex | None:
@@ -246,7 +407,7 @@ def delete_index(folder: Path) -> None:
             (folder / f"{NAME}{suffix}").unlink()
 
 
-def _opened(path: Path, segments: Segments, end: int) -> ArchiveIndex:
+def _opened_index(path: Path, segments: Segments, end: int) -> ArchiveIndex:
     connection = sqlite3.connect(
         path, timeout=_PATIENCE_S, isolation_level=None, check_same_thread=False
     )

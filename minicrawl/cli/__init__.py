@@ -58,7 +58,7 @@ COMMANDS = {
         "minicrawl.cli.dashboard:dashboard",
         "Watch and steer a crawl in the browser.",
     ),
-    "node": ("minicrawl.cli.cluster.node:node", "Add this machine to a cluster."),
+    "node": ("minicrawl.cli.cluster.commands:node", "Add this machine to a cluster."),
     "cluster": ("minicrawl.cli.cluster:cluster", "Look at a cluster, and steer its nodes."),
     "config": ("minicrawl.cli.config:config", "Show the settings and where they come from."),
     "lab": ("minicrawl.cli.lab:lab", "Run experiments that show how the algorithm behaves."),
@@ -68,13 +68,13 @@ COMMANDS = {
     ),
     "refine": ("minicrawl.cli.crawl.refine:refine", "Compute converged ranks of a crawl."),
     "rank": ("minicrawl.cli.rank:rank", "Rank pages by the links of the whole graph."),
-    "seed-set": ("minicrawl.cli.seed_set.command:seed_set", "Find seeds, one in each community."),
+    "seed-set": ("minicrawl.cli.seed_set:seed_set", "Find seeds, one in each community."),
     "graph": ("minicrawl.cli.graph:graph", "Describe a link graph, or import one from a file."),
     "top": ("minicrawl.cli.reports.top:top", "Show the most important pages."),
     "export": ("minicrawl.cli.reports.export:export", "Write pages and their ranks to a file."),
     "compare": ("minicrawl.cli.rank.compare:compare", "Show how well two ranks agree."),
     "stability": (
-        "minicrawl.cli.rank.stability:stability",
+        "minicrawl.cli.rank.compare:stability",
         "Show how a rank changes when pages are removed.",
     ),
     "agree": ("minicrawl.cli.rank.compare:agree", "Show how well a rank agrees with human grades."),
@@ -82,13 +82,13 @@ COMMANDS = {
     "plot": ("minicrawl.cli.reports.plot:plot", "Draw a crawl: its curves, its graph, its hosts."),
     "check": ("minicrawl.cli.reports.status:check", "Check that a store is intact."),
     "move": ("minicrawl.cli.stores:move", "Move a store with all that belongs to it."),
-    "explain": ("minicrawl.cli.reports.explain:explain", "Explain the rank and state of a page."),
-    "page": ("minicrawl.cli.reports.page:page", "Show a page as it was fetched."),
+    "explain": ("minicrawl.cli.reports.pages:explain", "Explain the rank and state of a page."),
+    "page": ("minicrawl.cli.reports.pages:page", "Show a page as it was fetched."),
     "search": ("minicrawl.cli.search.command:search", "Find pages by what they say."),
     "index": ("minicrawl.cli.search.indexing:index", "Bring the search index up to date."),
     "archive": ("minicrawl.cli.archive:archive", "Describe, verify or prune kept pages."),
-    "backlinks": ("minicrawl.cli.reports.explain:backlinks", "Show the pages that link to a page."),
-    "links": ("minicrawl.cli.reports.explain:links", "Show the pages that a page links to."),
+    "backlinks": ("minicrawl.cli.reports.pages:backlinks", "Show the pages that link to a page."),
+    "links": ("minicrawl.cli.reports.pages:links", "Show the pages that a page links to."),
     "pages": (
         "minicrawl.cli.reports.lists:pages",
         "List pages with the columns that you choose.",
@@ -231,7 +231,7 @@ def _hint(error: click.ClickException) -> str:
     extra = _EXTRA.search(error.format_message())
     if extra is None:
         return ""
-    from minicrawl.store.beside.files import is_database
+    from minicrawl.store.files import is_database
 
     context = error.ctx if isinstance(error, click.UsageError) else None
     reads_graphs = context is not None and any(

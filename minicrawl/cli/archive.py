@@ -6,20 +6,14 @@ from pathlib import Path
 
 import click
 
-from minicrawl.archive.pruning import PruneRules, Pruning
 from minicrawl.archive.reader import ArchiveReader, verify
+from minicrawl.archive.writer import PruneRules, Pruning
 from minicrawl.cli import PROGRAM
 from minicrawl.cli.common.stores import json_option, own_store_option, store_with_pages_option
 from minicrawl.cli.common.tables import show_facts, show_json
-from minicrawl.crawl.settle.archiving import prune_store
+from minicrawl.crawl.settle.keeping import prune_store
 from minicrawl.export.cells import visible
-from minicrawl.report.archived.pages import (
-    folder_of,
-    kept_pages,
-    keys_of_best,
-    lost_pages,
-    moment,
-)
+from minicrawl.report.archived import folder_of, kept_pages, keys_of_best, lost_pages, moment
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.wording import counted

@@ -5,8 +5,7 @@ import click
 from minicrawl.cli.common.options import CommandWithSettings, loaded_options
 from minicrawl.cli.common.tables import show_json
 from minicrawl.config import Loaded
-from minicrawl.config.settings import told_ignored
-from minicrawl.config.writing import as_document, as_toml
+from minicrawl.config.settings import as_document, as_toml, told_ignored
 from minicrawl.export.cells import visible
 
 

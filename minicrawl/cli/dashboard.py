@@ -75,7 +75,7 @@ def dashboard(  # click passes them by name
     is_store = context.get_parameter_source("store") is ParameterSource.COMMANDLINE
     with suppress(KeyboardInterrupt):
         if settings.cluster.url is not None and not is_store:
-            from minicrawl.cli.cluster.dashboard import serve_cluster
+            from minicrawl.cli.cluster.crawling import serve_cluster
 
             serve_cluster(settings.cluster, place)
         else:

@@ -9,15 +9,14 @@ import click
 
 from minicrawl.cli import PROGRAM
 from minicrawl.cli.common.options import CommandWithSettings, loaded_options, naming
-from minicrawl.cli.common.progress import progress
-from minicrawl.cli.common.stores import json_option, own_store_option
+from minicrawl.cli.common.stores import json_option, own_store_option, progress
 from minicrawl.cli.common.tables import show_facts, show_json
 from minicrawl.config import Loaded
 from minicrawl.export.cells import visible
 from minicrawl.wording import counted
 
 if TYPE_CHECKING:
-    from minicrawl.crawl.warc_import import WarcImport
+    from minicrawl.crawl.recorded import WarcImport
     from minicrawl.report.status import Status
 
 
@@ -43,7 +42,7 @@ def import_(files: tuple[Path, ...], loaded: Loaded, as_json: bool) -> None:
     the store, where `page` and `search` find them; with --requisites so are images, styles and the
     like, for the pages that need them.
     """
-    from minicrawl.crawl.warc_import import import_warcs
+    from minicrawl.crawl.recorded import import_warcs
     from minicrawl.report.status import status
 
     settings = loaded.settings.with_values({"max-tries": 1})
@@ -92,7 +91,7 @@ def move(new: str, store: Path, as_json: bool) -> None:
     of links, the pages that were kept, logs. A store is not moved while a crawl writes it. If a
     move was interrupted, the same command completes it.
     """
-    from minicrawl.store.beside.files import move as move_store
+    from minicrawl.store.files import move as move_store
 
     files = move_store(store, Path(new), is_folder=new.endswith("/"), made=_tell_of_folder)
     if as_json:

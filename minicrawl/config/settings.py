@@ -5,13 +5,14 @@ refresh share one budget and sum to 1. A stranger may have written a minicrawl.t
 folder, a store, or the terms of a cluster: none of their values counts that weakens the user's own.
 """
 
+import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Literal, TypedDict, Unpack
 
-from minicrawl.config import sources
 from minicrawl.config.parts import (
     Access,
     Budget,
@@ -25,13 +26,170 @@ from minicrawl.config.parts import (
     Storing,
     Traps,
 )
-from minicrawl.config.setting import SECTIONS, Setting
-from minicrawl.config.sources import Given, Source
-from minicrawl.config.table import BY_NAME, KEPT, TABLE
+from minicrawl.config.rows import BY_NAME, KEPT, TABLE
+from minicrawl.config.setting import PREFIX, SECTIONS, Setting
+from minicrawl.config.values import NONE, InvalidValue
 from minicrawl.errors import UsageError
 
-if TYPE_CHECKING:
-    from minicrawl.config.arguments import SettingArguments
+# ================================================================ sources
+#
+# Where settings come from: arguments, flags, the environment, a file, a store.
+#
+# A source has raw values by the names of the settings, each with its place. Names are checked when
+# a source is read. A value is parsed only if it takes effect, and the message about a bad value has
+# its place.
+
+_BY_ARGUMENT = {setting.argument: setting for setting in TABLE}
+_BY_KEY = {setting.key: setting for setting in TABLE}
+_GONE = frozenset({"newborn-history"})
+"""Names that stores of 0.1 and of drafts of 0.2 keep, of settings that are no more."""
+_SHOWN = 60  # characters of a bad value that a message quotes
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A raw value and its place. `between` separates the two in a message: `pages = 5`."""
+
+    value: object
+    place: str
+    between: str = "="
+
+    def read_as(self, setting: Setting) -> object:
+        try:
+            return setting.kind.read(self.value)
+        except InvalidValue as unfit:
+            refused = Given(unfit.value, self.place, self.between)
+            raise UsageError(f"{refused}: {unfit.wanted}") from None
+
+    def masked(self, setting: Setting) -> "Given":
+        """The same without secrets."""
+        return Given(setting.kind.masked(self.value), self.place, self.between)
+
+    def __str__(self) -> str:
+        return f"{self.place}{self.between}{_shown(self.value)}"
+
+
+Source = Mapping[str, Given]
+"""The raw values of one source, by the names of the settings."""
+
+
+def from_arguments(values: Mapping[str, object]) -> Source:
+    """Values by the arguments of the settings. None means that a setting is not given."""
+    return {
+        setting.name: Given(value, setting.argument)
+        for setting, value in _named(values)
+        if value is not None
+    }
+
+
+def from_flags(values: Mapping[str, object]) -> Source:
+    """The values of flags, by the arguments of the settings. None and () mean: not given."""
+    return {
+        setting.name: _as_flag(setting, value)
+        for setting, value in _named(values)
+        if value is not None and value != ()
+    }
+
+
+def from_environment(environ: Mapping[str, str]) -> Source:
+    """Environment variables. An empty one is not given; a list has one value a line."""
+    return {
+        setting.name: Given(text.split("\n") if setting.kind.many else text, setting.variable)
+        for setting in TABLE
+        if (text := environ.get(setting.variable, "").strip())
+    }
+
+
+def unknown_variables(environ: Mapping[str, str], others: Iterable[str] = ()) -> list[str]:
+    """A line for each variable that looks like a setting and is none."""
+    known = [*(setting.variable for setting in TABLE), *others]
+    return [
+        f"{name}: no such variable{_hint(name, known)}"
+        for name in sorted(environ)
+        if name.startswith(PREFIX) and name not in known
+    ]
+
+
+def from_file(file: Path) -> Source:
+    """Keys in the sections of a TOML file."""
+    given = {}
+    for key, value in _flat(file, _parsed(file)):
+        if key not in _BY_KEY:
+            raise UsageError(f"{file}:{key}: no such setting{_hint(key, [*_BY_KEY, *SECTIONS])}")
+        given[_BY_KEY[key].name] = Given(value, f"{file}:{key}", " = ")
+    return given
+
+
+def from_store(store: Path | str, values: Mapping[str, object]) -> Source:
+    """The settings in a store, or in the terms of a cluster, by their names. Settings that older
+    stores have are left out.
+    """
+    kept = {name: value for name, value in values.items() if name not in _GONE}
+    for name in kept:
+        if name not in BY_NAME:
+            raise UsageError(f"{store}:{name}: no such setting{_hint(name, BY_NAME)}")
+    return {name: Given(value, f"{store}:{name}", " = ") for name, value in kept.items()}
+
+
+def _named(values: Mapping[str, object]) -> Iterator[tuple[Setting, object]]:
+    for argument, value in values.items():
+        if argument not in _BY_ARGUMENT:
+            raise UsageError(f"{argument}: no such setting{_hint(argument, _BY_ARGUMENT)}")
+        yield _BY_ARGUMENT[argument], value
+
+
+def _as_flag(setting: Setting, value: object) -> Given:
+    if value is False:
+        return Given(value, setting.off, " ")
+    if setting.facet:
+        return Given(value, f"{setting.flag} {setting.facet}")
+    return Given(value, setting.flag, " ")
+
+
+def _parsed(file: Path) -> dict[str, object]:
+    import tomllib  # most crawls have no such file
+
+    try:
+        # Only with a line break at the end has a mistake in the last line a line number.
+        return tomllib.loads(file.read_bytes().decode() + "\n")
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise UsageError(f"{file}: not UTF-8 (at line {line})") from None
+    except ValueError as error:  # a TOMLDecodeError, or a number of thousands of digits
+        raise UsageError(f"{file}: {error}") from None
+
+
+def _flat(file: Path, document: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    for key, value in document.items():
+        if key not in SECTIONS:
+            yield key, value
+        elif isinstance(value, dict):
+            yield from ((f"{key}.{name}", inner) for name, inner in value.items())
+        else:
+            raise UsageError(f"{Given(value, f'{file}:{key}', ' = ')}: must be a section, [{key}]")
+
+
+def _hint(word: str, known: Iterable[str]) -> str:
+    """The nearest known name in any section."""
+    from difflib import get_close_matches
+
+    by_last = {_last(name): name for name in known}
+    near = get_close_matches(_last(word), by_last, n=1)
+    return f"; did you mean {by_last[near[0]]}?" if near else ""
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _shown(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, default=str, skipkeys=True)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+# ================================================================ settings
 
 DEFAULT = "default"
 STORE = "store"
@@ -67,7 +225,7 @@ class Settings:
     @staticmethod
     def of(**values: Unpack["SettingArguments"]) -> "Settings":
         """Settings from arguments of the table: `Settings.of(pages=100, delay=0, scope="host")`."""
-        return _settled([sources.from_arguments(values)]).settings
+        return _settled([from_arguments(values)]).settings
 
     def value(self, setting: Setting) -> Any:
         """The value of a row of the table."""
@@ -138,10 +296,10 @@ def load(
     Flags are named by the arguments of the settings and may be text or values. A file that the
     user has not named may be a stranger's.
     """
-    own = [sources.from_flags(flags), sources.from_environment(environ)]
+    own = [from_flags(flags), from_environment(environ)]
     if file is None:
         return _settled(own)
-    in_file = sources.from_file(file)
+    in_file = from_file(file)
     if is_file_named:
         return _settled([*own, in_file])
     named = _settled(own)
@@ -220,3 +378,218 @@ def _share(given: Given, name: str) -> float:
     share = given.read_as(BY_NAME[name])
     assert isinstance(share, float)
     return share
+
+
+# ================================================================ arguments
+#
+# The arguments of `Settings.of` with their types, for type checkers and completion.
+#
+# The table of settings decides at run time; a test compares the names.
+
+Time = float | str
+"""Seconds, or text such as `1h30m`."""
+Size = int | str
+"""Bytes, or text such as `10MB`."""
+Strengths = str | Sequence[str] | Mapping[str, float]
+
+
+class SettingArguments(TypedDict, total=False):
+    """A key for each row of the table. Text is read as on the command line."""
+
+    pages: int | None
+    new_pages: int | None
+    for_: Time | None
+    bytes: Size | None
+    until: float | str | None
+    continuous: bool
+    strategy: Literal["siblings", "greedy", "random", "breadth-first"]
+    order_by: Literal["page", "site"]
+    discovery: float | str
+    refresh: float | str
+    window: Literal["interpolation", "variable", "fixed", "improved-fixed", "adaptive", "static"]
+    width: float
+    measures: int | None
+    small_edge: float | str
+    endowment: int
+    newborn: Literal["unit", "host-mean"]
+    replay: int
+    focus: Strengths
+    focus_type: Strengths
+    focus_words: Strengths
+    focus_similar: Strengths
+    weight_internal: float
+    weight_dynamic: float
+    weight_emphasis: float
+    scope: Literal["any", "domain", "host", "prefix"]
+    allow: str | Sequence[str]
+    deny: str | Sequence[str]
+    max_depth: int | None
+    per_host_pages: int | None
+    focus_only: int | None
+    sitemaps: bool
+    types: str | Sequence[str]
+    robots: bool
+    delay: Time | Literal["auto"]
+    delay_factor: float
+    min_delay: Time
+    max_delay: Time
+    max_pause: Time
+    max_strikes: int
+    concurrency: int
+    per_host: int
+    per_address: int
+    address_delay: Time
+    silent_share: float | str
+    max_rate: float | str | None
+    hours: str | None
+    agent: str
+    contact: str | None
+    timeout: Time
+    max_body: Size
+    max_bodies: Size
+    max_head: Size
+    max_codings: int
+    resolve: str | Sequence[str]
+    name_server: str | Sequence[str]
+    allow_private: bool | None
+    workers: int | Literal["auto"]
+    proxy: str | Sequence[str]
+    no_proxy: str | Sequence[str]
+    http2: Literal["off", "auto"]
+    ca: str | PathLike[str] | None
+    client_cert: str | PathLike[str] | Sequence[str] | None
+    client_key: str | PathLike[str] | Sequence[str] | None
+    insecure: str | Sequence[str]
+    min_tls: Literal["1.2", "1.3"]
+    prefer_family: Literal["auto", "ipv4", "ipv6"]
+    bind_address: str | Sequence[str]
+    header: str | Sequence[str]
+    user_agent: str | None
+    languages: str | None
+    auth: str | Sequence[str]
+    bearer: str | Sequence[str]
+    netrc: str | PathLike[str] | None
+    cookies: str | PathLike[str]
+    render: Literal["never", "auto", "always"]
+    render_workers: int
+    browser: str | PathLike[str] | None
+    max_rendering: Time
+    max_render_requests: int
+    max_render_memory: Size
+    max_links: int
+    max_redirects: int
+    max_tries: int
+    max_sitemaps: int
+    max_robots: Size
+    max_reading: Time
+    max_segments: int
+    max_repeats: int
+    barren_pages: int
+    same_pages: int
+    host_pages: int
+    site_pages: int
+    store: str | PathLike[str]
+    links: bool
+    strip_marks: bool
+    converge: bool
+    keep: Literal["pages", "text", "links", "none"]
+    keep_versions: Literal["all", "changed"] | int
+    warc: str | PathLike[str] | None
+    check_external: bool
+    check_assets: bool
+    requisites: bool
+    cluster: str | None
+    cluster_creds: str | PathLike[str] | None
+    cluster_ca: str | PathLike[str] | None
+    cluster_cert: str | PathLike[str] | None
+    cluster_key: str | PathLike[str] | None
+
+
+# ================================================================ writing
+#
+# Settings as TOML, as JSON and as text, with their origins; and the settings that a store keeps.
+#
+# Laws: the output of `as_toml` is a minicrawl.toml with these settings, but for secrets, which no
+# output has. The kind of a setting parses
+# its `plain` value, directly or after a round trip through JSON, as the same value.
+
+_COMMENTS_FROM = 34  # the column
+
+
+def as_toml(loaded: Loaded) -> str:
+    """One setting a line, with its origin in a comment. Inline tables come first."""
+    return "\n".join(_lines(loaded)) + "\n"
+
+
+def as_document(loaded: Loaded) -> dict[str, dict[str, object]]:
+    """The value, in JSON types, and the origin of each setting, by its key in minicrawl.toml."""
+    return {
+        setting.key: {
+            "value": setting.kind.masked(plain(loaded.settings, setting)),
+            "from": loaded.origins[setting.name],
+        }
+        for setting in TABLE
+    }
+
+
+def as_kept(loaded: Loaded) -> dict[str, object]:
+    """The settings that a store keeps for the next run, by name: those given now or before."""
+    return {
+        setting.name: plain(loaded.settings, setting)
+        for setting in KEPT
+        if loaded.is_given(setting)
+    }
+
+
+def plain(settings: Settings, setting: Setting) -> object:
+    """The value in JSON types."""
+    value = settings.value(setting)
+    if setting.is_table:
+        return {focus.pattern: _plain(focus.strength) for focus in value}
+    if isinstance(value, tuple):
+        return list(value)
+    return _plain(value)
+
+
+def as_text(value: object) -> str:
+    """A plain value for a message."""
+    match value:
+        case bool(on):
+            return "on" if on else "off"
+        case dict(strengths) if strengths:
+            return ", ".join(f"{pattern}={strength}" for pattern, strength in strengths.items())
+        case list(texts) if texts:
+            return ", ".join(map(str, texts))
+        case None | [] | {}:
+            return NONE
+    return str(value)
+
+
+def _lines(loaded: Loaded) -> Iterator[str]:
+    yield from (_line(loaded, setting) for setting in TABLE if setting.is_table)
+    for section in SECTIONS.values():
+        yield f"\n[{section.name}]"
+        for setting in TABLE:
+            if setting.section is section and not setting.is_table:
+                yield _line(loaded, setting)
+
+
+def _line(loaded: Loaded, setting: Setting) -> str:
+    value = _literal(setting.kind.masked(plain(loaded.settings, setting)))
+    origin = "".join(c if c.isprintable() else "?" for c in loaded.origins[setting.name])
+    return f"{f'{setting.name} = {value}':{_COMMENTS_FROM}}  # {origin}"
+
+
+def _plain(value: Any) -> object:
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
+
+
+def _literal(value: object) -> str:
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_literal(key)} = {_literal(of)}' for key, of in value.items())}}}"
+    # Strings have printable characters only, which JSON and TOML write alike.
+    return json.dumps(NONE if value is None else value, ensure_ascii=False)

@@ -16,8 +16,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from minicrawl.control.client import short_name, socket_path
-from minicrawl.control.requests import LONGEST_LINE, ControlRequest, Reply, as_line, request_of
+from minicrawl.control.requests import (
+    LONGEST_LINE,
+    ControlRequest,
+    Reply,
+    as_line,
+    request_of,
+    short_name,
+    socket_path,
+)
 from minicrawl.errors import MinicrawlError
 
 MOST_CONNECTIONS = 16

@@ -28,15 +28,13 @@ from minicrawl.crawl.progress import (
     most_pages,
     with_wait,
 )
-from minicrawl.crawl.schedule.aside import AsidePages
-from minicrawl.crawl.schedule.dispatch import LONGEST_LOOK_S, Dispatcher
+from minicrawl.crawl.schedule.dispatch import LONGEST_LOOK_S, AsidePages, Dispatcher
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.committer import COMMIT_EVERY_S
 from minicrawl.crawl.settle.posting import PageIntroducer
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.resume import LAST_AT
-from minicrawl.crawl.turns.host_turns import HostTurns
-from minicrawl.crawl.turns.page_turns import PageTurns
+from minicrawl.crawl.turns.page_turns import HostTurns, PageTurns
 from minicrawl.ports import Clock, WebAccess
 
 GRACE_S = 5.0

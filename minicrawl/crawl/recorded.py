@@ -14,26 +14,43 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import replace
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from minicrawl.archive.packing import pack_file
 from minicrawl.archive.reader import ArchiveReader, last_page
-from minicrawl.archive.record import RecordKind
-from minicrawl.config import Settings
+from minicrawl.archive.record import RecordKind, pack_file
+from minicrawl.config import Settings, Storing
+from minicrawl.crawl.events import nobody_listens
+from minicrawl.crawl.fresh_ranks import refine_for
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.schedule.leases import Lease
+from minicrawl.crawl.schedule.scope_gate import gate_for
 from minicrawl.crawl.settle.committer import COMMIT_EVERY_S, MOST_STEPS
+from minicrawl.crawl.settle.keeping import Keeping, open_places, set_pages_aside
 from minicrawl.crawl.settle.posting import PageIntroducer
 from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.start.opening import opened_crawl
+from minicrawl.crawl.start.preview import check_types
+from minicrawl.crawl.start.resume import terms_of
 from minicrawl.crawl.turns.page_turns import TurnFinisher, parsed_visit
-from minicrawl.crawl.workers.visitor import Visitor
-from minicrawl.errors import Damaged
-from minicrawl.fetch.warc.answers import RecordedAnswers, head_of, moment_of
-from minicrawl.fetch.warc.records import WarcRecord
+from minicrawl.crawl.workers.worker import Visitor, WorkerConfig, visiting
+from minicrawl.errors import Damaged, MinicrawlError, UsageError
+from minicrawl.export.drafts import drafting
+from minicrawl.fetch.warc import (
+    MOST_HEAD_BYTES,
+    RecordedAnswers,
+    WarcRecord,
+    WarcRecords,
+    head_of,
+    moment_of,
+    warc_files,
+)
 from minicrawl.model import (
     FetchResult,
     KeptAnswer,
@@ -46,6 +63,9 @@ from minicrawl.model import (
     Unchanged,
     Want,
 )
+from minicrawl.progress import Progress, unreported
+from minicrawl.store.reader import archive_folder, real_path, refuse_to_overwrite
+from minicrawl.store.writer import StoreWriter
 from minicrawl.web.documents.kinds import types_of
 from minicrawl.web.scope import may_be_html
 from minicrawl.web.urls import ResolvedUrl, resolve
@@ -245,3 +265,106 @@ class RecordedCrawl:
 def _makes_known(url: str, fetched: FetchResult) -> bool:
     """Whether the answer is of a page, though no link has led there."""
     return isinstance(fetched, Response) or (isinstance(fetched, Moved) and may_be_html(url))
+
+
+# ================================================================ warc import
+#
+# A store of WARC files: a recorded crawl of them, and the name of the store when it is whole.
+
+
+class WarcImport(NamedTuple):
+    """What came of it."""
+
+    store: Path
+    records: int
+    skipped: Mapping[str, int]
+    """Records that no page was read from, by the reason."""
+
+
+def import_warcs(
+    files: Sequence[Path],
+    settings: Settings,
+    note: Callable[[str], None] = lambda _line: None,
+    tell: Progress = unreported,
+) -> WarcImport:
+    """Make a store of WARC files; `note` hears of all that is wrong with them.
+
+    The store gets its name when it is whole, and none is overwritten.
+    """
+    began = time.monotonic()
+    check_types(settings.scope)
+    store = settings.storing.store
+    refuse_to_overwrite(store)
+    place = real_path(store)
+    records = _Records(files, settings.network.max_body_bytes + MOST_HEAD_BYTES, note, tell)
+    with drafting(place) as folder:
+        draft = folder / place.name
+        storing = replace(settings.storing, store=draft)
+        skipped = asyncio.run(_import(records, replace(settings, storing=storing)))
+        if not records.count:
+            raise UsageError(f"{', '.join(map(str, files))}: no WARC record in it")
+        refuse_to_overwrite(store)
+        if (pages := archive_folder(draft)).is_dir():
+            set_pages_aside(archive_folder(place))
+            pages.rename(archive_folder(place))
+        draft.rename(place)
+    if settings.storing.may_converge:
+        _converge(store, time.monotonic() - began, note)
+    return WarcImport(store, records.count, skipped)
+
+
+def _converge(store: Path, ran_s: float, note: Callable[[str], None]) -> None:
+    """As at the end of a crawl: the store is whole, whatever comes of this."""
+    try:
+        refine_for(store, ran_s)
+    except (MinicrawlError, OSError) as error:
+        note(f"the ranks were not computed: {error}")
+
+
+async def _import(records: Iterable[WarcRecord], settings: Settings) -> Mapping[str, int]:
+    def agree(store: StoreWriter) -> Settings:
+        store.agree(terms_of(settings))
+        return settings
+
+    def keep(store: StoreWriter, storing: Storing) -> Keeping:
+        return open_places(store, replace(storing, warc=None), nobody_listens)
+
+    path, clock = settings.storing.store, RecordClock()
+    async with opened_crawl(agree, path, (), keep=keep, needs_pages=False) as recorder:
+        folder = None if recorder.keeping.archive is None else archive_folder(path)
+        async with visiting(WorkerConfig.of(settings, archive=folder)) as visitor:
+            context = CrawlContext(
+                settings=settings,
+                recorder=recorder,
+                web_access=visitor,
+                gate=gate_for(recorder, settings.scope),
+                clock=clock,
+                tell=nobody_listens,
+                wake=lambda: None,
+            )
+            with closing(RecordedCrawl(context, clock, visitor, folder)) as crawl:
+                await crawl.read_all(records)
+            return crawl.skipped
+
+
+class _Records:
+    """The records of all files."""
+
+    def __init__(
+        self, files: Sequence[Path], most_bytes: int, note: Callable[[str], None], tell: Progress
+    ) -> None:
+        self._files = [file for named in files for file in warc_files(named)]
+        self._most_bytes, self._note, self._tell = most_bytes, note, tell
+        self.count = 0
+
+    def __iter__(self) -> Iterator[WarcRecord]:
+        whole, before = max(sum(file.length for file in self._files), 1), 0
+        for file in self._files:
+            shown = partial(self._show, before / whole, file.length / whole)
+            for record in WarcRecords(file, self._most_bytes, self._note, shown):
+                self.count += 1
+                yield record
+            before += file.length
+
+    def _show(self, begin: float, length: float, share: float) -> None:
+        self._tell(begin + length * share)

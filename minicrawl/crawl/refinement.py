@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
+from minicrawl.frontier.checkpoint import load_frontier, verify
 from minicrawl.frontier.importance import (
     UNTIL,
     GoOn,
@@ -24,22 +25,15 @@ from minicrawl.frontier.importance import (
     kept_beside,
     kept_importance,
 )
-from minicrawl.frontier.loading import load_frontier, verify
 from minicrawl.frontier.pages import Frontier
-from minicrawl.frontier.sites import sites_of
+from minicrawl.frontier.urls import sites_of
 from minicrawl.opic.refine import CashFlow, Refinement
 from minicrawl.progress import Progress, unreported
-from minicrawl.store import columns, questions, tables
-from minicrawl.store.beside.derived import (
-    OPIC,
-    OPIC_SITES,
-    RankRow,
-    keep_ranks,
-    rank_row,
-    reading_beside,
-)
+from minicrawl.store import questions, tables
+from minicrawl.store import tables as columns
+from minicrawl.store.derived import OPIC, OPIC_SITES, RankRow, keep_ranks, rank_row, reading_beside
 from minicrawl.store.reader import reading
-from minicrawl.store.trouble import reporting_damage
+from minicrawl.store.records import reporting_damage
 from minicrawl.store.writer import copy_store
 from minicrawl.web.urls import host_of
 

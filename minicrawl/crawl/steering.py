@@ -14,9 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import assert_never
 from zlib import crc32
 
-from minicrawl.config.sources import Given
-from minicrawl.config.table import BY_NAME, KEPT
-from minicrawl.config.writing import as_text, plain
+from minicrawl.config.rows import BY_NAME, KEPT
+from minicrawl.config.settings import Given, as_text, plain
 from minicrawl.control.requests import ControlRequest, Reply, Verb
 from minicrawl.crawl.events import (
     KINDS,
@@ -33,7 +32,7 @@ from minicrawl.crawl.hosts.politeness import change_delays, change_pace
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.progress import ProgressMeter
 from minicrawl.crawl.settle.posting import PageIntroducer
-from minicrawl.crawl.start.seeds import share_of_endowment
+from minicrawl.crawl.start.opening import share_of_endowment
 from minicrawl.crawl.workers.pool import Activity, WorkerPool, WorkerProcess, worker_count
 from minicrawl.model import PageId
 from minicrawl.opic.journal import Spending, Step, StepKind

@@ -24,13 +24,11 @@ from typing import IO, Any
 
 from minicrawl.config import Loaded, Settings, load
 from minicrawl.config.parts import DEMO_USUAL
+from minicrawl.config.rows import BY_NAME, KEPT
 from minicrawl.config.setting import Setting
-from minicrawl.config.settings import DEFAULT
-from minicrawl.config.table import BY_NAME, KEPT
-from minicrawl.config.values.kinds import NONE, InvalidValue
-from minicrawl.config.writing import as_text, plain
-from minicrawl.control.client import ask
-from minicrawl.control.requests import ControlRequest, Verb
+from minicrawl.config.settings import DEFAULT, as_text, plain
+from minicrawl.config.values import NONE, InvalidValue
+from minicrawl.control.requests import ControlRequest, Verb, ask
 from minicrawl.crawl.start.resume import with_store
 from minicrawl.errors import FormError, MinicrawlError, NoCrawlError
 from minicrawl.store import tables

@@ -10,30 +10,238 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
+from hmac import compare_digest
+from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from minicrawl.dashboard.guard import PAGE, DashboardAccess, Guard
-from minicrawl.dashboard.search_answers import SearchAnswers, names_header
 from minicrawl.dashboard.views import MOST_NODES, SharedView, Views, made
-from minicrawl.errors import FormError, MinicrawlError
-from minicrawl.web.idn import readable_hosts
+from minicrawl.errors import FormError, MinicrawlError, StoreError
+from minicrawl.report.search.indexing import has_index, why_useless
+from minicrawl.report.search.searching import Finder, SearchRequest, join_importance
+from minicrawl.search.index import check_installed
+from minicrawl.search.query import parse
+from minicrawl.store.reader import reading, search_folder
+from minicrawl.web.urls import readable_hosts
+
+# ================================================================ guard
+#
+# Who may ask the dashboard for what.
+#
+# Laws: a request names the dashboard by an address, by localhost or by the name that the user gave,
+# so that no other name can be made to lead here (DNS rebinding). What comes from a page of another
+# origin is refused. Whatever a store or a crawl says or does needs the token of the printed
+# address: other users of this machine reach a loopback address, too. Only the page itself, which is
+# the same for all stores, is sent to everybody. It runs no script and loads nothing but its own
+# files.
+#
+# The token is a header and no cookie: a browser sends a cookie to each port of an address, and
+# another user may listen at the next port.
+
+TOKEN_HEADER: Final = "x-minicrawl-token"
+_SAFE_METHODS = ("GET", "HEAD")
+PAGE = "/page/"
+"""The folder of the files of the page."""
+_SAME_SITE = ("same-origin", "none")
+_HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": "; ".join(
+        (
+            "default-src 'none'",
+            "script-src 'self'",
+            "style-src 'self'",
+            "img-src 'self'",
+            "connect-src 'self'",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "frame-ancestors 'none'",
+            "require-trusted-types-for 'script'",
+            "trusted-types 'none'",
+        )
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DashboardAccess:
+    """Where the dashboard is, and what opens it."""
+
+    port: int
+    names: frozenset[str]
+    """Host names beside localhost and plain addresses."""
+    token: str
+
+    def refusal(self, method: str, path: str, headers: Headers) -> str | None:
+        """Return why a request is refused, or None."""
+        host = headers.get("host", "")
+        if not self.is_ours(host):
+            return "this is not the address of the dashboard"
+        origin = headers.get("origin")
+        if origin is not None and origin != f"http://{host}":
+            return "requests of other pages are refused"
+        is_safe = method in _SAFE_METHODS
+        if is_safe and (path == "/" or path.startswith(PAGE)):
+            return None
+        if not is_safe and headers.get("sec-fetch-site", "none") not in _SAME_SITE:
+            return "requests of other pages are refused"
+        if not self.has_token(headers.get(TOKEN_HEADER, "")):
+            return "the token is missing: open the printed address, with all that follows its #"
+        return None
+
+    def is_ours(self, host: str) -> bool:
+        """Whether a Host header means this dashboard."""
+        name, _, port = host.rpartition(":")
+        return port == str(self.port) and (
+            name in self.names or name == "localhost" or _is_address(name)
+        )
+
+    def has_token(self, token: str) -> bool:
+        """Whether this is the token; the answer takes as long for a token that is nearly right."""
+        return compare_digest(token.encode(), self.token.encode())
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        return False
+    return True
+
+
+class Guard:
+    """Refuses what may not be, and adds the headers that keep the page to itself."""
+
+    def __init__(self, app: ASGIApp, access: DashboardAccess) -> None:
+        self._app, self._access = app, access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers[name] = value
+            await send(message)
+
+        why = self._access.refusal(scope["method"], scope["path"], Headers(scope=scope))
+        app = self._app if why is None else JSONResponse({"error": why}, status_code=403)
+        await app(scope, receive, send_guarded)
+
+
+# ================================================================ search answers
+#
+# What a search in the browser answers: the same on its own page and in the dashboard.
+#
+# Laws: a query that cannot be answered is told in one line. Queries are answered one at a time, in
+# a thread of their own, by the index as it was last committed. Nothing but the array of importance
+# beside the index is ever written.
+
+AT_ONCE = 10
+MOST_SHOWN = 1_000
+LONGEST_QUERY = 10_000
+NAMES = "x-readable-hosts"
+_DIGITS = 9
+"""Of a number; one with more is larger than any that counts."""
+
+
+class SearchAnswers:
+    """What the search answers, on its own page and in the dashboard."""
+
+    def __init__(self, store: Path) -> None:
+        self._store, self._folder = store, search_folder(store)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="search")
+        self._finder: Finder | None = None
+
+    def routes(self, path: str) -> list[Route]:
+        """The routes below this path."""
+        return [Route(f"{path}/about", self._about), Route(f"{path}/search", self._search)]
+
+    async def _about(self, _request: Request) -> Response:
+        return await self._answer(lambda finder: {"store": self._store.name, "pages": len(finder)})
+
+    async def _search(self, request: Request) -> Response:
+        asked = request.query_params
+        offset = asked.get("offset", "")
+        wanted = SearchRequest(
+            count=AT_ONCE,
+            offset=min(int(offset[:_DIGITS]), MOST_SHOWN) if offset.isdecimal() else 0,
+            folds=not asked.get("all"),
+        )
+        return await self._answer(partial(_found, asked.get("q", "")[:LONGEST_QUERY], wanted))
+
+    async def _answer(self, make: Callable[[Finder], object]) -> Response:
+        """What is made of the index as it is now, or one line that says why nothing is."""
+
+        def answer() -> Response:
+            try:
+                found = json.dumps(make(self._latest()))
+                headers = names_header(found)
+                return Response(found, media_type="application/json", headers=headers)
+            except MinicrawlError as error:
+                return JSONResponse({"error": str(error)}, status_code=422)
+
+        return await asyncio.get_running_loop().run_in_executor(self._thread, answer)
+
+    def _latest(self) -> Finder:
+        if self._finder is None or self._finder.is_old(self._folder):
+            self._finder = None
+            self._finder = self._opened()
+        return self._finder
+
+    def _opened(self) -> Finder:
+        """The index, with the latest importance; a store that is gone has none."""
+        check_installed()
+        if not has_index(self._folder):
+            raise StoreError("there is no search index yet: run `minicrawl index`")
+        if self._store.is_file():
+            with reading(self._store) as connection:
+                if why := why_useless(self._folder, connection):
+                    raise StoreError(f"the search index: {why}; run `minicrawl index`")
+            join_importance(self._folder, self._store)
+        return Finder(self._folder)
+
+
+def names_header(text: str) -> dict[str, str]:
+    """What readers call the hosts in an answer, as a header."""
+    names = readable_hosts(text)
+    return {NAMES: json.dumps(names)} if names else {}
+
+
+def _found(text: str, wanted: SearchRequest, finder: Finder) -> object:
+    began = time.perf_counter()
+    found = finder.find(parse(text), wanted)
+    results = [one.as_json(rank) for rank, one in enumerate(found, wanted.offset + 1)]
+    ms = round(1000 * (time.perf_counter() - began), 1)
+    return {"results": results, "ms": ms, "at": finder.at}
+
+
+# ================================================================ routes
 
 LONGEST_BODY = 4 * 1024 * 1024
 MOST_STREAMS = 64
 MOST_ANSWERS = 16
 TICK_S = 0.5
 HEARTBEAT_S = 4.0
-_DIGITS = 15
+_DIGITS_ROUTES = 15
 """Of an id; one with more is larger than any that there is."""
 NOTHING = "[]"
 """A log without news."""
@@ -99,7 +307,9 @@ class Dashboard:
         wanted = request.query_params.get("topics", "").split(",")
         topics = [name for name in wanted if name in self._shared]
         log = request.query_params.get("log")
-        if log is not None and not (log.isascii() and log.isdecimal() and len(log) <= _DIGITS):
+        if log is not None and not (
+            log.isascii() and log.isdecimal() and len(log) <= _DIGITS_ROUTES
+        ):
             return JSONResponse({"error": "log: must be the id of a request"}, status_code=400)
         if self.streams >= MOST_STREAMS:
             raise HTTPException(503, "too many browsers")
@@ -145,7 +355,7 @@ class Dashboard:
     async def _form(self, request: Request) -> Response:
         asked, pages = request.query_params, request.query_params.get("demo-pages", "")
         form = {name: asked.get(name) == "1" for name in ("fresh", "demo")}
-        size = {"demo-pages": int(pages[:_DIGITS]) if pages.isdecimal() else None}
+        size = {"demo-pages": int(pages[:_DIGITS_ROUTES]) if pages.isdecimal() else None}
         return await self._answer(partial(self._views.form, form | size))
 
     async def _page(self, request: Request) -> Response:

@@ -17,23 +17,22 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from minicrawl.control.client import ask
-from minicrawl.control.requests import MOST_HOSTS, ControlRequest, Verb, request_of
+from minicrawl.control.requests import MOST_HOSTS, ControlRequest, Verb, ask, request_of
 from minicrawl.dashboard.launching import Form, Launcher
 from minicrawl.errors import MinicrawlError, NoCrawlError, UsageError
 from minicrawl.export.cells import Block
 from minicrawl.model import CRAWLED, State
-from minicrawl.report import reasons
+from minicrawl.report import errors as reasons
 from minicrawl.report.errors import KINDS, ErrorQuery, errors
-from minicrawl.report.links.backlinks import links
-from minicrawl.report.links.graphs import HostGraph, PageGraph
-from minicrawl.report.live.activity import RequestHistory, busiest_hosts, latest
-from minicrawl.report.live.sampling_process import shown_sample
+from minicrawl.report.link_graphs import HostGraph, PageGraph
+from minicrawl.report.links import links
+from minicrawl.report.live import RequestHistory, busiest_hosts, latest
 from minicrawl.report.ranks import PageSelection, rows
+from minicrawl.report.sampling_process import shown_sample
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.status import status
 from minicrawl.store import questions
-from minicrawl.store.beside.samples import Sample, samples
+from minicrawl.store.samples import Sample, samples
 
 SHARE = 0.1
 MOMENT_S = 0.1
@@ -279,7 +278,7 @@ def _use_of(pid: int | None, *, is_tree: bool) -> Json:
         return {"cpu_s": None, "memory": None}
     cpu_s, memory = (int(fields[11]) + int(fields[12])) / _TICKS, int(pages) * _PAGE_BYTES
     if is_tree and pid is not None:
-        from minicrawl.crawl.rendering.process_tree import use
+        from minicrawl.crawl.rendering.browser import use
 
         tree = use(pid)
         cpu_s, memory = tree.cpu_s, memory + tree.memory

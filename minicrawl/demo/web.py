@@ -13,28 +13,41 @@ Law: an annex is not part of the link graph. Pages of the attic are only in the 
 members are linked, but must not be requested where robots.txt forbids them.
 """
 
+import asyncio
 import re
+import socket
+from collections import Counter
 from collections.abc import Callable, Mapping
 from email.utils import formatdate
 from functools import cache
+from http import HTTPStatus
 from random import Random
-from typing import Final
+from threading import Thread
+from types import TracebackType
+from typing import Any, Final, NamedTuple, Protocol, Self
 
+from minicrawl.config import Loaded, Settings
+from minicrawl.config.parts import DEMO_STORE, DEMO_USUAL
+from minicrawl.config.rows import TABLE
+from minicrawl.config.settings import DEFAULT
 from minicrawl.demo.pages import (
     MISSING,
+    PORTAL,
     Anchor,
     Author,
     DemoResponse,
     Sheet,
+    curiosities,
     document,
     forbids_members,
     has_search,
+    hubs,
     page,
     refused,
     text,
+    ways_in,
 )
 from minicrawl.demo.sites import FRONT, Atlas, Quirk, Site
-from minicrawl.demo.special_hosts import PORTAL, curiosities, hubs, ways_in
 
 CRAWL_DELAY_S: Final = 0.1
 _ATTIC: Final = 5  # pages that only the sitemap knows
@@ -220,3 +233,221 @@ def _unless_known(answer: DemoResponse, headers: Mapping[str, str]) -> DemoRespo
 def _modified(version: int) -> str:
     """A page's first version is as old as the paper, and each new one takes a day."""
     return formatdate(_PUBLISHED + version * _DAY_S, usegmt=True)
+
+
+# ================================================================ server
+#
+# The demo web on a socket: HTTP/1.1 on loopback, from a thread with an event loop of its own.
+#
+# Law: whatever comes in, each connection gets its answers in the order of its requests, or one
+# error and the end; leaving the `with` block ends every connection and the thread. Nothing is read
+# of a request but its line and its headers: a GET has no body, and other methods are refused.
+# Visits are counted from 0 by each server, so pages that change begin with their first version.
+
+_LONGEST_HEAD: Final = 16_384
+_BACKLOG: Final = 1_024
+_REQUEST_LINE: Final = re.compile(r"([A-Z]+) (/[!-~]*) HTTP/1\.([01])")
+_METHODS: Final = ("GET", "HEAD")
+_END_OF_HEAD: Final = b"\r\n\r\n"
+
+
+class ServedWeb(Protocol):
+    """What can be served."""
+
+    def answer(
+        self, host: str, target: str, headers: Mapping[str, str], visits: int, /
+    ) -> DemoResponse:
+        """Answer a GET by a visitor who comes after `visits` others."""
+
+
+class _Request(NamedTuple):
+    method: str
+    target: str
+    headers: Mapping[str, str]  # by lower-case name
+    keeps_alive: bool
+
+
+class DemoServer:
+    """Serves a web while it is entered; `requests` counts what was asked for, by URL."""
+
+    address: str
+    """Where it listens, as host:port; known once it is entered."""
+
+    def __init__(self, web: ServedWeb) -> None:
+        self.requests: Counter[str] = Counter()
+        self._web = web
+
+    def __enter__(self) -> Self:
+        listener = socket.create_server(("127.0.0.1", 0), backlog=_BACKLOG)
+        self.address = f"127.0.0.1:{listener.getsockname()[1]}"
+        self._loop = asyncio.new_event_loop()
+        self._stop = asyncio.Event()
+        self._thread = Thread(target=self._run, args=(listener,), name="demo web", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join()
+
+    def _answer(self, request: _Request) -> DemoResponse:
+        """The web's answer, with the visit counted."""
+        host = request.headers["host"].partition(":")[0].lower()
+        url = f"http://{host}{request.target}"
+        visits = self.requests[url]
+        self.requests[url] = visits + 1
+        return self._web.answer(host, request.target, request.headers, visits)
+
+    def _run(self, listener: socket.socket) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.run(self._serve(listener))
+
+    async def _serve(self, listener: socket.socket) -> None:
+        open_connections: set[_Connection] = set()
+        server = await self._loop.create_server(
+            lambda: _Connection(self._answer, open_connections), sock=listener, backlog=_BACKLOG
+        )
+        async with server:
+            await self._stop.wait()
+            server.close()
+            # A connection that is just being accepted belongs to nobody yet but to a task.
+            await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()})
+            for connection in open_connections:
+                connection.abort()
+            # The transports let go of their sockets at the next turn of the loop.
+            await asyncio.sleep(0)
+
+
+class _Connection(asyncio.Protocol):
+    """One connection: what came in and was not answered yet, and the answer that is under way."""
+
+    def __init__(
+        self, answer: Callable[[_Request], DemoResponse], open_connections: set["_Connection"]
+    ) -> None:
+        self._answer = answer
+        self._open_connections = open_connections
+        self._received = bytearray()
+        self._delayed: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._open_connections.add(self)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._open_connections.discard(self)
+        if self._delayed:
+            self._delayed.cancel()
+
+    def data_received(self, received: bytes) -> None:
+        self._received += received
+        self._answer_what_is_there()
+
+    def abort(self) -> None:
+        self._transport.abort()
+
+    def _answer_what_is_there(self) -> None:
+        """Answer requests until one has to wait, is not all there yet, or was the last."""
+        while self._delayed is None and not self._transport.is_closing():
+            end = self._received.find(_END_OF_HEAD)
+            length = len(self._received) if end < 0 else end
+            if length > _LONGEST_HEAD:
+                self._refuse(refused(431, "That is too long."))
+            elif end < 0:
+                return
+            else:
+                head = self._received[:end].decode("latin-1")
+                del self._received[: end + len(_END_OF_HEAD)]
+                self._take(head)
+
+    def _take(self, head: str) -> None:
+        request = _parsed(head)
+        if isinstance(request, DemoResponse):
+            self._refuse(request)
+            return
+        answer = self._answer(request)
+        if answer.delay_s:
+            loop = asyncio.get_running_loop()
+            self._delayed = loop.call_later(answer.delay_s, self._send_late, request, answer)
+        else:
+            self._send(request, answer)
+
+    def _send_late(self, request: _Request, answer: DemoResponse) -> None:
+        self._delayed = None
+        self._send(request, answer)
+        self._answer_what_is_there()
+
+    def _send(self, request: _Request, answer: DemoResponse) -> None:
+        self._transport.write(
+            _written(answer, has_body=request.method == "GET", is_last=not request.keeps_alive)
+        )
+        if not request.keeps_alive:
+            self._transport.close()
+
+    def _refuse(self, answer: DemoResponse) -> None:
+        """After a request that makes no sense nobody knows where the next one begins."""
+        self._transport.write(_written(answer, has_body=True, is_last=True))
+        self._transport.close()
+
+
+def _parsed(head: str) -> _Request | DemoResponse:
+    """The request, or the answer to one that cannot be served."""
+    line, *fields = head.split("\r\n")
+    match = _REQUEST_LINE.fullmatch(line)
+    headers = {name.lower(): value.strip() for name, _, value in (f.partition(":") for f in fields)}
+    if match is None or "host" not in headers:
+        return refused(400, "That is no request.")
+    method, target, minor_version = match.groups()
+    if method not in _METHODS:
+        return refused(405, "One can only read here.", Allow=", ".join(_METHODS))
+    connection = headers.get("connection", "").lower()
+    keeps_alive = minor_version == "1" and connection != "close"
+    return _Request(method, target, headers, keeps_alive)
+
+
+def _written(answer: DemoResponse, *, has_body: bool, is_last: bool) -> bytes:
+    lines = [f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}"]
+    lines += [f"{name}: {value}" for name, value in answer.headers.items()]
+    if answer.status != HTTPStatus.NOT_MODIFIED:
+        lines.append(f"Content-Length: {len(answer.body)}")
+    if is_last:
+        lines.append("Connection: close")
+    head = "\r\n".join([*lines, "", ""]).encode("latin-1")
+    return head + answer.body if has_body else head
+
+
+# ================================================================ settings
+#
+# The settings of a crawl of the demo web.
+
+
+def demo_settings(loaded: Loaded, pages: int, address: str) -> Loaded:
+    """No delay, as it is our own server, and a small endowment, as nobody chose the seeds.
+
+    Flags count as given; the rest are defaults.
+    """
+    usual: dict[str, Any] = {
+        **DEMO_USUAL,
+        "pages": pages,
+        "per_address": loaded.settings.politeness.concurrency,
+        "store": str(DEMO_STORE),
+    }
+    is_flag = {name: origin.startswith("--") for name, origin in loaded.origins.items()}
+    flags = {
+        setting.argument: loaded.settings.value(setting)
+        for setting in TABLE
+        if is_flag[setting.name]
+    }
+    return Loaded(
+        settings=Settings.of(
+            **usual | flags | {"resolve": [f"*={address}"], "allow_private": True, "proxy": "none"}
+        ),
+        origins={
+            name: origin if is_flag[name] else DEFAULT for name, origin in loaded.origins.items()
+        },
+    )

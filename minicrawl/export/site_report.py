@@ -13,8 +13,8 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from minicrawl.export.cells import visible
-from minicrawl.graph.degrees import DegreeDistribution
-from minicrawl.web.idn import readable
+from minicrawl.graph.outline import DegreeDistribution
+from minicrawl.web.urls import readable
 from minicrawl.wording import counted
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"

@@ -20,17 +20,14 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from minicrawl.config import Access, Network, Politeness
 from minicrawl.config.parts import OFF
-from minicrawl.config.values.network_kinds import without_login
-from minicrawl.fetch.access.identity import RequestHeaders
-from minicrawl.fetch.body.body import Body, BodyLimits, BodyVerdict, DecodeBudget, Judge, read_body
-from minicrawl.fetch.body.decoding import UnknownCoding, codings
-from minicrawl.fetch.connection.heads import (
-    CONFLICT,
-    MOST_CHARACTERS,
-    take_cookies,
-    transfer_codings,
-)
+from minicrawl.config.values import without_login
+from minicrawl.fetch.access import RequestHeaders
+from minicrawl.fetch.body import Body, BodyLimits, BodyVerdict, DecodeBudget, Judge, read_body
+from minicrawl.fetch.decoding import UnknownCoding, codings
+from minicrawl.fetch.http1 import CONFLICT, MOST_CHARACTERS, take_cookies, transfer_codings
 from minicrawl.fetch.opening import open_transport, pace_of, through_httpx, with_logins
+from minicrawl.fetch.resolver import HostAndPort, Lookup, Resolver, lookup_of, unresolved
+from minicrawl.fetch.targets import ConnectTarget, ResolveRules, Target, parse_rule, target
 from minicrawl.fetch.transport import (
     EXPECTED,
     Fault,
@@ -38,10 +35,6 @@ from minicrawl.fetch.transport import (
     TransportRequest,
     failure,
 )
-from minicrawl.fetch.where.lookups import Lookup
-from minicrawl.fetch.where.name_servers import lookup_of
-from minicrawl.fetch.where.resolver import HostAndPort, Resolver, unresolved
-from minicrawl.fetch.where.targets import ConnectTarget, ResolveRules, Target, parse_rule, target
 from minicrawl.model import (
     Failed,
     FailureKind,
@@ -60,7 +53,7 @@ from minicrawl.web.headers import parse_content_type
 if TYPE_CHECKING:
     import httpx
 
-    from minicrawl.fetch.access.logins import AccessByOrigin
+    from minicrawl.fetch.access import AccessByOrigin
 
 NOTHING_SAID = Access()
 
@@ -73,7 +66,7 @@ class HttpFetcher:
     a proxy, HTTP/2, a mock.
     """
 
-    def __init__(  # noqa: PLR0913  # each is given by its name
+    def __init__(  # each is given by its name
         self,
         network: Network,
         politeness: Politeness,

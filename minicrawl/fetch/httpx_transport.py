@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import httpx
 
-from minicrawl.fetch.connection.heads import joined_headers
+from minicrawl.fetch.http1 import joined_headers
 from minicrawl.fetch.transport import Fault, TransportRequest
 from minicrawl.model import FailureKind
 

@@ -16,7 +16,7 @@ from collections.abc import AsyncIterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from minicrawl.fetch.where.targets import ConnectTarget, Target
+from minicrawl.fetch.targets import ConnectTarget, Target
 from minicrawl.model import Failed, FailureKind
 
 _SHOWN = 200  # characters of a message

@@ -1,12 +1,11 @@
 """The frontier: all pages in memory, as a fold over the steps that the store keeps.
 
-pages          the fold: the ledger, the state of each page, and its last spending
+pages          the fold: the ledger, the state of each page, and its last spending; what changed
+               since the last checkpoint
 sibling_steps  what siblings have shown, as a fold over the same steps
-urls           the URL, host and depth of each page
-sites          the site of each host, as soon as somebody asks for it
-url_index      the seen-set: URL -> page id, in a few bytes a page
-changes        what changed since the last checkpoint
-checkpoint     the rows that a checkpoint writes
-loading        the last checkpoint and the steps behind it, and whether they fit together
+urls           the URL, host and depth of each page; the seen-set: URL -> page id, in a few bytes
+               a page; the site of each host, as soon as somebody asks for it
+checkpoint     the rows that a checkpoint writes; the last checkpoint and the steps behind it, and
+               whether they fit together
 importance     the importance as it is shown, and the share of it that is gathered
 """

@@ -36,8 +36,10 @@ from minicrawl.opic.estimate import completed, shares
 from minicrawl.opic.importance import Levels
 from minicrawl.opic.journal import Books, Spending, StepKind
 from minicrawl.opic.refine import CashFlow, FlowBuilder, Refinement
-from minicrawl.store import columns, questions, tables
-from minicrawl.store.beside.derived import (
+from minicrawl.store import questions, tables
+from minicrawl.store import tables as columns
+from minicrawl.store.blobs import unpack, unpack_plain
+from minicrawl.store.derived import (
     FLOWED,
     GATHERED,
     OPIC,
@@ -49,8 +51,7 @@ from minicrawl.store.beside.derived import (
     readable_pages,
     reading_beside,
 )
-from minicrawl.store.beside.derived import gathered as gathered_by
-from minicrawl.store.blobs import unpack, unpack_plain
+from minicrawl.store.derived import gathered as gathered_by
 from minicrawl.store.tables import Connection
 
 UNTIL = 1e-6

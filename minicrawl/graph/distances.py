@@ -18,7 +18,8 @@ sampled  Looks at the paths from some nodes drawn at random, by searches from 64
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -199,3 +200,181 @@ def _shares_of_work(back: Csr) -> Iterator[NDArray[np.int64]]:
         back.starts[linked], np.arange(_LINKS_AT_ONCE, back.edges, _LINKS_AT_ONCE)
     )
     return filter(len, np.split(linked, cuts))
+
+
+# ================================================================ hyperball
+#
+# HyperBall: how many nodes every node reaches by so many links, estimated for all of them at once.
+#
+# Law: the *ball* of a node begins with the node alone. In each round it becomes the union of itself
+# and of the balls of those that the node links to, as they were before: after t rounds it knows of
+# all nodes that a path of up to t links leads to. A round looks once at each link of the nodes
+# whose balls may grow. (Boldi and Vigna, "In-core computation of geometric centralities with
+# HyperBall", 2013)
+#
+# ball    counted by 2^b registers of a byte (HyperLogLog: Flajolet et al., 2007). A node is in one
+#         register by b bits of its hash; its value is the place of the first 1 in the others. The
+#         registers of a union are the larger of each.
+# size    Its standard error is 1.04 / √2^b, with almost no bias: for small balls empty registers
+#         are
+#         counted instead.
+# memory  two times nodes × 2^b bytes
+#
+# The mean distance comes from how the balls grow. With N(t) the sum of their sizes after round t,
+# it is the sum of N(end) - N(t) over all rounds, divided by N(end) - N(0). The last round in which
+# a ball grew is a lower bound of the diameter. Registers see different nodes, so the standard error
+# of the mean comes from a jackknife: from how it differs when one of `_GROUPS` groups of registers
+# is left out.
+
+_BITS = 6
+_GROUPS = 8
+_HASH_BITS = 64
+_HALVES = np.float32(0.5) ** np.arange(_HASH_BITS, dtype=np.float32)
+_ALPHA = {16: 0.673, 32: 0.697, 64: 0.709}  # by the number of registers; of more by a formula
+_SMALL = 2.5
+"""Nodes a register, up to which empty registers tell more than full ones."""
+_BYTES_AT_ONCE = 1 << 20
+
+Registers = NDArray[np.uint8]
+Ids = NDArray[np.int64]
+Sizes = NDArray[np.float64]
+
+
+class Balls:
+    """The ball of every node. The generator draws the hashes."""
+
+    def __init__(self, graph: Csr, bits: int, rng: Generator) -> None:
+        self._graph = graph
+        self._grew = np.ones(graph.nodes, dtype=np.bool_)
+        self._at_once = max(_BYTES_AT_ONCE >> bits, 1)
+        self.registers = np.zeros((graph.nodes, 1 << bits), dtype=np.uint8)
+        # The first 1 of random bits is at place k with probability 2^-k.
+        values = np.minimum(rng.geometric(0.5, size=graph.nodes), _HASH_BITS - bits)
+        places = rng.integers(0, 1 << bits, size=graph.nodes)
+        self.registers[np.arange(graph.nodes), places] = values
+
+    def grow(self) -> Ids:
+        """Let all balls become a link larger; answers with the nodes whose did."""
+        before = self.registers.copy()
+        grown = [self._grow(nodes, before) for nodes in self._concerned()]
+        found = np.concatenate([np.empty(0, dtype=np.int64), *grown])
+        self._grew[:] = False
+        self._grew[found] = True
+        return found
+
+    def sizes(self, nodes: Ids) -> Sizes:
+        """How many nodes are in the balls of these, as estimated."""
+        return np.concatenate([_sizes(self.registers[some]) for some in self._parts(nodes)])
+
+    def sizes_without(self, nodes: Ids) -> Sizes:
+        """The same, without each group of registers, and last with all."""
+        return np.concatenate([_sizes_without(self.registers[some]) for some in self._parts(nodes)])
+
+    def _parts(self, nodes: Ids) -> list[Ids]:
+        return np.split(nodes, range(self._at_once, len(nodes), self._at_once))
+
+    def _concerned(self) -> Iterator[Ids]:
+        """The nodes that link to one whose ball grew; some at a time, most links first."""
+        for first in range(0, self._graph.nodes, self._at_once):
+            starts = self._graph.starts[first : first + self._at_once + 1]
+            linking = np.flatnonzero(np.diff(starts))
+            if linking.size:
+                near = self._grew[self._graph.targets[starts[0] : starts[-1]]]
+                linking = linking[np.logical_or.reduceat(near, starts[linking] - starts[0])]
+                counts = starts[linking + 1] - starts[linking]
+                yield first + linking[np.argsort(-counts, kind="stable")]
+
+    def _grow(self, nodes: Ids, before: Registers) -> Ids:
+        """First links go with first links, second ones with second ones and so on, each at once:
+        `np.maximum.reduceat` over the links of each node takes twice as long."""
+        graph, larger = self._graph, before[nodes]
+        starts = graph.starts[nodes]
+        counts = graph.starts[nodes + 1] - starts
+        for place in range(int(counts.max(initial=0))):
+            having = int(np.searchsorted(-counts, -place))
+            some = larger[:having]
+            np.maximum(some, before[graph.targets[starts[:having] + place]], out=some)
+        self.registers[nodes] = larger
+        grew: NDArray[np.bool_] = (larger != before[nodes]).any(axis=1)
+        return nodes[grew]
+
+
+def _sizes(registers: Registers) -> Sizes:
+    width = registers.shape[1]
+    sums = _HALVES[registers].sum(axis=1, dtype=np.float64)
+    return _counted(sums, np.count_nonzero(registers == 0, axis=1), width, width)
+
+
+def _counted(
+    sums: NDArray[np.floating], empty: NDArray[np.integer], kept: int | Ids, width: int
+) -> Sizes:
+    """The sizes of balls of `width` registers, of which so many are `kept`.
+
+    `sums` are those of 2^-value over the registers that are kept, `empty` the empty ones of them.
+    """
+    # The correction of the bias.
+    alpha = _ALPHA.get(width, 0.7213 / (1 + 1.079 / width))
+    raw = alpha * width * kept / sums
+    by_empty = width * np.log(kept / np.maximum(empty, 1))
+    found: Sizes = np.where((raw <= _SMALL * width) & (empty > 0), by_empty, raw)
+    return found
+
+
+# ---------------------------------------------------------------- distances
+
+
+def estimated(graph: Csr, rng: Generator, tell: Progress = unreported) -> Extent:
+    """The distances of all pairs."""
+    balls, sizes = Balls(graph, _BITS, rng), np.empty((graph.nodes, _GROUPS + 1), dtype=np.float32)
+    grown, reached = np.arange(graph.nodes), list[Sizes]()
+    while grown.size:
+        sizes[grown] = balls.sizes_without(grown)
+        reached.append(sizes.sum(axis=0, dtype=np.float64))
+        tell(1 - 1 / (1 + len(reached)))
+        grown = balls.grow()
+    return _extent(np.array(reached).reshape(-1, _GROUPS + 1))
+
+
+def _extent(reached: Sizes) -> Extent:
+    """From the sum of all sizes after each round: without each group, and last with all."""
+    depth = max(len(reached) - 1, 0)
+    pairs = (reached[-1:] - reached[:1]).sum(axis=0)
+    if pairs[-1] <= 0:  # no links, or so few that all nodes fell on registers of others
+        return Extent(depth, None, 0, is_exact=False, by_hyperball=True)
+    pairs[pairs <= 0] = np.inf  # this group has seen all of them: a large error tells of that
+    means = (reached[-1] - reached).sum(axis=0) / pairs
+    apart = means[:-1] - means[:-1].mean()
+    return Extent(
+        diameter=depth,
+        mean_distance=float(means[-1]),
+        pairs=round(pairs[-1]),
+        is_exact=False,
+        error=float(np.sqrt((_GROUPS - 1) / _GROUPS * (apart**2).sum())),
+        by_hyperball=True,
+    )
+
+
+def _sizes_without(registers: Registers) -> Sizes:
+    width = registers.shape[1]
+    kept = np.array([width - width // _GROUPS] * _GROUPS + [width])
+    sums = _without_each(_pair_sums()[registers.view(np.uint16)])
+    found = _counted(sums, np.zeros(1, dtype=np.int64), kept, width)
+    small = np.flatnonzero((found <= _SMALL * width).any(axis=1))
+    empty = _without_each((registers[small] == 0).astype(np.int64))
+    found[small] = _counted(sums[small], empty, kept, width)
+    return found
+
+
+def _without_each(values: NDArray[Any]) -> NDArray[Any]:
+    """Sums over the values of all groups but one, and last over all."""
+    of_group = values.reshape(len(values), _GROUPS, values.shape[1] // _GROUPS).sum(axis=2)
+    whole = of_group.sum(axis=1, keepdims=True)
+    return np.concatenate((whole - of_group, whole), axis=1)
+
+
+@cache
+def _pair_sums() -> NDArray[np.float32]:
+    """Of all pairs of registers that lie side by side, the sum of 2^-value: half the look-ups."""
+    high, low = np.divmod(np.arange(1 << 16), 1 << 8)
+    sums: NDArray[np.float64] = np.exp2(-high.astype(float)) + np.exp2(-low.astype(float))
+    return sums.astype(np.float32)

@@ -29,8 +29,8 @@ from typing import Final, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.graph.links import Ids, LinkArrays, squeeze
-from minicrawl.ranks.walks.blocks import BlockSizes, Piece
+from minicrawl.graph.csr import Ids, LinkArrays, squeeze
+from minicrawl.ranks.blocks import BlockSizes, Piece
 
 Number = TypeVar("Number", np.int32, np.int64, np.float64)
 

@@ -18,11 +18,9 @@ from typing import BinaryIO, Final, cast
 import numpy as np
 
 from minicrawl.errors import GraphFileError
-from minicrawl.graph.csr import Csr
-from minicrawl.graph.named import NamedGraph, NodeHosts
-from minicrawl.graph.text import formats
-from minicrawl.graph.text.edgelist import Ids
-from minicrawl.graph.text.lines import LineBlock
+from minicrawl.graph import formats
+from minicrawl.graph.csr import Csr, NamedGraph, NodeHosts
+from minicrawl.graph.text import Ids, LineBlock
 from minicrawl.progress import Progress, unreported
 from minicrawl.web import urls
 
@@ -64,7 +62,7 @@ def _saved(path: Path) -> NamedGraph | None:
         data = raw.read() if _begins_with(raw, _SAVED) else b""
     if not data:
         return None
-    from minicrawl.graph.dynamic.saved import unpack  # with scipy, which takes 30 MB
+    from minicrawl.graph.dynamic import unpack  # with scipy, which takes 30 MB
 
     try:
         found = unpack(data).graph

@@ -31,17 +31,14 @@ from numpy.typing import NDArray
 
 from minicrawl.graph.adjacency import Adjacency
 from minicrawl.graph.csr import Csr
-from minicrawl.lab.measure import EstimateErrors, errors
-from minicrawl.lab.strategies import OF_A_KNOWN_WEB, Strategy
+from minicrawl.lab.webs import OF_A_KNOWN_WEB, EstimateErrors, Strategy, errors
 from minicrawl.opic import estimate
-from minicrawl.opic.ledger import READ, Ledger
+from minicrawl.opic.ledger import READ, Ledger, replay
 from minicrawl.opic.money import UNIT, SmallEdge, fixed_edge, one_more_link
-from minicrawl.opic.steps import replay
-from minicrawl.opic.windows.window import Static
+from minicrawl.opic.windows.interpolation import Static
 from minicrawl.progress import Progress, part
-from minicrawl.ranks.eigenvector import EigenvectorOptions, LinkMatrix, eigenvector, either_way
-from minicrawl.ranks.walks.pagerank import Method, PageRankOptions, pagerank
-from minicrawl.ranks.walks.walk import Dangling
+from minicrawl.ranks.centrality import EigenvectorOptions, LinkMatrix, eigenvector, either_way
+from minicrawl.ranks.pagerank import Dangling, Method, PageRankOptions, pagerank
 
 Floats = NDArray[np.float64]
 

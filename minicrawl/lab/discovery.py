@@ -21,14 +21,10 @@ from numpy.typing import NDArray
 
 from minicrawl.graph.adjacency import Weights
 from minicrawl.graph.csr import Csr
-from minicrawl.lab.exploration import Exploration
-from minicrawl.lab.siblings import BySiblings
-from minicrawl.lab.strategies import Cycle, Greedy, Lottery, Strategy
-from minicrawl.opic.ledger import READ, UNREAD, Ledger, Plan
+from minicrawl.lab.webs import BySiblings, Cycle, Exploration, Greedy, Lottery, Strategy
+from minicrawl.opic.ledger import READ, UNREAD, Ledger, Plan, replay
 from minicrawl.opic.schedule import Richest
-from minicrawl.opic.steps import replay
-from minicrawl.ranks.walks.pagerank import PageRankOptions, pagerank
-from minicrawl.ranks.walks.walk import Dangling
+from minicrawl.ranks.pagerank import Dangling, PageRankOptions, pagerank
 
 REPLAYS = 5
 """How many pages spend again after each fetch in the order `opic-replay`."""

@@ -4,19 +4,32 @@ Law: every page is on one host and every host on one site, or nothing is known o
 pages count as pages of one host.
 """
 
-from dataclasses import dataclass
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 from enum import StrEnum
+from itertools import repeat
 from pathlib import Path
+from random import Random
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import GraphFileError
 from minicrawl.graph import synthetic
-from minicrawl.graph.csr import Csr
-from minicrawl.graph.named import NamedGraph
+from minicrawl.graph.csr import Csr, NamedGraph
 from minicrawl.graphfiles.reading import read
-from minicrawl.web import sites
+from minicrawl.opic.estimate import shares
+from minicrawl.opic.ledger import READ, UNREAD, Ledger, Plan
+from minicrawl.opic.money import SMALL_EDGE, fixed_edge
+from minicrawl.opic.schedule import Richest
+from minicrawl.opic.siblings.groups import Siblings
+from minicrawl.opic.siblings.queue import ByGroup
+from minicrawl.ranks.compare import places
+from minicrawl.web import urls as sites
 from minicrawl.wording import counted
 
 Numbers = NDArray[np.int32]
@@ -85,3 +98,295 @@ def without_hosts(graph: Csr) -> Web:
 def _numbered(names: list[str]) -> Numbers:
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int32)
+
+
+# ================================================================ strategies
+#
+# Orders of reading: greedy by cash, and those that look at no cash at all.
+#
+# All work in the same way: pages are `born`, a page is leased by `take`, its plan is posted and
+# then given to `settled`; a lease that ended without a plan is `put_back`. A strategy serves one
+# pool, the unread pages or the read ones: pages to discover and pages to refresh never compete.
+#
+# Here are the orders that serve a known web as well. Those of an unknown web are in `discovery`.
+
+
+class Strategy(Protocol):
+    """Which page comes next."""
+
+    def born(self, pages: Sequence[int]) -> None:
+        """These pages have become known."""
+
+    def take(self) -> int | None:
+        """Lease the next page; None if no page waits."""
+
+    def settled(self, plan: Plan) -> None:
+        """The plan was posted; the lease of its page, if there was one, has ended."""
+
+    def put_back(self, page: int) -> None:
+        """The lease ended without a settlement: the page waits again."""
+
+
+class Greedy:
+    """The page that holds most cash; of the unread, the one that links gave most."""
+
+    def __init__(self, ledger: Ledger, pool: int = UNREAD) -> None:
+        self._richest = Richest(ledger.key, ledger.flags, pool)
+
+    def born(self, pages: Sequence[int]) -> None:
+        self._richest.offer(pages)
+
+    def take(self) -> int | None:
+        return self._richest.take()
+
+    def settled(self, plan: Plan) -> None:
+        self._richest.offer(plan.links)
+        if plan.extras:
+            self._richest.offer([page for page, _ in plan.extras])
+        self._richest.release(plan.page)
+
+    def put_back(self, page: int) -> None:
+        self._richest.release(page)
+
+
+class Cycle:
+    """One after the other in the order of discovery, round and round.
+
+    Over the unread pages this is breadth-first: ids are given in the order of discovery.
+    """
+
+    def __init__(self, ledger: Ledger, pool: int = UNREAD) -> None:
+        self._flags = ledger.flags
+        self._pool = pool
+        self._next = 0
+        self._leased: set[int] = set()
+
+    def born(self, pages: Sequence[int]) -> None:
+        """They come when the round reaches them."""
+
+    def take(self) -> int | None:
+        for start, end in ((self._next, len(self._flags)), (0, self._next)):
+            page = self._flags.find(self._pool, start, end)
+            while page in self._leased:
+                page = self._flags.find(self._pool, page + 1, end)
+            if page >= 0:
+                self._next = page + 1
+                self._leased.add(page)
+                return page
+        return None
+
+    def settled(self, plan: Plan) -> None:
+        self._leased.discard(plan.page)
+
+    def put_back(self, page: int) -> None:
+        self._leased.discard(page)
+
+
+class Lottery:
+    """Any page of the pool, with equal chance."""
+
+    def __init__(self, ledger: Ledger, rng: Random, pool: int = UNREAD) -> None:
+        self._flags = ledger.flags
+        self._rng = rng
+        self._pool = pool
+        self._waiting = array("I")
+        self._is_waiting = bytearray()
+
+    def born(self, pages: Sequence[int]) -> None:
+        self._is_waiting.extend(repeat(0, len(pages)))
+        for page in pages:
+            self._let_wait(page)
+
+    def take(self) -> int | None:
+        while self._waiting:
+            drawn = self._rng.randrange(len(self._waiting))
+            self._waiting[drawn], self._waiting[-1] = self._waiting[-1], self._waiting[drawn]
+            page = self._waiting.pop()
+            self._is_waiting[page] = 0
+            if self._flags[page] == self._pool:
+                return page
+        return None
+
+    def settled(self, plan: Plan) -> None:
+        self._let_wait(plan.page)
+
+    def put_back(self, page: int) -> None:
+        self._let_wait(page)
+
+    def _let_wait(self, page: int) -> None:
+        if self._flags[page] == self._pool and not self._is_waiting[page]:
+            self._is_waiting[page] = 1
+            self._waiting.append(page)
+
+
+OF_A_KNOWN_WEB: dict[str, Callable[[Ledger, int], Strategy]] = {
+    "random": lambda ledger, seed: Lottery(ledger, Random(seed), READ),
+    "cycle": lambda ledger, _seed: Cycle(ledger, READ),
+    "greedy": lambda ledger, _seed: Greedy(ledger, READ),
+}
+"""Orders in which all pages of a known web are read again and again."""
+
+
+# ================================================================ exploration
+#
+# A crawl of a web that is known to the laboratory but not to the crawler.
+
+Floats = NDArray[np.float64]
+
+
+class Exploration:
+    """What a crawler has discovered of a web. `truth` is the importance of the web's pages.
+
+    `links` may have more pages than the web's graph: those of farms, which are behind the others.
+
+    `pages` has the web's page for each id of the crawler, which are given in the order of
+    discovery; `_ids` is the way back, -1 for a page that is unknown.
+    """
+
+    def __init__(
+        self,
+        web: Web,
+        links: Sequence[Sequence[int]],
+        truth: Floats,
+        small_edge: float = SMALL_EDGE,
+    ) -> None:
+        self.web = web
+        self.truth = truth
+        self.small_edge = small_edge
+        self.ledger = Ledger(small_edge=fixed_edge(small_edge))
+        self.pages = array("q")
+        self.seeds = range(0)
+        self._ids = array("q", [-1]) * len(links)
+        self._links = links
+
+    def start(self, seeds: Sequence[int], endowment: int) -> None:
+        """All that is known at first."""
+        self.seeds = self.discover(seeds)
+        self.ledger.endow(self.seeds, endowment)
+
+    def discover(self, pages: Sequence[int]) -> range:
+        """These pages of the web become known."""
+        born = self.ledger.mint(len(pages))
+        self.pages.extend(pages)
+        for known, page in zip(born, pages, strict=True):
+            self._ids[page] = known
+        return born
+
+    def links_of(self, known: int) -> tuple[list[int], range]:
+        """The links of a page, in the crawler's ids, and which of them were unknown."""
+        ids = self._ids
+        targets = self._links[self.pages[known]]
+        born = self.discover([page for page in targets if ids[page] < 0])
+        return [ids[page] for page in targets], born
+
+    def host_of(self, known: int) -> int:
+        """The host of a page."""
+        return int(self.web.host[self.pages[known]])
+
+    def site_of(self, known: int) -> int:
+        """The site of a page."""
+        return int(self.web.site[self.pages[known]])
+
+
+# ================================================================ siblings
+#
+# The order by siblings in the laboratory, by the code of the crawl.
+#
+# Law: hosts and sites are those of the laboratory's web, which has one host where none is known.
+
+
+class BySiblings:
+    """Judges a page by its siblings: the pages of its host that were introduced with it."""
+
+    def __init__(self, crawl: Exploration) -> None:
+        self._crawl = crawl
+        self._host_of = array("I")
+        self._siblings = Siblings(crawl.ledger, self._host_of, _SitesOfWeb(crawl.web))
+        self._queue = ByGroup(self._siblings)
+        self._new = range(0)
+
+    def born(self, pages: Sequence[int]) -> None:
+        """The first ones are the seeds; others wait from when their introducer is settled."""
+        if not pages:
+            return
+        self._host_of.extend(map(self._crawl.host_of, pages))
+        if self._new.stop:
+            self._new = range(pages[0], pages[-1] + 1)
+            return
+        self._new = range(len(pages), len(pages))
+        self._siblings.introduce(range(len(pages)))
+        self._siblings.vouch(pages)
+        self._queue.posted((), pages)
+
+    def take(self) -> int | None:
+        page = self._queue.take()
+        if page is not None:
+            self._queue.resume(self._host_of[page])
+        return page
+
+    def settled(self, plan: Plan) -> None:
+        self._siblings.end_turn(plan, self._new)
+        self._queue.posted((plan,), self._new)
+        self._new = range(self._new.stop, self._new.stop)
+
+    def put_back(self, page: int) -> None:
+        self._queue.release(page)
+
+
+class _SitesOfWeb:
+    """Which hosts are of one site."""
+
+    def __init__(self, web: Web) -> None:
+        self._sites = np.zeros(int(web.host.max(initial=0)) + 1, dtype=np.uint32)
+        self._sites[web.host] = web.site
+
+    def site(self, host: int) -> int:
+        return int(self._sites[host])
+
+
+# ================================================================ measure
+#
+# How far an estimate of importance is from the truth, in percent.
+#
+# Both are shares of the whole. The relative error of a page is |estimate - truth| / truth.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EstimateErrors:
+    """`all`: mean relative error of all pages. `top10`: of the tenth that is most important.
+
+    `weighted`: the mean weighted by importance, which is the mass that sits on wrong pages, twice.
+    `rank`: how far a page is from its place in the ranking on average, in percent of the pages.
+    `deviation`: the standard deviation of the relative errors, in percent as they are.
+    `above_twice`: the share of the pages whose error is more than twice the mean, in percent.
+    """
+
+    all: float
+    top10: float
+    weighted: float
+    rank: float
+    deviation: float
+    above_twice: float
+
+
+def errors(estimate: Floats, truth: Floats) -> EstimateErrors:
+    """Of an estimate of all pages against the truth; neither need be normalised."""
+    estimate, truth = shares(estimate), shares(truth)
+    relative = np.abs(estimate - truth) / truth
+    top = np.argsort(-truth, kind="stable")[: max(1, len(truth) // 10)]
+    return EstimateErrors(
+        all=100 * float(relative.mean()),
+        top10=100 * float(relative[top].mean()),
+        weighted=100 * float((relative * truth).sum()),
+        rank=100 * float(np.abs(places(estimate) - places(truth)).mean()) / len(truth),
+        deviation=100 * float(relative.std()),
+        above_twice=100 * float((relative > 2 * relative.mean()).mean()),
+    )
+
+
+def mean(found: Sequence[EstimateErrors]) -> EstimateErrors:
+    """Of several moments."""
+    names = [field.name for field in fields(EstimateErrors)]
+    return EstimateErrors(
+        **{name: sum(getattr(one, name) for one in found) / len(found) for name in names}
+    )

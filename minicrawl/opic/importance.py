@@ -58,8 +58,7 @@ from minicrawl.model import PageId
 from minicrawl.opic import estimate
 from minicrawl.opic.ledger import READ, UNREAD, Ledger
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.windows.interpolation import Interpolation
-from minicrawl.opic.windows.window import TICKS_IN_A_UNIT, Static, Window
+from minicrawl.opic.windows.interpolation import TICKS_IN_A_UNIT, Interpolation, Static, Window
 
 Floats = NDArray[np.float64]
 

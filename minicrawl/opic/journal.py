@@ -14,7 +14,8 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from minicrawl.model import PageId
-from minicrawl.opic import steps, transfers
+from minicrawl.opic import ledger as steps
+from minicrawl.opic import ledger as transfers
 from minicrawl.opic.ledger import Ledger, Plan
 from minicrawl.opic.money import PARTS
 

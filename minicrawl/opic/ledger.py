@@ -24,8 +24,9 @@ keys stays right whatever the virtual page pays.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import repeat
+from operator import add
 from typing import NamedTuple
 
 import numpy as np
@@ -33,7 +34,7 @@ from numpy.typing import NDArray
 
 from minicrawl.model import PageId
 from minicrawl.opic.money import PARTS, UNIT, SmallEdge, edge_of, fixed_edge, in_parts
-from minicrawl.opic.windows.window import TICK_BITS, Window
+from minicrawl.opic.windows.interpolation import TICK_BITS, Window
 
 UNREAD, READ, FOREIGN = 0, 1, 2
 """A page's flag: the pool of pages that wait for their first turn, the pool of the others, or none,
@@ -335,3 +336,169 @@ def _block_sums(key: array[int]) -> Iterator[int]:
     for start in range(0, len(keys), _BLOCK):
         block = keys[start : start + _BLOCK]
         yield (int((block >> 32).sum()) << 32) + int((block & 0xFFFFFFFF).sum())
+
+
+# ================================================================ steps
+#
+# What happens to a page, decided but not yet done: pure functions from the ledger to a plan.
+#
+# Laws: a page hands on all of its cash; every atom of it goes to a link or to the virtual page;
+# nothing is lost at a dead end. `Ledger.post` carries a plan out.
+
+_LOAN_BITS = 4
+"""A visit may borrow a 16th of what the pot has left to lend: something is left for the next one.
+The logs of stores rely on it."""
+
+
+def visit(ledger: Ledger, page: PageId, links: Sequence[int]) -> Plan:
+    """The page was read: its links share its cash equally, but for its small edge."""
+    cash = ledger.cash(page)
+    if not links:
+        return Plan(page, cash, (), 0, (), cash)
+    share = ledger.small_edge(cash, len(links)) // len(links)
+    return Plan(page, cash, links, share, (), cash - share * len(links))
+
+
+def weighted_visit(
+    ledger: Ledger,
+    page: PageId,
+    links: Sequence[int],
+    weights: Sequence[int],
+    focus: Sequence[int] = (),
+    idle: int = 0,
+) -> Plan:
+    """The page was read, and its links differ: each gets its part by weight.
+
+    `idle` is a weight that no link has: its part stays with the virtual page.
+
+    `focus`, a strength for each link in 65,536ths, gives a link that many times its part once
+    more, out of the virtual page's. Where that cannot pay for all, it pays pro rata; what unread
+    pages lack then is lent by the pot, as far as it may, and pro rata as well.
+    """
+    cash = ledger.cash(page)
+    total = sum(weights) + idle
+    if not total:
+        return Plan(page, cash, (), 0, (), cash)
+    pot = ledger.small_edge(cash, len(links))
+    parts = [pot * weight // total for weight in weights]
+    edge = cash - sum(parts)
+    gifts = _gifts(ledger, page, links, parts, focus, edge) if focus else repeat(0)
+    credits = [part + gift for part, gift in zip(parts, gifts, strict=False)]
+    extras = [(link, atoms) for link, atoms in zip(links, credits, strict=True) if atoms]
+    return Plan(page, cash, (), 0, extras, cash - sum(credits))
+
+
+def _gifts(
+    ledger: Ledger,
+    page: PageId,
+    links: Sequence[int],
+    parts: Sequence[int],
+    focus: Sequence[int],
+    edge: int,
+) -> list[int]:
+    """What focused links get beside their parts."""
+    wanted = [part * strength // PARTS for part, strength in zip(parts, focus, strict=True)]
+    gifts = _pro_rata(wanted, edge)
+    most = loan(ledger, page)
+    if not most or gifts == wanted:
+        return gifts
+    lacking = [
+        0 if link == page or ledger.is_read(link) else wish - gift
+        for link, wish, gift in zip(links, wanted, gifts, strict=True)
+    ]
+    return list(map(add, gifts, _pro_rata(lacking, most)))
+
+
+def loan(ledger: Ledger, page: PageId) -> int:
+    """What the pot may lend for focused links of this page, which is about to spend."""
+    virtual_page, unread, pot = ledger.virtual_page, ledger.unread, ledger.virtual_page.pot
+    if not virtual_page.focus:
+        return 0
+    if not ledger.is_read(page):
+        pot -= ledger.cash(page) - ledger.key[page]
+        unread -= 1
+    return max(0, pot + unread * (UNIT * virtual_page.focus // PARTS)) >> _LOAN_BITS
+
+
+def _pro_rata(wanted: Sequence[int], purse: int) -> list[int]:
+    """What is wanted, or as much of it as the purse can pay."""
+    total = max(sum(wanted), purse)
+    return [wish * purse // total for wish in wanted] if total else list(wanted)
+
+
+def dead_end(ledger: Ledger, page: PageId) -> Plan:
+    """A page that failed, or may never be fetched: its cash goes to the virtual page."""
+    return visit(ledger, page, ())
+
+
+def forward(ledger: Ledger, page: PageId, target: int) -> Plan:
+    """A redirect or a rel=canonical: all the cash goes to the one target.
+
+    A page that points at itself is a dead end: cash that comes back for ever would keep it the
+    richest page for ever.
+    """
+    if target == page:
+        return dead_end(ledger, page)
+    cash = ledger.cash(page)
+    return Plan(page, cash, (target,), cash, (), 0)
+
+
+def replay(ledger: Ledger, page: PageId, links: Sequence[int]) -> Plan:
+    """A page already read spends its cash again along its stored links, without a fetch."""
+    if not ledger.is_read(page):
+        raise ValueError(f"page {page} was never read: only a read page has links to replay")
+    return visit(ledger, page, links)
+
+
+# ================================================================ transfers
+#
+# Cash that goes from the ledger of one shard to that of another.
+#
+# Laws: what a page gives to a page of another shard is on the *foreign* page in the same step that
+# settles the giver, so that no atom is between two places. It leaves when it is sent. What a ledger
+# holds is what was minted here, less what was sent, plus what was received.
+#
+# foreign   see `ledger`: all of them together are the shard's outbox
+# sending   what foreign pages of one shard hold, and a part of the pot, leaves for that shard
+# receipt   what another shard sent is on the pages; one that stands for another page passes it on
+
+
+def disown(ledger: Ledger, newborn: Sequence[int]) -> None:
+    """These, which were just born, are pages of other shards: their units are minted there."""
+    if any(ledger.flags[page] != UNREAD or ledger.key[page] != UNIT for page in newborn):
+        raise ValueError("only a page that was just born can be found to be of another shard")
+    for page in newborn:
+        ledger.flags[page], ledger.key[page] = FOREIGN, 0
+    ledger.own -= len(newborn)
+    ledger.unread -= len(newborn)
+    ledger.minted -= len(newborn) * UNIT
+
+
+def send(ledger: Ledger, pages: Sequence[int], atoms: Sequence[int], of_pot: int) -> None:
+    """All that these foreign pages hold, and so much of the pot, leaves."""
+    if any(ledger.flags[page] != FOREIGN for page in pages):
+        raise ValueError("only cash of foreign pages can be sent to other shards")
+    if [ledger.key[page] for page in pages] != list(atoms):
+        raise ValueError("the sending is out of date: its pages do not hold what it says")
+    if of_pot < 0 or of_pot > max(0, ledger.virtual_page.pot):
+        raise ValueError(f"the pot holds {ledger.virtual_page.pot} atoms, not {of_pot}")
+    for page in pages:
+        ledger.key[page] = 0
+    ledger.virtual_page.pot -= of_pot
+    ledger.abroad += sum(atoms) + of_pot
+
+
+def receive(
+    ledger: Ledger,
+    stands_for: Callable[[int], int],
+    pages: Sequence[int],
+    atoms: Sequence[int],
+    to_pot: int,
+) -> None:
+    """So much came for these pages, and for the pot."""
+    if min(atoms, default=0) < 0 or to_pot < 0:
+        raise ValueError("nobody sends less than nothing")
+    for page, cash in zip(pages, atoms, strict=True):
+        ledger.key[stands_for(page)] += cash
+    ledger.virtual_page.pot += to_pot
+    ledger.abroad -= sum(atoms) + to_pot

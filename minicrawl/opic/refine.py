@@ -51,7 +51,8 @@ from numpy.typing import NDArray
 
 from minicrawl.graph.adjacency import WeightedRows, by_counting, row_products
 from minicrawl.model import PageId
-from minicrawl.opic import estimate, steps
+from minicrawl.opic import estimate
+from minicrawl.opic import ledger as steps
 from minicrawl.opic.journal import Spending
 from minicrawl.opic.ledger import Ledger
 from minicrawl.opic.money import SmallEdge

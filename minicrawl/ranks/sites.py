@@ -12,10 +12,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.graph.csr import Csr
-from minicrawl.graph.named import NamedGraph, Names, NodeHosts
+from minicrawl.graph.csr import Csr, NamedGraph, Names, NodeHosts
 from minicrawl.ranks.scores import Scores
-from minicrawl.web.sites import site
+from minicrawl.web.urls import site
 
 
 def sites_of(names: Names) -> NodeHosts:

@@ -18,24 +18,23 @@ from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.reader import verify as verify_archive
 from minicrawl.archive.record import key_of
 from minicrawl.errors import DamagedStore, MinicrawlError
-from minicrawl.frontier.loading import contradictions, verify
+from minicrawl.frontier.checkpoint import contradictions, verify
 from minicrawl.model import STANDS_FOR_ANOTHER, State
 from minicrawl.opic.journal import StepKind
 from minicrawl.opic.ledger import READ
 from minicrawl.progress import Progress
-from minicrawl.report.archived.pages import lost_pages
-from minicrawl.report.replay import differences
+from minicrawl.report.archived import lost_pages
+from minicrawl.report.changes import differences
 from minicrawl.report.snapshot import unproven
-from minicrawl.shards.owners import ShardPlace
-from minicrawl.store import columns, questions, tables
+from minicrawl.shards.channels import ShardPlace
+from minicrawl.store import questions, tables
+from minicrawl.store import tables as columns
 from minicrawl.store.blobs import unpack
-from minicrawl.store.merging import merged_until
 from minicrawl.store.reader import archive_folder, reading
-from minicrawl.store.records import StoreTerms
-from minicrawl.store.trouble import NONSENSE
+from minicrawl.store.records import NONSENSE, StoreTerms
+from minicrawl.store.writer import merged_until
 from minicrawl.store.written_links import wrong_blocks
-from minicrawl.web.sites import site
-from minicrawl.web.urls import host_of
+from minicrawl.web.urls import host_of, site
 from minicrawl.wording import counted
 
 _DENSE = ("urls", "hosts", "frontier")

@@ -13,20 +13,33 @@ Law: a page has one row, of what it is now. A page of which a request failed and
 is as it was.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import NamedTuple
+from functools import partial
+from itertools import repeat
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minicrawl.archive.reader import ArchiveReader, last_page
 from minicrawl.errors import Damaged
-from minicrawl.model import READ_STATES, State
-from minicrawl.report.archived.pages import PageVersion, kept_pages
-from minicrawl.report.ranks import hosts_named, places_of_largest
-from minicrawl.report.snapshot import Snapshot
-from minicrawl.store import fetches, questions, tables
+from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.urls import sites_of
+from minicrawl.model import READ_STATES, PageId, State
+from minicrawl.opic.money import UNIT
+from minicrawl.progress import Progress
+from minicrawl.report.archived import PageVersion, kept_pages
+from minicrawl.report.flows import flows
+from minicrawl.report.kept import scores
+from minicrawl.report.link_graphs import refuse_without_links
+from minicrawl.report.ranks import hosts_named, places_of_largest, rank_of
+from minicrawl.report.snapshot import Snapshot, host_name, inlinks, last_spent
+from minicrawl.store import questions, tables
+from minicrawl.store import questions as fetches
+from minicrawl.store.derived import OPIC, OPIC_SITES, rank_row, rank_scores, reading_beside
 from minicrawl.store.reader import archive_folder
+from minicrawl.store.records import NONSENSE, reporting_damage
 from minicrawl.wording import iso
 
 NEW, CHANGED = "new", "changed"
@@ -133,3 +146,247 @@ def _rows(
         what, at = found[page]
         old, new = texts.get(page) or (None, None)
         yield Change(share, what, iso(at), status, old, new, url, titles[page])
+
+
+# ================================================================ replay
+#
+# The replay of a store: what its steps say, beside what it has.
+#
+# Law: the same steps in the same order make the same frontier and the same ledger, to the atom. The
+# log of a store that was gathered from shards has the turns of pages and not what moved their cash.
+
+_STEPS_PER_REPORT = 1000  # of progress
+
+
+def differences(
+    connection: tables.Connection,
+    loaded: Frontier,
+    tell: Progress = lambda _share: None,
+    *,
+    has_cash: bool = True,
+) -> Iterator[str]:
+    """A line for each page and total that differs between the store and its steps. The steps of a
+    store that was gathered say nothing of cash.
+    """
+    replayed, last = Frontier(loaded.terms, partial(tables.spending, connection)), loaded.last_seq
+    try:
+        for row in tables.steps_after(connection, 0):
+            replayed.apply(row)
+            if not row.seq % _STEPS_PER_REPORT:
+                tell(min(row.seq / max(last, 1), 1.0))
+    except NONSENSE as error:
+        yield f"step {replayed.last_seq} cannot be replayed: {error}"
+        return
+    states = (np.array(one.state, dtype=np.int64) for one in (loaded, replayed))
+    yield from _column_differences("state", *states)
+    if has_cash:
+        yield from _cash_differences(loaded, replayed)
+    for name, one, other in (
+        ("inlinks", inlinks(connection, loaded), replayed.gained()),
+        ("spent", last_spent(connection, loaded), replayed.spendings.of_all(len(replayed))),
+    ):
+        yield from _column_differences(name, one, other)
+    if loaded.books.forwards != replayed.books.forwards:
+        yield "pages stand for other pages than by the steps"
+    if _channels(loaded) != _channels(replayed):
+        yield f"batches were {_channels(loaded)}, but {_channels(replayed)} by the steps"
+
+
+def _cash_differences(loaded: Frontier, replayed: Frontier) -> Iterator[str]:
+    keys = (np.array(one.ledger.key, dtype=np.int64) for one in (loaded, replayed))
+    yield from _column_differences("key", *keys)
+    for page in range(len(loaded)):
+        if loaded.window.past(page) != replayed.window.past(page):
+            yield f"page {page} has another history than by the steps"
+    if loaded.ledger.totals != replayed.ledger.totals:
+        yield f"the totals are {loaded.ledger.totals}, but {replayed.ledger.totals} by the steps"
+
+
+def _column_differences(name: str, loaded: NDArray[Any], replayed: NDArray[Any]) -> Iterator[str]:
+    for page in np.flatnonzero(loaded != replayed).tolist():
+        yield f"page {page} has {name} {loaded[page]}, but {replayed[page]} by the steps"
+
+
+def _channels(frontier: Frontier) -> list[tuple[object, ...]]:
+    """What was sent to other shards and received from them, and what was never sent."""
+    rows = {} if frontier.channels is None else frontier.channels.as_rows()
+    return [(name, *end) for name, ends in rows.items() for end in ends]
+
+
+# ================================================================ sites
+#
+# Sites by the cash that other sites give them.
+#
+# Laws: links within a site say nothing about the site. The importance of a site is the cash that
+# links from other sites brought to its pages, as a share of all cash that flowed between sites;
+# where the importance of pages has converged, what they bring when it goes round for ever. That is
+# kept with the importance, so in a large store nobody waits for a pass over all links. By another
+# rank, the score of a site is the sum over its pages.
+
+Floats = NDArray[np.float64]
+Groups = NDArray[np.int32]
+
+
+class RankedSite(NamedTuple):
+    """A site in `top --sites`. `score` is by the rank that was asked for."""
+
+    rank: int
+    site: str
+    importance: float
+    pages: int
+    fetched: int
+    pages_importance: float
+    score: float
+
+
+def top_sites(
+    snapshot: Snapshot, count: int = 0, by: str = OPIC, tell: Progress = lambda _share: None
+) -> list[RankedSite]:
+    """The best sites; among equals, the one with the more important pages. `count` 0 is all."""
+    refuse_without_links(snapshot)
+    names, site_of = sites_of(snapshot.hosts, snapshot.host_of)
+    received = _received(snapshot, site_of, len(names), tell)
+    pages, fetched, summed = (
+        np.bincount(site_of, weights=weights, minlength=len(names))
+        for weights in (None, snapshot.was_read, snapshot.importance)
+    )
+    ranked = received if by == OPIC else _together(scores(snapshot, by), site_of, len(names))
+    order = np.lexsort((-summed, -ranked))[: count or None]
+    return [
+        RankedSite(
+            rank=rank,
+            site=names[number],
+            importance=float(received[number]),
+            pages=int(pages[number]),
+            fetched=int(fetched[number]),
+            pages_importance=float(summed[number]),
+            score=float(ranked[number]),
+        )
+        for rank, number in enumerate(order.tolist(), start=1)
+    ]
+
+
+def cash_of_sites(snapshot: Snapshot, tell: Progress) -> dict[str, float]:
+    """The importance of all sites, by their names."""
+    refuse_without_links(snapshot)
+    names, site_of = sites_of(snapshot.hosts, snapshot.host_of)
+    return dict(zip(names, _received(snapshot, site_of, len(names), tell).tolist(), strict=True))
+
+
+def _together(values: Floats, site_of: Groups, count: int) -> Floats:
+    """The sum of the scores of its pages, for each site. Pages without a score add nothing."""
+    sums = np.zeros(count)
+    np.add.at(sums, site_of, np.nan_to_num(values))
+    return sums
+
+
+def _received(snapshot: Snapshot, site_of: Groups, count: int, tell: Progress) -> Floats:
+    """The cash that each site received from other sites, as a share of all such cash."""
+    kept = _kept(snapshot)
+    return (
+        _summed(snapshot, site_of, count, tell) if kept is None else _together(kept, site_of, count)
+    )
+
+
+def _kept(snapshot: Snapshot) -> Floats | None:
+    """The parts of pages in the importance of their sites, if that is as old as the importance."""
+    with reading_beside(snapshot.path, snapshot.connection) as derived:
+        row = rank_row(derived, OPIC_SITES)
+        if derived is None or row is None or snapshot.converged is None:
+            return None
+        is_current = row.step == snapshot.converged.step
+        return rank_scores(derived, OPIC_SITES, len(snapshot)) if is_current else None
+
+
+def _summed(snapshot: Snapshot, site_of: Groups, count: int, tell: Progress) -> Floats:
+    """The same by all links of the store."""
+    received = np.zeros(count)
+    worth = snapshot.histories if snapshot.converged is None else snapshot.importance.__getitem__
+    for givers, ends, parts in flows(snapshot, tell):
+        crosses = site_of[givers] != site_of[ends]
+        amounts = worth(givers[crosses]) * parts[crosses]
+        received += np.bincount(site_of[ends[crosses]], weights=amounts, minlength=count)
+    total = received.sum()
+    return received / total if total else received
+
+
+# ================================================================ waiting
+#
+# The unread pages, in the order in which they would be read if no host made the crawl wait.
+
+_PAGES_AT_ONCE = 20_000
+
+
+class WaitingPage(NamedTuple):
+    """A page in `frontier`."""
+
+    rank: int
+    url: str
+    key: float | None  # in units of cash; None in an order that has no cash in it
+    given: float
+    cash: float
+    depth: int
+    inlinks: int
+    host: str
+
+
+class QueuePosition(NamedTuple):
+    """The place of a page among the unread pages, and among those of its host; 1 is next."""
+
+    of_all: int
+    all_waiting: int
+    of_host: int
+    host_waiting: int
+
+
+def waiting(snapshot: Snapshot, count: int = 0) -> Iterator[WaitingPage]:
+    """The unread pages that come first. `count` 0 is all."""
+    unread = np.flatnonzero(snapshot.states == State.UNREAD)
+    pages = unread[places_of_largest(snapshot.urgency(unread), count)]
+    for start in range(0, len(pages), _PAGES_AT_ONCE):
+        with reporting_damage(snapshot.path):
+            block = list(_block(snapshot, pages[start : start + _PAGES_AT_ONCE], start + 1))
+        yield from block
+
+
+def _block(snapshot: Snapshot, pages: NDArray[np.int64], rank: int) -> Iterator[WaitingPage]:
+    places = questions.locations(snapshot.connection, pages.tolist())
+    columns = (
+        range(rank, rank + len(pages)),
+        places.urls,
+        _keys(snapshot, pages),
+        _given(snapshot, pages).tolist(),
+        snapshot.cash(pages).tolist(),
+        places.depths,
+        snapshot.inlinks_of(pages).tolist(),
+        map(host_name, places.origins),
+    )
+    return map(WaitingPage._make, zip(*columns, strict=True))
+
+
+def _keys(snapshot: Snapshot, pages: NDArray[np.int64]) -> Iterable[float | None]:
+    if snapshot.strategy not in ("greedy", "siblings"):
+        return repeat(None, len(pages))
+    keys: list[float] = (snapshot.urgency(pages) / UNIT).tolist()
+    return keys
+
+
+def _given(snapshot: Snapshot, pages: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The units that unread pages got from links and endowments, beside their first one."""
+    return np.maximum(snapshot.keys[pages] / UNIT - 1, 0)
+
+
+def queue_position(snapshot: Snapshot, page: PageId) -> QueuePosition:
+    """The place of this unread page."""
+    unread = np.flatnonzero(snapshot.states == State.UNREAD)
+    on_host = unread[snapshot.host_of[unread] == snapshot.host_of[page]]
+    return QueuePosition(
+        of_all=_rank(snapshot, unread, page),
+        all_waiting=len(unread),
+        of_host=_rank(snapshot, on_host, page),
+        host_waiting=len(on_host),
+    )
+
+
+def _rank(snapshot: Snapshot, pages: NDArray[np.int64], page: PageId) -> int:
+    return rank_of(snapshot.urgency(pages), int(np.searchsorted(pages, page)))

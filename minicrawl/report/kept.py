@@ -15,7 +15,7 @@ from minicrawl.errors import UsageError
 from minicrawl.opic.estimate import rising
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import questions, tables
-from minicrawl.store.beside.derived import (
+from minicrawl.store.derived import (
     OPIC,
     OPIC_SITES,
     RankRow,

@@ -20,10 +20,10 @@ from minicrawl.model import READ_STATES, STANDS_FOR_ANOTHER, PageId, State
 from minicrawl.progress import Progress, unreported
 from minicrawl.report.kept import Floats, scores
 from minicrawl.report.snapshot import LABELS, Snapshot, host_name
-from minicrawl.store import fetches, questions
-from minicrawl.store.beside.derived import OPIC
-from minicrawl.store.records import DocumentRow
-from minicrawl.store.trouble import reporting_damage
+from minicrawl.store import questions
+from minicrawl.store import questions as fetches
+from minicrawl.store.derived import OPIC
+from minicrawl.store.records import DocumentRow, reporting_damage
 from minicrawl.wording import iso
 
 Pages = NDArray[np.int64]

@@ -13,16 +13,18 @@ from numpy.typing import NDArray
 
 from minicrawl.export.cells import rows_of
 from minicrawl.export.site_report import HostNode, ReportSection, SiteReport
-from minicrawl.graph.degrees import distribution
+from minicrawl.graph.outline import distribution
 from minicrawl.model import State
 from minicrawl.progress import Progress
-from minicrawl.report.links import problems
-from minicrawl.report.links.graphs import HostGraph, urls
-from minicrawl.report.links.written import with_texts
+from minicrawl.report import problems
+from minicrawl.report.link_graphs import HostGraph, urls
+from minicrawl.report.links import with_texts
 from minicrawl.report.ranks import Pages, PageSelection, blocks, places_of_largest
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.report.status import status
-from minicrawl.store import columns, fetches, questions
+from minicrawl.store import questions
+from minicrawl.store import questions as fetches
+from minicrawl.store import tables as columns
 from minicrawl.wording import iso
 
 _MOST_ROWS = 200

@@ -19,16 +19,16 @@ from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
 from minicrawl.export.cells import visible
+from minicrawl.frontier.checkpoint import load_frontier, verify
 from minicrawl.frontier.importance import ShownImportance, shown_importance
-from minicrawl.frontier.loading import load_frontier, verify
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import READ_STATES, PageId, State
-from minicrawl.opic.lots import lots
-from minicrawl.store import columns, questions, tables
-from minicrawl.store.beside.derived import RankRow
+from minicrawl.opic.order import lots
+from minicrawl.store import questions, tables
+from minicrawl.store import tables as columns
+from minicrawl.store.derived import RankRow
 from minicrawl.store.reader import reading, search_folder
-from minicrawl.store.records import StoreTerms
-from minicrawl.store.trouble import reporting_damage
+from minicrawl.store.records import StoreTerms, reporting_damage
 from minicrawl.web.urls import Location, canonical_seed, host_of, location, split
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Snapshot:
 
     def urgency(self, pages: NDArray[np.int64]) -> NDArray[np.float64]:
         """What orders these unread pages: the first one has the most."""
-        from minicrawl.opic.siblings.values import urgency
+        from minicrawl.opic.siblings.groups import urgency
 
         if self.strategy == "breadth-first":
             return -pages.astype(np.float64)

@@ -23,11 +23,12 @@ from minicrawl.model import READ_STATES, STANDS_FOR_ANOTHER, FailureKind, Refusa
 from minicrawl.opic.money import UNIT
 from minicrawl.report.kept import Convergence, convergence
 from minicrawl.report.snapshot import Snapshot
-from minicrawl.store import columns, questions, tables
-from minicrawl.store.beside.derived import OPIC, RankRow, gathered, rank_row, reading_beside
-from minicrawl.store.beside.files import bytes_of, files_of
+from minicrawl.store import questions, tables
+from minicrawl.store import tables as columns
+from minicrawl.store.derived import OPIC, RankRow, gathered, rank_row, reading_beside
+from minicrawl.store.files import bytes_of, files_of
 from minicrawl.store.reader import reading, real_path, search_folder
-from minicrawl.store.trouble import reporting_damage
+from minicrawl.store.records import reporting_damage
 from minicrawl.wording import counted
 
 Counts = dict[str, int]

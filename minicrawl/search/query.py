@@ -10,13 +10,17 @@ Law: every text is a query or is refused with a reason; no character of it is sy
 """
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import chain
+from functools import lru_cache
+from itertools import accumulate, chain, islice
+from typing import NamedTuple
 
 from minicrawl.errors import UsageError
-from minicrawl.search.words import is_single_sign, of_phrase, words_of
+from minicrawl.search.page_text import is_single_sign, of_phrase, spans, words_of
 
 MOST_WORDS = 32
 """Words of a query; the others are ignored."""
@@ -169,3 +173,131 @@ def _moment(value: str) -> float:
 def _shown(text: str) -> str:
     short = text if len(text) <= MOST_WORDS else f"{text[:MOST_WORDS]}..."
     return ascii(short) if not short.isprintable() else repr(short)
+
+
+# ================================================================ snippets
+#
+# Snippets: the lines of a page that have the words of a query.
+#
+# Law: a snippet is text of the page as it stands there; marks are places in it, and not markup.
+
+ABOUT = 200
+"""Characters of a snippet."""
+_LONGEST_READ = 60_000
+_BEFORE = 60
+"""Characters before the first word in a long line."""
+_MOST_PLACES = 500
+"""Of one word, that a passage may begin at."""
+_CUT = "… "
+
+
+class Snippet(NamedTuple):
+    """Some text, and where the words are in it."""
+
+    text: str
+    marks: tuple[tuple[int, int], ...] = ()
+
+
+def snippet(text: str, words: Collection[str]) -> Snippet:
+    """The passage with the most of these words; the beginning if it has none."""
+    wanted = set(words)
+    lines = text[:_LONGEST_READ].split("\n")
+    passage = " ".join(_best(lines, wanted))
+    if len(passage) > ABOUT:
+        passage = _cut(passage, wanted)
+    return Snippet(passage, tuple(_marks(passage, wanted)))
+
+
+def _best(lines: Sequence[str], wanted: set[str]) -> Sequence[str]:
+    """Lines that follow each other, with the most words; the first ones among equals."""
+    found = _words_by_line(lines, wanted)
+    best, chosen = 0, _some(lines, 0)
+    for first in sorted(found):
+        passage = _some(lines, first)
+        passed = range(first, first + len(passage))
+        words = set().union(*(found[line] for line in passed if line in found))
+        if len(words) > best:
+            best, chosen = len(words), passage
+            if best == len(wanted):
+                break
+    return chosen
+
+
+def _words_by_line(lines: Sequence[str], wanted: set[str]) -> dict[int, set[str]]:
+    """The words that are wanted in each line that has any."""
+    found: dict[int, set[str]] = defaultdict(set)
+    for number, line in enumerate(lines):
+        if not line.isascii() and (words := _wanted_of(words_of(line), wanted)):
+            found[number] |= words
+    # Most lines are ASCII: all of them are searched at once.
+    begins = list(accumulate((len(line) + 1 for line in lines), initial=0))
+    plain = "\n".join(line if line.isascii() else "\0" * len(line) for line in lines).lower()
+    for word in wanted:
+        for at in islice(_places(plain, word), _MOST_PLACES):
+            found[bisect_right(begins, at) - 1].add(word)
+    return found
+
+
+def _places(text: str, word: str) -> Iterator[int]:
+    """Where it is as a whole word."""
+    at = text.find(word)
+    while at >= 0:
+        end = at + len(word)
+        if not (text[end : end + 1].isalnum() or (at and text[at - 1].isalnum())):
+            yield at
+        at = text.find(word, end)
+
+
+def _wanted_of(words: Sequence[str], wanted: set[str]) -> set[str]:
+    """Those of the words that are wanted; a single sign is so as the first one of a pair."""
+    found = wanted.intersection(words)
+    singles = _single_signs(frozenset(wanted))
+    return found | singles.intersection(word[0] for word in words) if singles else found
+
+
+@lru_cache(64)
+def _single_signs(words: frozenset[str]) -> frozenset[str]:
+    return frozenset(filter(is_single_sign, words))
+
+
+def _some(lines: Sequence[str], first: int) -> Sequence[str]:
+    length, last = 0, first
+    while last < len(lines) and length < ABOUT:
+        length += len(lines[last]) + 1
+        last += 1
+    return lines[first:last]
+
+
+def _cut(passage: str, wanted: set[str]) -> str:
+    """About as much as is shown, around the place where the words are densest."""
+    marks = list(_marks(passage, wanted))
+    starts = [max(begin - _BEFORE, 0) for begin, _ in marks] or [0]
+
+    def density(start: int) -> int:
+        within = [mark for mark in marks if start <= mark[0] and mark[1] <= start + ABOUT]
+        return len({passage[begin:end].lower() for begin, end in within})
+
+    start = max(starts, key=density)
+    if start:
+        start = passage.find(" ", start, start + _BEFORE) + 1 or start
+    end = start + ABOUT
+    if end < len(passage):
+        end = max(passage.rfind(" ", start, end), start + ABOUT // 2)
+    before = _CUT if start else ""
+    after = f" {_CUT.strip()}" if end < len(passage) else ""
+    return f"{before}{passage[start:end].strip()}{after}"
+
+
+def _marks(text: str, wanted: set[str]) -> Iterator[tuple[int, int]]:
+    begin, end = 0, 0
+    for span in spans(text):
+        if not _wanted_of(span.words, wanted):
+            continue
+        if span.begin > end and end:
+            yield begin, end
+            begin = span.begin
+        elif not end:
+            begin = span.begin
+        end = span.end
+    if end:
+        yield begin, end

@@ -16,8 +16,8 @@ from urllib.parse import quote
 
 from minicrawl.errors import UsageError
 from minicrawl.own_files import refuse_links
-from minicrawl.store.schema.migrations import VERSION, check_version
-from minicrawl.store.trouble import translating_sqlite_errors
+from minicrawl.store.records import translating_sqlite_errors
+from minicrawl.store.schema import VERSION, check_version
 
 
 def real_path(path: Path) -> Path:

@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from minicrawl.errors import UsageError
-from minicrawl.web.sites import is_address, site
-from minicrawl.web.urls import host, origin, split
+from minicrawl.web.urls import host, is_address, origin, site, split
 
 _EXTENSIONS = """
     jpg jpeg png gif bmp tif tiff webp avif heic ico svg svgz psd eps

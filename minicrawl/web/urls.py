@@ -14,12 +14,23 @@ location   origin and path of any node of a graph, as a store keeps them
 plain      a reference that the standard does not change, such as "/docs/a.html?page=2"
 """
 
+from __future__ import annotations
+
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache, lru_cache
+from importlib.util import find_spec
+from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from itertools import accumulate, chain
-from typing import NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from ada_url import join_url
+
+if TYPE_CHECKING:
+    from tldextract import TLDExtract
+
 
 LONGEST = 2048
 """Characters of a URL. Longer ones are not pages that people link to."""
@@ -321,3 +332,184 @@ def location(name: str) -> Location:
 def host_of(origin: str) -> str:
     """The host of an origin. A name that is not a URL is its own host."""
     return host(f"{origin}/") if origin.startswith(_SCHEMES) else origin
+
+
+# ================================================================ idn
+#
+# Hosts with letters beyond ASCII, as people read them.
+#
+# Laws: what is shown leads to the same host when it is typed in again. A label is shown in punycode
+# if it could be taken for another one: if it mixes scripts that are not written together, or if all
+# its letters look like Latin ones under a Latin top-level domain. Nothing but what is shown
+# changes: URLs are stored and sent in punycode.
+
+_PREFIX = "xn--"
+_HOST_IDN = re.compile(r"(?:(?<=://)|\A)[0-9A-Za-z.-]*xn--[0-9A-Za-z.-]*")
+_HOST_ANYWHERE = re.compile(r"(?<![0-9A-Za-z.-])[0-9A-Za-z.-]*?xn--[0-9A-Za-z.-]*")
+_TOGETHER = (
+    {"HAN", "HIRAGANA", "KATAKANA", "LATIN"},
+    {"HAN", "BOPOMOFO", "LATIN"},
+    {"HAN", "HANGUL", "LATIN"},
+)
+"""Scripts that one label may mix (UTS 39, highly restrictive)."""
+_SCRIPTS = {"CJK": "HAN", "KATAKANA-HIRAGANA": "KATAKANA", "IDEOGRAPHIC": "HAN"}
+_COMMON = frozenset(("DIGIT", "HYPHEN-MINUS"))
+_LIKE_LATIN = frozenset("асԁеһіјӏорԛѕԝхуъЬҽпгѵѡкмнтввαβγεηικνοορτυχωѐҁոսցօհ")
+"""Letters that look like Latin ones."""
+_LONGEST_HOST = 255
+
+
+def readable(text: str) -> str:
+    """A text that is a host, or has URLs, with readable hosts."""
+    return _HOST_IDN.sub(lambda host: readable_host(host[0]), text) if _PREFIX in text else text
+
+
+def readable_hosts(text: str) -> dict[str, str]:
+    """The hosts anywhere in a text that are shown otherwise than they are sent, and how."""
+    if _PREFIX not in text:
+        return {}
+    shown = {host: readable_host(host) for host in set(_HOST_ANYWHERE.findall(text))}
+    return {host: name for host, name in sorted(shown.items()) if name != host}
+
+
+@lru_cache(1 << 10)
+def readable_host(host: str) -> str:
+    """The host with each label readable that cannot be taken for another one."""
+    if len(host) > _LONGEST_HOST:
+        return host
+    labels = host.split(".")
+    top = labels[-1] or labels[max(len(labels) - 2, 0)]
+    is_latin = not top.startswith(_PREFIX)
+    shown = ".".join(_readable(label, is_latin_top=is_latin) for label in labels)
+    return shown if shown == host or _typed(shown) == host else host
+
+
+def _typed(host: str) -> str:
+    """The host that a browser makes of this one; "" if it refuses it."""
+    import ada_url  # a table is shown without it if no host needs it
+
+    return ada_url.idna.encode(host).decode()
+
+
+def _readable(label: str, *, is_latin_top: bool) -> str:
+    if not label.startswith(_PREFIX):
+        return label
+    import ada_url
+
+    found = str(ada_url.idna.decode(label))
+    is_clear = bool(found) and found.isprintable() and _is_of_one_script(found)
+    return found if is_clear and not (is_latin_top and _LIKE_LATIN.issuperset(found)) else label
+
+
+def _is_of_one_script(label: str) -> bool:
+    scripts = {_script(character) for character in label} - {""}
+    return len(scripts) == 1 or any(scripts <= together for together in _TOGETHER)
+
+
+def _script(character: str) -> str:
+    """The first word of the name of a letter; "" for what all scripts share."""
+    first = unicodedata.name(character, "UNNAMED").partition(" ")[0]
+    return (
+        "" if first in _COMMON or unicodedata.combining(character) else _SCRIPTS.get(first, first)
+    )
+
+
+# ================================================================ sites
+#
+# Sites: hosts that belong together, by the Public Suffix List that comes with tldextract.
+#
+# Law: the site of a host is its registrable domain. A host without one, such as `localhost` or a
+# public suffix, is its own site. The private section of the list counts too, so under github.io
+# every name is a site. The site of an IP address is its network, a /24 of IPv4 or a /64 of IPv6,
+# because the addresses of such a network mostly have one owner.
+
+_ENDS_OF_ADDRESSES = frozenset("0123456789]")
+"""A host that ends with one of these is an address, so the list is not needed."""
+_HOST_BITS_6, _HOST_BITS_4 = 64, 8
+_PUNYCODE = "xn--"
+
+
+def is_address(host: str) -> bool:
+    """Whether the host of a canonical URL is an IP address."""
+    return host[-1:] in _ENDS_OF_ADDRESSES
+
+
+@lru_cache(maxsize=1 << 14)
+def site(host: str) -> str:
+    """The site of the host of a canonical URL."""
+    if is_address(host):
+        return _network(host)
+    if _PUNYCODE not in host and host[-1:] != ".":
+        return _below_suffix(host)
+    found = _extract().extract_str(host)
+    if not found.suffix and found.subdomain:
+        # Under an unknown top-level domain, every name of two labels is registrable.
+        return f"{found.subdomain.rpartition('.')[2]}.{found.domain}"
+    return found.top_domain_under_public_suffix or host
+
+
+def _below_suffix(host: str) -> str:
+    """The same by the list alone, 10 times as fast: a crawl asks for every host that it meets."""
+    suffixes, before, rest = _suffixes(), "", host
+    while True:
+        label, _, above = rest.partition(".")
+        if f"!{rest}" in suffixes:
+            return rest
+        if not above or rest in suffixes or f"*.{above}" in suffixes:
+            return f"{before}.{rest}" if before else host
+        before, rest = label, above
+
+
+def has_public_suffix(host: str) -> bool:
+    """Whether the host is a name below a suffix of the list, such as example.org."""
+    found = _extract().extract_str(host)
+    return bool(found.suffix and found.domain)
+
+
+def _network(host: str) -> str:
+    """The network of an IP address."""
+    try:
+        if host[0] != "[":
+            return _of_ipv4(IPv4Address(host))
+        address = IPv6Address(host.strip("[]"))
+    except AddressValueError:
+        return host  # a name that looks like an address
+    carried = address.ipv4_mapped or address.sixtofour
+    if carried is not None:
+        return _of_ipv4(carried)
+    first = IPv6Address(int(address) >> _HOST_BITS_6 << _HOST_BITS_6)
+    return f"[{first}]/{first.max_prefixlen - _HOST_BITS_6}"
+
+
+def _of_ipv4(address: IPv4Address) -> str:
+    first = IPv4Address(int(address) >> _HOST_BITS_4 << _HOST_BITS_4)
+    return f"{first}/{first.max_prefixlen - _HOST_BITS_4}"
+
+
+@cache
+def _suffixes() -> frozenset[str]:
+    """The rules of the list, as they are written."""
+    written = _written_list()
+    if written is None:
+        return frozenset(_extract().tlds)
+    lines = (line.rstrip() for line in written.splitlines())
+    return frozenset(line for line in lines if line and not line.startswith("//"))
+
+
+def _written_list() -> str | None:
+    """The list, if it lies where it always was in tldextract."""
+    package = find_spec("tldextract")
+    for place in (package and package.submodule_search_locations) or ():
+        file = Path(place, ".tld_set_snapshot")
+        if file.exists():
+            return file.read_text(encoding="utf-8")
+    return None
+
+
+@cache
+def _extract() -> TLDExtract:
+    """Imported on first use, because tldextract imports a whole HTTP client."""
+    from tldextract import TLDExtract
+
+    # No network and no cache folder: the answer depends only on the host.
+    return TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)

@@ -22,7 +22,7 @@ from minicrawl.analysis.blocks import (
 )
 from minicrawl.analysis.source import opened
 from minicrawl.errors import GraphFileError, UsageError
-from minicrawl.graph.named import NamedGraph
+from minicrawl.graph.csr import NamedGraph
 from minicrawl.graphfiles.blocks import MEGA, DiskTraffic, memory_plan
 from minicrawl.graphfiles.reading import read
 from minicrawl.report.snapshot import snapshot

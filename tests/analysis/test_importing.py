@@ -11,11 +11,11 @@ from minicrawl.analysis import importing, source
 from minicrawl.analysis.importing import Imported, import_graph
 from minicrawl.crawl.refinement import refine
 from minicrawl.errors import UsageError
-from minicrawl.graph.named import NamedGraph, NodeHosts
+from minicrawl.graph.csr import NamedGraph, NodeHosts
 from minicrawl.model import State
 from minicrawl.report.audit import audit
+from minicrawl.report.errors import explain
 from minicrawl.report.ranks import PageSelection, rows
-from minicrawl.report.reasons import explain
 from minicrawl.report.snapshot import page_of, snapshot
 from minicrawl.report.status import status
 from minicrawl.store import tables

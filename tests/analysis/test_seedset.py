@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minicrawl.analysis.seedset import SeedSet, Take, seed_set, sown, sown_anew, trial
+from minicrawl.analysis.importing import SeedSet, Take, seed_set, sown, sown_anew, trial
 from minicrawl.analysis.source import opened, unseen
 from minicrawl.errors import UsageError
 from minicrawl.graphfiles.reading import read
 from minicrawl.progress import Progress
-from minicrawl.ranks.seeds.cores import CoreRule
+from minicrawl.ranks.seeds import CoreRule
 
 # Two hubs of two authorities, and a page inside the host of the first.
 WEB = """\

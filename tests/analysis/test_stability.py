@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minicrawl.analysis.source import Source, opened
-from minicrawl.analysis.stability import (
+from minicrawl.analysis.comparing import (
     BestNodes,
     Loss,
     Placed,
@@ -18,7 +17,8 @@ from minicrawl.analysis.stability import (
     computed_anew,
     stability,
 )
-from minicrawl.graph.named import NamedGraph
+from minicrawl.analysis.source import Source, opened
+from minicrawl.graph.csr import NamedGraph
 from minicrawl.progress import Progress
 from minicrawl.ranks.centrality import degree
 from minicrawl.ranks.scores import Scores
@@ -57,7 +57,7 @@ def test_it_is_the_rank_of_the_links_that_are_left(
         seen.append(named)
         return degree(named.graph)
 
-    monkeypatch.setattr("minicrawl.analysis.stability.RANKS", {"watched": watched})
+    monkeypatch.setattr("minicrawl.analysis.comparing.RANKS", {"watched": watched})
     found = stability_of(ring, "watched", Loss(drop=0.3, times=4))
     assert (found.nodes, found.edges, found.stay) == (10, 10, 7)
     whole, *parts = seen
@@ -85,7 +85,7 @@ def test_the_best_have_a_place_in_every_run_that_they_are_in(
     def worth(name: int, *, is_whole: bool) -> float:
         return -float(name % 3) - name / 100 if is_whole else float(name)
 
-    monkeypatch.setattr("minicrawl.analysis.stability.RANKS", {"by-name": by_name})
+    monkeypatch.setattr("minicrawl.analysis.comparing.RANKS", {"by-name": by_name})
     found = stability_of(ring, "by-name", Loss(drop=0.3, times=4))
     runs = [sorted(map(int, names), reverse=True) for names in stayed[1:]]
     assert found.best == tuple(

@@ -3,9 +3,8 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from minicrawl.archive.packing import spare_dictionary
 from minicrawl.archive.reader import ArchiveReader
-from minicrawl.archive.record import PLAIN, Codec, RecordKind, pack
+from minicrawl.archive.record import PLAIN, Codec, RecordKind, pack, spare_dictionary
 from minicrawl.archive.segments import FIRST
 from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.errors import Damaged

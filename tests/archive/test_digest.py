@@ -9,11 +9,10 @@ import pytest
 
 from minicrawl.archive import digest
 from minicrawl.archive.digest import BodyHasher, DigestKind, digest_of, next_digest
-from minicrawl.archive.pruning import PruneRules, Pruning
 from minicrawl.archive.reader import ArchiveReader, verify
 from minicrawl.archive.record import RecordKind, header_of, with_digest_of
 from minicrawl.archive.segments import FIRST, Segments, offset_of
-from minicrawl.archive.writer import ArchiveWriter
+from minicrawl.archive.writer import ArchiveWriter, PruneRules, Pruning
 from minicrawl.model import KeptAnswer
 from minicrawl.web.html.page import content_hash
 from tests.archive.archives import NOON, bodies, kept, url

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.archive import joining, record, writer
-from minicrawl.archive.joining import JoinedArchive
-from minicrawl.archive.reader import ArchiveReader, verify
+from minicrawl.archive import reader as joining
+from minicrawl.archive import record, writer
+from minicrawl.archive.reader import ArchiveReader, JoinedArchive, verify
 from minicrawl.archive.record import PLAIN, RecordKind, pack
 from minicrawl.archive.segments import FIRST, Segments, segment_of
 from minicrawl.archive.writer import ArchiveWriter

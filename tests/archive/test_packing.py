@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from minicrawl.archive import packing
-from minicrawl.archive.packing import AnswerPacker
-from minicrawl.archive.record import Codec, RecordKind, header_of, read, seal
+from minicrawl.archive import record as packing
+from minicrawl.archive.record import AnswerPacker, Codec, RecordKind, header_of, read, seal
 from minicrawl.model import FailureKind, Request
 from tests.archive.archives import NOON, answered, body, no_dictionary, url
 

@@ -8,11 +8,10 @@ import pytest
 from minicrawl.archive import writer
 from minicrawl.archive.digest import digest_of
 from minicrawl.archive.index import delete_index
-from minicrawl.archive.pruning import PruneRules, Pruning
 from minicrawl.archive.reader import ArchiveReader, verify
 from minicrawl.archive.record import key_of
 from minicrawl.archive.segments import FIRST, Segments
-from minicrawl.archive.writer import ArchiveWriter
+from minicrawl.archive.writer import ArchiveWriter, PruneRules, Pruning
 from minicrawl.errors import UsageError
 from tests.archive.archives import NOON, bodies, body, failed, kept, url
 

@@ -18,16 +18,12 @@ from numpy.typing import NDArray
 
 from minicrawl.crawl.progress import DiscoveryRate, of_all
 from minicrawl.lab.convergence import true_importance
-from minicrawl.lab.exploration import Exploration
 from minicrawl.lab.order import draw_seeds
-from minicrawl.lab.siblings import BySiblings
-from minicrawl.lab.strategies import Greedy, Strategy
-from minicrawl.lab.webs import Web, web_from_file
+from minicrawl.lab.webs import BySiblings, Exploration, Greedy, Strategy, Web, web_from_file
 from minicrawl.opic.journal import Spending
-from minicrawl.opic.ledger import READ, VirtualPage
+from minicrawl.opic.ledger import READ, VirtualPage, visit
 from minicrawl.opic.money import SMALL_EDGE
 from minicrawl.opic.refine import FlowBuilder, Refinement
-from minicrawl.opic.steps import visit
 from minicrawl.opic.windows import WINDOWS
 from tests.bench.notes import head, row
 from tests.shared import find

@@ -43,9 +43,9 @@ from minicrawl.crawl.settle.outcome import WasRead
 from minicrawl.crawl.settle.posting import ReplayScheduler, StepPoster
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.settle.settler import Settler
-from minicrawl.crawl.start.seeds import plant
+from minicrawl.crawl.start.opening import plant
 from minicrawl.crawl.traps.detector import TrapDetector
-from minicrawl.frontier.loading import load_frontier
+from minicrawl.frontier.checkpoint import load_frontier
 from minicrawl.model import ParsedPage, Response
 from minicrawl.opic.journal import StepKind
 from minicrawl.store.reader import connect
@@ -379,7 +379,7 @@ def decades(urls: int) -> list[int]:
 @click.option("--strategy", type=click.Choice(["siblings", "greedy"]), default="siblings")
 @click.option("--go-on", type=click.Path(exists=True, dir_okay=False, path_type=Path), hidden=True)
 @into_document
-def main(  # noqa: PLR0913, PLR0917 (each is an option of its own)
+def main(
     urls: float,
     folder: Path | None,
     store: Path | None,

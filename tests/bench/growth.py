@@ -40,12 +40,12 @@ from minicrawl.crawl.process_memory import CYCLES_AFTER, keep_large_arrays_apart
 from minicrawl.crawl.schedule.leases import Lease, LeaseScheduler
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.crawl.start.seeds import plant
-from minicrawl.crawl.workers.page_parser import PageParser
+from minicrawl.crawl.start.opening import plant
+from minicrawl.crawl.workers.parser import PageParser
 from minicrawl.model import Failed, FailureKind, Request, Response
 from minicrawl.ports import Timed, Visit
 from minicrawl.web.html.page import ParseOptions
-from minicrawl.web.robots.rules import ALLOW_ALL, Rules
+from minicrawl.web.robots import ALLOW_ALL, Rules
 from minicrawl.web.urls import ResolvedUrl
 from tests.bench.endless import EndlessWeb
 from tests.bench.frontier import opened

@@ -17,7 +17,7 @@ from minicrawl.model import State
 from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.opic.ledger import Totals
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.windows.window import TICK_BITS
+from minicrawl.opic.windows.interpolation import TICK_BITS
 from minicrawl.store import tables
 from minicrawl.store.records import (
     Batch,

@@ -20,12 +20,12 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from minicrawl.report.search.indexing import bring_up_to_date
-from minicrawl.search.entries import Entry
-from minicrawl.search.minhash import PLACES, Hashes, shingles, signature
 from minicrawl.search.near_duplicates import (
     ALIKE,
     FEW,
     NONE,
+    PLACES,
+    Hashes,
     NearDuplicates,
     ReadText,
     SignedPages,
@@ -34,8 +34,11 @@ from minicrawl.search.near_duplicates import (
     found_among,
     jaccard,
     kept,
+    shingles,
+    signature,
 )
-from minicrawl.search.words import words_of
+from minicrawl.search.notes import Entry
+from minicrawl.search.page_text import words_of
 from minicrawl.store.reader import search_folder
 from tests.bench.notes import circumstances, head, into_document, row, tell
 from tests.bench.search import crawled, read_entries

@@ -46,7 +46,7 @@ def told(work, load=arrays):
 MINICRAWL_PAGERANK = """
 import scipy.sparse
 from minicrawl.graph.csr import Csr
-from minicrawl.ranks.walks.pagerank import Terms, pagerank
+from minicrawl.ranks.pagerank import Terms, pagerank
 
 def ranked(graph):
     found = pagerank(graph, terms=Terms(tolerance=error))
@@ -57,7 +57,7 @@ def ranked(graph):
 MINICRAWL_HITS = """
 import scipy.sparse
 from minicrawl.graph.csr import Csr
-from minicrawl.ranks.hits.hits import hits
+from minicrawl.ranks.hits import hits
 
 def ranked(graph):
     found = hits(graph, tolerance=error)

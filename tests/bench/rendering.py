@@ -23,9 +23,9 @@ from typing import NamedTuple
 
 import click
 
-from minicrawl.crawl.rendering.process_tree import use
+from minicrawl.crawl.rendering.browser import use
 from minicrawl.demo.pages import DemoResponse
-from minicrawl.demo.server import DemoServer
+from minicrawl.demo.web import DemoServer
 from minicrawl.store import tables
 from minicrawl.store.reader import connect
 from tests.bench.notes import circumstances, head, into_document, row, tell

@@ -24,8 +24,8 @@ from minicrawl.config import Settings
 from minicrawl.report.search.indexing import bring_up_to_date
 from minicrawl.report.search.searching import Finder, SearchRequest, keep_importance
 from minicrawl.report.snapshot import snapshot
-from minicrawl.search.entries import Entry
 from minicrawl.search.index import FOLDER, SearchIndex
+from minicrawl.search.notes import Entry
 from minicrawl.search.query import parse
 from minicrawl.search.ranking import RankingWeights
 from minicrawl.store.reader import search_folder

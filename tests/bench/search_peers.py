@@ -15,9 +15,9 @@ from urllib.parse import unquote, urlsplit
 
 import tantivy
 
-from minicrawl.report.archived.pages import kept_pages
+from minicrawl.report.archived import kept_pages
 from minicrawl.report.snapshot import snapshot
-from minicrawl.search.entries import Entry
+from minicrawl.search.notes import Entry
 
 _WORD = re.compile(r"\w+")
 _TOP = 10

@@ -16,8 +16,8 @@ import click
 import numpy as np
 
 from minicrawl.report.search.searching import Finder, SearchRequest
-from minicrawl.search.entries import Entry
 from minicrawl.search.index import FOLDER, FieldWeights, SearchIndex
+from minicrawl.search.notes import Entry
 from minicrawl.search.query import parse
 from tests.bench.notes import circumstances, head, into_document, row, tell
 from tests.bench.search import crawled, read_entries

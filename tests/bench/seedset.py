@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.synthetic import copying_web
-from minicrawl.ranks.seeds.cores import CoreKind, CoreRule, between_hosts, extracted
+from minicrawl.ranks.seeds import CoreKind, CoreRule, between_hosts, extracted
 from tests.bench.notes import circumstances, head, into_document, row, tell
 
 Hosts = NDArray[np.int32]

@@ -16,9 +16,8 @@ from itertools import cycle
 import click
 import numpy as np
 
-from minicrawl.lab.strategies import Greedy
-from minicrawl.opic.ledger import READ, Ledger
-from minicrawl.opic.steps import visit
+from minicrawl.lab.webs import Greedy
+from minicrawl.opic.ledger import READ, Ledger, visit
 from minicrawl.opic.windows.interpolation import Interpolation
 
 LINKS = 10

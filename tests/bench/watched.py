@@ -26,15 +26,14 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.dashboard.guard import TOKEN_HEADER
+from minicrawl.dashboard.routes import TOKEN_HEADER
 from minicrawl.errors import MinicrawlError
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.distances import Extent
-from minicrawl.graph.dynamic.growing import GrowingInBatches
-from minicrawl.graph.hyperball import estimated
+from minicrawl.graph.distances import Extent, estimated
+from minicrawl.graph.growing import GrowingInBatches
 from minicrawl.graph.outline import estimate
-from minicrawl.report.live.sampling import OLDEST_S as OLDEST
-from minicrawl.report.live.sampling_process import EVERY_S
+from minicrawl.report.sampling import OLDEST_S as OLDEST
+from minicrawl.report.sampling_process import EVERY_S
 from minicrawl.report.status import status
 from tests.bench.notes import circumstances, head, into_document, kept, row, tell
 

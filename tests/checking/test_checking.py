@@ -15,12 +15,12 @@ from minicrawl import Crawl, Settings
 from minicrawl.cli import main
 from minicrawl.crawl.events import Event, Noted
 from minicrawl.demo.pages import DemoResponse
-from minicrawl.demo.server import DemoServer
+from minicrawl.demo.web import DemoServer
 from minicrawl.model import FailureKind, State
-from minicrawl.report.links import problems
-from minicrawl.report.links.written import with_texts
+from minicrawl.report import problems
+from minicrawl.report.links import with_texts
 from minicrawl.report.snapshot import snapshot
-from minicrawl.store.beside.checks import CheckRow, all_checks
+from minicrawl.store.files import CheckRow, all_checks
 from tests.crawl.fakes import NOON, Answer, FakeWeb, Scene, crawl, failed, moved, text
 from tests.crawl.fakes import html as page
 

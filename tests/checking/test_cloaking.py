@@ -11,10 +11,10 @@ import pytest
 
 from minicrawl import Settings
 from minicrawl.app import SystemClock
-from minicrawl.checking.cloaking import BROWSER, Cloaking, check_cloaking
+from minicrawl.checking import BROWSER, Cloaking, check_cloaking
 from minicrawl.cli import main
 from minicrawl.demo.pages import DemoResponse
-from minicrawl.demo.server import DemoServer
+from minicrawl.demo.web import DemoServer
 from minicrawl.errors import MinicrawlError
 from minicrawl.pytest_plugin import DictWeb
 from minicrawl.version import __version__

@@ -16,7 +16,7 @@ from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer
 from minicrawl.cli import main
 from minicrawl.errors import UsageError
-from minicrawl.report.links import problems
+from minicrawl.report import problems
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder

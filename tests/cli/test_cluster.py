@@ -13,8 +13,8 @@ from minicrawl.cli.cluster.crawling import as_line
 from minicrawl.cli.cluster.status import as_ranges, cells_of, facts_of
 from minicrawl.cluster.overview import ClusterStatus, NodeRow
 from minicrawl.crawl.shard.together import ShardPace
-from minicrawl.shards.batches import BatchError
-from minicrawl.shards.facts import ShardFacts, as_bytes, facts_in
+from minicrawl.shards.channels import BatchError
+from minicrawl.shards.shard import ShardFacts, as_bytes, facts_in
 from tests.cluster.engines import needs_server
 
 NOBODY = "nats://127.0.0.1:1"

@@ -9,8 +9,7 @@ import pytest
 import trustme
 
 from minicrawl.cli import DeferredCommand, main, root
-from minicrawl.demo.server import DemoServer
-from minicrawl.demo.web import DemoWeb
+from minicrawl.demo.web import DemoServer, DemoWeb
 from minicrawl.report.snapshot import Snapshot
 from tests.cli.damages import DAMAGES, OF_VALUES, SEED, copied, whole_store
 

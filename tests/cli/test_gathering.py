@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cli import USAGE, main
-from minicrawl.cluster.node.records import TERMS_KEY
+from minicrawl.cluster.terms import TERMS_KEY
 from tests.cluster.fake_engine import FakeEngine, FakeServers
 from tests.cluster.gather.test_restoring import URLS, crawled, keep, terms
 from tests.cluster.hand_shards import HandCluster
@@ -36,7 +36,7 @@ def served(hand: HandCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             await keep(engine, hand)
         yield engine
 
-    monkeypatch.setattr("minicrawl.cli.cluster.engines.opened", opened)
+    monkeypatch.setattr("minicrawl.cli.cluster.commands.opened", opened)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return servers
 

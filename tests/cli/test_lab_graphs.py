@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.graph.dynamic.saved import pack, solved, unpack
-from minicrawl.graph.dynamic.suite import SUITE
+from minicrawl.graph.dynamic import SUITE, pack, solved, unpack
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

@@ -13,17 +13,12 @@ import pytest
 from minicrawl.cli import main
 from minicrawl.cli import rank as group
 from minicrawl.cli.rank.running import ranking
-from minicrawl.graph.named import NamedGraph
+from minicrawl.graph.csr import NamedGraph
 from minicrawl.opic.money import PARTS
 from minicrawl.progress import Progress
 from minicrawl.ranks.scores import Scores
 from minicrawl.store import tables
-from minicrawl.store.beside.derived import (
-    RankRow,
-    beside,
-    kept_ranks,
-    reading_beside,
-)
+from minicrawl.store.derived import RankRow, beside, kept_ranks, reading_beside
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store

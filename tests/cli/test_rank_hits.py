@@ -14,10 +14,10 @@ import pytest
 from minicrawl.cli import main
 from minicrawl.cli.search.indexing import bring_index_up_to_date
 from minicrawl.config import Settings
-from minicrawl.crawl.settle.shares import CashShares
+from minicrawl.crawl.settle.posting import CashShares
 from minicrawl.model import ParsedPage
 from minicrawl.opic.money import PARTS
-from minicrawl.store.beside.derived import beside, kept_ranks, reading_beside
+from minicrawl.store.derived import beside, kept_ranks, reading_beside
 from minicrawl.store.reader import reading
 from minicrawl.web.html.markup import scan
 from minicrawl.web.html.page import ParseOptions, parse_page
@@ -418,7 +418,7 @@ class TestCommunities:
     def test_what_has_not_converged_is_named(
         self, example: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("minicrawl.ranks.hits.communities._MOST_STEPS", 1)
+        monkeypatch.setattr("minicrawl.ranks.hits._MOST_STEPS", 1)
         assert main(["rank", "communities", "--count=1", f"--graph={example}"]) == 0
         assert "; not converged: 1+" in capsys.readouterr().out
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.cli.rank import in_blocks as command
+from minicrawl.cli.rank import pagerank as command
 from minicrawl.report.snapshot import snapshot
-from minicrawl.store.beside.derived import kept_ranks, reading_beside
+from minicrawl.store.derived import kept_ranks, reading_beside
 from tests.stores import HandCrawl
 
 Captured = pytest.CaptureFixture[str]

@@ -18,7 +18,7 @@ from minicrawl.config import Settings, load
 from minicrawl.config.settings import Loaded
 from minicrawl.crawl.events import Asked, Event, Noted
 from minicrawl.demo.pages import DemoResponse
-from minicrawl.demo.server import DemoServer
+from minicrawl.demo.web import DemoServer
 from minicrawl.errors import StoreError
 from minicrawl.report.audit import audit
 from minicrawl.store import tables

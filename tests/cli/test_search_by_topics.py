@@ -9,7 +9,7 @@ pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
 from minicrawl.cli import main
-from minicrawl.report.search.topics import TopicMixture
+from minicrawl.report.search.indexing import TopicMixture
 from minicrawl.report.snapshot import snapshot
 from minicrawl.search.index import FOLDER, SearchIndex
 from minicrawl.search.query import parse

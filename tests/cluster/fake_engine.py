@@ -30,7 +30,7 @@ from minicrawl.cluster.engine import (
     LogEntry,
     LogSpan,
 )
-from minicrawl.shards.batches import TransferBatch, pack
+from minicrawl.shards.channels import TransferBatch, pack
 
 _MOST_TURNS = 5
 """Of the loop, that a slow engine lets pass."""

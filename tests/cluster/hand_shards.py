@@ -7,13 +7,17 @@ from pathlib import Path
 
 from minicrawl.model import State
 from minicrawl.opic.journal import Spending, Step, StepKind
-from minicrawl.shards.batches import BatchError, Transfer, TransferBatch
-from minicrawl.shards.channels import Arrival, Channels
-from minicrawl.shards.owners import shard_of
+from minicrawl.shards.channels import (
+    Arrival,
+    BatchError,
+    Channels,
+    Transfer,
+    TransferBatch,
+    shard_of,
+)
 from minicrawl.shards.shard import Shard
 from minicrawl.store.records import StepRow, StoreTerms
-from minicrawl.web.sites import site
-from minicrawl.web.urls import host
+from minicrawl.web.urls import host, site
 from tests.stores import HandCrawl
 
 

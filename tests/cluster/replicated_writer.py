@@ -8,10 +8,10 @@ import sys
 from itertools import count
 from pathlib import Path
 
+from minicrawl.cluster.nats.asking import NatsSettings
 from minicrawl.cluster.nats.connecting import connect, connected
-from minicrawl.cluster.nats.settings import NatsSettings
-from minicrawl.cluster.replica.restoring import Restored, take_over
-from minicrawl.cluster.replica.shipping import ReplicaLimits, ShardReplica
+from minicrawl.cluster.replica import Restored, take_over
+from minicrawl.cluster.shipping import ReplicaLimits, ShardReplica
 from minicrawl.store.writer import StoreWriter
 from tests.cluster.documents import SHARD, document, documents
 

@@ -7,8 +7,7 @@ from typing import cast
 from nats.aio.client import Client
 
 from minicrawl.cluster.engine import EngineUnavailable
-from minicrawl.cluster.nats.asking import Asking
-from minicrawl.cluster.nats.settings import NatsSettings
+from minicrawl.cluster.nats.asking import Asking, NatsSettings
 
 
 class SilentClient:

@@ -22,8 +22,8 @@ from minicrawl.cluster.engine import (
     LogEntry,
     LogSpan,
 )
-from minicrawl.cluster.node.keys import cancelled, listen
-from minicrawl.shards.batches import Transfer, TransferBatch, unpack
+from minicrawl.cluster.node.held import cancelled, listen
+from minicrawl.shards.channels import Transfer, TransferBatch, unpack
 from tests.cluster.engines import KINDS, Connect, EngineKind
 
 T = TypeVar("T")

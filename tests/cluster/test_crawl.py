@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cluster.engine import Fenced
-from minicrawl.cluster.replica.restoring import restore, take_over
-from minicrawl.cluster.replica.shipping import ReplicaLimits, ShardReplica
+from minicrawl.cluster.replica import restore, take_over
+from minicrawl.cluster.shipping import ReplicaLimits, ShardReplica
 from minicrawl.crawl.events import Event, Reason, Settled, Warned
 from minicrawl.crawl.settle.committer import TRY_AGAIN_S
 from minicrawl.report.audit import audit

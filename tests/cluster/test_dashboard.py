@@ -16,7 +16,7 @@ import pytest
 from minicrawl.cluster.access import ClusterAccess, opened
 from minicrawl.cluster.servers import local_servers
 from minicrawl.cluster.terms import begin_or_join
-from minicrawl.demo.server import DemoServer
+from minicrawl.demo.web import DemoServer
 from tests.cluster.engines import needs_server
 from tests.cluster.node_process import nodes
 from tests.cluster.test_end_to_end import SITES, LoggedWeb, settings

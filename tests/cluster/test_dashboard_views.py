@@ -9,10 +9,10 @@ from typing import Any, TypeVar, cast
 
 import pytest
 
-from minicrawl.cluster.dashboard_views import ClusterViews, GatheredStore
-from minicrawl.cluster.gather.restoring import KeptStore
-from minicrawl.cluster.live import LiveCluster, Wish
-from minicrawl.cluster.node.records import (
+from minicrawl.cluster.gather.gathering import KeptStore
+from minicrawl.cluster.overview import ClusterStatus, overview
+from minicrawl.cluster.terms import (
+    FORMAT,
     NODE_PREFIX,
     STATE_KEY,
     TERMS_KEY,
@@ -21,10 +21,9 @@ from minicrawl.cluster.node.records import (
     StateRecord,
     TermsRecord,
 )
-from minicrawl.cluster.overview import ClusterStatus, overview
-from minicrawl.cluster.terms import FORMAT
+from minicrawl.cluster.views import ClusterViews, GatheredStore, LiveCluster, Wish
 from minicrawl.errors import MinicrawlError, StoreError, UsageError
-from minicrawl.store.schema import migrations as schema
+from minicrawl.store import schema
 from tests.cluster.fake_engine import FakeEngine
 
 T = TypeVar("T")

@@ -17,15 +17,15 @@ from threading import Event, Thread
 
 import pytest
 
-from minicrawl.cluster import wishes
+from minicrawl.cluster import overview as wishes
 from minicrawl.cluster.access import ClusterAccess, opened
 from minicrawl.cluster.engine import ClusterEngine
-from minicrawl.cluster.gather.restoring import gather_cluster
+from minicrawl.cluster.gather.gathering import gather_cluster
 from minicrawl.cluster.servers import local_servers
 from minicrawl.cluster.terms import begin_or_join
 from minicrawl.config import Loaded, Settings
 from minicrawl.demo.pages import DemoResponse, refused
-from minicrawl.demo.server import DemoServer
+from minicrawl.demo.web import DemoServer
 from minicrawl.model import State
 from minicrawl.report.audit import audit
 from minicrawl.results import Store

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from minicrawl.cluster.nats.asking import NatsSettings
 from minicrawl.cluster.nats.connecting import connected
-from minicrawl.cluster.nats.settings import NatsSettings
-from minicrawl.cluster.replica.restoring import restore
+from minicrawl.cluster.replica import restore
 from minicrawl.cluster.servers import local_servers
 from tests.cluster.documents import SHARD, document, documents
 from tests.cluster.engines import needs_server

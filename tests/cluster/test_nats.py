@@ -27,13 +27,12 @@ from minicrawl.cluster.engine import (
     Fenced,
     LogEntry,
 )
+from minicrawl.cluster.nats.asking import Bucket, LogKind, NatsSettings, Streams
 from minicrawl.cluster.nats.connecting import NatsEngine, connect, connected
-from minicrawl.cluster.nats.settings import NatsSettings
-from minicrawl.cluster.nats.streams import Bucket, LogKind, Streams
-from minicrawl.cluster.node.keys import cancelled
+from minicrawl.cluster.node.held import cancelled
 from minicrawl.cluster.servers import LocalServers, local_servers
 from minicrawl.errors import UsageError
-from minicrawl.shards.batches import Transfer, TransferBatch, unpack
+from minicrawl.shards.channels import Transfer, TransferBatch, unpack
 from tests.cluster.engines import needs_server
 
 pytestmark = needs_server

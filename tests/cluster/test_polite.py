@@ -14,15 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.cluster import wishes
+from minicrawl.cluster import overview as wishes
 from minicrawl.cluster.access import ClusterAccess, opened
 from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.cluster.servers import local_servers
 from minicrawl.cluster.terms import begin_or_join
 from minicrawl.config import Loaded, Settings
 from minicrawl.demo.pages import DemoResponse, refused
-from minicrawl.demo.server import DemoServer
-from minicrawl.shards.owners import shard_of
+from minicrawl.demo.web import DemoServer
+from minicrawl.shards.channels import shard_of
 from tests.cluster.engines import needs_server
 from tests.cluster.node_process import PATIENCE_S, NodeProcess, nodes, shards_of, until
 from tests.cluster.test_end_to_end import Lateness, run

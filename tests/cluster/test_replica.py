@@ -21,15 +21,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailable, Fenced
-from minicrawl.cluster.replica.entries import (
+from minicrawl.cluster.replica import (
     EntryKind,
     ReplicaEntry,
+    Restored,
     WalDecompressor,
     pack_entry,
+    restore,
+    take_over,
     unpack_entry,
 )
-from minicrawl.cluster.replica.restoring import Restored, restore, take_over
-from minicrawl.cluster.replica.shipping import ReplicaLimits, ShardReplica
+from minicrawl.cluster.shipping import ReplicaLimits, ShardReplica
 from minicrawl.errors import NoRoom
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter

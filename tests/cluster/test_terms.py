@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from minicrawl.cluster import overview as wishes
 from minicrawl.cluster import terms as cluster_terms
-from minicrawl.cluster import wishes
 from minicrawl.cluster.node import running
-from minicrawl.cluster.node.records import TERMS_KEY, Doing, TermsRecord
 from minicrawl.cluster.node.running import check_disk
 from minicrawl.cluster.terms import (
     FORMAT,
+    TERMS_KEY,
+    Doing,
+    TermsRecord,
     begin_or_join,
     seeds_of,
     state_of,
@@ -21,7 +23,7 @@ from minicrawl.cluster.terms import (
 )
 from minicrawl.config import Loaded, Settings, load
 from minicrawl.errors import UsageError
-from minicrawl.store.schema.migrations import VERSION
+from minicrawl.store.schema import VERSION
 from tests.cluster.fake_engine import FakeEngine
 
 SEEDS = ["http://a.example/", "http://b.example/"]

@@ -3,7 +3,8 @@
 import asyncio
 
 from minicrawl.cluster.engine import KeyEntry
-from minicrawl.cluster.node.records import (
+from minicrawl.cluster.overview import ClusterWatch
+from minicrawl.cluster.terms import (
     STATE_KEY,
     TERMS_KEY,
     TOLD_PREFIX,
@@ -11,8 +12,7 @@ from minicrawl.cluster.node.records import (
     StateRecord,
     TermsRecord,
 )
-from minicrawl.cluster.watching import ClusterWatch
-from minicrawl.shards.facts import ShardFacts, as_bytes
+from minicrawl.shards.shard import ShardFacts, as_bytes
 from tests.cluster.fake_engine import FakeEngine
 
 RUN = 2

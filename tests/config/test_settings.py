@@ -18,10 +18,15 @@ from minicrawl.config import (
     Storing,
     load,
 )
-from minicrawl.config.arguments import SettingArguments
-from minicrawl.config.settings import DEFAULT, STORE, Loaded, told_ignored
-from minicrawl.config.sources import from_store
-from minicrawl.config.table import BY_NAME, KEPT, TABLE
+from minicrawl.config.rows import BY_NAME, KEPT, TABLE
+from minicrawl.config.settings import (
+    DEFAULT,
+    STORE,
+    Loaded,
+    SettingArguments,
+    from_store,
+    told_ignored,
+)
 from minicrawl.errors import UsageError
 
 

@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.config.sources import (
+from minicrawl.config.rows import BY_NAME
+from minicrawl.config.settings import (
     Given,
     from_arguments,
     from_environment,
@@ -11,7 +12,6 @@ from minicrawl.config.sources import (
     from_store,
     unknown_variables,
 )
-from minicrawl.config.table import BY_NAME
 from minicrawl.errors import UsageError
 
 

@@ -4,11 +4,11 @@ from dataclasses import fields
 
 import pytest
 
+from minicrawl.config.crawl_rows import MOST_ENDOWMENT, WINDOWS
 from minicrawl.config.parts import Focus
-from minicrawl.config.rows.order import MOST_ENDOWMENT, WINDOWS
+from minicrawl.config.rows import BY_NAME, KEPT, TABLE
 from minicrawl.config.setting import SECTIONS, Setting
 from minicrawl.config.settings import Settings
-from minicrawl.config.table import BY_NAME, KEPT, TABLE
 from minicrawl.opic import windows
 
 every_setting = pytest.mark.parametrize("setting", TABLE, ids=lambda setting: setting.name)

@@ -6,12 +6,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from minicrawl.config.rows.crawl import SCOPES
-from minicrawl.config.settings import DEFAULT, Loaded, Settings, load
-from minicrawl.config.sources import from_store
-from minicrawl.config.table import TABLE
-from minicrawl.config.values.kinds import WORDS, InvalidValue
-from minicrawl.config.writing import as_document, as_kept, as_text, as_toml
+from minicrawl.config.crawl_rows import SCOPES
+from minicrawl.config.rows import TABLE
+from minicrawl.config.settings import (
+    DEFAULT,
+    Loaded,
+    Settings,
+    as_document,
+    as_kept,
+    as_text,
+    as_toml,
+    from_store,
+    load,
+)
+from minicrawl.config.values import WORDS, InvalidValue
 
 
 def words() -> st.SearchStrategy[str]:

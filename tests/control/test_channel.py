@@ -10,8 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.control.client import ask, socket_path
-from minicrawl.control.requests import LONGEST_LINE, ControlRequest, Reply, Verb, as_line
+from minicrawl.control.requests import (
+    LONGEST_LINE,
+    ControlRequest,
+    Reply,
+    Verb,
+    as_line,
+    ask,
+    socket_path,
+)
 from minicrawl.control.server import MOST_CONNECTIONS, listening
 from minicrawl.errors import NoCrawlError, StoreError, UsageError
 

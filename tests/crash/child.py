@@ -22,7 +22,8 @@ from minicrawl import app
 from minicrawl.cli import main
 from minicrawl.cli.crawl import command, session
 from minicrawl.crawl import loop
-from minicrawl.crawl.settle import committer, warc_files
+from minicrawl.crawl.settle import committer
+from minicrawl.crawl.settle import keeping as warc_files
 from minicrawl.store import writer
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter

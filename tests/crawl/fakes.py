@@ -15,17 +15,16 @@ from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from minicrawl.checking.targets import check_links
+from minicrawl.checking import check_links
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Asked, Event, Reason, Settled
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.schedule.scope_gate import gate_for
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.crawl.start.seeds import plant
-from minicrawl.crawl.workers.page_parser import PageParser
-from minicrawl.crawl.workers.visitor import Visitor
-from minicrawl.crawl.workers.worker_config import WorkerConfig
-from minicrawl.frontier.loading import load_frontier
+from minicrawl.crawl.start.opening import plant
+from minicrawl.crawl.workers.parser import PageParser
+from minicrawl.crawl.workers.worker import Visitor, WorkerConfig
+from minicrawl.frontier.checkpoint import load_frontier
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import (
     Failed,

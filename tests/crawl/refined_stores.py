@@ -5,10 +5,9 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from minicrawl.frontier.checkpoint import cut_checkpoint
-from minicrawl.frontier.loading import load_frontier
+from minicrawl.frontier.checkpoint import cut_checkpoint, load_frontier
 from minicrawl.frontier.pages import Frontier
-from minicrawl.frontier.url_index import UrlsOf
+from minicrawl.frontier.urls import UrlsOf
 from minicrawl.model import State
 from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.store import tables

@@ -9,7 +9,7 @@ import pytest
 
 from minicrawl.config import Politeness
 from minicrawl.crawl.events import Asked, Event
-from minicrawl.crawl.hosts.host_state import remaining_s
+from minicrawl.crawl.hosts.politeness import remaining_s
 from minicrawl.model import FailureKind, State
 from tests.crawl.fakes import NOON, FakeWeb, Scene, crawl, failed, html, in_turn, text, web_of
 

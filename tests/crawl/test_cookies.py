@@ -12,12 +12,11 @@ from minicrawl.app import Crawl
 from minicrawl.config import Access, Settings, load
 from minicrawl.crawl.cookies import WithCookies, with_cookies
 from minicrawl.demo.pages import DemoResponse
-from minicrawl.demo.server import DemoServer
+from minicrawl.demo.web import DemoServer
 from minicrawl.errors import UsageError
 from minicrawl.model import Request, Response
 from minicrawl.report.status import status
-from minicrawl.web.cookies.jar import CookieJar
-from minicrawl.web.cookies.netscape import HEADER
+from minicrawl.web.cookies import HEADER, CookieJar
 from tests.crawl.fakes import FakeClock, FakeWeb
 
 PAGES = 40

@@ -10,15 +10,15 @@ import pytest
 from minicrawl.app import Crawl
 from minicrawl.config import load
 from minicrawl.demo.pages import DemoResponse
-from minicrawl.demo.server import DemoServer
+from minicrawl.demo.web import DemoServer
 from minicrawl.errors import UsageError
-from minicrawl.report.archived.pages import version
+from minicrawl.report.archived import version
 from minicrawl.report.search.indexing import bring_up_to_date
 from minicrawl.report.search.searching import Finder, SearchRequest
 from minicrawl.report.snapshot import snapshot
 from minicrawl.search.query import parse
 from minicrawl.store.reader import reading, search_folder
-from minicrawl.web.documents import pdf as reader
+from minicrawl.web.documents import document as reader
 from tests.crawl.fakes import links_of, states_of
 from tests.web.documents.pdfs import BOMB, pdf, words
 

@@ -30,13 +30,7 @@ from minicrawl.errors import DamagedStore, StoreError
 from minicrawl.frontier.importance import UNTIL
 from minicrawl.report.audit import audit
 from minicrawl.report.status import status
-from minicrawl.store.beside.derived import (
-    OPIC,
-    OPIC_SITES,
-    beside,
-    kept_ranks,
-    reading_beside,
-)
+from minicrawl.store.derived import OPIC, OPIC_SITES, beside, kept_ranks, reading_beside
 from minicrawl.store.reader import reading
 from tests.crawl.fakes import keeping
 from tests.crawl.refined_stores import a_store

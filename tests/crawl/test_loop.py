@@ -14,14 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minicrawl.config import Focus
-from minicrawl.config.rows.order import STRATEGIES, WINDOWS
+from minicrawl.config.crawl_rows import STRATEGIES, WINDOWS
 from minicrawl.crawl import progress
 from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Noted, Reason, Settled
 from minicrawl.crawl.hosts import fairness
 from minicrawl.crawl.loop import GRACE_S
 from minicrawl.crawl.schedule.dispatch import CLOSED_AT_ONCE
 from minicrawl.crawl.settle import posting
-from minicrawl.crawl.workers.page_parser import Reading
+from minicrawl.crawl.workers.parser import Reading
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.model import (
     READ_STATES,
@@ -44,7 +44,7 @@ from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
-from minicrawl.web.sitemaps.sitemap import Sitemap
+from minicrawl.web.sitemaps import Sitemap
 from tests.crawl.fakes import (
     NOON,
     Answer,

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.frontier.loading import load_frontier
+from minicrawl.frontier.checkpoint import load_frontier
 from minicrawl.frontier.pages import Frontier
 from minicrawl.frontier.sibling_steps import SiblingSteps
-from minicrawl.opic.siblings.shown import Siblings
+from minicrawl.opic.siblings.groups import Siblings
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from minicrawl.crawl.events import Event
 from minicrawl.crawl.progress import ImportanceLimit, Progress, ProgressMeter
-from minicrawl.crawl.start.seeds import plant
+from minicrawl.crawl.start.opening import plant
 from minicrawl.model import FailureKind, Response
 from minicrawl.opic.importance import Level
 from minicrawl.web.urls import ResolvedUrl

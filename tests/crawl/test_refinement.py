@@ -23,8 +23,8 @@ from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.opic.money import in_parts
 from minicrawl.opic.windows import WINDOWS
 from minicrawl.progress import unreported
+from minicrawl.report.changes import differences
 from minicrawl.report.kept import convergence_of
-from minicrawl.report.replay import differences
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.status import status
 from minicrawl.store import tables

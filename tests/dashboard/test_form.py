@@ -20,15 +20,14 @@ import uvicorn
 
 from minicrawl.cli import main
 from minicrawl.config import Loaded, Settings, load
-from minicrawl.config.table import BY_NAME
+from minicrawl.config.rows import BY_NAME
 from minicrawl.crawl.start.resume import with_store
 from minicrawl.dashboard import launching
-from minicrawl.dashboard.guard import DashboardAccess
 from minicrawl.dashboard.launching import FIELDS, Launcher
-from minicrawl.dashboard.routes import Dashboard
+from minicrawl.dashboard.routes import Dashboard, DashboardAccess
 from minicrawl.dashboard.serving import listening, plain_config
 from minicrawl.dashboard.views import Views
-from minicrawl.demo.settings import demo_settings
+from minicrawl.demo.web import demo_settings
 from tests.dashboard.browsers import browser, playwright
 from tests.dashboard.servers import PATIENCE_MS, needs_chromium
 from tests.dashboard.test_launching import strict_store

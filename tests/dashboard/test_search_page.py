@@ -18,7 +18,7 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
 from minicrawl.cli import main
-from minicrawl.dashboard.guard import TOKEN_HEADER
+from minicrawl.dashboard.routes import TOKEN_HEADER
 from minicrawl.report.search.indexing import bring_up_to_date
 from tests.dashboard.servers import ARGUMENTS, CHROMIUM, PATIENCE_MS, needs_chromium
 from tests.processes import killed_on_failure

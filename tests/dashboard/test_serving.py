@@ -14,10 +14,8 @@ import httpx
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.control.client import ask
-from minicrawl.control.requests import ControlRequest, Verb
-from minicrawl.dashboard.guard import TOKEN_HEADER, DashboardAccess
-from minicrawl.dashboard.routes import MOST_STREAMS, Dashboard
+from minicrawl.control.requests import ControlRequest, Verb, ask
+from minicrawl.dashboard.routes import MOST_STREAMS, TOKEN_HEADER, Dashboard, DashboardAccess
 from minicrawl.dashboard.views import Views
 from minicrawl.errors import MinicrawlError
 from tests.dashboard.servers import (

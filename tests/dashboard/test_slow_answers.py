@@ -10,8 +10,7 @@ import pytest
 
 pytest.importorskip("starlette")
 
-from minicrawl.dashboard.guard import TOKEN_HEADER, DashboardAccess
-from minicrawl.dashboard.routes import MOST_ANSWERS, Dashboard
+from minicrawl.dashboard.routes import MOST_ANSWERS, TOKEN_HEADER, Dashboard, DashboardAccess
 from minicrawl.dashboard.views import Json, Views
 from tests.stores import filled_store
 

@@ -16,11 +16,11 @@ from minicrawl.dashboard import views
 from minicrawl.dashboard.views import MOST_POINTS, GraphFigures, SharedView, Views, made
 from minicrawl.errors import MinicrawlError
 from minicrawl.model import CRAWLED
-from minicrawl.report.live.activity import MOST_SPANS, RequestHistory
-from minicrawl.report.live.sampling import sampled_now
-from minicrawl.report.live.sampling_process import shown_sample
-from minicrawl.store.beside.samples import Sample, keep_sample
+from minicrawl.report.live import MOST_SPANS, RequestHistory
+from minicrawl.report.sampling import sampled_now
+from minicrawl.report.sampling_process import shown_sample
 from minicrawl.store.reader import reading
+from minicrawl.store.samples import Sample, keep_sample
 from tests.crawl.fakes import in_time
 from tests.stores import HandCrawl, filled_store
 
@@ -70,7 +70,7 @@ def test_the_graph_of_a_store_is_that_of_status_however_it_was_sampled(
         measured[0] += 1
         return sampled_now(store)
 
-    monkeypatch.setattr("minicrawl.report.live.sampling.sampled_now", sampled)
+    monkeypatch.setattr("minicrawl.report.sampling.sampled_now", sampled)
     assert watched.graph_figures()["latest"] == found
     assert measured == [0], "what was measured is measured again when something has happened"
 

@@ -1,8 +1,7 @@
 import pytest
 
-from minicrawl.demo.sites import Quirk, Site
+from minicrawl.demo.sites import TOPICS, Quirk, Site
 from minicrawl.demo.web import annex, attic
-from minicrawl.demo.words import TOPICS
 
 
 def site(number: int, quirk: Quirk = Quirk.NONE, host: str = "wiki.tidepool.example") -> Site:

@@ -1,5 +1,4 @@
-from minicrawl.demo.pages import COMMONS, DIRECTORY
-from minicrawl.demo.special_hosts import INDEXED, PORTAL
+from minicrawl.demo.pages import COMMONS, DIRECTORY, INDEXED, PORTAL
 from minicrawl.demo.web import DemoWeb
 from tests.demo.asking import WEB, ask, links
 

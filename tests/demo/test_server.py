@@ -6,8 +6,7 @@ from http.client import HTTPConnection, HTTPResponse
 
 import pytest
 
-from minicrawl.demo.server import DemoServer
-from minicrawl.demo.web import DemoWeb
+from minicrawl.demo.web import DemoServer, DemoWeb
 
 FRONT = "www.harbour-museum.example"
 CHANGING = "www.daybreak-portal.example"

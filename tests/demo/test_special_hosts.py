@@ -3,8 +3,7 @@ from itertools import pairwise
 
 import pytest
 
-from minicrawl.demo.pages import DIRECTORY, SHORT, SPAM
-from minicrawl.demo.special_hosts import CALENDAR, LETTERS
+from minicrawl.demo.pages import CALENDAR, DIRECTORY, LETTERS, SHORT, SPAM
 from tests.demo.asking import WEB, ask, link_graph, links
 
 PAGES = 500

@@ -8,8 +8,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from minicrawl.export.wacz import write_wacz
-from minicrawl.export.warc import Capture, WarcWriter, cdxj, surt, write_warc
+from minicrawl.export.warc import Capture, WarcWriter, cdxj, surt, write_wacz, write_warc
 
 NOON = 1_700_000_000.0
 NAME = "site.warc.gz"

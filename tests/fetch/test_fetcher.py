@@ -15,7 +15,7 @@ from minicrawl.config import Network, Politeness
 from minicrawl.errors import UsageError
 from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.fetch.opening import pace_of
-from minicrawl.fetch.where.lookups import LookupAnswer
+from minicrawl.fetch.resolver import LookupAnswer
 from minicrawl.model import (
     Failed,
     FailureKind,
@@ -472,7 +472,7 @@ def test_a_private_address_is_refused_unasked() -> None:
 def test_a_name_is_looked_up_once_so_what_was_judged_is_what_is_connected_to(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("minicrawl.fetch.where.resolver._KEPT_S", -1.0)
+    monkeypatch.setattr("minicrawl.fetch.resolver._KEPT_S", -1.0)
     addresses = [["127.0.0.1"]]
 
     async def rebinding(_: str) -> LookupAnswer:

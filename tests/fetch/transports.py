@@ -5,11 +5,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from minicrawl.fetch.by_httpx.client import HttpxClient
-from minicrawl.fetch.by_httpx.dialing import DirectDialer
-from minicrawl.fetch.connection.client import HttpClient
-from minicrawl.fetch.connection.dialing import Connector
-from minicrawl.fetch.connection.pool import Pace
+from minicrawl.fetch.by_httpx import DirectDialer, HttpxClient
+from minicrawl.fetch.connection import Connector, HttpClient, Pace
 from minicrawl.fetch.transport import Transport
 
 OWN, BY_HTTPX = "own", "by httpx"

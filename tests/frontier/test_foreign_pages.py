@@ -21,11 +21,9 @@ from minicrawl.report.audit import audit
 from minicrawl.report.ranks import PageSelection, rows
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.status import status
-from minicrawl.shards.channels import ChannelEnd, Channels
-from minicrawl.shards.owners import ShardPlace
+from minicrawl.shards.channels import ChannelEnd, Channels, ShardPlace
 from minicrawl.store.records import StoreTerms
-from minicrawl.web.sites import site
-from minicrawl.web.urls import host
+from minicrawl.web.urls import host, site
 from tests.stores import HandCrawl
 
 PLACE = ShardPlace(1, 2)

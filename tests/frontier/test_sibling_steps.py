@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.frontier.loading import load_frontier
+from minicrawl.frontier.checkpoint import load_frontier
 from minicrawl.frontier.pages import Frontier
 from minicrawl.frontier.sibling_steps import SiblingSteps
 from minicrawl.model import State
 from minicrawl.opic.journal import Step, StepKind
-from minicrawl.opic.siblings.shown import Siblings
+from minicrawl.opic.siblings.groups import Siblings
 from minicrawl.store import tables
 from tests.stores import A, B, HandCrawl
 

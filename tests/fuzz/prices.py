@@ -14,14 +14,14 @@ from contextlib import suppress
 from random import Random
 from typing import NamedTuple
 
-from minicrawl.crawl.workers.page_parser import ENOUGH_S, LARGE
+from minicrawl.crawl.workers.parser import ENOUGH_S, LARGE
 from minicrawl.web import prices
+from minicrawl.web import robots as rules
+from minicrawl.web import sitemaps as sitemap
 from minicrawl.web.documents.document import parse_document
 from minicrawl.web.documents.kinds import DocumentType, types_of
 from minicrawl.web.html.markup import TooDear
 from minicrawl.web.html.page import ParseOptions, parse_page
-from minicrawl.web.robots import rules
-from minicrawl.web.sitemaps import sitemap
 
 URL = "http://a.example/d/s"
 _KEPT, _CHANGED = 12, 0.7

@@ -8,19 +8,19 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from random import Random
 
-from minicrawl.fetch.body.decoding import Decoder, UnknownCoding, codings
-from minicrawl.fetch.connection.heads import content_length, read_head
-from minicrawl.fetch.connection.http1 import ByChunks, ResponseParser
+from minicrawl.fetch.decoding import Decoder, UnknownCoding, codings
+from minicrawl.fetch.http1 import ByChunks, ResponseParser, content_length, read_head
 from minicrawl.fetch.transport import Fault
 from minicrawl.web import headers, urls
+from minicrawl.web import robots as rules
+from minicrawl.web import sitemaps as sitemap
 from minicrawl.web.documents.document import parse_document
 from minicrawl.web.documents.kinds import ALL, is_wanted, may_be_wanted, type_of
 from minicrawl.web.headers import LONGEST_WAIT_S
-from minicrawl.web.html import encoding, markup, thin
+from minicrawl.web.html import encoding, markup
+from minicrawl.web.html import page as thin
 from minicrawl.web.html.page import ParseOptions, parse_page
-from minicrawl.web.robots import rules
-from minicrawl.web.robots.rules import Rules
-from minicrawl.web.sitemaps import sitemap
+from minicrawl.web.robots import Rules
 from tests.fuzz.wire import WIRE_READERS
 
 URL = "http://a.example/d/page"

@@ -11,14 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from minicrawl.cluster.child.address_records import _listed
+from minicrawl.cluster import terms as records
+from minicrawl.cluster.child import _listed
 from minicrawl.cluster.engine import EngineError, KeyEntry
-from minicrawl.cluster.node import records
-from minicrawl.cluster.node.crawl_state import CrawlState, totals
-from minicrawl.cluster.node.leases import ClusterView, plan
-from minicrawl.cluster.node.records import Record, RecordError
+from minicrawl.cluster.node.held import ClusterView, plan
+from minicrawl.cluster.node.node import CrawlState, totals
 from minicrawl.cluster.overview import ClusterOverview
-from minicrawl.cluster.replica.entries import (
+from minicrawl.cluster.replica import (
     PIECE_BYTES,
     EntryKind,
     ReplicaEntry,
@@ -27,18 +26,21 @@ from minicrawl.cluster.replica.entries import (
     pack_entry,
     unpack_entry,
 )
-from minicrawl.cluster.replica.snapshots import _read as read_snapshot
+from minicrawl.cluster.replica import _read as read_snapshot
+from minicrawl.cluster.terms import Record, RecordError
 from minicrawl.errors import UsageError
-from minicrawl.shards.address_parts import (
+from minicrawl.shards.assignment import (
     WHOLE,
     AddressPart,
     AddressRecordError,
     parts_as_bytes,
     parts_in,
+    to_level,
+    water_level,
     who_looks,
     with_own,
 )
-from minicrawl.shards.batches import (
+from minicrawl.shards.channels import (
     MOST_TRANSFERS,
     BatchError,
     Transfer,
@@ -46,9 +48,7 @@ from minicrawl.shards.batches import (
     pack,
     unpack,
 )
-from minicrawl.shards.facts import ShardFacts, as_bytes, facts_in, fetched_together, has_ended
-from minicrawl.shards.levelling import to_level
-from minicrawl.shards.water import water_level
+from minicrawl.shards.shard import ShardFacts, as_bytes, facts_in, fetched_together, has_ended
 from tests.cluster.fake_engine import FakeEngine
 from tests.fuzz.mutation import mutated
 

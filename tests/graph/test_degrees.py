@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.graph.degrees import FEWEST_PAGES, TAIL, distribution
+from minicrawl.graph.outline import FEWEST_PAGES, TAIL, distribution
 
 
 def test_small_degrees_have_a_bin_each_and_large_ones_share_one() -> None:

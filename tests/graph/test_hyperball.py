@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.graph import hyperball
+from minicrawl.graph import distances as hyperball
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.distances import Extent, exact
-from minicrawl.graph.hyperball import estimated
+from minicrawl.graph.distances import Extent, estimated, exact
 from tests.graph.graphs import Link, graph_of, nodes_and_links, random_graph
 from tests.real_graphs import graph_in
 

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.graph.csr import Csr
-from minicrawl.graph.links import LinkArrays, LinkBuilder
+from minicrawl.graph.csr import Csr, LinkArrays, LinkBuilder
 
 NODES = 5
 PAIRS = st.lists(st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)), max_size=30)

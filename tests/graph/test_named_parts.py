@@ -5,9 +5,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.graph.named import NamedGraph
-from minicrawl.graph.parts import with_nodes
-from minicrawl.graph.text.edgelist import Ids
+from minicrawl.graph.csr import NamedGraph, with_nodes
+from minicrawl.graph.text import Ids
 from tests.graph.graphs import Link, graph_of, links_of
 
 NODES = 6

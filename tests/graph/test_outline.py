@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given
 
 from minicrawl.graph import outline as outline_module
-from minicrawl.graph.degrees import DegreeDistribution
-from minicrawl.graph.distances import SAMPLE, exact, sampled
-from minicrawl.graph.hyperball import estimated
-from minicrawl.graph.outline import Outline, estimate, outline, reciprocity
+from minicrawl.graph.distances import SAMPLE, estimated, exact, sampled
+from minicrawl.graph.outline import DegreeDistribution, Outline, estimate, outline, reciprocity
 from tests.graph.graphs import Link, graph_of, nodes_and_links, random_graph
 
 # two circles, 0 1 2 and 3 4; a link from the first to the second; 5 that links to itself; 6 alone

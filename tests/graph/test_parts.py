@@ -4,8 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.graph.csr import Csr
-from minicrawl.graph.parts import with_links, with_pages
+from minicrawl.graph.csr import Csr, with_links, with_pages
 from tests.graph.graphs import Link, graph_of, links_of, nodes_and_links
 
 LINKS = [(0, 1), (0, 2), (1, 2), (2, 0), (2, 3)]

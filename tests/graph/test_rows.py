@@ -4,8 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.graph.csr import Csr
-from minicrawl.graph.links import RowBuilder
+from minicrawl.graph.csr import Csr, RowBuilder
 
 NODES = 6
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from minicrawl.graph.text.formats import DetectedFormat, parse
-from minicrawl.graph.text.lines import LineBlock
+from minicrawl.graph.formats import DetectedFormat, parse
+from minicrawl.graph.text import LineBlock
 
 PLACE = "graph.txt"
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.graph.links import LinkArrays
+from minicrawl.graph.csr import LinkArrays
 from minicrawl.graphfiles.blocks import BlockFiles, MemoryPlan, NodeIds
 
 NODES = 7

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.errors import GraphFileError
-from minicrawl.graph.dynamic.saved import pack, solved
-from minicrawl.graph.dynamic.suite import SUITE
+from minicrawl.graph.dynamic import SUITE, pack, solved
 from minicrawl.graphfiles.reading import ALWAYS_UNPACKED, MOST_SWELLING, blocks, read
 
 TEXT = b"# a web\n10 20\n20 10\n20 30\n"

@@ -5,8 +5,7 @@ import pytest
 
 from minicrawl.graph.csr import Csr
 from minicrawl.lab.convergence import Series, convergence, true_importance
-from minicrawl.lab.strategies import OF_A_KNOWN_WEB
-from minicrawl.lab.webs import Model, synthetic_web
+from minicrawl.lab.webs import OF_A_KNOWN_WEB, Model, synthetic_web
 
 LAPS = (1, 2, 3, 5, 10)
 SEED = 35

@@ -8,9 +8,8 @@ import pytest
 from minicrawl.graph.csr import Csr
 from minicrawl.lab.convergence import LAZY, OFF_LINE, MatrixCash, matrix_convergence
 from minicrawl.lab.convergence import MATRIX_ORDERS as ORDERS
-from minicrawl.lab.strategies import OF_A_KNOWN_WEB
-from minicrawl.lab.webs import Model, synthetic_web
-from minicrawl.ranks.eigenvector import LinkMatrix
+from minicrawl.lab.webs import OF_A_KNOWN_WEB, Model, synthetic_web
+from minicrawl.ranks.centrality import LinkMatrix
 from tests.ranks.graphs import Matrix, dense, random_graph
 
 

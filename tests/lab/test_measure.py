@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from minicrawl.lab.measure import errors, mean
+from minicrawl.lab.webs import errors, mean
 
 TRUTH = np.array([0.4, 0.3, 0.2, 0.1])
 

@@ -9,7 +9,6 @@ import pytest
 from minicrawl.graph.csr import Csr
 from minicrawl.lab.convergence import true_importance
 from minicrawl.lab.discovery import OF_AN_UNKNOWN_WEB
-from minicrawl.lab.exploration import Exploration
 from minicrawl.lab.order import (
     FRACTIONS,
     SEEDS,
@@ -18,7 +17,7 @@ from minicrawl.lab.order import (
     order,
     spread,
 )
-from minicrawl.lab.webs import Model, Web, synthetic_web, web_from_file, without_hosts
+from minicrawl.lab.webs import Exploration, Model, Web, synthetic_web, web_from_file, without_hosts
 from minicrawl.opic.money import SMALL_EDGE
 from minicrawl.progress import unreported
 from tests.unmeasured import unmeasured

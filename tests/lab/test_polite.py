@@ -6,9 +6,8 @@ import pytest
 from minicrawl.graph.csr import Csr
 from minicrawl.lab.convergence import true_importance
 from minicrawl.lab.discovery import OF_AN_UNKNOWN_WEB
-from minicrawl.lab.exploration import Exploration
 from minicrawl.lab.order import PoliteCrawl, draw_seeds
-from minicrawl.lab.webs import Model, Web, synthetic_web
+from minicrawl.lab.webs import Exploration, Model, Web, synthetic_web
 from minicrawl.opic.money import SMALL_EDGE
 
 

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 from minicrawl.graph.csr import Csr
-from minicrawl.lab.exploration import Exploration
 from minicrawl.lab.order import PoliteCrawl
-from minicrawl.lab.siblings import BySiblings
-from minicrawl.lab.webs import Web, without_hosts
+from minicrawl.lab.webs import BySiblings, Exploration, Web, without_hosts
 from minicrawl.opic.siblings import families
 
 HONEST, FARM = 600, 400

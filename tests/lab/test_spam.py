@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from minicrawl.graph.csr import Csr
-from minicrawl.lab.order import Crawls, order
-from minicrawl.lab.spam import ENTRANCES, Farm, FarmKind, Links, planted
+from minicrawl.lab.order import ENTRANCES, Crawls, Farm, FarmKind, Links, order, planted
 from minicrawl.lab.webs import Model, Web, synthetic_web, without_hosts
 from minicrawl.progress import unreported
 

@@ -5,9 +5,8 @@ from random import Random
 import pytest
 
 from minicrawl.lab.discovery import BacklinkCount, LargerSitesFirst
-from minicrawl.lab.strategies import Cycle, Greedy, Lottery, Strategy
-from minicrawl.opic.ledger import READ, UNREAD, Ledger
-from minicrawl.opic.steps import visit, weighted_visit
+from minicrawl.lab.webs import Cycle, Greedy, Lottery, Strategy
+from minicrawl.opic.ledger import READ, UNREAD, Ledger, visit, weighted_visit
 
 
 def a_strategy(name: str, ledger: Ledger, pool: int = UNREAD) -> Strategy:

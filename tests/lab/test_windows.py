@@ -11,9 +11,7 @@ from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.lab import windows as lab_windows
 from minicrawl.lab.convergence import read, true_importance
-from minicrawl.lab.measure import EstimateErrors
-from minicrawl.lab.strategies import Greedy
-from minicrawl.lab.webs import Model, synthetic_web
+from minicrawl.lab.webs import EstimateErrors, Greedy, Model, synthetic_web
 from minicrawl.lab.windows import ChangingWeb, Point, Watching, WindowPolicy, windows
 from minicrawl.opic.estimate import rising, shares
 from minicrawl.opic.importance import Importance, Level, Sums

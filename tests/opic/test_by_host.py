@@ -10,8 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from minicrawl.opic.by_host import ByHost
-from minicrawl.opic.host_queue import FEWEST, LARGE, EligiblePages
+from minicrawl.opic.order import FEWEST, LARGE, ByHost, EligiblePages
 
 
 class World:

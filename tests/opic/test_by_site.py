@@ -7,8 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from minicrawl.opic.by_site import BySite
-from minicrawl.opic.host_queue import EligiblePages
+from minicrawl.opic.order import BySite, EligiblePages
 
 
 class Sites:

@@ -3,12 +3,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.lab.strategies import Cycle
+from minicrawl.lab.webs import Cycle
 from minicrawl.opic import estimate
-from minicrawl.opic.ledger import READ, Ledger
+from minicrawl.opic.ledger import READ, Ledger, replay
 from minicrawl.opic.money import UNIT, fixed_edge
-from minicrawl.opic.steps import replay
-from minicrawl.opic.windows.window import Static
+from minicrawl.opic.windows.interpolation import Static
 from tests.ranks.graphs import Matrix, fixpoint, graph_of, through_virtual_page
 
 Links = list[list[int]]

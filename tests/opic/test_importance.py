@@ -10,19 +10,15 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from minicrawl.lab.convergence import true_importance
-from minicrawl.lab.exploration import Exploration
-from minicrawl.lab.strategies import Greedy
-from minicrawl.lab.webs import Model, Web, synthetic_web
+from minicrawl.lab.webs import Exploration, Greedy, Model, Web, synthetic_web
 from minicrawl.opic.estimate import interpolated, shares
 from minicrawl.opic.importance import Importance, Level, Sums
 from minicrawl.opic.journal import Spending
-from minicrawl.opic.ledger import READ, Ledger
+from minicrawl.opic.ledger import READ, Ledger, visit
 from minicrawl.opic.money import SMALL_EDGE, UNIT, fixed_edge
 from minicrawl.opic.refine import FlowBuilder, Refinement
-from minicrawl.opic.steps import visit
 from minicrawl.opic.windows import WINDOWS
-from minicrawl.opic.windows.interpolation import Interpolation
-from minicrawl.opic.windows.window import Static
+from minicrawl.opic.windows.interpolation import Interpolation, Static
 
 Floats = NDArray[np.float64]
 

@@ -9,8 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from minicrawl.opic.journal import Books, Spending, Step, StepKind, terms
 from minicrawl.opic.ledger import Ledger, Plan
 from minicrawl.opic.money import PARTS, UNIT, fixed_edge
-from minicrawl.opic.windows.interpolation import Interpolation
-from minicrawl.opic.windows.window import Static
+from minicrawl.opic.windows.interpolation import Interpolation, Static
 
 
 def some_books(

@@ -11,11 +11,20 @@ from hypothesis.stateful import (
 )
 
 from minicrawl.opic.estimate import shares
-from minicrawl.opic.ledger import READ, Ledger, Plan, restate
+from minicrawl.opic.ledger import (
+    READ,
+    Ledger,
+    Plan,
+    dead_end,
+    forward,
+    replay,
+    restate,
+    visit,
+    weighted_visit,
+)
 from minicrawl.opic.money import PARTS, UNIT, fixed_edge
-from minicrawl.opic.steps import dead_end, forward, replay, visit, weighted_visit
 from minicrawl.opic.windows import WINDOWS
-from minicrawl.opic.windows.window import Static, Window
+from minicrawl.opic.windows.interpolation import Static, Window
 
 
 def units(ledger: Ledger) -> list[float]:

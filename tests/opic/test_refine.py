@@ -14,7 +14,7 @@ from minicrawl.opic.journal import Books, Spending, Step, StepKind
 from minicrawl.opic.ledger import Ledger
 from minicrawl.opic.money import PARTS, fixed_edge
 from minicrawl.opic.refine import CashFlow, FlowBuilder, Refinement
-from minicrawl.opic.windows.window import Static
+from minicrawl.opic.windows.interpolation import Static
 
 EDGE = 0.125
 """A share that is exact in whole parts, so that ledger, matrix and oracle mean the same."""

@@ -5,9 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.opic.journal import Spending, focus_granted
-from minicrawl.opic.ledger import READ, Ledger, Plan
-from minicrawl.opic.money import PARTS, UNIT, fixed_edge, one_more_link
-from minicrawl.opic.steps import (
+from minicrawl.opic.ledger import (
+    READ,
+    Ledger,
+    Plan,
     dead_end,
     forward,
     loan,
@@ -15,6 +16,7 @@ from minicrawl.opic.steps import (
     visit,
     weighted_visit,
 )
+from minicrawl.opic.money import PARTS, UNIT, fixed_edge, one_more_link
 
 
 def handed_on(plan: Plan) -> int:

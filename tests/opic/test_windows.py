@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.windows import WINDOWS
-from minicrawl.opic.windows.interpolation import Interpolation
-from minicrawl.opic.windows.window import Static, Window
+from minicrawl.opic.windows.interpolation import Interpolation, Static, Window
 
 TICKS = UNIT >> 16
 """In a unit of cash."""

@@ -4,8 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from minicrawl.graph.csr import Csr
-from minicrawl.graph.named import NamedGraph
+from minicrawl.graph.csr import Csr, NamedGraph
 from minicrawl.graphfiles.reading import Texts
 
 Pairs = list[tuple[int, int]]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 from minicrawl.errors import UsageError
-from minicrawl.graph import hyperball as module
+from minicrawl.graph import distances as module
 from minicrawl.graphfiles.reading import read
 from minicrawl.ranks.centrality import exact, hyperball, standard_error
 from tests.ranks.graphs import DEGENERATE, NODES, Pairs, graph_of, random_graph, some_links

@@ -9,12 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.graph.csr import Csr
-from minicrawl.ranks.eigenvector import (
-    EigenvectorOptions,
-    LinkMatrix,
-    eigenvector,
-    has_cycle_before,
-)
+from minicrawl.ranks.centrality import EigenvectorOptions, LinkMatrix, eigenvector, has_cycle_before
 from tests.ranks.graphs import (
     Matrix,
     Pairs,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minicrawl.graph.parts import with_nodes
+from minicrawl.graph.csr import with_nodes
 from minicrawl.ranks.scores import Scores
 from minicrawl.ranks.sites import SiteNames, of_pages, site_graph, sites_of
 from tests.ranks.graphs import links_of, named

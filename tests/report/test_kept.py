@@ -9,7 +9,7 @@ import pytest
 from minicrawl.errors import UsageError
 from minicrawl.report.kept import kept, kept_scores, scores
 from minicrawl.report.snapshot import snapshot
-from minicrawl.store.beside.derived import RankRow, keep_ranks
+from minicrawl.store.derived import RankRow, keep_ranks
 from minicrawl.store.reader import reading
 from tests.stores import A, B, C, HandCrawl
 

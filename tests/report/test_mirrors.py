@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.model import State
-from minicrawl.report.links.problems import duplicates
+from minicrawl.report.problems import duplicates
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.status import Mirror, mirrors
 from tests.stores import A, HandCrawl

@@ -3,9 +3,9 @@
 import pytest
 
 from minicrawl.errors import UsageError
-from minicrawl.report.archived.pdf_apart import read_pdf
-from minicrawl.web.documents import pdf as reader
-from minicrawl.web.documents.pdf import PdfText
+from minicrawl.report.archived import read_pdf
+from minicrawl.web.documents import document as reader
+from minicrawl.web.documents.document import PdfText
 from tests.web.documents.pdfs import BOMB, pdf, words
 
 FOR_EVER_S = 250.0

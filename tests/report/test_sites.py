@@ -10,12 +10,12 @@ from minicrawl.crawl.refinement import refine
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.frontier import importance
 from minicrawl.opic.money import UNIT
-from minicrawl.report import sites
+from minicrawl.report import changes as sites
+from minicrawl.report.changes import top_sites
+from minicrawl.report.flows import flows
 from minicrawl.report.kept import kept
-from minicrawl.report.links.flows import flows
-from minicrawl.report.sites import top_sites
 from minicrawl.report.snapshot import snapshot
-from minicrawl.store.beside.derived import OPIC_SITES
+from minicrawl.store.derived import OPIC_SITES
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
 from tests.stores import MOVED, A, B, C, HandCrawl, filled_store

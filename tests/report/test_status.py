@@ -12,7 +12,7 @@ from minicrawl.report.kept import convergence_of
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.status import Status, status
 from minicrawl.store import tables
-from minicrawl.store.beside.files import move
+from minicrawl.store.files import move
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
 from tests.stores import A, B, C, HandCrawl, filled_store

@@ -5,8 +5,8 @@ import pytest
 
 from minicrawl.crawl.schedule.orders import ORDERS
 from minicrawl.opic.money import UNIT
+from minicrawl.report.changes import QueuePosition, queue_position, waiting
 from minicrawl.report.snapshot import page_of, snapshot
-from minicrawl.report.waiting import QueuePosition, queue_position, waiting
 from minicrawl.store import tables
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
 

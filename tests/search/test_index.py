@@ -10,8 +10,8 @@ import pytest
 pytest.importorskip("tantivy")
 
 from minicrawl.errors import StoreError
-from minicrawl.search.entries import Entry
 from minicrawl.search.index import FieldWeights, SearchIndex
+from minicrawl.search.notes import Entry
 from minicrawl.search.query import parse
 
 SCRIPTS = [

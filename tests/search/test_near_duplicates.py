@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.search.minhash import LONGEST_SIGNED, PLACES, likeness, shingles, signature
 from minicrawl.search.near_duplicates import (
     ALIKE,
     FILE,
+    LONGEST_SIGNED,
     NONE,
+    PLACES,
     NearDuplicates,
     ReadText,
     SignedPages,
@@ -22,8 +23,11 @@ from minicrawl.search.near_duplicates import (
     jaccard,
     keep,
     kept,
+    likeness,
+    shingles,
+    signature,
 )
-from minicrawl.search.words import indexed
+from minicrawl.search.page_text import indexed
 
 WORDS = [f"word{number}" for number in range(3_000)]
 

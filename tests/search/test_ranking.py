@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
-from minicrawl.search.boilerplate import FEWEST, SAMPLE, Parted, SiteLines, codes_of
-from minicrawl.search.entries import Entry, packed, unpacked
-from minicrawl.search.query import parse
+from minicrawl.search.notes import Entry, packed, unpacked
+from minicrawl.search.page_text import FEWEST, SAMPLE, Parted, SiteLines, codes_of
+from minicrawl.search.query import ABOUT, parse, snippet
 from minicrawl.search.ranking import RankingWeights, Score, Sought, importance_part, judged
-from minicrawl.search.snippets import ABOUT, snippet
 
 WEIGHTS = RankingWeights()
 

@@ -13,10 +13,16 @@ from typing import NamedTuple
 from minicrawl.opic.journal import Books, Spending, Step, StepKind
 from minicrawl.opic.ledger import Ledger
 from minicrawl.opic.money import fixed_edge
-from minicrawl.shards.batches import BatchError, Transfer, TransferBatch, pack, unpack
-from minicrawl.shards.channels import Arrival
-from minicrawl.shards.outbox import Posting
-from minicrawl.shards.owners import shard_of
+from minicrawl.shards.channels import (
+    Arrival,
+    BatchError,
+    Posting,
+    Transfer,
+    TransferBatch,
+    pack,
+    shard_of,
+    unpack,
+)
 from minicrawl.shards.shard import Shard
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.shards.address_parts import (
+from minicrawl.shards.assignment import (
     MOST_RECORD_BYTES,
     WHOLE,
     AddressPart,

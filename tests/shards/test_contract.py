@@ -14,8 +14,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from minicrawl.opic.ledger import FOREIGN, UNREAD
 from minicrawl.opic.money import UNIT
-from minicrawl.shards.audit import Statement, faults, under_way
-from minicrawl.shards.batches import MOST_HOPS
+from minicrawl.shards.channels import MOST_HOPS
+from minicrawl.shards.shard import Statement, faults, under_way
 from tests.shards.engine import EngineDown, FakeEngine, Fault, Fenced, KeptShard, sendings
 
 SHARDS = 3

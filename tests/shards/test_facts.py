@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.shards.batches import BatchError
-from minicrawl.shards.facts import (
+from minicrawl.shards.assignment import PotTold
+from minicrawl.shards.channels import MOST_SHARDS, BatchError
+from minicrawl.shards.shard import (
     MOST_FACTS_BYTES,
     ShardFacts,
     as_bytes,
@@ -15,8 +16,6 @@ from minicrawl.shards.facts import (
     fetched_together,
     has_ended,
 )
-from minicrawl.shards.levelling import PotTold
-from minicrawl.shards.owners import MOST_SHARDS
 
 COUNTS = st.integers(0, 1 << 62)
 TABLES = st.dictionaries(st.integers(0, 400), COUNTS, max_size=8)

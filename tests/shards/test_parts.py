@@ -11,21 +11,24 @@ from hypothesis import strategies as st
 
 from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.opic.money import UNIT
-from minicrawl.shards.audit import Statement, faults, missing, under_way
-from minicrawl.shards.batches import (
+from minicrawl.shards.assignment import NO_LEVEL, PotTold, sketch, to_level, water_level
+from minicrawl.shards.channels import (
     MOST_BYTES,
     MOST_HOPS,
     MOST_TRANSFERS,
+    SHARDS,
+    Arrival,
     BatchError,
+    ChannelEnd,
+    Channels,
+    ShardPlace,
     Transfer,
     TransferBatch,
     pack,
+    shard_of,
     unpack,
 )
-from minicrawl.shards.channels import Arrival, ChannelEnd, Channels
-from minicrawl.shards.levelling import PotTold, to_level
-from minicrawl.shards.owners import SHARDS, ShardPlace, shard_of
-from minicrawl.shards.water import NO_LEVEL, sketch, water_level
+from minicrawl.shards.shard import Statement, faults, missing, under_way
 from tests.shards.engine import FakeEngine, KeptShard
 
 # ---------------------------------------------------------------- owners

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.shards.rhythm import PART, QUICK_SHARDS, QUICKEST_S, rhythm_s
+from minicrawl.shards.channels import PART, QUICK_SHARDS, QUICKEST_S, rhythm_s
 
 AGES = st.floats(0, 1e6)
 SHARDS = st.integers(1, 10_000)

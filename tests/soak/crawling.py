@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from minicrawl.demo.server import DemoServer
-from minicrawl.demo.web import DemoWeb
+from minicrawl.demo.web import DemoServer, DemoWeb
 from minicrawl.errors import MinicrawlError
 from tests.soak.hostile import DOMAIN, faults, hostile
 from tests.soak.samples import Sample, sample

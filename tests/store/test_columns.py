@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minicrawl.store import columns, tables
+from minicrawl.store import tables
+from minicrawl.store import tables as columns
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
 from tests.stores import A, B, HandCrawl, filled_store

@@ -14,10 +14,9 @@ import pytest
 
 from minicrawl.errors import UsageError
 from minicrawl.report.audit import audit
-from minicrawl.store import reader
+from minicrawl.store import reader, schema
 from minicrawl.store.reader import reading
-from minicrawl.store.schema import migrations as schema
-from minicrawl.store.schema.migrations import APPLICATION_ID, MIGRATIONS, check_version
+from minicrawl.store.schema import APPLICATION_ID, MIGRATIONS, check_version
 from minicrawl.store.writer import StoreWriter
 from tests.stores import filled_store
 
@@ -32,7 +31,7 @@ KILLED = """
 import os, shutil, signal, sqlite3, sys
 from itertools import count
 from tests.store.test_migrations import use_all
-from minicrawl.store.schema.migrations import prepare
+from minicrawl.store.schema import prepare
 
 def bring_up(path, statement):
     statements = count(1)

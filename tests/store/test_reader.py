@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from minicrawl.errors import StoreError, UsageError
-from minicrawl.store import fetches, questions, tables
+from minicrawl.store import questions, tables
+from minicrawl.store import questions as fetches
 from minicrawl.store.reader import reading
 from minicrawl.store.records import HostRow
 from tests.stores import DEEP, A, B, HandCrawl, filled_store

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from minicrawl.errors import UsageError
-from minicrawl.store import tables
+from minicrawl.store import schema, tables
 from minicrawl.store.reader import reading
-from minicrawl.store.schema import migrations as schema
-from minicrawl.store.schema.migrations import MIGRATIONS, VERSION, check_version, prepare
+from minicrawl.store.schema import MIGRATIONS, VERSION, check_version, prepare
 from minicrawl.store.writer import StoreWriter
 from tests.stores import filled_store
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from minicrawl.errors import DamagedStore, NoRoom, StoreError
-from minicrawl.store import trouble
-from minicrawl.store.trouble import translating_derived_errors, translating_sqlite_errors
+from minicrawl.store import records as trouble
+from minicrawl.store.records import translating_derived_errors, translating_sqlite_errors
 
 IOERR_SHMSIZE = sqlite3.SQLITE_IOERR_SHMSIZE
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.web.idn import readable, readable_host, readable_hosts
+from minicrawl.web.urls import readable, readable_host, readable_hosts
 
 
 @pytest.mark.parametrize(

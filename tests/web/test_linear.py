@@ -10,11 +10,12 @@ from datetime import UTC, datetime
 import pytest
 
 from minicrawl.web import headers, urls
-from minicrawl.web.html import encoding, markup, thin, tokens
+from minicrawl.web import robots as rules
+from minicrawl.web import sitemaps as sitemap
+from minicrawl.web.html import encoding, markup, tokens
+from minicrawl.web.html import page as thin
 from minicrawl.web.html.page import ParseOptions, parse_page
-from minicrawl.web.robots import rules
-from minicrawl.web.robots.rules import Rules
-from minicrawl.web.sitemaps import sitemap
+from minicrawl.web.robots import Rules
 from tests import linear_time
 from tests.linear_time import TIMES, expect_linear
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tldextract import TLDExtract
 
-from minicrawl.web import sites
-from minicrawl.web.sites import has_public_suffix, site
+from minicrawl.web import urls as sites
+from minicrawl.web.urls import has_public_suffix, site
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minicrawl.config import Settings
+from minicrawl.web import sitemaps as sitemap
 from minicrawl.web.html.encoding import decode
 from minicrawl.web.html.page import ParseOptions, parse_page
-from minicrawl.web.robots.rules import Rules, parse
-from minicrawl.web.sitemaps import sitemap
-from minicrawl.web.sitemaps.sitemap import MAX_URLS
+from minicrawl.web.robots import Rules, parse
+from minicrawl.web.sitemaps import MAX_URLS
 
 pytestmark = pytest.mark.proof
 

@@ -14,9 +14,12 @@ COMMANDS = {
         "minicrawl.cli.cluster.gather:gather",
         "Make one ordinary store of all shards.",
     ),
-    "drain": ("minicrawl.cli.cluster.wishes:drain", "Let a node give up its shards."),
-    "rebalance": ("minicrawl.cli.cluster.wishes:rebalance", "Share the shards out evenly now."),
-    "workers": ("minicrawl.cli.cluster.wishes:workers", "Change the fetching processes of a node."),
+    "drain": ("minicrawl.cli.cluster.commands:drain", "Let a node give up its shards."),
+    "rebalance": ("minicrawl.cli.cluster.commands:rebalance", "Share the shards out evenly now."),
+    "workers": (
+        "minicrawl.cli.cluster.commands:workers",
+        "Change the fetching processes of a node.",
+    ),
 }
 
 

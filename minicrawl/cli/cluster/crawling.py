@@ -8,24 +8,26 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from typing import NamedTuple
 
 import click
 
 from minicrawl.cli import PROGRAM
-from minicrawl.cli.cluster.node import FOLDER
+from minicrawl.cli.cluster.commands import FOLDER
+from minicrawl.cli.cluster.gather import folder_of
 from minicrawl.cli.cluster.status import facts_of
 from minicrawl.cli.common.tables import show_json
 from minicrawl.cli.crawl.session import NotFetched
 from minicrawl.cluster.access import ClusterAccess, access_of, opened
-from minicrawl.cluster.demo import SHARDS, STORE, demo_cluster, keep_what_was_found
 from minicrawl.cluster.node.running import NodePlace, run_node, usual_name
-from minicrawl.cluster.overview import ClusterStatus
+from minicrawl.cluster.overview import ClusterStatus, ClusterWatch
+from minicrawl.cluster.servers import SHARDS, STORE, demo_cluster, keep_what_was_found
 from minicrawl.cluster.terms import begin_or_join, settings_of_node, state_of, workers_of_node
-from minicrawl.cluster.watching import ClusterWatch
-from minicrawl.config import Loaded
-from minicrawl.config.values.network_kinds import without_login
+from minicrawl.cluster.views import ClusterViews, LiveCluster
+from minicrawl.config import Cluster, Loaded
+from minicrawl.config.values import without_login
+from minicrawl.dashboard.serving import Place, serve_views
 from minicrawl.errors import Interrupted
 from minicrawl.export.cells import visible
 from minicrawl.wording import as_duration, counted, rate
@@ -205,3 +207,16 @@ def _parts(found: ClusterStatus) -> Iterator[str]:
         yield f"{counted(found.batches, 'batch', 'batches')} under way"
     if found.doing != "running":
         yield found.doing
+
+
+# ================================================================ dashboard
+#
+# `minicrawl dashboard --cluster`: all nodes of a cluster in the browser.
+
+
+def serve_cluster(cluster: Cluster, place: Place) -> None:
+    """Serve the dashboard of a cluster until the process is told to end."""
+    folder = folder_of(cluster)
+    with closing(LiveCluster(access_of(cluster))) as live:
+        views = ClusterViews(without_login(cluster.url or ""), live, folder)
+        serve_views(views, folder / "cluster", place, click.echo)

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from minicrawl.cli import PROGRAM
-from minicrawl.cli.cluster.engines import with_engine
+from minicrawl.cli.cluster.commands import with_engine
 from minicrawl.cli.common.options import CommandWithSettings, settings_options
-from minicrawl.cli.common.progress import progress
-from minicrawl.cli.common.stores import json_option
+from minicrawl.cli.common.stores import json_option, progress
 from minicrawl.cli.common.tables import show_facts, show_json
 from minicrawl.config import Cluster, Settings
 from minicrawl.errors import UsageError
@@ -42,11 +41,11 @@ def gather(file: Path, stores: tuple[Path, ...], settings: Settings, as_json: bo
     """
     with progress("gather") as tell:
         if stores:
-            from minicrawl.cluster.gather.restoring import gather_stores
+            from minicrawl.cluster.gather.gathering import gather_stores
 
             made = gather_stores(stores, file, tell)
         else:
-            from minicrawl.cluster.gather.restoring import gather_cluster
+            from minicrawl.cluster.gather.gathering import gather_cluster
 
             made = with_engine(settings.cluster, lambda engine: gather_cluster(engine, file, tell))
     _tell_of_age(made)
@@ -61,7 +60,7 @@ def store_of_cluster(cluster: Cluster, *, pages: bool) -> Iterator[Path]:
     """The store that reports on the whole cluster read, with the pages that were kept or without
     them, which takes less time. It is there until this is left, whoever gathers a newer one.
     """
-    from minicrawl.cluster.gather.restoring import kept_store
+    from minicrawl.cluster.gather.gathering import kept_store
 
     folder = folder_of(cluster)
     with ExitStack() as reading:

@@ -1,19 +1,27 @@
 """`minicrawl cluster status`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
-from minicrawl.cli.cluster.engines import with_engine
+from minicrawl.cli.cluster.commands import with_engine
 from minicrawl.cli.common.options import CommandWithSettings, settings_options
 from minicrawl.cli.common.stores import json_option
 from minicrawl.cli.common.tables import show_facts, show_json, show_list
-from minicrawl.config import Settings
+from minicrawl.cluster import overview as wishes
+from minicrawl.cluster.engine import ClusterEngine
+from minicrawl.cluster.overview import ClusterStatus, overview
+from minicrawl.config import Cluster, Settings
+from minicrawl.config.rows import BY_NAME
+from minicrawl.config.settings import Given
+from minicrawl.control.requests import ControlRequest, Verb
+from minicrawl.errors import UsageError
 from minicrawl.wording import counted, rate
 
 if TYPE_CHECKING:
-    from minicrawl.cluster.overview import ClusterStatus, NodeRow
+    from minicrawl.cluster.overview import NodeRow
+
 
 _HEADINGS = ("pages", "pages/s", "workers", "node", "state", "machine", "shards")
 
@@ -74,3 +82,44 @@ def cells_of(row: "NodeRow") -> list[str]:
         row.machine,
         as_ranges(row.shards) or "none",
     ]
+
+
+# ================================================================ steering
+#
+# `minicrawl control --cluster`: the crawl of all nodes is paused, stopped, or gets more pages.
+
+_WISHES: dict[Verb, Callable[[ClusterEngine], Awaitable[object]]] = {
+    Verb.PAUSE: wishes.pause,
+    Verb.RESUME: wishes.resume,
+    Verb.STOP: wishes.stop,
+}
+_INSTEAD = {
+    "workers": "minicrawl cluster workers NODE N changes those of a node",
+    "add": "stop the crawl, then start it with more SEEDS",
+}
+_OTHERWISE = "stop the crawl, then start it with another value"
+
+
+def steer(cluster: Cluster, action: str, request: ControlRequest, *, as_json: bool) -> None:
+    """Do it, and show the cluster as it is then."""
+
+    async def work(engine: ClusterEngine) -> ClusterStatus:
+        await _do(engine, action, request)
+        return await overview(engine)
+
+    found = with_engine(cluster, work)
+    if as_json:
+        show_json(found.as_json())
+    else:
+        show_facts(facts_of(found))
+
+
+async def _do(engine: ClusterEngine, action: str, request: ControlRequest) -> None:
+    if (wish := _WISHES.get(request.verb)) is not None:
+        await wish(engine)
+    elif action == "pages":
+        pages = Given((request.values or {})["pages"], "pages", " ").read_as(BY_NAME["pages"])
+        assert pages is None or isinstance(pages, int)
+        await wishes.set_pages(engine, pages)
+    elif request.verb is not Verb.SHOW:
+        raise UsageError(f"control {action} --cluster: {_INSTEAD.get(action, _OTHERWISE)}")

@@ -1,9 +1,9 @@
 """What the commands share: options, tables, stores, progress.
 
 options    settings as options of commands
-stores     which store or graph file a command reads, and which of its pages
+stores     which store or graph file a command reads, and which of its pages; progress of long
+           tasks, on stderr
 base_sets  options of ranks of some pages and what is near them
 tables     output: tables and facts, or JSON
 figures    the shape of a graph in words
-progress   progress of long tasks, on stderr
 """

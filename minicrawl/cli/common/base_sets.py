@@ -11,11 +11,11 @@ from typing import Any
 
 import click
 
-from minicrawl.analysis.facts import having, listed
+from minicrawl.analysis.ranks import having, listed
 from minicrawl.analysis.source import Source
 from minicrawl.export.cells import visible
-from minicrawl.graph.named import NamedGraph
-from minicrawl.ranks.hits.hits import LINKING, ROOTS, BaseSet, base_set
+from minicrawl.graph.csr import NamedGraph
+from minicrawl.ranks.hits import LINKING, ROOTS, BaseSet, base_set
 from minicrawl.wording import counted
 
 Command = Callable[..., Any]

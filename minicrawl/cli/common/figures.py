@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 
-from minicrawl.graph.degrees import DegreeDistribution
-from minicrawl.graph.outline import Outline
+from minicrawl.graph.outline import DegreeDistribution, Outline
 from minicrawl.model import CRAWLED
-from minicrawl.store.beside.samples import Sample
+from minicrawl.store.samples import Sample
 from minicrawl.wording import counted
 
 

@@ -17,11 +17,10 @@ from typing import Any
 import click
 
 from minicrawl.config import Loaded, Storing, load
+from minicrawl.config import values as kinds
+from minicrawl.config.rows import BY_NAME, TABLE
 from minicrawl.config.setting import PREFIX, SECTIONS, Setting
-from minicrawl.config.settings import told_ignored
-from minicrawl.config.sources import unknown_variables
-from minicrawl.config.table import BY_NAME, TABLE
-from minicrawl.config.values import kinds
+from minicrawl.config.settings import told_ignored, unknown_variables
 from minicrawl.errors import UsageError
 from minicrawl.export.cells import visible
 from minicrawl.model import GRAPHS

@@ -2,6 +2,8 @@
 
 import functools
 import os
+import sys
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
@@ -16,20 +18,87 @@ from minicrawl.cli.common.options import (
     warn_of_ignored,
     warn_of_unknown_variables,
 )
-from minicrawl.cli.common.progress import progress
 from minicrawl.cli.common.tables import wide_option
 from minicrawl.config import Loaded, Storing
+from minicrawl.config import values as quantities
 from minicrawl.config.parts import DEMO_STORE
-from minicrawl.config.rows.cluster import CLUSTER_ROWS
+from minicrawl.config.rows import BY_NAME, CLUSTER_ROWS
 from minicrawl.config.settings import DEFAULT
-from minicrawl.config.table import BY_NAME
 from minicrawl.errors import MinicrawlError, StoreError, UsageError
 from minicrawl.report.kept import convergence_of, kept, told
 from minicrawl.report.ranks import PageSelection
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store.reader import search_folder
-from minicrawl.store.trouble import translating_sqlite_errors
+from minicrawl.store.records import translating_sqlite_errors
 from minicrawl.wording import counted
+
+# ================================================================ progress
+#
+# Progress of long tasks, on stderr: a bar on a terminal, elsewhere a line from time to time.
+
+QUIET_S = 2.0
+"""A task that is done sooner shows no bar."""
+LINE_EVERY_S = 30.0
+
+
+@contextmanager
+def progress(label: str) -> Iterator[Callable[[float], None]]:
+    """Yield a function to report the share that is done, between 0 and 1."""
+    if sys.stderr.isatty():
+        with _bar(label) as report:
+            yield report
+    else:
+        yield _lines(label)
+
+
+@contextmanager
+def _bar(label: str) -> Iterator[Callable[[float], None]]:
+    """Rich takes time to import, so it is left alone until there is a bar to show."""
+    began = time.monotonic()
+    with ExitStack() as stack:
+        bars: list[Callable[[float], None]] = []
+
+        def report(share: float) -> None:
+            if not bars and time.monotonic() - began > QUIET_S:
+                bars.append(_shown(label, began, stack))
+            for show in bars:
+                show(share)
+
+        yield report
+
+
+def _shown(label: str, began: float, stack: ExitStack) -> Callable[[float], None]:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    bar = stack.enter_context(
+        Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeElapsedColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+    )
+    task = bar.add_task(label, total=1.0)
+    bar.tasks[0].start_time = began
+    return lambda share: bar.update(task, completed=share)
+
+
+def _lines(label: str) -> Callable[[float], None]:
+    last = time.monotonic()
+
+    def report(share: float) -> None:
+        nonlocal last
+        if time.monotonic() - last >= LINE_EVERY_S:
+            last = time.monotonic()
+            click.echo(f"{label}: {share:.0%}", err=True)
+
+    return report
+
+
+# ================================================================ stores
 
 Command = Callable[..., Any]
 NeedsPages = Callable[[Mapping[str, Any]], bool]
@@ -246,3 +315,28 @@ def source_options(command: Command) -> Command:
             return command(source=source, **rest)
 
     return graph_option(store_option(with_source))
+
+
+# ================================================================ moments
+#
+# Times as users write them: a day, a time of a day, or for how long.
+
+
+class Moment(click.ParamType[float]):
+    """A time in seconds since 1970."""
+
+    name = "time"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        from minicrawl.report.archived import moment
+
+        is_number = quantities.finite_number(value) is not None
+        ago_s = None if is_number else quantities.seconds(value)
+        if ago_s is not None:
+            return time.time() - ago_s
+        try:
+            return moment(str(value))
+        except UsageError as error:
+            self.fail(f"{error}, and not for how long, such as 7d", param, ctx)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import click
 
 from minicrawl.export.cells import visible
-from minicrawl.web.idn import readable
+from minicrawl.web.urls import readable
 
 Command = Callable[..., Any]
 

@@ -17,9 +17,9 @@ from minicrawl.cli.common.options import (
     loaded_options,
 )
 from minicrawl.config import Loaded
+from minicrawl.config.rows import BY_NAME, TABLE
 from minicrawl.config.setting import ACCESS
-from minicrawl.config.table import BY_NAME, TABLE
-from minicrawl.config.values.network_kinds import has_login, without_login
+from minicrawl.config.values import has_login, without_login
 from minicrawl.errors import UsageError
 from minicrawl.model import CRAWLED
 
@@ -241,7 +241,7 @@ def _open_beside(crawl: "Crawl", stack: ExitStack, *, has_dashboard: bool, has_i
 
         stack.enter_context(dashboard_beside(crawl))
     if has_index:
-        from minicrawl.cli.crawl.indexing import indexing_beside
+        from minicrawl.cli.crawl.session import indexing_beside
 
         stack.enter_context(indexing_beside(crawl))
 

@@ -10,8 +10,7 @@ from minicrawl.cli.common.options import CommandWithSettings, settings_options
 from minicrawl.cli.common.stores import STEER, json_option, store_option_for
 from minicrawl.cli.common.tables import show_facts, show_json
 from minicrawl.config import Settings
-from minicrawl.control.client import ask
-from minicrawl.control.requests import CHANGEABLE, MOST_URLS, ControlRequest, Reply, Verb
+from minicrawl.control.requests import CHANGEABLE, MOST_URLS, ControlRequest, Reply, Verb, ask
 from minicrawl.errors import UsageError
 
 _ACTIONS = ("show", "pause", "resume", "stop", *CHANGEABLE, "add")
@@ -55,7 +54,7 @@ def control(  # click passes them by name
     request = _request(action, values)
     is_store = context.get_parameter_source("store") is ParameterSource.COMMANDLINE
     if settings.cluster.url is not None and not is_store:
-        from minicrawl.cli.cluster.steering import steer
+        from minicrawl.cli.cluster.status import steer
 
         steer(settings.cluster, action, request, as_json=as_json)
         return

@@ -6,29 +6,42 @@ where a budget is sure to end it. Text of a page or a server is always escaped.
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 import sys
+import termios
 import time
 from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from heapq import nlargest
+from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Protocol
 
 import click
+from rich.cells import cell_len
+from rich.console import Console
+from rich.control import Control
 from rich.filesize import decimal
+from rich.live import Live
+from rich.text import Text
 
+from minicrawl.app import Crawl
 from minicrawl.config import Budget
-from minicrawl.crawl.events import Asked, Delayed, Event, Settled, Steered
+from minicrawl.crawl.events import Asked, Delayed, Event, Reason, Settled, Steered
 from minicrawl.crawl.progress import Progress, RenderingProgress, most_pages
 from minicrawl.export.cells import visible
+from minicrawl.web.urls import readable
 from minicrawl.wording import as_duration, counted, rate
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from minicrawl.cli.crawl.session import RunOptions
+    from minicrawl.report.sampling_process import SamplingProcess
+    from minicrawl.store.samples import Sample
 
-    from minicrawl.store.beside.samples import Sample
 
 LINE_EVERY_S = 30.0
 SPEED_OVER_S = 10.0
@@ -241,8 +254,6 @@ def display(state: DisplayState, console: Callable[[], Console], *, quiet: bool)
     if quiet:
         return Silence(console)
     if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
-        from minicrawl.cli.crawl.panel import Panel
-
         return Panel(state, console())
     return Lines(state, console)
 
@@ -275,3 +286,396 @@ def _rendering(found: RenderingProgress | None) -> str:
 def as_traffic(progress: Progress) -> str:
     """What was asked for, and what came."""
     return f"{counted(progress.requests, 'request')}, {decimal(progress.wire_bytes)}"
+
+
+# ================================================================ panel
+#
+# The display of a running crawl on a terminal: a panel that is redrawn, with messages above it.
+#
+# It is apart from the other displays since rich takes longer to import than a short crawl to start.
+
+PANEL_EVERY_S = 0.25
+_LABEL, _LEFT, _CASH = 12, 34, 12
+_ERASE_BELOW = "\x1b[J"
+
+
+class Panel:
+    """The display for a terminal: a panel that is redrawn, with messages above it."""
+
+    def __init__(
+        self, state: DisplayState, console: Console, every_s: float = PANEL_EVERY_S
+    ) -> None:
+        self.every_s = every_s
+        self._state = state
+        self._console = console
+        self._above: list[Text] = []
+        self._width = console.width
+        self._drawn: list[int] = []
+        self._live = Live(
+            console=console,
+            auto_refresh=False,  # a refreshing thread would read what the loop is changing
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+
+    def show(self, progress: Progress) -> None:
+        self._state.speed.record(self._state.counter.read)
+        panel = as_panel(self._state, progress)
+        self._clear_what_wrapped()
+        self._print_lines()
+        self._live.start()
+        self._live.update(panel, refresh=True)
+        self._drawn = [min(cell_len(line), self._width) for line in panel.plain.splitlines()]
+
+    def _clear_what_wrapped(self) -> None:
+        """A terminal that became narrower wraps what was drawn: clear all lines that this made."""
+        before, self._width = self._width, self._console.width
+        more = sum(max(width - 1, 0) // self._width for width in self._drawn)
+        if self._width < before and more:
+            self._live.stop()
+            self._console.control(Control.move(0, -more))
+            self._console.file.write(_ERASE_BELOW)
+
+    def say(self, line: str) -> None:
+        """Keep the line until the next refresh: one costs as much to print as a hundred."""
+        self._above.append(Text(visible(line)))
+
+    def warn(self, line: str) -> None:
+        self._above.append(Text(visible(line), style="red"))
+
+    def close(self) -> None:
+        self._print_lines()
+        self._live.stop()
+
+    def _print_lines(self) -> None:
+        if self._above:
+            self._console.print(Text("\n").join(self._above), soft_wrap=True)
+            self._above.clear()
+
+
+def as_panel(state: DisplayState, progress: Progress) -> Text:
+    """The progress as a panel, its lines cut to the width of the terminal.
+
+    The last line is blank, so that the echo of a Ctrl-C breaks no line.
+    """
+    in_flight = state.counter.in_flight
+    rows = [
+        ("fetched", state.fetched(progress), state.rates()),
+        ("importance", f"{progress.importance_gathered:.1%} gathered", _turns(progress)),
+        (
+            "known",
+            f"{progress.known:,} on {counted(progress.hosts, 'host')}",
+            f"{progress.unread:,} unread, {progress.failed:,} failed",
+        ),
+        ("requests", as_traffic(progress), state.elapsed(progress)),
+        *state.graph(),
+        *_browsers(progress),
+        ("in flight", f"{len(in_flight):,}{', most cash:' if in_flight else ''}", state.hint),
+        *(_wait(progress)),
+    ]
+    panel = Text(no_wrap=True, overflow="ellipsis")
+    for label, left, right in rows:
+        panel.append(f"{label:<{_LABEL}}", style="bold cyan")
+        between = "" if len(left) < _LEFT else "  "
+        panel.append(f"{left:<{_LEFT}}{between}{right}".rstrip() + "\n")
+    for url, cash in state.counter.richest():
+        panel.append(f"{cash:>{_CASH},.2f}", style="green")
+        panel.append(f"  {visible(readable(url))}\n")
+    for url, seconds in _rendered_longest(progress):
+        panel.append(f"{seconds:>{_CASH - 2},.1f} s", style="magenta")
+        panel.append(f"  {visible(readable(url))}\n")
+    return panel
+
+
+def _browsers(progress: Progress) -> Iterator[tuple[str, str, str]]:
+    found = progress.rendering
+    if found is not None:
+        busy = f"{len(found.pages)} of {counted(found.browsers, 'browser')} busy"
+        yield "rendering", busy, f"{found.rendered:,} rendered, {found.waiting:,} waiting"
+
+
+def _rendered_longest(progress: Progress) -> list[tuple[str, float]]:
+    """What browsers do, and for how long."""
+    found = progress.rendering
+    return nlargest(RICHEST, found.pages, key=lambda page: page[1]) if found else []
+
+
+def _wait(progress: Progress) -> Iterator[tuple[str, str, str]]:
+    if progress.waits_for:
+        yield "waits for", f"{visible(readable(progress.waits_for))}, {progress.wait_s:.1f} s", ""
+
+
+def _turns(progress: Progress) -> str:
+    return f"all cash moved {progress.turns_of_cash:.2f} times"
+
+
+# ================================================================ watching
+#
+# What a terminal does while a crawl runs: it shows progress, and hears signals.
+#
+# Law: the first signal lets the requests in flight end, the second one aborts them, and the third
+# one kills the process.
+
+LOGGED_EVERY_S = 60.0
+SAMPLED_EVERY_S = 2.0
+"""About as often as samples are taken."""
+_COST_SHARE = 0.02
+"""The share of the time that displays may take; counting millions of pages takes a while."""
+_STOPPING = {
+    False: "stopping after the requests in flight; interrupt again to stop now",
+    True: "leaving the ranks as they are",
+}
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+_LOOKS_EVERY_S = 0.1
+Report = Callable[[Progress], None]
+Hear = Callable[[str], None]
+Handler = Callable[[int, FrameType | None], None] | signal.Handlers
+
+
+async def watched(
+    crawl: Crawl, shown: Display, log: Report, hear: Hear | None = None, *, is_sampled: bool = False
+) -> Reason:
+    """Crawl, show and log the progress from time to time, and hear keys.
+
+    If the crawl is sampled, its progress is also read for each sample, which has the importance
+    that was gathered by then.
+    """
+    terminal = Terminal()
+    reports = [(shown.every_s, shown.show), (LOGGED_EVERY_S, log)]
+    if is_sampled:
+        reports.append((SAMPLED_EVERY_S, lambda _progress: None))
+    watching = [asyncio.create_task(_report(crawl, every_s, tell)) for every_s, tell in reports]
+    if hear is not None:
+        watching.append(asyncio.create_task(terminal.hear_keys(crawl, hear)))
+    try:
+        with _stoppable(crawl, shown.say, terminal):
+            return await crawl.run_async()
+    finally:
+        for task in watching:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+class Terminal:
+    """What is to be restored before a signal kills the process."""
+
+    def __init__(self) -> None:
+        self.restore: Callable[[], None] = lambda: None
+
+    async def hear_keys(self, crawl: Crawl, hear: Hear) -> None:
+        """Seeds that are typed come first: they are read line by line."""
+
+        while not crawl.has_begun:
+            await asyncio.sleep(_LOOKS_EVERY_S)
+        with keys_heard(hear) as self.restore:
+            await asyncio.Event().wait()
+
+
+async def _report(crawl: Crawl, every_s: float, report: Report) -> None:
+    pause_s = every_s
+    while True:
+        await asyncio.sleep(pause_s)
+        began = time.perf_counter()
+        progress = crawl.progress()
+        if progress is not None:
+            report(progress)
+        pause_s = max(every_s, (time.perf_counter() - began) / _COST_SHARE)
+
+
+@contextmanager
+def _stoppable(crawl: Crawl, say: Callable[[str], None], terminal: Terminal) -> Iterator[None]:
+    """The first signal stops the crawl, the second aborts it, the third kills the process."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+
+    def stop() -> None:
+        crawl.stop()
+        say(_STOPPING[crawl.is_over])
+
+    def gracefully(_number: int, _frame: FrameType | None) -> None:
+        if not crawl.has_begun and not crawl.settings.storing.store.exists():
+            raise KeyboardInterrupt  # the loop may be blocked on stdin
+        _handle(at_once)
+        if crawl.has_begun:
+            loop.call_soon_threadsafe(stop)
+        else:
+            crawl.stop()  # at the next seed
+
+    def at_once(_number: int, _frame: FrameType | None) -> None:
+        _handle(signal.SIG_DFL)
+        terminal.restore()
+        if not crawl.has_begun:
+            raise KeyboardInterrupt
+        loop.call_soon_threadsafe(task.cancel)
+
+    former = [signal.getsignal(number) for number in _SIGNALS]
+    _handle(gracefully)
+    try:
+        yield
+    finally:
+        for number, handler in zip(_SIGNALS, former, strict=True):
+            signal.signal(number, handler)
+
+
+def _handle(handler: Handler) -> None:
+    for number in _SIGNALS:
+        signal.signal(number, handler)
+
+
+# ================================================================ keys
+#
+# Keys that the user presses while a crawl runs.
+#
+# Laws: the terminal is as it was after any end, and while the crawl is suspended. Only echo and the
+# waiting for whole lines are turned off, so Ctrl-C and Ctrl-Z do what they always do. A crawl in
+# the background, or whose stdin is no terminal, hears no keys and leaves the terminal alone.
+
+_AT_ONCE = 64
+
+
+class Keyboard:
+    """The keys of a terminal, which belongs to others as well."""
+
+    def __init__(self, hear: Hear, fd: int) -> None:
+        self._hear, self._fd = hear, fd
+        self._former: list[int | list[bytes | int]] | None = None
+
+    def open(self) -> None:
+        """Hear each key as it is pressed, if the terminal is ours now."""
+        if self._former is not None or not _is_in_the_foreground(self._fd):
+            return
+        with suppress(termios.error):
+            former = termios.tcgetattr(self._fd)
+            changed = [*former]
+            changed[3] = former[3] & ~(termios.ECHO | termios.ICANON)
+            changed[6] = [*former[6]]
+            changed[6][termios.VMIN], changed[6][termios.VTIME] = 1, 0
+            termios.tcsetattr(self._fd, termios.TCSADRAIN, changed)
+            self._former = former
+            asyncio.get_running_loop().add_reader(self._fd, self._read)
+
+    def restore(self) -> None:
+        """Leave the terminal as it was. Signals may call it."""
+        former, self._former = self._former, None
+        if former is not None and _is_in_the_foreground(self._fd):
+            with suppress(termios.error):
+                termios.tcsetattr(self._fd, termios.TCSADRAIN, former)
+
+    def close(self) -> None:
+        """Hear no more keys."""
+        asyncio.get_running_loop().remove_reader(self._fd)
+        self.restore()
+
+    def suspend(self) -> None:
+        """Ctrl-Z: stop with the terminal as it was, and hear keys again when the crawl goes on."""
+        self.close()
+        asyncio.get_running_loop().remove_signal_handler(signal.SIGTSTP)
+        os.kill(os.getpid(), signal.SIGTSTP)
+        asyncio.get_running_loop().call_soon(self.resume)
+
+    def resume(self) -> None:
+        """The crawl goes on, in the foreground or not."""
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTSTP, self.suspend)
+        self.open()
+
+    def _read(self) -> None:
+        try:
+            pressed = os.read(self._fd, _AT_ONCE)
+        except OSError:
+            pressed = b""
+        if not pressed:  # the terminal has gone
+            self.close()
+        for key in pressed.decode("ascii", "ignore"):
+            self._hear(key)
+
+
+@contextmanager
+def keys_heard(hear: Hear) -> Iterator[Callable[[], None]]:
+    """Hear keys while it lasts. Gives what restores the terminal before a signal kills us."""
+    if not may_hear_keys():
+        yield lambda: None
+        return
+    keyboard = Keyboard(hear, sys.stdin.fileno())
+    loop = asyncio.get_running_loop()
+    keyboard.resume()
+    loop.add_signal_handler(signal.SIGCONT, keyboard.open)
+    try:
+        yield keyboard.restore
+    finally:
+        loop.remove_signal_handler(signal.SIGCONT)
+        loop.remove_signal_handler(signal.SIGTSTP)
+        keyboard.close()
+
+
+def may_hear_keys() -> bool:
+    """Whether there is a terminal to press keys at."""
+    with suppress(AttributeError, ValueError, OSError):  # stdin may be closed, or none
+        return sys.stdin.isatty() and sys.stderr.isatty()
+    return False
+
+
+def _is_in_the_foreground(fd: int) -> bool:
+    """To change the terminal from the background would stop the crawl."""
+    try:
+        return os.tcgetpgrp(fd) == os.getpgrp()
+    except OSError:
+        return False
+
+
+# ---------------------------------------------------------------- what keys do
+
+
+class GraphKey:
+    """The figures of the graph in the display. A process takes them while somebody looks."""
+
+    def __init__(self, state: DisplayState, options: RunOptions, store: Path) -> None:
+        self._state, self._store = state, store
+        self._graph_of, self._stays = options.graph_of, options.graph_stats
+        self._process = ExitStack()
+        self._sampling: SamplingProcess | None = None
+
+    def hear(self, key: str) -> None:
+        """A key was pressed."""
+        if key not in "gG":
+            return
+        if self._state.latest_sample is None:
+            self.show()
+        else:
+            self.hide()
+        self.hint()
+
+    def hint(self) -> None:
+        """Tell the user of the key."""
+        shows = self._state.latest_sample is not None
+        self._state.hint = f"g {'hides' if shows else 'shows'} the graph"
+
+    def show(self) -> None:
+        """Show the figures, and have them taken."""
+        if self._sampling is None:
+            from minicrawl.report.sampling_process import sampling_beside
+
+            beside = sampling_beside(self._store, self._graph_of)
+            self._sampling = self._process.enter_context(beside)
+        self._state.latest_sample = self._sampling.read
+
+    def hide(self) -> None:
+        """Show them no longer; --graph-stats goes on taking them."""
+        self._state.latest_sample = None
+        if not self._stays:
+            self.close()
+
+    def finish(self, tell: Callable[[], None]) -> None:
+        """The crawl is over: what --graph-stats has taken ends with how it is now. `tell` is called
+        if that takes a while, and an interrupt goes without.
+        """
+        if self._stays and self._sampling is not None:
+            with suppress(KeyboardInterrupt):
+                self._sampling.finish(tell)
+
+    def close(self) -> None:
+        """Take no more of them."""
+        self._process.close()
+        self._sampling = None

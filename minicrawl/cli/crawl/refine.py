@@ -9,8 +9,7 @@ from types import FrameType
 
 import click
 
-from minicrawl.cli.common.progress import progress
-from minicrawl.cli.common.stores import json_option, store_option
+from minicrawl.cli.common.stores import json_option, progress, store_option
 from minicrawl.cli.common.tables import show_facts, show_json
 from minicrawl.crawl.refinement import TOP, Refined
 from minicrawl.crawl.refinement import refine as refine_store

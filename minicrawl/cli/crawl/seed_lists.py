@@ -14,7 +14,7 @@ from typing import IO
 import click
 
 from minicrawl.cli import PROGRAM
-from minicrawl.config.values.network_kinds import hidden_login
+from minicrawl.config.values import hidden_login
 from minicrawl.errors import UsageError
 from minicrawl.export.cells import visible
 from minicrawl.web.urls import canonical_seed, host_of, read_seeds
@@ -41,7 +41,7 @@ def _is_url(text: str) -> bool:
     url = canonical_seed(text, strip_marks=False)
     if url is None or text == STDIN or os.path.lexists(text):
         return False
-    from minicrawl.web.sites import has_public_suffix, is_address
+    from minicrawl.web.urls import has_public_suffix, is_address
 
     host = host_of(url)
     return host == "localhost" or is_address(host) or has_public_suffix(host)

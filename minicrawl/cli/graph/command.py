@@ -12,9 +12,9 @@ from minicrawl.analysis.importing import Imported, import_graph
 from minicrawl.analysis.source import Source, as_linked, opened
 from minicrawl.cli.common.figures import outline_facts
 from minicrawl.cli.common.options import graph_of_option, naming
-from minicrawl.cli.common.progress import progress
 from minicrawl.cli.common.stores import (
     json_option,
+    progress,
     source_options,
     store_option_for,
 )

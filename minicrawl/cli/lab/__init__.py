@@ -7,11 +7,11 @@ from minicrawl.cli import DeferredCommand, LazyGroup
 # name -> where the command is and the line that `minicrawl lab --help` shows for it.
 COMMANDS = {
     "convergence": (
-        "minicrawl.cli.lab.convergence:convergence",
+        "minicrawl.cli.lab.order:convergence",
         "Show how fast the estimates approach the true importance.",
     ),
     "windows": (
-        "minicrawl.cli.lab.windows:windows",
+        "minicrawl.cli.lab.order:windows",
         "Show how the windows follow a web that changes.",
     ),
     "order": (
@@ -27,7 +27,7 @@ COMMANDS = {
         "Compare algorithms for graphs that grow edge by edge.",
     ),
     "figures": (
-        "minicrawl.cli.lab.figures:figures",
+        "minicrawl.cli.lab.cluster:figures",
         "Draw all figures as PNG, with the numbers as CSV beside each.",
     ),
 }

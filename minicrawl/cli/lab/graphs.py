@@ -8,22 +8,28 @@ from typing import Any
 import click
 
 from minicrawl.cli.common.options import Number
-from minicrawl.cli.common.progress import progress
+from minicrawl.cli.common.stores import progress
 from minicrawl.cli.common.tables import show_json, show_lines, show_table
 from minicrawl.cli.lab.options import json_option
 from minicrawl.errors import GraphFileError
 from minicrawl.export.drafts import replacing
-from minicrawl.graph.dynamic.algorithms import (
+from minicrawl.graph.dynamic import (
     ALGORITHMS,
+    MAGIC,
+    SUITE,
     AlgorithmKind,
     DynamicAlgorithm,
+    EdgeSequence,
+    SavedGraph,
     algorithm,
+    as_dimacs,
+    pack,
+    solved,
+    unpack,
 )
-from minicrawl.graph.dynamic.matrices import FAR, MOST_PAGES
-from minicrawl.graph.dynamic.saved import MAGIC, SavedGraph, as_dimacs, pack, solved, unpack
-from minicrawl.graph.dynamic.suite import SUITE, EdgeSequence
-from minicrawl.lab.graphs import bench as lab
-from minicrawl.lab.graphs.charts import draw_reports
+from minicrawl.graph.matrices import FAR, MOST_PAGES
+from minicrawl.lab import graphs as lab
+from minicrawl.lab.graphs import draw_reports
 from minicrawl.progress import Progress
 from minicrawl.wording import counted
 

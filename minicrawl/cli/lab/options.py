@@ -12,15 +12,14 @@ from typing import Any, Protocol, TypeVar
 import click
 
 from minicrawl.analysis.source import crawled, opened
-from minicrawl.cli.common.progress import progress
+from minicrawl.cli.common.stores import progress
 from minicrawl.cli.common.tables import show_json
-from minicrawl.config.values.kinds import LEAST_EDGE
+from minicrawl.config.values import LEAST_EDGE
 from minicrawl.graph.csr import MOST_NODES, Csr
 from minicrawl.lab import webs
-from minicrawl.lab.measure import EstimateErrors
-from minicrawl.lab.webs import Model, Web
+from minicrawl.lab.webs import EstimateErrors, Model, Web
 from minicrawl.lab.windows import RATES
-from minicrawl.store.beside.files import is_database
+from minicrawl.store.files import is_database
 from minicrawl.wording import counted
 
 _TWO_DIGITS = 9.95

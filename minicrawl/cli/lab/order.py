@@ -1,28 +1,42 @@
 """`minicrawl lab order`."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
 
 import click
 
-from minicrawl.cli.common.progress import progress
+from minicrawl.cli.common.options import Number
+from minicrawl.cli.common.stores import progress
 from minicrawl.cli.common.tables import show_table
 from minicrawl.cli.lab.options import (
     DRAWS,
+    LAPS,
     QUICK_DRAWS,
+    QUICK_LAPS,
+    QUICK_WATCHED_NODES,
+    WARM_UP,
+    WATCHED_NODES,
     WebChoice,
     about,
     endowment_option,
     json_option,
+    laps_option,
     on_a_web,
+    pair,
     show,
     small_edge_option,
 )
 from minicrawl.graph.csr import Csr
+from minicrawl.lab import convergence as convergence_lab
 from minicrawl.lab import order as lab
+from minicrawl.lab import windows as windows_lab
 from minicrawl.lab.discovery import OF_AN_UNKNOWN_WEB
-from minicrawl.lab.spam import ENTRANCES, PAGES, Farm, FarmKind
-from minicrawl.lab.webs import Model
+from minicrawl.lab.order import ENTRANCES, PAGES, Farm, FarmKind
+from minicrawl.lab.webs import OF_A_KNOWN_WEB, Model
 from minicrawl.opic.money import SMALL_EDGE
+from minicrawl.opic.windows import WINDOWS, WITHOUT_MEASURES, WITHOUT_WIDTH
+from minicrawl.ranks.centrality import LinkMatrix
 
 
 @click.command()
@@ -157,3 +171,218 @@ def _cells(of: lab.DrawnMean) -> Iterator[str]:
     for place, mean in enumerate(of.mean):
         shown = f"{100 * mean:.1f}" if mean > -_WIDE else f"{100 * mean:.0f}"
         yield f"{shown}{errors[place] if errors else ''}"
+
+
+# ================================================================ convergence
+#
+# `minicrawl lab convergence`.
+
+SHOWN_LAPS = (1, 2, 3, 5, 10)
+
+
+@click.command()
+@on_a_web(Model.POWER_LAW)
+@laps_option
+@click.option(
+    "--strategy",
+    "strategies",
+    multiple=True,
+    type=click.Choice(list(OF_A_KNOWN_WEB)),
+    help="An order of reading; repeatable.  [default: all]",
+)
+@click.option(
+    "--matrix",
+    type=click.Choice([matrix.value for matrix in LinkMatrix]),
+    default=LinkMatrix.WALK.value,
+    show_default=True,
+    help="The link matrix whose fixpoint is the importance: the links of a page add up to 1 "
+    "(walk), each link is 1 (links), or each link is 1 in both directions (either).",
+)
+@small_edge_option(None)
+@json_option
+def convergence(
+    choice: WebChoice,
+    laps: int | None,
+    strategies: Sequence[str],
+    matrix: str,
+    small_edge: float | None,
+    as_json: bool,
+) -> None:
+    """Show how fast the estimates approach the true importance.
+
+    The pages of a web that is known as a whole are read lap after lap. Errors are relative, in
+    percent: of all pages / of the tenth that is most important.
+    """
+    graph = choice.web().graph
+    run = partial(convergence_lab.convergence, small_edge=small_edge)
+    if matrix != LinkMatrix.WALK:
+        if small_edge is not None:
+            raise click.UsageError("--small-edge is a share of a walk: leave it out with --matrix")
+        run = partial(convergence_lab.matrix_convergence, matrix=LinkMatrix(matrix))
+    with progress("convergence") as tell:
+        series = run(
+            graph,
+            strategies=strategies or list(OF_A_KNOWN_WEB),
+            laps=choice.otherwise(laps, LAPS, QUICK_LAPS),
+            seed=choice.seed,
+            progress=tell,
+        )
+    show(graph, series, as_json, _show_convergence)
+
+
+def _show_convergence(graph: Csr, series: Sequence[convergence_lab.Series]) -> None:
+    laps = [lap for lap in SHOWN_LAPS if lap <= len(series[0].errors)]
+    show_table(
+        "Relative error in %, all pages / top 10 %, after so many laps",
+        ["strategy, estimator", *map(str, laps), "n x cash", "G"],
+        (
+            [curve.label]
+            + [pair(curve.errors[lap - 1]) for lap in laps]
+            + ["" if curve.cash_when_read is None else f"{curve.cash_when_read:.2f}"]
+            + [f"{curve.g[-1]:.1f}"]
+            for curve in series
+        ),
+        "",
+    )
+    show_table(
+        f"Spread of the relative errors of all pages after lap {len(series[0].errors)}",
+        ["strategy, estimator", "mean, %", "deviation, %", "pages above twice the mean, %"],
+        (
+            [curve.label, f"{last.all:.2f}", f"{last.deviation:.2f}", f"{last.above_twice:.1f}"]
+            for curve in series
+            for last in curve.errors[-1:]
+        ),
+        about(graph),
+    )
+
+
+# ================================================================ windows
+#
+# `minicrawl lab windows`.
+
+WIDTH = 8.0
+POSITIVE = Number(min=0, min_open=True)
+MEASURES: click.ParamType[int] = click.IntRange(min=2)
+
+
+class PolicyType(click.ParamType[tuple[str, float | None, int | None]]):
+    """NAME, NAME=WIDTH or NAME=WIDTH/MEASURES; without a width the one of --width counts."""
+
+    name = "policy"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, float | None, int | None]:
+        name, equals, size = str(value).partition("=")
+        if name not in WINDOWS:
+            self.fail(f"{name!r} is not one of {', '.join(WINDOWS)}", param, ctx)
+        width, slash, most = size.partition("/")
+        if equals and name in WITHOUT_WIDTH:
+            self.fail(f"a {name} window has no width", param, ctx)
+        if slash and name in WITHOUT_MEASURES:
+            self.fail(f"the {name} window keeps no measures", param, ctx)
+        return (
+            name,
+            POSITIVE.convert(width, param, ctx) if equals else None,
+            MEASURES.convert(most, param, ctx) if slash else None,
+        )
+
+
+@click.command()
+@on_a_web(Model.POWER_LAW, WATCHED_NODES, QUICK_WATCHED_NODES)
+@laps_option
+@click.option(
+    "--warm-up",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=WARM_UP,
+    show_default=True,
+    help="Laps before anything changes, from the fixpoint on, so that every window is full. 0 "
+    "begins cold, as the paper does: every page holds one unit and has no history.",
+)
+@click.option(
+    "--policy",
+    "policies",
+    multiple=True,
+    type=PolicyType(),
+    metavar="NAME[=WIDTH[/MEASURES]]",
+    help="A window, its width in circulations of all the cash, or in readings for variable, and "
+    "the most measures that a page keeps; repeatable.  [default: all]",
+)
+@click.option(
+    "--width",
+    metavar="W",
+    type=POSITIVE,
+    default=WIDTH,
+    show_default=True,
+    help="The width of policies without one.",
+)
+@click.option(
+    "--rate",
+    "rates",
+    metavar="R",
+    multiple=True,
+    type=Number(0, 1),
+    help="Share of the pages that change during a lap; repeatable.  "
+    f"[default: {', '.join(map(str, windows_lab.RATES))}]",
+)
+@click.option(
+    "--births",
+    metavar="R",
+    type=Number(0, 1),
+    default=0.0,
+    show_default=True,
+    help="Share of the pages that die during a lap. Each is replaced by a new one.",
+)
+@small_edge_option(None)
+@json_option
+def windows(
+    choice: WebChoice,
+    laps: int | None,
+    warm_up: int,
+    policies: Sequence[tuple[str, float | None, int | None]],
+    width: float,
+    rates: Sequence[float],
+    births: float,
+    small_edge: float | None,
+    as_json: bool,
+) -> None:
+    """Show how the windows follow a web that changes.
+
+    While pages are read, others gain or lose half of the links to them. Errors are relative, in
+    percent, over the second half of the laps: of all pages / of the tenth that is most important.
+    A measure is an amount of cash and its time.
+    """
+    chosen = [windows_lab.WindowPolicy(name, own or width, most) for name, own, most in policies]
+    graph = choice.web().graph
+    with progress("windows") as tell:
+        points = windows_lab.windows(
+            graph,
+            policies=chosen or windows_lab.POLICIES,
+            rates=rates or choice.rates(),
+            watching=windows_lab.Watching(
+                laps=choice.otherwise(laps, LAPS, QUICK_LAPS),
+                warm_up=warm_up,
+                births=births,
+                small_edge=small_edge,
+                seed=choice.seed,
+            ),
+            progress=tell,
+        )
+    show(graph, points, as_json, _show_windows)
+
+
+def _show_windows(graph: Csr, points: Sequence[windows_lab.Point]) -> None:
+    rates = list(dict.fromkeys(point.rate for point in points))
+    rows: dict[str, list[windows_lab.Point]] = {}
+    for point in points:
+        rows.setdefault(str(point.policy), []).append(point)
+    show_table(
+        "Relative error in %, all pages / top 10 %, by share of pages that change",
+        ["policy", *(f"{rate:.3g}" for rate in rates), "measures"],
+        (
+            [name, *(pair(point.errors) for point in found), f"{found[-1].measures_per_page:.1f}"]
+            for name, found in rows.items()
+        ),
+        about(graph),
+    )

@@ -7,8 +7,8 @@ from minicrawl.cli import DeferredCommand, LazyGroup
 
 # The name of each command -> where it is, and its line in `minicrawl rank --help`.
 COMMANDS = {
-    "list": ("minicrawl.cli.rank.listing:list_ranks", "List the ranks that were made."),
-    "rm": ("minicrawl.cli.rank.listing:remove_ranks", "Delete ranks that were made."),
+    "list": ("minicrawl.cli.rank.running:list_ranks", "List the ranks that were made."),
+    "rm": ("minicrawl.cli.rank.running:remove_ranks", "Delete ranks that were made."),
     "degree": ("minicrawl.cli.rank.centrality:degree", "By the number of links."),
     "eigenvector": (
         "minicrawl.cli.rank.centrality:eigenvector",
@@ -19,14 +19,14 @@ COMMANDS = {
         "minicrawl.cli.rank.pagerank:inverse_pagerank",
         "By PageRank of the reversed links.",
     ),
-    "trust": ("minicrawl.cli.rank.trust:trust", "By TrustRank, from trusted pages."),
+    "trust": ("minicrawl.cli.rank.centrality:trust", "By TrustRank, from trusted pages."),
     "hits": ("minicrawl.cli.rank.hits:hits", "By HITS: hubs and authorities."),
     "communities": (
-        "minicrawl.cli.rank.communities:communities",
+        "minicrawl.cli.rank.hits:communities",
         "Find groups of hubs and authorities.",
     ),
     "harmonic": ("minicrawl.cli.rank.centrality:harmonic", "By harmonic centrality."),
-    "sites": ("minicrawl.cli.rank.sites:sites", "Rank sites by the links between them."),
+    "sites": ("minicrawl.cli.rank.centrality:sites", "Rank sites by the links between them."),
 }
 
 

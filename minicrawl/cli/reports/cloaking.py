@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from minicrawl.app import SystemClock
-from minicrawl.checking.cloaking import Cloaking, PageAnswer, check_cloaking
+from minicrawl.checking import Cloaking, PageAnswer, check_cloaking
 from minicrawl.cli.common.options import CONFIG_VARIABLE, loaded_from
-from minicrawl.cli.common.progress import progress
+from minicrawl.cli.common.stores import progress
 from minicrawl.cli.common.tables import share, show_facts, show_json
 from minicrawl.config import Settings
 from minicrawl.errors import UsageError

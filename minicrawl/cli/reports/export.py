@@ -13,10 +13,10 @@ import click
 
 from minicrawl.analysis.source import unseen
 from minicrawl.cli.common.options import graph_of_option
-from minicrawl.cli.common.progress import progress
 from minicrawl.cli.common.stores import (
     READ,
     json_option,
+    progress,
     refuse_without_near_duplicates,
     selection_options,
     store_option_for,
@@ -24,7 +24,7 @@ from minicrawl.cli.common.stores import (
     warn_of_unranked_pages,
 )
 from minicrawl.cli.common.tables import show_json
-from minicrawl.config.values.quantities import size
+from minicrawl.config.values import size
 from minicrawl.errors import UsageError
 from minicrawl.export.cells import COLUMNS, Block, visible
 from minicrawl.export.drafts import replacing
@@ -37,17 +37,16 @@ from minicrawl.export.formats import (
     format_of,
     write_parquet,
 )
-from minicrawl.export.wacz import write_wacz
-from minicrawl.export.warc import Capture, write_warc
+from minicrawl.export.warc import Capture, write_wacz, write_warc
 from minicrawl.model import CRAWLED, KNOWN
 from minicrawl.progress import Progress
-from minicrawl.report.archived.pages import captures, with_contents
+from minicrawl.report.archived import captures, with_contents
 from minicrawl.report.kept import convergence_of, told
-from minicrawl.report.links.graphs import HostGraph, PageGraph
-from minicrawl.report.links.written import RAW_COLUMNS, all_links
+from minicrawl.report.link_graphs import HostGraph, PageGraph
+from minicrawl.report.links import RAW_COLUMNS, all_links
 from minicrawl.report.ranks import PageSelection, blocks, score_column
 from minicrawl.report.snapshot import Snapshot, snapshot
-from minicrawl.store.beside.derived import OPIC
+from minicrawl.store.derived import OPIC
 from minicrawl.wording import counted
 
 STDOUT = Path("-")

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import click
 
-from minicrawl.cli.common.moments import Moment
-from minicrawl.cli.common.progress import progress
 from minicrawl.cli.common.stores import (
+    Moment,
     count_option,
     json_option,
     percent,
+    progress,
     store_option,
     units,
 )
@@ -26,8 +26,8 @@ from minicrawl.export.drafts import replacing
 from minicrawl.export.formats import write_csv
 from minicrawl.model import State
 from minicrawl.report import changes as changed
-from minicrawl.report.links import problems
-from minicrawl.report.links.written import with_texts
+from minicrawl.report import problems
+from minicrawl.report.links import with_texts
 from minicrawl.report.ranks import LIST_COLUMNS, PageSelection, sorted_rows
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.wording import counted

@@ -6,14 +6,12 @@ from typing import Any
 import click
 
 from minicrawl.cli.common.options import graph_of_option
-from minicrawl.cli.common.progress import progress
-from minicrawl.cli.common.stores import store_option
-from minicrawl.lab.curves import MOST_HOSTS, HostLinks, draw_crawl
-from minicrawl.lab.figures import pyplot
+from minicrawl.cli.common.stores import progress, store_option
+from minicrawl.lab.figures import MOST_HOSTS, HostLinks, draw_crawl, pyplot
 from minicrawl.model import CRAWLED, KNOWN
-from minicrawl.report.links.graphs import HostGraph
-from minicrawl.report.live.history import history
+from minicrawl.report.link_graphs import HostGraph
 from minicrawl.report.ranks import PageSelection
+from minicrawl.report.sampling import history
 from minicrawl.report.snapshot import snapshot
 from minicrawl.wording import counted
 

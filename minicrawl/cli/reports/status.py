@@ -9,17 +9,23 @@ import click
 
 from minicrawl.cli.common.figures import sample_facts
 from minicrawl.cli.common.options import graph_of_option
-from minicrawl.cli.common.progress import progress
-from minicrawl.cli.common.stores import count_option, json_option, percent, store_option, units
+from minicrawl.cli.common.stores import (
+    count_option,
+    json_option,
+    percent,
+    progress,
+    store_option,
+    units,
+)
 from minicrawl.cli.common.tables import short_time, show_facts, show_json, show_list
-from minicrawl.control.client import ask
-from minicrawl.control.requests import ControlRequest, Verb
+from minicrawl.control.requests import ControlRequest, Verb, ask
 from minicrawl.errors import MinicrawlError
 from minicrawl.export.cells import visible
 from minicrawl.model import CRAWLED, State
 from minicrawl.report import status as report
-from minicrawl.report.archived.stored import StoredPart, stored_parts
+from minicrawl.report.archived import StoredPart, stored_parts
 from minicrawl.report.audit import audit
+from minicrawl.report.changes import WaitingPage, waiting
 from minicrawl.report.errors import (
     KINDS,
     ErrorKind,
@@ -30,10 +36,9 @@ from minicrawl.report.errors import (
 )
 from minicrawl.report.errors import errors as find_errors
 from minicrawl.report.kept import told
-from minicrawl.report.live.sampling_process import shown_sample
+from minicrawl.report.sampling_process import shown_sample
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.status import mirrors
-from minicrawl.report.waiting import WaitingPage, waiting
 from minicrawl.wording import as_duration, counted, rate
 
 KIND_HEADINGS = ("pages", "requests", "share", "kind", "meaning", "remedy")

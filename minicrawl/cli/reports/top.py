@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from minicrawl.cli.common.progress import progress
 from minicrawl.cli.common.stores import (
     json_option,
     percent,
+    progress,
     refuse_without_near_duplicates,
     selection_options,
     store_option,
@@ -17,12 +17,12 @@ from minicrawl.cli.common.stores import (
     warn_of_unranked_pages,
 )
 from minicrawl.cli.common.tables import show_json, show_list
+from minicrawl.report.changes import RankedSite, top_sites
 from minicrawl.report.kept import RISING
 from minicrawl.report.ranks import PageSelection, RankedPage
 from minicrawl.report.ranks import top as top_pages
-from minicrawl.report.sites import RankedSite, top_sites
 from minicrawl.report.snapshot import Snapshot, snapshot
-from minicrawl.store.beside.derived import OPIC
+from minicrawl.store.derived import OPIC
 
 PAGE_HEADINGS = ("rank", "importance", "in-links", "depth", "found", "status", "url", "title")
 SITE_HEADINGS = ("rank", "importance", "sum of its pages", "pages", "fetched", "site")

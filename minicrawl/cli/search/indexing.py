@@ -4,8 +4,7 @@ from pathlib import Path
 
 import click
 
-from minicrawl.cli.common.progress import progress
-from minicrawl.cli.common.stores import store_with_pages_option
+from minicrawl.cli.common.stores import progress, store_with_pages_option
 from minicrawl.report.search.indexing import bring_up_to_date
 from minicrawl.report.search.searching import keep_importance
 from minicrawl.report.snapshot import snapshot

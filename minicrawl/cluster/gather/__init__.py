@@ -10,14 +10,13 @@ Its log has the last turn of each page, in the order of time: where links are, a
 what. All shards moved the cash of its pages together, each by its own ledger, so no single log can
 make it again. That is proven from the logs of the shards, while they are gathered.
 
-stores   the stores of the shards, opened; they must be all shards of one crawl
-holdings what a shard holds, by its own pages and by foreign ones
-law      the law of all shards, from the senders' logs and the receivers' channels
-names    which page of all each page of a shard is
-books    the books of all: keys, histories and clocks of the shards become those of one ledger
-turns    the last turn of each page, with its links
-rows     requests, documents and what else a store says of pages
-gathering all of it, in order
-restoring the shards of a cluster, which are gathered and kept until the crawl goes on
-in_use    which gathered stores are read just now
+stores     the stores of the shards, opened; they must be all shards of one crawl; requests,
+           documents and what else a store says of pages; which page of all each page of a shard
+           is
+holdings   what a shard holds, by its own pages and by foreign ones; the law of all shards, from
+           the senders' logs and the receivers' channels; the last turn of each page, with its
+           links; which gathered stores are read just now
+books      the books of all: keys, histories and clocks of the shards become those of one ledger
+gathering  all of it, in order; the shards of a cluster, which are gathered and kept until the
+           crawl goes on
 """

@@ -13,17 +13,47 @@ circle   Pages of several shards may stand for each other in a circle for a whil
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import merge
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.cluster.gather.holdings import Holdings, Numbers, Small
+from minicrawl.cluster.gather.holdings import GatheredTurn, Holdings, Numbers, ShardTurns, Small
+from minicrawl.cluster.gather.stores import (
+    UNKNOWN,
+    Digests,
+    Hosts,
+    NumberedStore,
+    PageIndex,
+    Pages,
+    ShardStore,
+    Unheard,
+    blocks,
+    digests,
+    owner_of,
+)
+from minicrawl.errors import StoreError
 from minicrawl.model import State
+from minicrawl.opic.journal import Spending, StepKind
 from minicrawl.opic.ledger import READ, Ledger, Totals
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.windows.window import TICK_BITS
-from minicrawl.store.records import FrontierRow, StoreTerms
+from minicrawl.opic.windows.interpolation import TICK_BITS
+from minicrawl.progress import Progress, part
+from minicrawl.store import tables
+from minicrawl.store import tables as columns
+from minicrawl.store.blobs import pack
+from minicrawl.store.records import Batch, FrontierRow, StoreTerms, UrlRow, reporting_damage
+from minicrawl.store.writer import (
+    PackedStep,
+    StoreWriter,
+    UrlColumns,
+    add_steps,
+    endowments,
+    url_columns,
+)
 
 _ROWS_AT_ONCE = 1 << 14
 _MEASURED = frozenset(("fixed", "improved-fixed", "variable"))
@@ -168,3 +198,210 @@ def _circles(forwards: Mapping[int, int]) -> Iterable[list[int]]:
         if page in trail:
             way = list(trail)
             yield way[way.index(page) :]
+
+
+# ================================================================ numbering
+#
+# The pages of all shards get their numbers, and their URLs are written.
+#
+# Law: each URL is one page. First the own pages of all shards are numbered; then foreign pages are
+# looked up among them.
+
+Ids = NDArray[np.int64]
+
+_NO_DIGESTS = np.empty((0, 2), dtype=np.uint64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumberedShards:
+    """The shards with the numbers of their pages, and how many pages nobody has heard of."""
+
+    shards: Sequence[NumberedStore]
+    unheard: int
+
+
+def number_pages(
+    stores: Sequence[ShardStore], held: Sequence[Holdings], out: StoreWriter, tell: Progress
+) -> NumberedShards:
+    """Number the pages of all shards and write their URLs and hosts."""
+    hosts, shards, known = Hosts(), list[NumberedStore](), [_NO_DIGESTS]
+    for place, (store, one) in enumerate(zip(stores, held, strict=True)):
+        with reporting_damage(store.path):
+            shards.append(_numbered(store, one, hosts, first=shards[-1].own.stop if shards else 0))
+            known += _write_own(shards[-1], one, out)
+            _refuse_pages_of_others(shards[-1], one, hosts)
+        part(tell, 0, 0.5)((place + 1) / len(stores))
+    index = PageIndex(np.concatenate(known))
+    if (twice := index.twice()) is not None:
+        first, other = (tables.url_of(out.connection, page) for page in twice)
+        raise StoreError(f"{first} was born in two shards" + (f", as {other}" * (first != other)))
+    unheard = Unheard(shards[-1].own.stop)
+    for place, (shard, one) in enumerate(zip(shards, held, strict=True)):
+        _find_foreign(shard, one, index, unheard)
+        part(tell, 0.5, 1)((place + 1) / len(stores))
+    for block in blocks(unheard.rows()):
+        out.commit(Batch(urls=block))
+    out.commit(Batch(hosts=hosts.rows))
+    return NumberedShards(shards=shards, unheard=len(unheard))
+
+
+def _numbered(store: ShardStore, held: Holdings, hosts: Hosts, first: int) -> NumberedStore:
+    own = range(first, first + len(held.own.key))
+    pages: Pages = np.zeros(len(held.is_own), dtype=np.uint32)
+    pages[held.is_own] = np.arange(own.start, own.stop, dtype=np.uint32)
+    return NumberedStore(store, pages, hosts.join(tables.hosts(store.connection)), own)
+
+
+def _write_own(shard: NumberedStore, held: Holdings, out: StoreWriter) -> Iterator[Digests]:
+    """Write the URLs of its own pages."""
+    for ids, urls in _urls(shard, held.is_own):
+        pages = shard.pages[ids].tolist()
+        rows = map(UrlRow._make, zip(pages, urls.hosts, urls.paths, urls.depths, strict=True))
+        out.commit(Batch(urls=list(rows)))
+        yield digests(urls.hosts, urls.paths)
+
+
+def _urls(shard: NumberedStore, chosen: NDArray[np.bool_]) -> Iterator[tuple[Ids, UrlColumns]]:
+    """The chosen ones of its pages, with the hosts of all shards."""
+    hosts, first = np.array(shard.hosts, dtype=np.int64), 0
+    for block in url_columns(shard.store.connection):
+        here = chosen[first : first + len(block.paths)]
+        ids = first + np.flatnonzero(here)
+        first += len(here)
+        if len(ids):
+            is_here = here.tolist()
+            of_all = hosts[np.array(block.hosts)[here]].tolist()
+            paths, depths = compress(block.paths, is_here), compress(block.depths, is_here)
+            yield ids, UrlColumns(of_all, list(paths), list(depths))
+
+
+def _refuse_pages_of_others(shard: NumberedStore, held: Holdings, hosts: Hosts) -> None:
+    """A page is fetched by the shard of its site alone."""
+    store = shard.store
+    host_of = columns.whole(columns.urls(store.connection, "host"), "host")
+    for host in np.unique(host_of[held.is_own]).tolist():
+        origin = hosts.rows[shard.hosts[host]].origin
+        if (owner := owner_of(origin, store.terms.shards)) != store.number:
+            raise StoreError(
+                f"{store.path} has pages of {origin} as its own, which are shard {owner}'s"
+            )
+
+
+def _find_foreign(shard: NumberedStore, held: Holdings, index: PageIndex, new: Unheard) -> None:
+    for ids, urls in _urls(shard, ~held.is_own):
+        wanted = digests(urls.hosts, urls.paths)
+        found = index.find(wanted)
+        unknown = np.flatnonzero(found == UNKNOWN)
+        rows = [
+            UrlRow(UNKNOWN, urls.hosts[place], urls.paths[place], urls.depths[place])
+            for place in unknown.tolist()
+        ]
+        found[unknown] = new.pages(wanted[unknown], rows)
+        shard.pages[ids] = found
+
+
+# ================================================================ steps
+#
+# The log of all shards: births, endowments, the last turn of each page, and what waits again.
+
+_TURNS_AT_ONCE = 20_000
+_WRITTEN_AT_ONCE = 1_000
+_REOPENED_AT_ONCE = 10_000
+
+
+def write_log(
+    out: StoreWriter,
+    numbering: NumberedShards,
+    held: Sequence[Holdings],
+    books: GatheredBooks,
+    broken: Sequence[int],
+    tell: Progress,
+) -> int:
+    """Write all steps, and note in the books which of them says where links are; answers with the
+    number of the last step. `broken` are pages that stand for others no more.
+    """
+    log = _Log(out, books)
+    log.add(_births(numbering))
+    for shard in numbering.shards:
+        log.add(_endowments(shard))
+    turns = merge(
+        *(_turns(shard, one) for shard, one in zip(numbering.shards, held, strict=True)),
+        key=_moment,
+    )
+    all_turns = int(np.count_nonzero(books.state != State.UNREAD))
+    circles = frozenset(broken)
+    for block in blocks(turns, _TURNS_AT_ONCE):
+        log.add_turns([_ended(turn) if turn.page in circles else turn for turn in block])
+        tell(min(log.turns / max(all_turns, 1), 1.0))
+    log.add(_reopened(books))
+    return log.last
+
+
+class _Log:
+    """Numbers the steps."""
+
+    def __init__(self, out: StoreWriter, books: GatheredBooks) -> None:
+        self._out, self._books = out, books
+        self.last = self.turns = 0
+
+    def add(self, steps: Iterator[PackedStep]) -> None:
+        """These steps have no number yet."""
+        numbered = [step._replace(seq=self.last + 1 + place) for place, step in enumerate(steps)]
+        add_steps(self._out, numbered)
+        self.last += len(numbered)
+
+    def add_turns(self, turns: Sequence[GatheredTurn]) -> None:
+        first, spent = self.last + 1, self._books.spent
+        for seq, turn in enumerate(turns, start=first):
+            if turn.spending is not None:
+                spent[turn.page] = seq
+        add_steps(
+            self._out,
+            (
+                PackedStep(seq, turn.kind, turn.page, turn.state, 0, 0, turn.spending)
+                for seq, turn in enumerate(turns, start=first)
+            ),
+        )
+        self.last += len(turns)
+        self.turns += len(turns)
+        written = (turn.written for turn in turns if turn.written is not None)
+        for block in blocks(written, _WRITTEN_AT_ONCE):
+            self._out.commit(Batch(written=block))
+
+
+def _births(numbering: NumberedShards) -> Iterator[PackedStep]:
+    counts = [*(len(shard.own) for shard in numbering.shards), numbering.unheard]
+    return (_step(StepKind.BORN, born=count) for count in counts if count)
+
+
+def _endowments(shard: NumberedStore) -> Iterator[PackedStep]:
+    for seeds, units in endowments(shard.store.connection):
+        pages = sorted(shard.pages[list(seeds)].tolist())
+        yield _step(StepKind.ENDOWED, amount=units, spending=pack(Spending(pages)))
+
+
+def _turns(shard: NumberedStore, held: Holdings) -> Iterator[GatheredTurn]:
+    with reporting_damage(shard.store.path):
+        yield from ShardTurns(shard.store.connection, held, shard.pages)
+
+
+def _reopened(books: GatheredBooks) -> Iterator[PackedStep]:
+    """Pages that were read and wait again."""
+    pages = np.flatnonzero((books.state == State.UNREAD) & (books.spent > 0)).tolist()
+    for block in blocks(pages, _REOPENED_AT_ONCE):
+        yield _step(StepKind.REOPEN, spending=pack(Spending(block)))
+
+
+def _step(
+    kind: StepKind, *, born: int = 0, amount: int = 0, spending: bytes | None = None
+) -> PackedStep:
+    return PackedStep(0, kind, 0, State.UNREAD, born, amount, spending)
+
+
+def _ended(turn: GatheredTurn) -> GatheredTurn:
+    """The page stands for no other one."""
+    return turn._replace(kind=StepKind.DEAD_END, state=State.BAD_REDIRECT, spending=None)
+
+
+def _moment(turn: GatheredTurn) -> float:
+    return turn.at

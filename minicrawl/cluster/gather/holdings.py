@@ -6,21 +6,35 @@ foreign  pages of others, of which only the cash that waits and the in-links cou
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import fcntl
+import os
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from heapq import merge
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.cluster.gather.stores import ShardStore
+from minicrawl.cluster.gather.stores import Pages, ShardStore
 from minicrawl.errors import DamagedStore
 from minicrawl.frontier.pages import Frontier
+from minicrawl.model import READ_STATES, State
+from minicrawl.opic.journal import Spending, StepKind
 from minicrawl.opic.ledger import FOREIGN, READ, Totals
 from minicrawl.report.snapshot import inlinks, last_spent, load
-from minicrawl.shards.audit import Statement, statement_of
-from minicrawl.shards.channels import Channels
-from minicrawl.store import columns, tables
-from minicrawl.store.trouble import reporting_damage
+from minicrawl.shards.channels import ChannelEnd, Channels
+from minicrawl.shards.shard import Statement, faults, statement_of
+from minicrawl.store import questions, tables
+from minicrawl.store import tables as columns
+from minicrawl.store.blobs import has_self_link, pack, pack_plain, unpack, unpack_plain
+from minicrawl.store.records import WrittenRow, check_of, reporting_damage
+from minicrawl.store.writer import asked_at
+from minicrawl.store.written_links import WrittenLinks
+from minicrawl.web.html.markup import BETWEEN_ENTRIES
 from minicrawl.wording import counted
 
 Numbers = NDArray[np.int64]
@@ -115,3 +129,317 @@ def _pasts(
         if measured is not None:
             measures[page] = measured
     return history, g_time, measures
+
+
+# ================================================================ law
+#
+# The law of all shards, proven from the senders' logs and the receivers' channels.
+#
+# Laws: what a sender's log has and a receiver's channel does not count is under way. Of each
+# channel the receiver has posted the first batches that were sent, and no others. Stores are copied
+# one after the other, so a receiver may have batches that the older copy of a sender does not know
+# of yet. That is no loss, but this cash is in both copies: it is taken from the pot of all.
+#
+# ahead    such batches
+
+NOTHING = ChannelEnd()
+
+
+class SentChannel:
+    """The batches from one shard to another, by the sender's log."""
+
+    def __init__(self) -> None:
+        self._steps = array("q")
+        self._atoms = array("q")
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    def add(self, step: int, number: int, atoms: int) -> None:
+        """The next batch was sent by this step."""
+        if number != len(self) + 1:
+            raise ValueError(f"batch {number} follows batch {len(self)}: the log has a gap")
+        self._atoms.append(self.until(len(self)) + atoms)
+        self._steps.append(step)
+
+    def until(self, number: int) -> int:
+        """The atoms of the first so many batches."""
+        return self._atoms[number - 1] if number else 0
+
+    def after(self, number: int) -> Sequence[int]:
+        """The steps that sent the later ones."""
+        return self._steps[number:]
+
+
+SentBatches = Mapping[int, SentChannel]
+"""By receiver."""
+
+
+class Ahead(NamedTuple):
+    """A receiver has more batches than this copy of the sender has sent."""
+
+    sender: int
+    receiver: int
+    batches: int
+    atoms: int
+
+    def __str__(self) -> str:
+        return (
+            f"the store of shard {self.receiver} is younger than that of shard {self.sender}: "
+            f"it has {self.batches:,} more of its batches"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LawFindings:
+    """What breaks the law, each in a sentence, and what only shows that copies differ in age."""
+
+    faults: Sequence[str]
+    ahead: Sequence[Ahead]
+
+
+def sent_batches(store: ShardStore) -> SentBatches:
+    """All that the log of a shard says of what it sent."""
+    channels: dict[int, SentChannel] = {}
+    with reporting_damage(store.path):
+        for seq, step in tables.sendings_after(store.connection, 0):
+            atoms = sum(step.spending.weights) + step.spending.idle
+            channels.setdefault(step.page, SentChannel()).add(seq, step.amount, atoms)
+    return channels
+
+
+def judged(statements: Sequence[Statement], sent: Mapping[int, SentBatches]) -> LawFindings:
+    """Whether the law of all shards holds; `sent` is by sender."""
+    ahead = list(_ahead(statements))
+    then = [_at_the_moment_of_senders(one, ahead) for one in statements]
+
+    def sent_until(sender: int, receiver: int, number: int) -> int:
+        channel = sent.get(sender, {}).get(receiver)
+        return channel.until(number) if channel else 0
+
+    return LawFindings(
+        faults=[*_unlogged(statements, sent), *faults(then, sent_until)], ahead=ahead
+    )
+
+
+def under_way(
+    store: ShardStore, sent: SentBatches, received: Mapping[int, ChannelEnd]
+) -> Iterator[Spending]:
+    """What the shard sent and nobody has posted; `received` is what others posted of it."""
+    for receiver, channel in sent.items():
+        for step in channel.after(received.get(receiver, NOTHING).number):
+            yield tables.spending(store.connection, step)
+
+
+def _ahead(statements: Sequence[Statement]) -> Iterator[Ahead]:
+    ends = {(one.shard, to): end for one in statements for to, end in one.sent.items()}
+    for one in statements:
+        for sender, end in one.received.items():
+            sent = ends.get((sender, one.shard), NOTHING)
+            if end.number > sent.number:
+                more = end.number - sent.number
+                yield Ahead(sender, one.shard, more, end.atoms - sent.atoms)
+
+
+def _at_the_moment_of_senders(one: Statement, ahead: Sequence[Ahead]) -> Statement:
+    """Without what it has of batches that are ahead."""
+    received, held = dict(one.received), one.held
+    for more in ahead:
+        if more.receiver == one.shard:
+            end = received[more.sender]
+            received[more.sender] = ChannelEnd(end.number - more.batches, end.atoms - more.atoms)
+            held -= more.atoms
+    return replace(one, received=received, held=held)
+
+
+def _unlogged(statements: Sequence[Statement], sent: Mapping[int, SentBatches]) -> Iterator[str]:
+    """What a shard counts as sent is what its log says."""
+    for one in statements:
+        logged = {
+            to: ChannelEnd(len(channel), channel.until(len(channel)))
+            for to, channel in sent[one.shard].items()
+        }
+        if logged != one.sent:
+            yield f"shard {one.shard} counts other batches as sent than its log has"
+
+
+# ================================================================ turns
+#
+# The last turn of each page of a shard, as steps of the log of all.
+#
+# Law: links lead where they led, and their weights go with them. A blob has its links in ascending
+# order, and the ids of all are in another order than those of a shard; so links are sorted anew,
+# and what is written of them with them.
+
+_LINK_BITS = 40
+"""More than a page id has: a row and a link are sorted as one number."""
+_BETWEEN = BETWEEN_ENTRIES.encode()
+
+
+class GatheredTurn(NamedTuple):
+    """The last turn of a page; `spending` is packed, None if it led nowhere."""
+
+    at: float
+    page: int
+    kind: int
+    state: int
+    spending: bytes | None
+    written: WrittenRow | None = None
+
+
+class ShardTurns:
+    """All last turns of a shard."""
+
+    def __init__(self, connection: tables.Connection, shard: Holdings, pages: Pages) -> None:
+        """`pages` says which page of all each page of the shard is."""
+        self._connection, self._pages = connection, pages
+        rows = len(shard.is_own)
+        self._state = np.full(rows, State.FOREIGN, dtype=np.uint8)
+        self._state[shard.is_own] = shard.own.state
+        self._spent = np.zeros(rows, dtype=np.int64)
+        self._spent[shard.is_own] = shard.own.spent
+        self._at = asked_at(connection, rows)
+        self._written = WrittenLinks(connection)
+
+    def __iter__(self) -> Iterator[GatheredTurn]:
+        """In the order of time, but for turns that are nearly of one moment."""
+        return merge(self._with_links(), self._without_links(), key=_moment)
+
+    def _without_links(self) -> Iterator[GatheredTurn]:
+        others = np.isin(self._state, (State.UNREAD, State.FOREIGN))
+        pages = np.flatnonzero(~others & (self._spent == 0))
+        for page in pages[np.argsort(self._at[pages], kind="stable")].tolist():
+            state = int(self._state[page])
+            kind = StepKind.VISIT if state in READ_STATES else StepKind.DEAD_END
+            yield GatheredTurn(float(self._at[page]), int(self._pages[page]), kind, state, None)
+
+    def _with_links(self) -> Iterator[GatheredTurn]:
+        for block in questions.spendings(self._connection):
+            current = block.only(self._spent[block.pages] == block.seqs)
+            plain, others = current.split()
+            if len(self._written):
+                turns = [*self._each(plain), *self._each(others)]
+            else:
+                turns = [*self._alike(plain), *self._each(others)]
+            yield from sorted(turns, key=_moment)
+
+    def _alike(self, block: questions.Spendings) -> Iterator[GatheredTurn]:
+        """Turns whose links are all alike, which most are: all at once."""
+        if not block.blobs:
+            return
+        counts, links = unpack_plain(block.blobs)
+        own = np.fromiter(map(has_self_link, block.blobs), dtype=np.bool_)
+        links = sorted_in_rows(counts, self._pages[links].astype(np.int64))
+        blobs = pack_plain(counts, links, own)
+        for page, kind, blob in zip(block.pages.tolist(), block.kinds.tolist(), blobs, strict=True):
+            yield self._turn(page, kind, blob)
+
+    def _each(self, block: questions.Spendings) -> Iterator[GatheredTurn]:
+        for page, kind, blob in zip(
+            block.pages.tolist(), block.kinds.tolist(), block.blobs, strict=True
+        ):
+            spending = unpack(blob)
+            moved, order = renumbered(spending, self._pages)
+            turn = self._turn(page, kind, pack(moved))
+            yield turn._replace(written=self._written_of(turn.page, page, spending, moved, order))
+
+    def _written_of(
+        self, page: int, own: int, spending: Spending, moved: Spending, order: Sequence[int]
+    ) -> WrittenRow | None:
+        found = self._written.of(own, spending.links) if len(self._written) else None
+        if found is None:
+            return None
+        entries = found.split(_BETWEEN)
+        if len(entries) != len(order):
+            raise ValueError(f"page {own} has {len(order)} links, and {len(entries)} are described")
+        content = _BETWEEN.join(entries[place] for place in order)
+        return WrittenRow(page, check_of(moved.links), content)
+
+    def _turn(self, page: int, kind: int, blob: bytes) -> GatheredTurn:
+        state = int(self._state[page])
+        if state == State.UNREAD:  # it was read, and waits for another turn
+            state = State.FETCHED
+        return GatheredTurn(float(self._at[page]), int(self._pages[page]), kind, state, blob)
+
+
+def renumbered(spending: Spending, pages: Pages) -> tuple[Spending, Sequence[int]]:
+    """The spending with the pages of all, and where each of its links was before."""
+    links = pages[np.asarray(spending.links, dtype=np.int64)]
+    order = np.argsort(links).tolist()
+    return (
+        Spending(
+            np.sort(links).tolist(),
+            [spending.weights[place] for place in order] if spending.weights else (),
+            [spending.focus[place] for place in order] if spending.focus else (),
+            spending.idle,
+            spending.self_link,
+            np.sort(pages[np.asarray(spending.unpaid, dtype=np.int64)]).tolist(),
+        ),
+        order,
+    )
+
+
+def sorted_in_rows(counts: Numbers, links: Numbers) -> Numbers:
+    """The links of many pages, sorted among those of each page."""
+    rows = np.repeat(np.arange(len(counts), dtype=np.int64) << _LINK_BITS, counts)
+    found: Numbers = np.sort(links | rows) - rows
+    return found
+
+
+def _moment(turn: GatheredTurn) -> float:
+    return turn.at
+
+
+# ================================================================ in use
+#
+# Which gathered stores are read just now.
+#
+# Law: a store is not removed while somebody reads it. A reader that is killed reads it no longer.
+
+_MARK = "-used"
+
+
+def mark_of(store: Path) -> Path:
+    """The file that readers of a store lock. It goes with the store."""
+    return store.with_name(f"{store.name}{_MARK}")
+
+
+@contextmanager
+def in_use(store: Path) -> Iterator[None]:
+    """Keep a store, which need not be there yet, until this is left."""
+    held = _locked(mark_of(store))
+    try:
+        yield
+    finally:
+        os.close(held)
+
+
+@contextmanager
+def unread(store: Path) -> Iterator[bool]:
+    """Whether nobody reads a store. If so, who begins to waits until this is left."""
+    mark = os.open(mark_of(store), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(mark)
+
+
+def _locked(path: Path) -> int:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        mark = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(mark, fcntl.LOCK_SH)
+        if _is_there(mark, path):
+            return mark
+        os.close(mark)  # the store was removed while we waited
+
+
+def _is_there(mark: int, path: Path) -> bool:
+    with suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(mark), path.stat())
+    return False

@@ -3,17 +3,37 @@
 Law: all shards are there, each once, and all were begun on the same terms.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from heapq import merge
+from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
+from minicrawl.shards.channels import shard_of
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
-from minicrawl.store.records import StoreTerms
-from minicrawl.store.trouble import reporting_damage
+from minicrawl.store.records import (
+    Batch,
+    DocumentRow,
+    FetchRow,
+    HostRow,
+    StoreTerms,
+    UrlRow,
+    reporting_damage,
+)
+from minicrawl.store.writer import StoreWriter, add_mirrors, fetch_rows, originals
+from minicrawl.web.urls import host as host_of_url
+from minicrawl.web.urls import site
 from minicrawl.wording import counted
 
 _NAMED = 10
@@ -87,3 +107,226 @@ def _refuse_some(stores: Sequence[ShardStore], absent: Collection[int]) -> None:
 
 def _as_one(terms: StoreTerms) -> StoreTerms:
     return replace(terms, shard=0, shards=1)
+
+
+# ================================================================ names
+#
+# Which page of all each page of a shard is.
+#
+# Law: two URLs are one page if they are equal. They are told apart by 128 bits of a hash, so that a
+# page takes 24 bytes whatever its URL is. A page that two shards have as their own was born twice,
+# which is a fault; so is a page of a host that belongs to another shard.
+#
+# own      The pages of a shard are numbered in a row, and the shards one after the other.
+# unheard  Pages that links lead to and whose owner has not heard of them: they are numbered last.
+
+Digests = NDArray[np.uint64]
+"""Two numbers for each URL."""
+Pages = NDArray[np.uint32]
+
+UNKNOWN = -1
+_DIGEST_BYTES = 16
+
+
+def digests(hosts: Iterable[int], paths: Iterable[str]) -> Digests:
+    """Of URLs by their hosts, which are those of all shards, and their paths."""
+    found = b"".join(
+        [
+            blake2b(
+                b"%d %s" % (host, path.encode(errors="surrogatepass")), digest_size=_DIGEST_BYTES
+            ).digest()
+            for host, path in zip(hosts, paths, strict=True)
+        ]
+    )
+    return np.frombuffer(found, dtype=np.uint64).reshape(-1, 2)
+
+
+class PageIndex:
+    """Pages by their URLs: page i is that of the i-th digest."""
+
+    def __init__(self, known: Digests) -> None:
+        order = np.lexsort((known[:, 1], known[:, 0]))
+        self._high, self._low = known[order, 0], known[order, 1]
+        self._pages = order.astype(np.int64)
+
+    def twice(self) -> tuple[int, int] | None:
+        """Two pages that have one URL."""
+        alike = (self._high[1:] == self._high[:-1]) & (self._low[1:] == self._low[:-1])
+        for place in np.flatnonzero(alike)[:1].tolist():
+            return int(self._pages[place]), int(self._pages[place + 1])
+        return None
+
+    def find(self, wanted: Digests) -> NDArray[np.int64]:
+        """The page of each digest, or `UNKNOWN`."""
+        found = np.full(len(wanted), UNKNOWN, dtype=np.int64)
+        places = np.searchsorted(self._high, wanted[:, 0])
+        left = np.arange(len(wanted))
+        while len(left := left[places[left] < len(self._high)]):
+            left = left[self._high[places[left]] == wanted[left, 0]]
+            is_hit = self._low[places[left]] == wanted[left, 1]
+            found[left[is_hit]] = self._pages[places[left[is_hit]]]
+            left = left[~is_hit]
+            places[left] += 1
+        return found
+
+
+class Hosts:
+    """The hosts of all shards, each once."""
+
+    def __init__(self) -> None:
+        self.rows: list[HostRow] = []
+        self._ids: dict[str, int] = {}
+
+    def join(self, rows: Iterable[HostRow]) -> list[int]:
+        """The host of each host of a shard. What one shard knows of a host, all know."""
+        return [self._join(row) for row in rows]
+
+    def _join(self, row: HostRow) -> int:
+        number = self._ids.setdefault(row.origin, len(self.rows))
+        if number == len(self.rows):
+            self.rows.append(row._replace(id=number))
+        else:
+            told = {name: value for name, value in row._asdict().items() if value is not None}
+            self.rows[number] = self.rows[number]._replace(**told)._replace(id=number)
+        return number
+
+
+def owner_of(origin: str, shards: int) -> int:
+    """The shard that the host belongs to."""
+    return shard_of(site(host_of_url(f"{origin}/")), shards)
+
+
+@dataclass(slots=True)
+class _Unheard:
+    row: UrlRow
+    page: int
+
+
+class Unheard:
+    """Pages that their owners have not heard of."""
+
+    def __init__(self, first: int) -> None:
+        self._first = first
+        self._found: dict[bytes, _Unheard] = {}
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def pages(self, found: Digests, urls: Sequence[UrlRow]) -> list[int]:
+        """The pages of these; the depth of a page is the least that a shard knows."""
+        return [self._page(digest.tobytes(), row) for digest, row in zip(found, urls, strict=True)]
+
+    def rows(self) -> Iterator[UrlRow]:
+        """Of all, in the order of their pages."""
+        return (one.row._replace(id=one.page) for one in self._found.values())
+
+    def _page(self, digest: bytes, row: UrlRow) -> int:
+        known = self._found.get(digest)
+        if known is None:
+            known = self._found[digest] = _Unheard(row, self._first + len(self._found))
+        elif row.depth < known.row.depth:
+            known.row = row
+        return known.page
+
+
+# ================================================================ rows
+#
+# What stores say of their pages beside the log: requests, documents, original URLs, mirrors.
+#
+# Law: each row is there once, with the page of all that it is about. Requests are in the order of
+# time over all shards.
+
+Row = TypeVar("Row")
+
+ROWS_AT_ONCE = 50_000
+_LARGEST = frozenset(("running_s",))
+"""Counters of which that of the busiest shard counts; the others are added up."""
+_OF_ALL = (tables.SETTINGS, tables.WISHES, tables.CONVERGES)
+"""Counters that all shards share."""
+
+
+class NumberedStore(NamedTuple):
+    """A shard's store, with the page of all for each of its pages, and the host for each host."""
+
+    store: ShardStore
+    pages: Pages
+    hosts: Sequence[int]
+    own: range
+    """Its own pages among all."""
+
+
+def blocks(rows: Iterable[Row], size: int = ROWS_AT_ONCE) -> Iterator[list[Row]]:
+    """The rows, so many at once."""
+    source = iter(rows)
+    while block := list(islice(source, size)):
+        yield block
+
+
+def write_rows_of_all(shards: Sequence[NumberedStore], out: StoreWriter) -> int:
+    """All requests, documents, originals and mirrors; answers with the number of requests."""
+    requests = 0
+    for fetches in blocks(merge(*map(_fetches, shards), key=_moment)):
+        out.commit(Batch(fetches=fetches))
+        requests += len(fetches)
+    for shard in shards:
+        for documents in blocks(_documents(shard)):
+            out.commit(Batch(documents=documents))
+    for found in blocks(_originals(shards)):
+        out.commit(Batch(originals=found))
+    add_mirrors(out, _mirrors(shards))
+    return requests
+
+
+def counters_of_all(shards: Sequence[NumberedStore]) -> dict[str, object]:
+    """What the shards counted, together."""
+    known = [tables.counters(shard.store.connection) for shard in shards]
+    found = {name: known[0][name] for name in _OF_ALL if name in known[0]}
+    summed = ("fetched", "requests", "wire_bytes", "born")
+    for name in (*summed, *_LARGEST):
+        counts = (one.get(name) for one in known)
+        numbers = [count for count in counts if isinstance(count, int | float)]
+        if numbers:
+            found[name] = max(numbers) if name in _LARGEST else sum(numbers)
+    ends = {
+        shard.store.number: end
+        for shard, one in zip(shards, known, strict=True)
+        if (end := one.get(tables.ARCHIVE_END)) is not None
+    }
+    return found | {tables.ARCHIVES: ends} if ends else found
+
+
+def _fetches(shard: NumberedStore) -> Iterator[FetchRow]:
+    pages = shard.pages
+    return (FetchRow(int(pages[row.page]), *row[1:]) for row in fetch_rows(shard.store.connection))
+
+
+def _documents(shard: NumberedStore) -> Iterator[DocumentRow]:
+    pages = shard.pages
+    return (
+        DocumentRow(int(pages[row.page]), *row[1:])
+        for row in tables.all_documents(shard.store.connection)
+    )
+
+
+def _originals(shards: Sequence[NumberedStore]) -> Iterator[tuple[int, str]]:
+    """What the owner of a page says counts before what others say."""
+    told = set[int]()
+    for is_own in (True, False):
+        for shard in shards:
+            for page, url in originals(shard.store.connection):
+                number = int(shard.pages[page])
+                if (number in shard.own) is is_own and number not in told:
+                    told.add(number)
+                    yield number, url
+
+
+def _mirrors(shards: Sequence[NumberedStore]) -> list[tuple[int, int, int]]:
+    found = Counter[tuple[int, int]]()
+    for shard in shards:
+        for host, of_host, pages in tables.mirrors(shard.store.connection):
+            found[shard.hosts[host], shard.hosts[of_host]] += pages
+    return [(*pair, pages) for pair, pages in sorted(found.items())]
+
+
+def _moment(row: FetchRow) -> float:
+    return row.at

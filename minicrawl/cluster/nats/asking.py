@@ -8,8 +8,14 @@ does not know it.
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeVar
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import urlsplit
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
@@ -17,7 +23,89 @@ from nats.errors import Error, NoRespondersError
 from nats.js import api
 
 from minicrawl.cluster.engine import EngineError, EngineFull, EngineUnavailable
-from minicrawl.cluster.nats.settings import NatsSettings
+from minicrawl.errors import UsageError
+
+# ================================================================ settings
+#
+# Where the servers are, and how to be let in.
+#
+# Law: what is shown, logged or stored has no password.
+
+_SCHEMES = ("nats", "tls", "ws", "wss")
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NatsSettings:
+    """How to reach the servers of a cluster."""
+
+    url: str
+    """Of one server, or of several with commas between them; the others are found by themselves."""
+    name: str = "crawl"
+    """Of the crawl: several may use the same servers."""
+    creds: Path | None = None
+    """A file with credentials, as NATS has them, or with the seed of an nkey."""
+    ca: Path | None = None
+    """A file with certificates to trust instead of those of the system."""
+    cert: Path | None = None
+    """A file with the certificate that we show, if servers ask for one."""
+    key: Path | None = None
+    """A file with its key, if that is not in the same one."""
+    replicas: int | None = None
+    """Copies of everything; if it is not said, 3 where there are servers for that."""
+    log_bytes: int | None = None
+    """That a log of a shard may have. If it is not said, the servers' own limits hold."""
+    patience_s: float = 15.0
+    """How long a request is repeated. Servers take up to 10 s to choose a leader."""
+
+    def __post_init__(self) -> None:
+        for url in self.urls:
+            _check(url)
+        if not _NAME.fullmatch(self.name):
+            raise UsageError(
+                f"{self.name!r} cannot be the name of a cluster: use letters, digits, - and _"
+            )
+
+    @property
+    def urls(self) -> list[str]:
+        """Of the servers, passwords included."""
+        return [url.strip() for url in self.url.split(",")]
+
+    @property
+    def bucket(self) -> str:
+        """What all subjects of the crawl begin with, but for those of JetStream itself."""
+        return f"minicrawl-{self.name}"
+
+    @property
+    def shown(self) -> str:
+        """The servers, without users and passwords."""
+        return ",".join(map(without_password, self.urls))
+
+    @property
+    def wants_tls(self) -> bool:
+        """Whether the connection must be encrypted."""
+        has_files = self.ca is not None or self.cert is not None
+        return has_files or any(url.startswith(("tls:", "wss:")) for url in self.urls)
+
+
+def without_password(url: str) -> str:
+    """The URL of a server without its user and password."""
+    before, at, after = url.rpartition("@")
+    return f"{before.partition('://')[0]}://{after}" if at else url
+
+
+def _check(url: str) -> None:
+    shown = without_password(url)
+    try:
+        parts = urlsplit(url)
+        is_fine = parts.scheme in _SCHEMES and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # what it says may have the password in it
+        is_fine = False
+    if not is_fine:
+        raise UsageError(f"{shown!r} is no server: write nats://HOST:4222 or tls://HOST:4222")
+
+
+# ================================================================ asking
 
 T = TypeVar("T")
 
@@ -223,3 +311,189 @@ def header(message: Msg, name: str) -> str:
 
 
 STATUS = api.Header.STATUS.value
+
+
+# ================================================================ streams
+#
+# The streams of a crawl.
+#
+# Law: a stream that is there stays as it is, whatever a later version would make.
+#
+# log      `minicrawl-NAME-log-3` has what is appended for shard 3
+# pages    `minicrawl-NAME-pages-3` has the pages that it keeps, if it does
+# batches  `minicrawl-NAME-batches` has what is published and not done yet
+# keys     `KV_minicrawl-NAME`, a bucket as `nats kv` knows them
+# beats    `KV_minicrawl_beats-NAME`, another one
+# objects  `OBJ_minicrawl-NAME`, a bucket as `nats object` knows them
+
+_COPIES = 3
+_ONE_COPY = 1
+
+
+class LogKind(StrEnum):
+    """What a log has. The values are in the names of streams."""
+
+    STORE = "log"
+    PAGES = "pages"
+
+
+class Bucket(NamedTuple):
+    """A bucket of keys, by its name."""
+
+    name: str
+
+    @property
+    def stream(self) -> str:
+        """The stream that has it."""
+        return f"KV_{self.name}"
+
+    def subject(self, key: str) -> str:
+        """The subject of a key, or of all that begin so if it ends with `>`."""
+        return f"$KV.{self.name}.{key}"
+
+
+class Streams:
+    """Names of streams, and streams that are made when they are first used."""
+
+    def __init__(self, asking: Asking, settings: NatsSettings) -> None:
+        self.asking = asking
+        self.bucket = settings.bucket
+        self.keys = Bucket(self.bucket)
+        self.beats = Bucket(f"minicrawl_beats-{settings.name}")
+        self._settings = settings
+        self._made = set[str]()
+
+    @property
+    def batches(self) -> str:
+        """The stream of batches."""
+        return f"{self.bucket}-batches"
+
+    @property
+    def objects(self) -> str:
+        """The stream of objects."""
+        return f"OBJ_{self.bucket}"
+
+    def batch_subject(self, sender: int | str, receiver: int) -> str:
+        """The subject of batches; the sender may be `*`."""
+        return f"{self.bucket}.batch.{sender}.{receiver}"
+
+    def log_subject(self, shard: int, kind: LogKind) -> str:
+        """The subject of a log."""
+        return f"{self.bucket}.{kind}.{shard}"
+
+    def broadcast_subject(self, topic: str) -> str:
+        """The subject of a broadcast, or of all that begin so if it ends with `>`. No stream has
+        it.
+        """
+        return f"{self.bucket}.broadcast.{topic}"
+
+    async def open_common(self) -> None:
+        """Make those that all shards share."""
+        buckets = (
+            self._make(
+                bucket.stream,
+                [bucket.subject(">")],
+                allow_rollup_hdrs=True,
+                max_msgs_per_subject=1,
+                deny_delete=True,
+            )
+            for bucket in (self.keys, self.beats)
+        )
+        objects = self._make(
+            self.objects,
+            [f"$O.{self.bucket}.{part}.>" for part in "CM"],
+            allow_rollup_hdrs=True,
+        )
+        batches = self._make(
+            self.batches,
+            [self.batch_subject("*", 0).removesuffix("0") + "*"],
+            retention="workqueue",
+        )
+        await asyncio.gather(*buckets, objects, batches)
+
+    async def check_common(self) -> None:
+        """Refuse a crawl that is not there."""
+        try:
+            await self.asking.api(f"STREAM.INFO.{self.batches}")
+        except JetStreamRefusal as refusal:
+            if refusal.code != NOT_FOUND:
+                raise
+            raise EngineError(
+                f"there is no crawl named {self._settings.name} on this cluster: "
+                "minicrawl crawl SEEDS --cluster URL"
+            ) from None
+
+    async def lead_apart(self) -> None:
+        """Let one server lead the keys and another one the beats, if there are several."""
+        with suppress(JetStreamRefusal):  # nobody else can lead now
+            leader = await self.leader(self.keys.stream)
+            if leader and leader == await self.leader(self.beats.stream):
+                await self.step_down(self.beats.stream)
+
+    async def step_down(self, stream: str) -> None:
+        """Let another server lead the stream, if there is one that has it."""
+        answer = await self.asking.api(f"STREAM.INFO.{stream}")
+        if (answer.get("cluster") or {}).get("replicas"):
+            await self.asking.api(f"STREAM.LEADER.STEPDOWN.{stream}")
+
+    async def log(self, shard: int, kind: LogKind) -> str:
+        """The stream of a log; it is there when this returns."""
+        name = f"{self.bucket}-{kind}-{shard}"
+        most = self._settings.log_bytes
+        if name not in self._made:
+            subjects = [self.log_subject(shard, kind)]
+            await self._make(name, subjects, max_bytes=-1 if most is None else most)
+        return name
+
+    async def _make(self, name: str, subjects: list[str], **config: Any) -> None:
+        if not await self._is_there(name):
+            wanted = {
+                "name": name,
+                "subjects": subjects,
+                "discard": "new",
+                "storage": "file",
+                **config,
+            }
+            await self._create(wanted)
+        self._made.add(name)
+
+    async def _is_there(self, name: str) -> bool:
+        try:
+            await self.asking.api(f"STREAM.INFO.{name}")
+        except JetStreamRefusal as refusal:
+            if refusal.code != NOT_FOUND:
+                raise
+            return False
+        return True
+
+    async def leader(self, stream: str) -> str | None:
+        """The server that leads it; None if there is only one server, or nobody leads."""
+        answer = await self.asking.api(f"STREAM.INFO.{stream}")
+        found: str | None = (answer.get("cluster") or {}).get("leader")
+        return found
+
+    async def _create(self, config: dict[str, Any]) -> None:
+        """With as many copies as there are servers for, unless the user said how many."""
+        copies = self._settings.replicas or _COPIES
+        try:
+            await self._create_copies(config, copies)
+        except JetStreamRefusal as refusal:
+            if refusal.error_code != SEVERAL_NEED_CLUSTER or self._settings.replicas:
+                raise
+            await self._create_copies(config, _ONE_COPY)
+
+    async def _create_copies(self, config: dict[str, Any], copies: int) -> None:
+        name = config["name"]
+        await self.asking.api(f"STREAM.CREATE.{name}", config | {"num_replicas": copies})
+
+
+# ================================================================ parts
+#
+# What the parts of the engine share.
+
+
+class NatsPart:
+    """A part of the engine: it asks servers about the streams of one crawl."""
+
+    def __init__(self, asking: Asking, streams: Streams) -> None:
+        self._asking, self._streams = asking, streams

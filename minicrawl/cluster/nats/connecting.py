@@ -8,23 +8,138 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
+from itertools import pairwise
+from pathlib import Path
 from random import SystemRandom
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
+import nkeys
 from nats.aio.client import Client
 from nats.errors import AuthorizationError, Error
 
 from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailable
-from minicrawl.cluster.nats.asking import Asking
-from minicrawl.cluster.nats.batches import NatsBatches
-from minicrawl.cluster.nats.broadcasts import NatsBroadcasts
-from minicrawl.cluster.nats.credentials import authentication, encryption
-from minicrawl.cluster.nats.encrypted import NotEncrypted, client_for
+from minicrawl.cluster.nats.asking import Asking, NatsSettings, Streams, without_password
 from minicrawl.cluster.nats.keys import NatsBeats, NatsKeys
-from minicrawl.cluster.nats.logs import NatsLogs, NatsPages
-from minicrawl.cluster.nats.objects import NatsObjects
-from minicrawl.cluster.nats.settings import NatsSettings, without_password
-from minicrawl.cluster.nats.streams import Streams
+from minicrawl.cluster.nats.logs import (
+    NatsBatches,
+    NatsBroadcasts,
+    NatsLogs,
+    NatsObjects,
+    NatsPages,
+)
+from minicrawl.errors import UsageError
+
+# ================================================================ credentials
+#
+# What servers are shown so that they let us in: passwords, tokens, JWTs, nkeys and certificates.
+#
+# Law: a file that cannot be used is refused in one line, before any server is asked; no line has a
+# secret in it. nats-py reads a file of credentials that has no JWT for ever, so it is checked here.
+
+_SEED_OF_USER = "SU"
+_JWT, _SEED = "BEGIN NATS USER JWT", "BEGIN USER NKEY SEED"
+_MOST_BYTES = 1 << 20
+
+
+def authentication(settings: NatsSettings) -> dict[str, Any]:
+    """A user's name and password are not left in the URL, where servers found later lack them."""
+    options: dict[str, Any] = {}
+    for url in settings.urls:
+        parts = urlsplit(url)
+        if parts.username and parts.password:
+            options |= {"user": unquote(parts.username), "password": unquote(parts.password)}
+        elif parts.username:
+            options["token"] = unquote(parts.username)
+    if settings.creds is not None:
+        options[_kind_of(settings.creds)] = str(settings.creds)
+    return options
+
+
+def _kind_of(creds: Path) -> str:
+    """Which option of nats-py takes the file."""
+    try:
+        with creds.open(encoding="ascii") as file:
+            lines = [line.strip() for line in file.read(_MOST_BYTES).splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--cluster-creds {creds} cannot be read: {error}") from error
+    first = next(filter(None, lines), "")
+    seed, is_plain = (
+        (first, True) if first.startswith(_SEED_OF_USER) else (_after(_SEED, lines), False)
+    )
+    if not is_plain and not (_after(_JWT, lines) and seed):
+        raise UsageError(
+            f"--cluster-creds {creds} has no credentials: it needs the JWT and the seed of a user, "
+            "as nsc writes them, or a seed alone"
+        )
+    try:
+        nkeys.from_seed(bytearray(seed.encode())).wipe()
+    except (nkeys.NkeysError, ValueError):
+        raise UsageError(f"--cluster-creds {creds}: the seed of its user is damaged") from None
+    return "nkeys_seed" if is_plain else "user_credentials"
+
+
+def _after(mark: str, lines: list[str]) -> str:
+    """The line behind the one with a mark; empty if there is none."""
+    found = (after for line, after in pairwise(lines) if mark in line)
+    return next(found, "")
+
+
+def encryption(settings: NatsSettings) -> dict[str, Any]:
+    """How the connection is encrypted, if it is."""
+    if settings.key is not None and settings.cert is None:
+        raise UsageError(f"--cluster-key {settings.key} needs its --cluster-cert")
+    if not settings.wants_tls:
+        return {}
+    try:
+        context = ssl.create_default_context(cafile=settings.ca)
+    except (OSError, ssl.SSLError) as error:
+        raise UsageError(f"the certificates in {settings.ca} cannot be read: {error}") from error
+    if settings.cert is not None:
+        try:
+            context.load_cert_chain(settings.cert, settings.key, lambda: "")  # nobody can be asked
+        except (OSError, ssl.SSLError) as error:
+            raise UsageError(
+                f"--cluster-cert {settings.cert} and its key cannot be used: {error}"
+            ) from error
+    return {"tls": context}
+
+
+# ================================================================ encrypted
+#
+# A connection that must be encrypted.
+#
+# Law: a server that does not encrypt is told nothing. nats-py encrypts where the server asks for
+# it, and sends passwords as they are where it does not; so whoever is between us and the server
+# could read them by leaving that out.
+
+
+class NotEncrypted(Error):
+    """The server does not encrypt, though we want that."""
+
+
+class EncryptedClient(Client):
+    """Leaves a server that does not encrypt, before it says who it is."""
+
+    async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
+        assert self._current_server is not None
+        scheme = self._current_server.uri.scheme
+        if initial_connection and not _is_encrypted(scheme, info):
+            raise NotEncrypted
+        await super()._process_info(info, initial_connection)
+
+
+def _is_encrypted(scheme: str, info: dict[str, Any]) -> bool:
+    """Whether the connection is, or is going to be before anything else is said."""
+    return scheme == "wss" or (scheme != "ws" and bool(info.get("tls_required")))
+
+
+def client_for(settings: NatsSettings) -> Client:
+    """A client that has no connection yet."""
+    return EncryptedClient() if settings.wants_tls else Client()
+
+
+# ================================================================ connecting
 
 _OLDEST = (2, 9)
 _CONNECT_S = 5

@@ -21,9 +21,13 @@ from nats.aio.msg import Msg
 from nats.errors import Error
 
 from minicrawl.cluster.engine import MOST_VALUE_BYTES, EngineError, KeyEntry, KeyTaken
-from minicrawl.cluster.nats.asking import NOT_FOUND, WRONG_SEQUENCE, JetStreamRefusal
-from minicrawl.cluster.nats.parts import NatsPart
-from minicrawl.cluster.nats.streams import Bucket
+from minicrawl.cluster.nats.asking import (
+    NOT_FOUND,
+    WRONG_SEQUENCE,
+    Bucket,
+    JetStreamRefusal,
+    NatsPart,
+)
 
 _LOOKS_EVERY_S = 2.0
 """At what changed, even if nobody said that anything did."""

@@ -12,22 +12,47 @@ entries drops whole files, and the servers share the work of leading them.
 
 import asyncio
 import base64
+import json
 import re
-from collections.abc import AsyncGenerator
+from asyncio import to_thread
+from collections import defaultdict
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import suppress
-from typing import NamedTuple
+from hashlib import sha256
+from itertools import count
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, NamedTuple
+
+import zstandard
+from nats.aio.msg import Msg
+from nats.errors import Error
 
 from minicrawl.cluster.engine import (
     MOST_ENTRY_BYTES,
+    MOST_VALUE_BYTES,
+    BatchDelivery,
+    Broadcast,
     EngineError,
     EngineUnavailable,
     Fenced,
     LogEntry,
     LogSpan,
 )
-from minicrawl.cluster.nats.asking import NOT_FOUND, WRONG_SEQUENCE, JetStreamRefusal
-from minicrawl.cluster.nats.parts import NatsPart
-from minicrawl.cluster.nats.streams import LogKind
+from minicrawl.cluster.nats.asking import (
+    API,
+    NOT_FOUND,
+    NOT_UNIQUE,
+    STATUS,
+    WRONG_SEQUENCE,
+    Asking,
+    JetStreamRefusal,
+    LogKind,
+    NatsPart,
+    Streams,
+    header,
+)
+from minicrawl.shards.channels import MOST_BYTES, TransferBatch, pack
 
 _AT_ONCE = 16
 """Entries that are asked for at the same time."""
@@ -173,3 +198,325 @@ class NatsPages(NatsLogs):
     """The logs of kept pages."""
 
     _kind = LogKind.PAGES
+
+
+# ================================================================ objects
+#
+# The objects: a bucket of JetStream's object store, as `nats object` knows it.
+#
+# Laws: an object is there when its description is, which comes last. What is read is checked
+# against the digest in the description. A file is read and written in pieces, never as a whole.
+#
+# description   a message with name, size and digest of an object, and which chunks it is made of
+# chunk         a message with a piece of the file
+
+_CHUNK_BYTES = 1 << 17
+_ROLLUP = "sub"
+
+
+class NatsObjects(NatsPart):
+    """The objects."""
+
+    async def put_object(self, name: str, file: Path) -> None:
+        """Keep a copy of the file under this name; it replaces an older one when it is complete."""
+        before = await self._description(name)
+        unique = token_hex(11)
+        digest, size, chunks = sha256(), 0, 0
+        async for piece in _pieces(file):
+            number = {"Nats-Msg-Id": f"{unique}-{chunks}"}
+            await self._asking.store(self._chunks(unique), piece, number, self._streams.objects)
+            digest.update(piece)
+            size, chunks = size + len(piece), chunks + 1
+        await self._describe(
+            name,
+            {
+                "name": name,
+                "bucket": self._streams.bucket,
+                "nuid": unique,
+                "size": size,
+                "chunks": chunks,
+                "digest": _digest_text(digest.digest()),
+                "options": {"max_chunk_size": _CHUNK_BYTES},
+            },
+        )
+        if before is not None:
+            await self._purge(self._chunks(before["nuid"]))
+
+    async def get_object(self, name: str, file: Path) -> None:
+        """Write the object into this file. Raises EngineError if it is absent or damaged."""
+        described = await self._description(name)
+        if described is None:
+            raise EngineError(f"there is no object {name}")
+        digest, size = sha256(), 0
+        with file.open("wb") as written:
+            async for piece in self._read(described):
+                await to_thread(written.write, piece)
+                digest.update(piece)
+                size += len(piece)
+        if size != described["size"] or _digest_text(digest.digest()) != described["digest"]:
+            raise EngineError(f"the object {name} is damaged, or was replaced while it was read")
+
+    async def delete_object(self, name: str) -> None:
+        """Remove the object, if it is there."""
+        if (described := await self._description(name)) is not None:
+            await self._purge(self._subject(name))
+            await self._purge(self._chunks(described["nuid"]))
+
+    async def objects(self) -> list[str]:
+        """The names of all objects."""
+        subject, names = f"$O.{self._streams.bucket}.M.>", list[str]()
+        number = 0
+        while (found := await self._next(number + 1, subject)) is not None:
+            number = int(found["seq"])
+            names.append(json.loads(base64.b64decode(found["data"]))["name"])
+        return sorted(names)
+
+    async def _read(self, described: dict[str, Any]) -> AsyncIterator[bytes]:
+        subject, number = self._chunks(described["nuid"]), 0
+        for _ in range(described["chunks"]):
+            found = await self._next(number + 1, subject)
+            if found is None:
+                return
+            number = int(found["seq"])
+            yield base64.b64decode(found["data"])
+
+    async def _description(self, name: str) -> dict[str, Any] | None:
+        found = await self._next(1, self._subject(name))
+        if found is None:
+            return None
+        described: dict[str, Any] = json.loads(base64.b64decode(found["data"]))
+        return None if described.get("deleted") else described
+
+    async def _describe(self, name: str, description: dict[str, Any]) -> None:
+        content = json.dumps(description).encode()
+        await self._asking.store(self._subject(name), content, {"Nats-Rollup": _ROLLUP})
+
+    async def _next(self, number: int, subject: str) -> dict[str, Any] | None:
+        """The next message of a subject, as the leader has it."""
+        request = {"seq": number, "next_by_subj": subject}
+        try:
+            answer = await self._asking.api(f"STREAM.MSG.GET.{self._streams.objects}", request)
+        except JetStreamRefusal as refusal:
+            if refusal.code != NOT_FOUND:
+                raise EngineError(str(refusal)) from None
+            return None
+        message: dict[str, Any] = answer["message"]
+        return message
+
+    async def _purge(self, subject: str) -> None:
+        await self._asking.api(f"STREAM.PURGE.{self._streams.objects}", {"filter": subject})
+
+    def _subject(self, name: str) -> str:
+        coded = base64.urlsafe_b64encode(name.encode()).decode()
+        return f"$O.{self._streams.bucket}.M.{coded}"
+
+    def _chunks(self, unique: str) -> str:
+        return f"$O.{self._streams.bucket}.C.{unique}"
+
+
+async def _pieces(file: Path) -> AsyncIterator[bytes]:
+    with file.open("rb") as source:
+        for _ in count():
+            piece = await to_thread(source.read, _CHUNK_BYTES)
+            if not piece:
+                return
+            yield piece
+
+
+def _digest_text(digest: bytes) -> str:
+    return f"SHA-256={base64.urlsafe_b64encode(digest).decode()}"
+
+
+# ================================================================ batches
+#
+# Batches on their way: one stream for all, from which what is done is removed.
+#
+# Laws: batches of a channel are published one after the other, each when the one before is there.
+# An inbox has a consumer of its own, and removes that of an older inbox: whoever lost the shard and
+# does not know it gets nothing more.
+#
+# What is published twice comes twice; the numbers of the receiver's channels tell. Servers could
+# find such batches as well (`Nats-Msg-Id`), and are not asked to: those before 2.10.5 count what
+# they refused, and lose later messages by it (see `logs`).
+
+_AT_ONCE_BATCHES = 32
+_WAITS_S = 2.0
+"""A consumer is asked anew so often: servers forget who waited when one of them is gone."""
+_AGAIN_S = 30.0
+"""When what is not done comes again."""
+_MOST_UNDONE = 256
+_NS = 10**9
+_LEVEL = 3
+_ACK, _LATER = b"+ACK", b'-NAK {"delay": 500000000}'
+_EXPIRED = "408"
+_PAUSE_S = 0.1
+
+
+class NatsDelivery:
+    """A batch that came for a shard."""
+
+    def __init__(self, message: Msg) -> None:
+        self._message = message
+
+    @property
+    def packed(self) -> bytes:
+        """As `shards.batches.pack` made it; nothing of it was checked."""
+        unpacking = zstandard.ZstdDecompressor(max_window_size=2 * MOST_BYTES)
+        try:
+            return unpacking.stream_reader(self._message.data).read(MOST_BYTES + 1)
+        except zstandard.ZstdError:
+            return b""  # which no receiver takes for a batch
+
+    async def done(self) -> None:
+        """It is in the log of the shard, or was before: it need not come again."""
+        await self._answer(_ACK)
+
+    async def later(self) -> None:
+        """It came too early: let it come again in a moment."""
+        await self._answer(_LATER)
+
+    async def _answer(self, answer: bytes) -> None:
+        with suppress(Error):  # there is no connection, and no room: the batch comes again
+            await self._message._client.publish(self._message.reply, answer)
+
+
+class NatsBatches(NatsPart):
+    """The batches."""
+
+    def __init__(self, asking: Asking, streams: Streams) -> None:
+        super().__init__(asking, streams)
+        self._in_turn: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def publish(self, batch: TransferBatch) -> None:
+        """Keep the batch for its receiver. One that was published before comes again."""
+        subject = self._streams.batch_subject(batch.sender, batch.receiver)
+        content = zstandard.ZstdCompressor(level=_LEVEL).compress(pack(batch))
+        async with self._in_turn[subject]:
+            await self._asking.store(subject, content, stream=self._streams.batches)
+
+    async def inbox(self, shard: int) -> AsyncGenerator[BatchDelivery, None]:
+        """All that comes for the shard, for ever. What is not done comes again."""
+        consumer = await self._take_over(shard)
+        client = self._asking.client
+        came = asyncio.Queue[Msg]()
+        coming = await client.subscribe(client.new_inbox(), cb=came.put)
+        try:
+            while True:
+                async for message in self._pull(consumer, coming.subject, came):
+                    yield NatsDelivery(message)
+        finally:
+            with suppress(Error):  # the connection is closed
+                await coming.unsubscribe()
+
+    async def _pull(
+        self, consumer: str, address: str, came: asyncio.Queue[Msg]
+    ) -> AsyncGenerator[Msg, None]:
+        """Some that come soon; none says nothing but that time has passed."""
+        request = json.dumps({"batch": _AT_ONCE_BATCHES, "expires": int(_WAITS_S * _NS)}).encode()
+        subject = f"{API}CONSUMER.MSG.NEXT.{self._streams.batches}.{consumer}"
+        await self._asking.client.publish(subject, request, reply=address)
+        for _ in range(_AT_ONCE_BATCHES):
+            try:
+                async with asyncio.timeout(2 * _WAITS_S):  # `wait_for` may swallow a cancellation
+                    message = await came.get()
+            except TimeoutError:
+                break
+            status = header(message, STATUS)
+            if status == _EXPIRED:
+                return
+            if status:
+                break
+            yield message
+        else:
+            return
+        await self._check(consumer)
+
+    async def _check(self, consumer: str) -> None:
+        """Raises Fenced if the consumer was removed, and waits a little if it is there."""
+        try:
+            await self._asking.api(f"CONSUMER.INFO.{self._streams.batches}.{consumer}")
+        except JetStreamRefusal as refusal:
+            if refusal.code != NOT_FOUND:
+                raise EngineError(str(refusal)) from None
+            raise Fenced(f"{consumer.rpartition('-')[0]} was opened by another node") from None
+        await asyncio.sleep(_PAUSE_S)
+
+    async def _take_over(self, shard: int) -> str:
+        """A new consumer, in the place of all older ones."""
+        stream, mine = self._streams.batches, f"inbox-{shard}-{token_hex(8)}"
+        while True:
+            for old in await self._consumers(f"inbox-{shard}-"):
+                await self._remove(old)
+            try:
+                await self._asking.api(
+                    f"CONSUMER.DURABLE.CREATE.{stream}.{mine}",
+                    {"stream_name": stream, "config": self._config(mine, shard)},
+                )
+            except JetStreamRefusal as refusal:
+                if refusal.error_code != NOT_UNIQUE:
+                    raise EngineError(str(refusal)) from None
+            else:
+                return mine
+
+    def _config(self, name: str, shard: int) -> dict[str, object]:
+        return {
+            "durable_name": name,
+            "filter_subject": self._streams.batch_subject("*", shard),
+            "deliver_policy": "all",
+            "ack_policy": "explicit",
+            "ack_wait": int(_AGAIN_S * _NS),
+            "max_ack_pending": _MOST_UNDONE,
+            "max_deliver": -1,
+        }
+
+    async def _consumers(self, prefix: str) -> list[str]:
+        found: list[str] = []
+        while True:
+            answer = await self._asking.api(
+                f"CONSUMER.NAMES.{self._streams.batches}", {"offset": len(found)}
+            )
+            page = answer.get("consumers") or []
+            found += page
+            if not page or len(found) >= answer.get("total", 0):
+                return [name for name in found if name.startswith(prefix)]
+
+    async def _remove(self, consumer: str) -> None:
+        try:
+            await self._asking.api(f"CONSUMER.DELETE.{self._streams.batches}.{consumer}")
+        except JetStreamRefusal as refusal:
+            if refusal.code != NOT_FOUND:
+                raise EngineError(str(refusal)) from None
+
+
+# ================================================================ broadcasts
+#
+# Broadcasts: plain messages of NATS, which no stream keeps.
+#
+# They cost a small part of what a change of a key costs, and come at once. Without a connection
+# they are lost: what waited for one would come as if it were new.
+
+
+class NatsBroadcasts(NatsPart):
+    """The broadcasts."""
+
+    async def broadcast(self, topic: str, content: bytes) -> None:
+        """Send it to all who listen now."""
+        if len(content) > MOST_VALUE_BYTES:
+            raise ValueError(f"{topic}: {len(content):,} bytes are more than a broadcast may have")
+        if self._asking.client.is_connected:
+            with suppress(Error):  # the connection has just been lost
+                await self._asking.client.publish(self._streams.broadcast_subject(topic), content)
+
+    async def broadcasts(self, prefix: str) -> AsyncGenerator[Broadcast, None]:
+        """What is sent from now on under names that begin so, for ever."""
+        client, came = self._asking.client, asyncio.Queue[Msg]()
+        subjects = self._streams.broadcast_subject(f"{prefix}>")
+        before = len(self._streams.broadcast_subject(""))
+        coming = await client.subscribe(subjects, cb=came.put)
+        try:
+            while True:
+                message = await came.get()
+                yield Broadcast(message.subject[before:], message.data)
+        finally:
+            with suppress(Error):  # the connection is closed
+                await coming.unsubscribe()

@@ -18,14 +18,10 @@ from secrets import token_hex
 
 from minicrawl.cluster.access import ClusterAccess, opened
 from minicrawl.cluster.engine import ClusterEngine
-from minicrawl.cluster.node.crawl_state import CrawlState
-from minicrawl.cluster.node.held import HeldShards, Start, Tell
-from minicrawl.cluster.node.leases import ClusterView
-from minicrawl.cluster.node.node import Node, NodeParts
-from minicrawl.cluster.node.presence import NodePresence, lease_clock
-from minicrawl.cluster.node.records import NodeRecord, TermsRecord
-from minicrawl.cluster.node.shard_process import ShardJob, ShardProcess, WarmChildren
-from minicrawl.cluster.terms import settings_that_count, terms_when_begun
+from minicrawl.cluster.node.held import ClusterView, HeldShards, Start, Tell
+from minicrawl.cluster.node.node import CrawlState, Node, NodeParts, NodePresence, lease_clock
+from minicrawl.cluster.node.shards import ShardJob, ShardProcess, WarmChildren
+from minicrawl.cluster.terms import NodeRecord, TermsRecord, settings_that_count, terms_when_begun
 from minicrawl.errors import UsageError
 from minicrawl.version import __version__
 

@@ -7,17 +7,24 @@ asks for nothing by itself: no updates, no accounts, no hints for forms.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
+import signal
 import socket
+from collections import OrderedDict
+from contextlib import suppress
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.errors import UsageError
+from minicrawl.model import ParsedPage, Scripting, ScriptKind
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Playwright
+
 
 NAMES = (
     *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"),
@@ -73,3 +80,211 @@ async def launch(playwright: Playwright, program: str, proxy: socket.socket) -> 
         handle_sighup=False,
         timeout=20_000,
     )
+
+
+# ================================================================ process tree
+#
+# What a process and all that it started take of the machine, as Linux tells.
+
+_PROC = Path("/proc")
+_PAGE_BYTES, _TICKS = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_CLK_TCK")
+_DROP_CAPABILITY, _SET_PRIORITY = 24, 23  # PR_CAPBSET_DROP, CAP_SYS_NICE
+_PARENT, _FIRST_TIME, _AFTER_TIMES = 1, 11, 15
+"""Fields of /proc/PID/stat behind the name: those of time count dead children too."""
+
+
+class Use(NamedTuple):
+    """Bytes that no other process shares, and processor time since they began."""
+
+    memory: int
+    cpu_s: float
+
+
+def descendants(of: int) -> list[int]:
+    """The processes that it started, and those that they started."""
+    children: dict[int, list[int]] = {}
+    for folder in _PROC.iterdir():
+        if folder.name.isdecimal() and (fields := _stat(int(folder.name))):
+            children.setdefault(int(fields[_PARENT]), []).append(int(folder.name))
+    found, new = list[int](), [of]
+    while new:
+        new = [child for one in new for child in children.get(one, ())]
+        found += new
+    return found
+
+
+def use(of: int) -> Use:
+    """Of the process with its descendants; the memory is that of the descendants alone."""
+    tree = descendants(of)
+    ticks = sum(_ticks(pid) for pid in (of, *tree))
+    return Use(sum(map(_own_bytes, tree)), ticks / _TICKS)
+
+
+def kill_descendants(of: int) -> None:
+    """End all that it started."""
+    for pid in descendants(of):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def stay_behind() -> None:
+    """What this process starts from now on may not put itself before others, as a browser does
+    that root has started.
+    """
+    with suppress(OSError, AttributeError):  # elsewhere than on Linux
+        ctypes.CDLL(None).prctl(_DROP_CAPABILITY, _SET_PRIORITY, 0, 0, 0)
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields behind the name; none if the process has ended."""
+    with suppress(OSError):
+        return (_PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
+    return []
+
+
+def _ticks(pid: int) -> int:
+    return sum(map(int, _stat(pid)[_FIRST_TIME:_AFTER_TIMES]))
+
+
+def _own_bytes(pid: int) -> int:
+    with suppress(OSError):
+        fields = (_PROC / str(pid) / "statm").read_text().split()
+        return (int(fields[1]) - int(fields[2])) * _PAGE_BYTES
+    return 0
+
+
+# ================================================================ in page
+#
+# What runs inside of pages, as JavaScript.
+#
+# Laws: no page opens a window, a dialog or a way to other machines; a shadow root is never closed
+# to us. What is read of a page is its DOM as HTML, with each shadow tree where it is shown.
+
+BEFORE_SCRIPTS = """(() => {
+  const attach = Element.prototype.attachShadow;
+  Element.prototype.attachShadow = function (init) {
+    return attach.call(this, { ...init, mode: "open" });
+  };
+  const nothing = () => null;
+  for (const name of ["open", "print", "alert", "confirm", "prompt"]) window[name] = nothing;
+  const gone = ["RTCPeerConnection", "webkitRTCPeerConnection", "WebTransport", "SharedWorker"];
+  for (const name of gone) delete window[name];
+})();"""
+"""Runs before any script of the page, in each of its frames."""
+
+NEXT_FRAMES = "() => new Promise((f) => requestAnimationFrame(() => requestAnimationFrame(f)))"
+"""Over when the page has been drawn twice: what the first frame has seen is told by then."""
+
+READ_DOM = r"""(most) => {
+  const root = document.documentElement;
+  if (!root) return "";
+  const EMPTY = new Set(["area", "base", "br", "col", "embed", "frame", "hr", "img", "input",
+    "link", "meta", "param", "source", "track", "wbr"]);
+  const RAW = new Set(["script", "style", "noscript", "iframe", "xmp", "noembed", "noframes",
+    "plaintext"]);
+  let hasShadow = false;
+  for (const one of root.querySelectorAll("*")) if (one.shadowRoot) { hasShadow = true; break; }
+  const head = "<!DOCTYPE html>";
+  if (!hasShadow) return (head + root.outerHTML).slice(0, most);
+  const parts = [];
+  let length = 0;
+  const add = (text) => { parts.push(text); length += text.length; };
+  const inText = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+  const inValue = (text) => text.replace(/&/g, "&amp;").replace(/"/g, "&quot;");
+  const closing = (text) => ({ text });
+  // Not by recursion: scripts can nest deeper than the stack.
+  const waiting = [root];
+  const later = (nodes) => { for (let i = nodes.length - 1; i >= 0; i--) waiting.push(nodes[i]); };
+  while (waiting.length && length < most) {
+    const node = waiting.pop();
+    if (node.text !== undefined && node.nodeType === undefined) { add(node.text); continue; }
+    if (node.nodeType === Node.TEXT_NODE) {
+      const parent = node.parentNode;
+      const isRaw = parent && parent.localName && RAW.has(parent.localName);
+      add(isRaw ? node.data : inText(node.data));
+      continue;
+    }
+    if (node.nodeType !== Node.ELEMENT_NODE) continue;
+    const name = node.localName;
+    let tag = "<" + name;
+    for (const one of node.attributes) tag += " " + one.name + '="' + inValue(one.value) + '"';
+    add(tag + ">");
+    if (EMPTY.has(name)) continue;
+    waiting.push(closing("</" + name + ">"));
+    if (node.shadowRoot) {
+      later([...node.childNodes].filter((one) => !one.assignedSlot));
+      later([...node.shadowRoot.childNodes]);
+    } else if (name === "slot" && node.assignedNodes().length) {
+      later(node.assignedNodes());
+    } else if (name === "template") {
+      later([...node.content.childNodes]);
+    } else {
+      later([...node.childNodes]);
+    }
+  }
+  return (head + parts.join("")).slice(0, most);
+}"""
+"""A function of the most characters that are wanted."""
+
+
+# ================================================================ policy
+#
+# Whether a page gains links by being rendered: learnt host by host, template by template.
+#
+# Laws: a page without scripts is never rendered. A template that has brought nothing in a few tries
+# is not rendered again, and a host whose pages never gained anything is left alone. What is known
+# is bounded; what is forgotten is learnt again.
+#
+# template   pages of a host whose scripts are the same
+# gain       a link that the page does not have without its scripts, or a redirect
+
+TRIES = {ScriptKind.SHELL: 3, ScriptKind.SOME: 2}
+"""Of a template, until it is known whether it gains."""
+WORTH = 0.2
+"""A template is rendered on while so large a share of its pages gains."""
+HOST_TRIES = 12
+"""Of a host whose pages have never gained."""
+_MOST_KNOWN = 20_000
+
+
+@dataclass(slots=True)
+class _Record:
+    """What came of renderings."""
+
+    rendered: int = 0
+    gained: int = 0
+
+
+class RenderPolicy:
+    """What is known of hosts and of their templates."""
+
+    def __init__(self) -> None:
+        self._known = OrderedDict[tuple[str, int], _Record]()
+
+    def is_worth(self, host: str, scripting: Scripting) -> bool:
+        """Whether to render a page with these scripts."""
+        if scripting.kind is ScriptKind.NONE:
+            return False
+        of_host = self._known.get((host, 0), _Record())
+        if not of_host.gained and of_host.rendered >= HOST_TRIES:
+            return False
+        known = self._known.get((host, scripting.signature), _Record())
+        is_tried = known.rendered >= TRIES[scripting.kind]
+        return not is_tried or known.gained >= WORTH * known.rendered
+
+    def learn(self, host: str, scripting: Scripting, *, has_gained: bool) -> None:
+        """A page with these scripts was rendered."""
+        for key in {(host, 0), (host, scripting.signature)}:
+            known = self._known.pop(key, None) or _Record()
+            known.rendered += 1
+            known.gained += has_gained
+            self._known[key] = known
+        while len(self._known) > _MOST_KNOWN:
+            self._known.popitem(last=False)
+
+
+def has_gained(before: ParsedPage, after: ParsedPage) -> bool:
+    """Whether rendering brought something that leads on."""
+    if after.refresh is not None and after.refresh != before.refresh:
+        return True
+    return not set(after.links) <= set(before.links)

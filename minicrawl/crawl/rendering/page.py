@@ -21,14 +21,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from playwright.async_api import Error as BrowserError
 
-from minicrawl.crawl.rendering.in_page import BEFORE_SCRIPTS, NEXT_FRAMES, READ_DOM
+from minicrawl.crawl.rendering.browser import BEFORE_SCRIPTS, NEXT_FRAMES, READ_DOM, use
 from minicrawl.crawl.rendering.messages import (
     PageToRender,
     RenderConfig,
     Resource,
     WantedResource,
 )
-from minicrawl.crawl.rendering.process_tree import use
 from minicrawl.model import Response
 from minicrawl.web.urls import canonical, origin
 

@@ -10,13 +10,18 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from pathlib import Path
+from typing import NamedTuple
 
 from minicrawl.config import Settings
+from minicrawl.config.parts import AUTO
 from minicrawl.crawl.hosts.fairness import FairLock
-from minicrawl.crawl.rendering.browser import find_browser
+from minicrawl.crawl.parts import CrawlContext, CrawlParts
+from minicrawl.crawl.progress import RenderingProgress
+from minicrawl.crawl.rendering.browser import RenderPolicy, find_browser, has_gained
 from minicrawl.crawl.rendering.messages import (
     NotRendered,
     NotStarted,
@@ -29,19 +34,29 @@ from minicrawl.crawl.rendering.messages import (
     Started,
     WantedResource,
 )
+from minicrawl.crawl.rendering.resources import PageResources
+from minicrawl.crawl.turns.turn import Turn
 from minicrawl.crawl.workers.pool import Activity
 from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
-from minicrawl.crawl.workers.worker_config import WorkerConfig
+from minicrawl.crawl.workers.worker import WorkerConfig
 from minicrawl.errors import UsageError
-from minicrawl.fetch.access.identity import RequestHeaders
-from minicrawl.model import Request
+from minicrawl.fetch.access import RequestHeaders
+from minicrawl.model import (
+    NO_SCRIPTS,
+    Failed,
+    FailureKind,
+    FetchResult,
+    ParsedPage,
+    Request,
+    Response,
+)
 
 MOST_PAGES = 200
 SILENCE_S = 20.0
 _END_S = 3.0
 _TIMES_ITS_LIMIT, _SPARE_S = 5, 30.0
 """After this a worker is ended by the crawl; it should have ended its page long before."""
-_CODE = "from minicrawl.crawl.rendering.render_worker import main; main()"
+_CODE = "from minicrawl.crawl.rendering.worker import main; main()"
 _ENDED = NotRendered("its browser ended", may_pass=True)
 
 Answer = Callable[[WantedResource], Awaitable[Resource]]
@@ -194,3 +209,128 @@ def config_of(settings: Settings, browser: str, folder: Path, archive: Path | No
         archive=archive if storing.warc is None else None,
         only_text=storing.keep == "text",
     )
+
+
+# ================================================================ renderer
+#
+# The station between parse and settle: renders pages, and takes what they say then.
+#
+# Laws: a page that need not be rendered passes unchanged, as one that cannot be does. A page whose
+# browser ends has failed once; the second time it is taken as it was fetched. While a page waits
+# for a browser its host is asked for no page, and what waits together is bounded; what a page wants
+# that is rendered is asked for all the same.
+
+MOST_WAITING = 16_000_000
+"""Bytes of pages that wait for a browser without holding up others."""
+RENDERED = "rendered"
+"""The counter of pages that a browser has had."""
+_MOST_SUSPECTS = 10_000
+
+Read = tuple[FetchResult, ParsedPage | None]
+
+
+class Unrendered(NamedTuple):
+    """A page as it was fetched, and what it says without its scripts."""
+
+    fetched: Response
+    parsed: ParsedPage
+
+
+class PageRenderer:
+    """Renders the pages of one crawl."""
+
+    def __init__(self, context: CrawlContext, parts: CrawlParts, pool: RenderPool) -> None:
+        self._context, self._parts, self._hosts = context, parts, parts.hosts
+        self._resources = PageResources(context, parts)
+        self._pool, self._policy = pool, RenderPolicy()
+        self._suspects = OrderedDict[str, None]()
+        self._waiting = self._waiting_bytes = 0
+
+    @property
+    def pool(self) -> RenderPool:
+        """Who renders."""
+        return self._pool
+
+    def progress(self) -> RenderingProgress:
+        """What the browsers do now."""
+        slots, today = self._pool.slots, self._context.clock.today()
+        busy = [slot.activity.last for slot in slots if slot.activity.under_way]
+        return RenderingProgress(
+            browsers=len(slots),
+            rendered=int(self._context.recorder.counters.number(RENDERED)),
+            waiting=self._waiting,
+            pages=tuple((url, max(today - since, 0.0)) for url, since in busy),
+        )
+
+    async def rendered(self, turn: Turn, fetched: FetchResult, parsed: ParsedPage | None) -> Read:
+        """What came, and what it says after its scripts, if it has any that matter."""
+        name = self._hosts[turn.host].shared.name
+        if not isinstance(fetched, Response) or parsed is None:
+            return fetched, parsed
+        if not fetched.body or fetched.broke_off or not self._is_worth(name, parsed):
+            return fetched, parsed
+        async with AsyncExitStack() as held:
+            with self._set_aside(turn.host, len(fetched.body)):
+                browser = await held.enter_async_context(self._pool.free_for(name))
+            if not self._is_worth(name, parsed):  # the host's last page has taught it
+                return fetched, parsed
+            request = Request(
+                url=turn.lease.url,
+                spelled=turn.spelling,
+                suspicious=self._parts.traps.suspicious(turn.host),
+                dictionary=self._context.recorder.dictionary,
+            )
+            page = PageToRender(request, fetched._replace(record=b""))
+            found = await browser.render(page, self._resources.answer)
+        self._pool.charge(name, found.cost_s)
+        self._context.recorder.counters.add(RENDERED)
+        if isinstance(found, NotRendered):
+            return self._not_rendered(turn.lease.url, name, Unrendered(fetched, parsed), found)
+        return self._taken(name, Unrendered(fetched, parsed), found)
+
+    def _is_worth(self, host: str, parsed: ParsedPage) -> bool:
+        if parsed.refresh is not None:
+            return False
+        if self._context.settings.rendering.render != AUTO:
+            return True
+        return self._policy.is_worth(host, parsed.scripting or NO_SCRIPTS)
+
+    def _taken(self, host: str, page: Unrendered, found: Rendered) -> Read:
+        before, after = page.parsed, found.parsed
+        self._policy.learn(
+            host, before.scripting or NO_SCRIPTS, has_gained=has_gained(before, after)
+        )
+        if before.links and not after.links and after.refresh is None:
+            return page  # its scripts have only taken away: what they wanted is not there
+        record = found.record or page.fetched.record
+        return page.fetched._replace(body=found.body, record=record), after
+
+    def _not_rendered(self, url: str, host: str, page: Unrendered, found: NotRendered) -> Read:
+        """Once more, if that may help; else it is what it is without its scripts."""
+        if found.may_pass and url not in self._suspects:
+            self._suspects[url] = None
+            while len(self._suspects) > _MOST_SUSPECTS:
+                self._suspects.popitem(last=False)
+            detail = f"not rendered: {found.why}"
+            return Failed(kind=FailureKind.LOST, detail=detail, status=page.fetched.status), None
+        self._policy.learn(host, page.parsed.scripting or NO_SCRIPTS, has_gained=False)
+        return page.fetched, page.parsed._replace(cut=f"not rendered: {found.why}")
+
+    @contextmanager
+    def _set_aside(self, host: int, size: int) -> Iterator[None]:
+        """The host is asked for no page meanwhile; others are, as long as there is room."""
+        shared = self._hosts[host].shared
+        shared.to_render += 1
+        self._waiting += 1
+        self._waiting_bytes += size
+        has_room = self._waiting_bytes <= MOST_WAITING
+        try:
+            with self._parts.side_requests.reading() if has_room else nullcontext():
+                yield
+        finally:
+            self._waiting -= 1
+            self._waiting_bytes -= size
+            shared.to_render -= 1
+            for one in shared.hosts:
+                self._hosts.resume_when_ready(one, self._context.clock.now())
+            self._parts.slots.resume_one()

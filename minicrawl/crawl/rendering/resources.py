@@ -17,24 +17,155 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Hashable, Mapping
+import re
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.progress import are_bytes_spent
-from minicrawl.crawl.rendering.cors import (
-    cross_origin,
-    may_be_read,
-    preflight_holds_s,
-    preflight_of,
-    takes_headers,
-    unsafe_names,
-)
 from minicrawl.crawl.rendering.messages import Resource, WantedResource
-from minicrawl.crawl.rendering.resource_cache import FoundResource, ResourceCache, fresh_for_s
 from minicrawl.model import Failed, FetchResult, Moved, Request, Response, State, Want
-from minicrawl.web.html.scripts import TRACKERS
+from minicrawl.web.html.markup import TRACKERS
 from minicrawl.web.urls import LONGEST, canonical, origin
+
+# ================================================================ resource cache
+#
+# What pages have asked for while they were rendered, so that it is asked for once.
+#
+# Laws: what a server says must not be kept, is not kept. A script about which it says nothing is
+# kept until the crawl ends; other things are not. There are at most `MOST` of them, with
+# `MOST_BYTES` together; what was wanted longest ago goes first.
+
+MOST_BYTES = 32_000_000
+MOST = 10_000
+_NEVER = re.compile(r"no-store|no-cache|private", re.IGNORECASE)
+_MAX_AGE = re.compile(r"max-age\s*=\s*\"?([0-9]{1,9})", re.IGNORECASE)
+
+
+class FoundResource(NamedTuple):
+    """What a server answered; status 0 if it did not."""
+
+    status: int = 0
+    content_type: str = ""
+    body: bytes = b""
+
+
+class ResourceCache:
+    """By what was wanted: a URL, and what else makes a difference."""
+
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        self._most_bytes, self._bytes = most_bytes, 0
+        self._kept = OrderedDict[Hashable, tuple[FoundResource, float]]()
+
+    def get(self, wanted: Hashable, now: float) -> FoundResource | None:
+        """What is kept, if it still holds."""
+        found, until = self._kept.get(wanted, (None, 0.0))
+        if found is None or until <= now:
+            return None
+        self._kept.move_to_end(wanted)
+        return found
+
+    def put(self, wanted: Hashable, found: FoundResource, until: float) -> None:
+        """Keep it until then, if there is room."""
+        self._bytes -= len(self._kept.pop(wanted, (FoundResource(), 0.0))[0].body)
+        if len(found.body) > self._most_bytes:
+            return
+        self._kept[wanted] = found, until
+        self._bytes += len(found.body)
+        while self._bytes > self._most_bytes or len(self._kept) > MOST:
+            _, (gone, _) = self._kept.popitem(last=False)
+            self._bytes -= len(gone.body)
+
+
+def fresh_for_s(headers: Mapping[str, str], *, is_script: bool) -> float:
+    """For how long an answer may be used again."""
+    said = headers.get("cache-control", "")
+    if _NEVER.search(said) or headers.get("vary", "").strip() == "*" or "set-cookie" in headers:
+        return 0.0
+    age = _MAX_AGE.search(said)
+    if age is not None:
+        return float(age[1])
+    return math.inf if is_script else 0.0
+
+
+# ================================================================ cors
+#
+# Cross-origin resource sharing: what a script may read of another origin, and send there.
+#
+# Laws (https://fetch.spec.whatwg.org/#http-cors-protocol): a script reads what another origin
+# allows it to read. Headers of its own reach another origin only after a preflight, an OPTIONS
+# request, whose answer names them. Which headers these are, an origin is told only if it shares
+# with the asker at all, and has not named them by itself. A redirected preflight, or one that
+# fails, allows nothing. Nothing is sent that says who we are, so `*` in an answer stands for all
+# names.
+#
+# safe   a header that any form or image could have sent as well
+
+Headers = Sequence[tuple[str, str]]
+
+_OF_BROWSERS = frozenset(("origin", "referer"))
+"""No script can set these."""
+_LONGEST_SAFE = 128
+_UNSAFE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\"():<>?@\[\\\]{}]")
+_USUAL_S, _LONGEST_S = 5.0, 7200.0
+"""How long a preflight holds: what browsers take if nothing is said, and at most."""
+_AGE = re.compile(r"[0-9]{1,9}")
+
+
+def may_be_read(answer: object, asker: str) -> bool:
+    """Return whether scripts of the origin `asker` may read an answer of another origin."""
+    if not isinstance(answer, Response):
+        return False
+    allowed = answer.headers.get("access-control-allow-origin", "")
+    return allowed in ("*", asker) and allowed != ""
+
+
+def unsafe_names(headers: Headers) -> tuple[str, ...]:
+    """Return the names of headers that need a preflight, sorted."""
+    return tuple(sorted(name for name, value in headers if not _is_safe(name, value)))
+
+
+def _is_safe(name: str, value: str) -> bool:
+    if name in _OF_BROWSERS:
+        return True
+    return name == "accept" and len(value) <= _LONGEST_SAFE and not _UNSAFE.search(value)
+
+
+def preflight_of(url: str, asker: str, names: Iterable[str]) -> Request:
+    """Return the question which headers may be sent with a GET; with names, whether these may."""
+    told = ",".join(names)
+    headers = (
+        ("origin", asker),
+        ("access-control-request-method", "GET"),
+        *((("access-control-request-headers", told),) if told else ()),
+    )
+    return Request(url=url, want=Want.PREFLIGHT, headers=headers, is_anonymous=True)
+
+
+def takes_headers(answer: object, asker: str, names: Iterable[str]) -> bool:
+    """Return whether the answer to a preflight allows all of these headers."""
+    if not isinstance(answer, Response):
+        return False
+    said = answer.headers.get("access-control-allow-headers", "")
+    allowed = {name.strip().lower() for name in said.split(",")}
+    return may_be_read(answer, asker) and ("*" in allowed or allowed.issuperset(names))
+
+
+def preflight_holds_s(answer: object) -> float:
+    """Return for how long the answer to a preflight holds."""
+    said = answer.headers.get("access-control-max-age", "") if isinstance(answer, Response) else ""
+    return min(float(said), _LONGEST_S) if _AGE.fullmatch(said.strip()) else _USUAL_S
+
+
+def cross_origin(headers: Headers, asker: str) -> tuple[tuple[str, str], ...]:
+    """Return headers as another origin gets them: it is told who asks."""
+    is_told = not asker or any(name == "origin" for name, _ in headers)
+    return tuple(headers) if is_told or not headers else (*headers, ("origin", asker))
+
+
+# ================================================================ resources
 
 MOST_REDIRECTS = 5
 _READ, _FRAME = frozenset(("fetch", "xhr")), "document"

@@ -32,11 +32,10 @@ from typing import NamedTuple
 
 from minicrawl.config import Settings
 from minicrawl.crawl.schedule.orders import ORDERS, best_site_first
-from minicrawl.crawl.schedule.refresh import RefreshScheduler
-from minicrawl.crawl.schedule.worth import worth_of
+from minicrawl.crawl.schedule.refresh import RefreshScheduler, worth_of
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.model import PageId
-from minicrawl.opic.by_site import ImportanceOfHosts
+from minicrawl.opic.order import ImportanceOfHosts
 from minicrawl.ports import Clock
 
 PATIENCE_S = 0.25

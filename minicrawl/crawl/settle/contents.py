@@ -11,15 +11,24 @@ original   the page that has a content and is itself; others with the same are i
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from itertools import chain
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.traps.quotas import MARGIN, ExternalCash
+from minicrawl.frontier.pages import Frontier
 from minicrawl.model import PageId, ParsedPage, Response, State
+from minicrawl.opic.journal import StepKind
+from minicrawl.opic.ledger import Plan
+from minicrawl.opic.money import UNIT
 from minicrawl.slots import Slots
-from minicrawl.store.columns import Numbers
+from minicrawl.store.blobs import is_plain, unpack, unpack_plain
+from minicrawl.store.questions import Spendings
 from minicrawl.store.records import DocumentRow
+from minicrawl.store.tables import Numbers as AnyNumbers
 
 _MASK = (1 << 64) - 1
 _SPREAD = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio
@@ -37,7 +46,7 @@ class ContentIndex:
     def __len__(self) -> int:
         return len(self._slots)
 
-    def load(self, pages: Numbers, contents: Numbers) -> None:
+    def load(self, pages: AnyNumbers, contents: AnyNumbers) -> None:
         """Contents of earlier runs; the content of an alias is that of another page."""
         are_originals = self._frontier.states()[pages] != State.ALIAS
         originals, codes = pages[are_originals], contents[are_originals].view(np.uint64)
@@ -124,3 +133,220 @@ def _document(
         checks=checks,
         changes=changes,
     )
+
+
+# ================================================================ duplicates
+#
+# Pages of different sites with the same content: which of them is the original?
+#
+# Laws: a page that the user named is an original. Otherwise the original is the page that other
+# sites give more cash to; if nobody gives to either, the one on the host that others give more to;
+# of equals, the one that was read first. That is decided anew when it changes: a copy that has
+# overtaken its original waits again, and is compared when it is read. So a copy takes nothing from
+# its original, whichever of them is read first. A decision costs one request, and each page has
+# only a few of them. Until it is made, what links give to a copy is counted for the copy.
+#
+# copy       a page that stands for one of another site, by its content or by a rule about its host
+# folded     a copy by such a rule: it was not read
+# overtake   to be given more than the original, by a margin
+# strangers  pages of different sites
+
+MOST_COPIES = 1 << 16
+"""That are watched; of more, those that were given least are dropped."""
+MOST_DECISIONS = 4
+MOST_AT_ONCE = 500
+"""That wait again; the crawl waits while the store is asked about each."""
+_COPY_STATES = frozenset((State.ALIAS, State.TWIN))
+
+Numbers = NDArray[np.int64]
+
+
+class Duplicates:
+    """Decides which page is the original, and watches copies that might become it."""
+
+    def __init__(self, frontier: Frontier, external_cash: ExternalCash, seeds: set[int]) -> None:
+        """`external_cash` tells what hosts and pages were given by other sites."""
+        self._frontier, self._external_cash, self._seeds = frontier, external_cash, seeds
+        self.gifts = CopyGifts(frontier, external_cash, self._is_copy)
+        self._original_of: dict[int, int] = {}
+        self._folded_onto: dict[int, int] = {}  # host of folded pages -> host of their originals
+        self._decisions: dict[int, int] = {}
+        self._waiting: set[int] = set()
+        for page in self._copies_among(frontier.books.forwards):
+            self._watch(page, frontier.books.forwards[page])
+
+    def are_strangers(self, page: PageId, other: int) -> bool:
+        """Whether the pages are of different sites."""
+        host_of = self._frontier.urls.host_of
+        return self._external_cash.are_strangers(host_of[page], host_of[other])
+
+    def _is_copy(self, page: PageId, target: int) -> bool:
+        return self._frontier.state[page] in _COPY_STATES and self.are_strangers(page, target)
+
+    def _copies_among(self, pages: Iterable[int]) -> Iterator[int]:
+        forwards = self._frontier.books.forwards
+        return (page for page in pages if self._is_copy(page, forwards[page]))
+
+    # ------------------------------------------------------------ a page had its turn
+
+    def is_better(self, page: PageId, first: int) -> bool:
+        """Whether the page is the original, and not the first one that was read."""
+        if not self.are_strangers(page, first):
+            return False
+        given, to_hosts = self._external_cash.from_strangers(np.array((page, first)))
+        mine, other = zip(given.tolist(), to_hosts.tolist(), strict=True)
+        return (page in self._seeds, *mine) > (first in self._seeds, *other)
+
+    def is_compared(self, page: PageId) -> bool:
+        """Whether the page was read before, and waits only to be compared once more."""
+        return page in self._waiting
+
+    def note_copy(self, page: PageId, target: int) -> None:
+        """The page stands for the target from now on, for whatever reason."""
+        self.forget_copy(page)
+        if self._is_copy(page, target):
+            self._watch(page, target)
+
+    def forget_copy(self, page: PageId) -> None:
+        """The page had its turn, and is no copy of anything for now."""
+        self._waiting.discard(page)
+        self._original_of.pop(page, None)
+
+    def swap(self, page: PageId, first: int) -> None:
+        """The page is the original, and the first one that was read is the copy."""
+        if decisions := self._decisions.pop(page, 0):
+            self._decisions[first] = decisions
+
+    def _watch(self, page: PageId, target: int) -> None:
+        if self._frontier.state[page] == State.TWIN:
+            host_of = self._frontier.urls.host_of
+            if len(self._folded_onto) < MOST_COPIES:
+                self._folded_onto[host_of[page]] = host_of[target]
+            return
+        self._original_of[page] = target
+        if len(self._original_of) > MOST_COPIES:
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """Drop the half of the copies that was given least."""
+        copies = _numbers(self._original_of)
+        given, _ = self._external_cash.from_strangers(copies)
+        for page in copies[np.argsort(given, kind="stable")[: MOST_COPIES // 2]].tolist():
+            del self._original_of[page]
+
+    # ------------------------------------------------------------ copies that overtook
+
+    def take_overtaking(self) -> list[int]:
+        """Some of the copies that are given more than their originals by now: they wait again."""
+        pages = self._overtaking_pages()[:MOST_AT_ONCE]
+        if len(self._decisions) > MOST_COPIES:
+            self._decisions.clear()
+        for page in pages:
+            self._decisions[page] = self._decisions.get(page, 0) + 1
+            del self._original_of[page]
+        self._waiting.update(pages)
+        return sorted([*pages, *self._take_folded()])
+
+    def _overtaking_pages(self) -> list[int]:
+        if not self._original_of:
+            return []
+        copies = _numbers(self._original_of)
+        ends = np.array(list(map(self._frontier.books.stands_for, self._original_of.values())))
+        found = copies[self._overtakes(copies, ends)].tolist()
+        return [page for page in found if self._may_be_compared(page)]
+
+    def _overtakes(self, copies: Numbers, originals: Numbers) -> NDArray[np.bool_]:
+        given, to_hosts = self._external_cash.from_strangers(copies)
+        held, held_by_hosts = self._external_cash.from_strangers(originals)
+        by_hosts = (given == held) & (to_hosts > MARGIN * held_by_hosts)
+        found: NDArray[np.bool_] = (given > MARGIN * held) | by_hosts
+        return found | np.isin(copies, list(self._seeds))
+
+    def _may_be_compared(self, page: PageId) -> bool:
+        end = self._frontier.books.stands_for(page)
+        is_settled = end in self._seeds or self._decisions.get(page, 0) >= MOST_DECISIONS
+        return self._frontier.state[page] == State.ALIAS and not is_settled
+
+    def _take_folded(self) -> list[int]:
+        """Some of the pages that were folded onto hosts that are given less than theirs by now."""
+        pairs = self._folded_onto.items()
+        found = {host for host, other in pairs if self._external_cash.overtakes(host, other)}
+        if not found:
+            return []
+        hosts = np.frombuffer(self._frontier.urls.host_of, dtype=np.uint32)
+        is_folded = (self._frontier.states() == State.TWIN) & np.isin(hosts, list(found))
+        pages = list(self._copies_among(np.flatnonzero(is_folded).tolist()))
+        if len(pages) <= MOST_AT_ONCE:
+            for host in found:
+                del self._folded_onto[host]
+        return pages[:MOST_AT_ONCE]
+
+
+class CopyGifts:
+    """What links give to copies. The books give it to the originals at once."""
+
+    def __init__(
+        self, frontier: Frontier, external_cash: ExternalCash, is_copy: Callable[[int, int], bool]
+    ) -> None:
+        self._frontier, self._external_cash, self._is_copy = frontier, external_cash, is_copy
+
+    def to_copies(self, plan: Plan, links: Sequence[int]) -> list[tuple[int, int]]:
+        """What the plan gave to originals, where the links lead to their copies: it counts for the
+        copies, and not for the originals unless other links lead to them.
+        """
+        books = self._frontier.books
+        detours = [link for link in links if link in books.forwards]
+        receivers = {link: self._receiver(link) for link in detours}
+        ends = {receiver: books.stands_for(receiver) for receiver in receivers.values()}
+        copies = {copy: end for copy, end in ends.items() if copy != end}
+        if not copies:
+            return []
+        amounts = dict.fromkeys(plan.links, plan.share) | dict(plan.extras)
+        reached = ends.keys() | set(links)
+        lost = {end for end in copies.values() if end not in reached and end in amounts}
+        return [
+            *((copy, amounts[end]) for copy, end in copies.items() if end in amounts),
+            *((end, -amounts[end]) for end in lost),
+        ]
+
+    def _receiver(self, link: int) -> int:
+        """Where a link leads to, but no farther than to a copy."""
+        forwards = self._frontier.books.forwards
+        while (target := forwards.get(link)) is not None and not self._is_copy(link, target):
+            link = target
+        return link
+
+    def load(self, blocks: Iterable[Spendings]) -> None:
+        """What pages were given in earlier runs, about: what others handed on, by where it went
+        last.
+        """
+        frontier = self._frontier
+        ends = np.arange(len(frontier))
+        for page in frontier.books.forwards:
+            ends[page] = self._receiver(page)
+        for block in blocks:
+            found = block.only(~np.isin(frontier.states()[block.pages], tuple(_COPY_STATES)))
+            are_plain = np.fromiter(map(is_plain, found.blobs), dtype=np.bool_)
+            for part in (found.only(are_plain), found.only(~are_plain)):
+                if part.blobs:
+                    self._load_block(part, *_links(part), ends)
+
+    def _load_block(self, block: Spendings, counts: Numbers, links: Numbers, ends: Numbers) -> None:
+        frontier = self._frontier
+        pots = np.where(block.kinds == StepKind.FORWARD, 1, 1 - frontier.small_edge) * UNIT
+        atoms = frontier.window.histories(block.pages) * pots / np.maximum(counts, 1)
+        hosts = np.frombuffer(frontier.urls.host_of, dtype=np.uint32)[block.pages]
+        gifts = np.repeat(atoms, counts).astype(np.int64)
+        self._external_cash.recall(ends[links], np.repeat(hosts, counts), gifts)
+
+
+def _links(block: Spendings) -> tuple[Numbers, Numbers]:
+    """How many links each page has, and all of them, without weights. All are plain or none is."""
+    if is_plain(block.blobs[0]):
+        return unpack_plain(block.blobs)
+    links = [unpack(blob).links for blob in block.blobs]
+    return np.array(list(map(len, links))), _numbers(chain.from_iterable(links))
+
+
+def _numbers(pages: Iterable[int]) -> Numbers:
+    return np.fromiter(pages, dtype=np.int64)

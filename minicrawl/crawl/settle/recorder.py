@@ -26,8 +26,7 @@ from minicrawl.crawl.settle.stored import (
     UrlLookup,
 )
 from minicrawl.frontier.importance import CurrentShares
-from minicrawl.frontier.url_index import NO_PAGES, PagesByUrl
-from minicrawl.frontier.urls import Meeting
+from minicrawl.frontier.urls import NO_PAGES, Meeting, PagesByUrl
 from minicrawl.model import KeptAnswer, Originals, PageId, State
 from minicrawl.opic.journal import Step, StepKind, terms
 from minicrawl.opic.ledger import Plan
@@ -35,10 +34,10 @@ from minicrawl.opic.money import FOCUS_SHARE, in_parts
 from minicrawl.store import tables
 from minicrawl.store.records import DocumentRow, FetchRow, HostRow, StepRow, WrittenRow, check_of
 from minicrawl.store.writer import StoreWriter
-from minicrawl.web.html.written import joined
+from minicrawl.web.html.markup import joined
 
 if TYPE_CHECKING:
-    from minicrawl.crawl.shard.local import LocalShard
+    from minicrawl.crawl.shard.traffic import LocalShard
 
 
 class Recorder:

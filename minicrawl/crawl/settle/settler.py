@@ -27,13 +27,12 @@ from minicrawl.crawl.settle.outcome import (
     TurnEnd,
     WasRead,
 )
-from minicrawl.crawl.settle.posting import StepPoster
+from minicrawl.crawl.settle.posting import CashShares, FocusTally, StepPoster
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.crawl.settle.shares import CashShares, FocusTally
 from minicrawl.crawl.traps.detector import TrapDetector
 from minicrawl.model import Originals, PageId, State
 from minicrawl.opic.journal import Spending, Step, StepKind
-from minicrawl.store.columns import Numbers
+from minicrawl.store.tables import Numbers
 
 _COPIES = (State.ALIAS, State.TWIN)
 

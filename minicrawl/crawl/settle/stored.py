@@ -22,14 +22,16 @@ import numpy as np
 
 from minicrawl.crawl.settle.committer import Counters, UncommittedRows
 from minicrawl.frontier.pages import Frontier
-from minicrawl.frontier.url_index import UrlsOf
+from minicrawl.frontier.urls import UrlsOf
 from minicrawl.model import PageId, State
 from minicrawl.opic.journal import Spending, Step
-from minicrawl.store import columns, fetches, questions, tables
-from minicrawl.store.columns import Numbers
+from minicrawl.store import questions, tables
+from minicrawl.store import questions as fetches
+from minicrawl.store import tables as columns
 from minicrawl.store.questions import Spendings
 from minicrawl.store.reader import connect
 from minicrawl.store.records import DocumentRow, UrlRow
+from minicrawl.store.tables import Numbers
 
 Homes = dict[int, tuple[int, str]]
 """Hosts and paths by page."""

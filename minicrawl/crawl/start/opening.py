@@ -5,29 +5,233 @@ Law: whoever crawls finds a store that fits together, and an archive as of its l
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, nullcontext
 from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from minicrawl.config import Loaded, Settings, Storing
-from minicrawl.crawl.events import Listener, nobody_listens
+from minicrawl.config import Access, Loaded, Rendering, Settings, Storing
+from minicrawl.config.parts import OFF, Order
+from minicrawl.config.values import hidden_login
+from minicrawl.crawl.events import Listener, Noted, nobody_listens
+from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.settle.keeping import NOWHERE, Keeping
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start import resume
-from minicrawl.crawl.start.seeds import plant
+from minicrawl.crawl.start.preview import check_types
 from minicrawl.errors import UsageError
-from minicrawl.frontier.loading import contradictions, load_frontier, verify
+from minicrawl.frontier.checkpoint import contradictions, load_frontier, verify
+from minicrawl.opic.journal import Spending, Step, StepKind
+from minicrawl.opic.windows import WITHOUT_MEASURES, WITHOUT_WIDTH
+from minicrawl.ports import Clock, WebAccess
 from minicrawl.store import tables
-from minicrawl.store.reader import connect
-from minicrawl.store.records import StoreTerms
-from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
+from minicrawl.store.reader import archive_folder, connect
+from minicrawl.store.records import StoreTerms, reporting_damage, translating_sqlite_errors
 from minicrawl.store.writer import SAFE, StoreWriter
-from minicrawl.web.urls import ResolvedUrl
+from minicrawl.web.urls import ResolvedUrl, resolve_seed
 
 if TYPE_CHECKING:
-    from minicrawl.crawl.shard.exchange import ShardSetup
+    from minicrawl.crawl.shard.traffic import ShardSetup
+    from minicrawl.fetch.access import AccessByOrigin, Login
+    from minicrawl.fetch.targets import Origin
+
+
+# ================================================================ browsers
+#
+# Has the pages of a crawl rendered, if that is wanted.
+#
+# Laws: a browser that is missing, or does not start, is said before the first request. A crawl that
+# renders nothing imports nothing of `crawl.rendering`.
+
+Attach = Callable[[Crawler], None]
+
+
+def check_browser(rendering: Rendering) -> None:
+    """Refuse a browser that is not there, before anything is written; raises `UsageError`."""
+    if rendering.is_on:
+        from minicrawl.crawl.rendering.browser import find_browser
+
+        find_browser(rendering.browser)
+
+
+@asynccontextmanager
+async def browsers_for(settings: Settings, recorder: Recorder) -> AsyncIterator[Attach]:
+    """A function that has the pages of a crawler rendered; raises `UsageError`."""
+    if not settings.rendering.is_on:
+        yield _unrendered
+        return
+    from minicrawl.crawl.rendering.pool import PageRenderer, open_render_pool
+
+    is_kept = recorder.keeping.archive is not None
+    archive = archive_folder(settings.storing.store) if is_kept else None
+    async with open_render_pool(settings, archive) as pool:
+
+        def attach(crawler: Crawler) -> None:
+            crawler.context.renderer = PageRenderer(crawler.context, crawler.parts, pool)
+
+        yield attach
+
+
+def _unrendered(crawler: Crawler) -> None:
+    """Its pages are read as they come."""
+
+
+# ================================================================ logins
+#
+# Logins, headers and cookies, as a crawl begins: from its settings and its seeds.
+#
+# Law: a login in the URL of a seed is taken out of it before anything else sees the URL; so neither
+# the store nor a log has it. The next run needs it again.
+
+MOST_IN_SEEDS = 10_000
+
+
+class SeedLogins:
+    """The logins that URLs of seeds have."""
+
+    def __init__(self) -> None:
+        self._found: dict[Origin, Login] = {}
+
+    def resolved(self, seed: str, settings: Settings) -> ResolvedUrl:
+        """The URL of a seed, without the login in it."""
+        found = resolve_seed(seed, strip_marks=settings.storing.strip_marks)
+        if "@" in seed:
+            self._take(seed, found)
+        if found is None:
+            raise UsageError(f"{hidden_login(seed)!r} is not a URL that can be crawled")
+        return found
+
+    def check(self, access: Access, today: float) -> None:
+        """Refuse what cannot be read, before anything is written."""
+        self.by_origin(access, ())
+        if access.cookies != OFF:
+            from minicrawl.crawl.cookies import given_cookies
+
+            given_cookies(access, today)
+
+    def by_origin(self, access: Access, seeds: Iterable[str]) -> AccessByOrigin | None:
+        """What some origins get besides; None if none does."""
+        if not (access.has_secrets or self._found):
+            return None
+        from minicrawl.fetch.access import access_by_origin
+
+        return access_by_origin(access, seeds, self._found)
+
+    def _take(self, seed: str, found: ResolvedUrl | None) -> None:
+        from minicrawl.fetch.access import login_in
+
+        login = login_in(seed.strip()) if found else None
+        if login is not None:
+            if len(self._found) >= MOST_IN_SEEDS and login[0] not in self._found:
+                raise UsageError(f"more than {MOST_IN_SEEDS:,} seeds with logins: use --netrc")
+            self._found[login[0]] = login[1]
+
+
+def cookies_for(
+    web_access: WebAccess, settings: Settings, clock: Clock
+) -> AbstractAsyncContextManager[WebAccess]:
+    """Web access with cookies, if they are wanted."""
+    if settings.access.cookies == OFF:
+        return nullcontext(web_access)
+    from minicrawl.crawl.cookies import with_cookies
+
+    return with_cookies(web_access, settings.access, settings.storing.store, clock)
+
+
+# ================================================================ beginning
+#
+# From what a crawl begins, and what is refused before anything is written.
+
+
+class Beginning(NamedTuple):
+    """From what a crawl begins, and by which command it may be resumed."""
+
+    seeds: Iterable[str]
+    fresh: bool
+    command: str
+    logins: SeedLogins
+
+    def is_new(self, store: Path) -> bool:
+        """Whether there is no store to resume."""
+        return self.fresh or not store.exists()
+
+    def check(self, settings: Settings, today: float) -> None:
+        """Refuse what cannot work."""
+        check_types(settings.scope)
+        check_browser(settings.rendering)
+        self.logins.check(settings.access, today)
+        if self.is_new(settings.storing.store):
+            resume.refuse_contradictions(settings)
+            _refuse_unused(settings.order)
+
+
+def _refuse_unused(order: Order) -> None:
+    """Refuse what the window of a new store would not use. A store keeps its own to the end."""
+    if order.width != Order().width and order.window in WITHOUT_WIDTH:
+        raise UsageError(f"--width: a {order.window} window keeps all of the past; leave one out")
+    if order.measures is not None and order.window in WITHOUT_MEASURES:
+        raise UsageError(
+            f"--measures: the {order.window} window keeps none; --window variable, fixed and "
+            "improved-fixed do"
+        )
+
+
+# ================================================================ seeds
+#
+# Seeds: the pages that the user names, and what they are given.
+#
+# Laws: there may be millions of seeds, so they are taken block by block. The endowment is shared
+# once, when all are known. Each seed that is added to a crawl later gets no less than the first
+# ones did, even if links led to it before. A page is endowed once.
+
+_AT_ONCE = 50_000
+FIRST_SEEDS = "first_seeds"  # how many shared the endowment
+
+
+async def plant(
+    recorder: Recorder,
+    seeds: Iterable[ResolvedUrl],
+    endowment: int,
+    tell: Listener = nobody_listens,
+) -> int:
+    """Make the seeds known and endow them. Returns how many of them were no seeds before."""
+    before = recorder.seeds.ids()
+    named = await _introduce(recorder, iter(seeds), tell)
+    new = sorted(named - before)
+    if new:
+        units = share_of_endowment(recorder, endowment, len(new), is_first=not before)
+        recorder.apply_step(Step(StepKind.ENDOWED, spending=Spending(new), amount=units))
+        await recorder.committer.commit()
+    for page in before | named:
+        recorder.frontier.urls.depth[page] = 0
+    return len(new)
+
+
+def share_of_endowment(recorder: Recorder, endowment: int, new: int, *, is_first: bool) -> int:
+    """The units for so many new seeds together."""
+    if is_first:
+        recorder.counters.add(FIRST_SEEDS, new)
+    first = max(int(recorder.counters.number(FIRST_SEEDS)), 1)  # a damaged store may have none
+    return -(-endowment * new // first)
+
+
+async def _introduce(recorder: Recorder, seeds: Iterator[ResolvedUrl], tell: Listener) -> set[int]:
+    pages: set[int] = set()
+    while block := dict(islice(seeds, _AT_ONCE)):
+        originals = tuple([(url, original) for url, original in block.items() if original])
+        meeting = recorder.meet(list(block), 0, originals)
+        pages.update(meeting.pages)
+        if meeting.urls:
+            recorder.apply_step(Step(StepKind.BORN, born=len(meeting.urls)))
+        await recorder.committer.commit()
+        if len(block) == _AT_ONCE:
+            tell(Noted(text=f"{len(pages):,} seeds so far"))
+    return pages
+
+
+# ================================================================ opening
 
 NO_SEED = "there is no seed to start from: give a file of URLs, one per line"
 
@@ -35,7 +239,7 @@ NO_SEED = "there is no seed to start from: give a file of URLs, one per line"
 def agree(store: StoreWriter, loaded: Loaded, shard: ShardSetup | None = None) -> Settings:
     """The settings for this store, which keeps them, unless it refuses them."""
     if shard is not None:
-        from minicrawl.crawl.shard.local import agree_in_shards  # most crawls have one shard
+        from minicrawl.crawl.shard.traffic import agree_in_shards  # most crawls have one shard
 
         return agree_in_shards(store, loaded, shard.place)
     store.agree(resume.terms_of(loaded.settings))
@@ -44,7 +248,7 @@ def agree(store: StoreWriter, loaded: Loaded, shard: ShardSetup | None = None) -
 
 
 @asynccontextmanager
-async def opened_crawl(  # noqa: PLR0913  # the last ones are given by their names
+async def opened_crawl(  # the last ones are given by their names
     agree: Callable[[StoreWriter], Settings],
     path: Path,
     seeds: Iterable[ResolvedUrl],
@@ -68,7 +272,7 @@ async def opened_crawl(  # noqa: PLR0913  # the last ones are given by their nam
             closing(recorder_of(store, connection, keeping, by_siblings=by_siblings)) as recorder,
         ):
             if shard is not None:
-                from minicrawl.crawl.shard.local import join
+                from minicrawl.crawl.shard.traffic import join
 
                 seeds = join(recorder, shard, seeds)
             await plant(recorder, seeds, settings.order.endowment, tell)

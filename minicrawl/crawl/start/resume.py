@@ -18,12 +18,11 @@ from pathlib import Path
 import numpy as np
 
 from minicrawl.config import Loaded, Settings
+from minicrawl.config.rows import BY_NAME, KEPT
 from minicrawl.config.setting import SCOPE, TRAPS
-from minicrawl.config.sources import from_store
-from minicrawl.config.table import BY_NAME, KEPT
-from minicrawl.config.writing import as_kept, as_text, plain
-from minicrawl.crawl.hosts.host_state import remaining_s
-from minicrawl.crawl.schedule.depth import DistanceTracker
+from minicrawl.config.settings import as_kept, as_text, from_store, plain
+from minicrawl.crawl.hosts.politeness import remaining_s
+from minicrawl.crawl.schedule.orders import DistanceTracker
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.errors import UsageError
@@ -31,11 +30,10 @@ from minicrawl.model import PASSING, READ_STATES, PageId, State
 from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.store import tables
 from minicrawl.store.reader import reading, real_path
-from minicrawl.store.records import Batch, StoreTerms
-from minicrawl.store.trouble import reporting_damage
+from minicrawl.store.records import Batch, StoreTerms, reporting_damage
 from minicrawl.store.writer import StoreWriter
 from minicrawl.web.documents.kinds import NO_TYPE, WORDS, possible, types_of
-from minicrawl.web.robots.rules import ANSWER_VALID_S
+from minicrawl.web.robots import ANSWER_VALID_S
 
 
 def resumed(given: Loaded, connection: tables.Connection) -> Loaded:

@@ -15,7 +15,9 @@ twin           content has proven that its URL leads to another page
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -23,15 +25,445 @@ from numpy.typing import NDArray
 
 from minicrawl.config import Traps as TrapLimits
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
-from minicrawl.crawl.settle.duplicates import Duplicates
+from minicrawl.crawl.settle.contents import Duplicates
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.crawl.traps.equivalence import UrlEquivalence
-from minicrawl.crawl.traps.novelty import NoveltyTracker
 from minicrawl.crawl.traps.quotas import Quotas
 from minicrawl.model import PageId, ParsedPage, State
 from minicrawl.opic.ledger import Plan
-from minicrawl.web.traps import most_repeats, segments
+from minicrawl.web.traps import (
+    MOST_PARAMETERS,
+    most_repeats,
+    parameter_values,
+    parameters,
+    program,
+    segments,
+    shape,
+    title_bit,
+    title_hash,
+    with_sorted_parameters,
+    without_parameter,
+)
 from minicrawl.web.urls import LONGEST, split
+
+# ================================================================ novelty
+#
+# Novelty: where a host repeats itself, with pages that say the same under ever new URLs.
+#
+# Laws: a page counts against others only if its body came and said nothing new, or if it was one of
+# too many redirects in a row; where one page in five says something new, none is put aside. A host
+# is forgotten when too many others were met since, and by the next run: it reaches the limit once
+# more, which costs as many requests as the limit.
+#
+# copy       a page with the text of another page of its host
+# barren     a page with the same text as another but for numbers; each copy is barren
+# group      the pages of one shape on one host: when enough were copies, the others are put aside
+# suspect    a page that only barren pages link to: when enough were barren, the others are put
+#         aside
+# patience   what is left of the limit: a page that says nothing new takes one, another one adds
+#         four
+# suspicious a title that two pages of a host had, but for numbers: from then on pages with it are
+#            compared by their text, which costs too much to be done for all pages. The first ones,
+#            for which there is nothing to compare them with, count as barren for their links
+
+MOST_HOSTS = 1 << 14
+MOST_GROUPS = 1 << 7
+"""Of a host."""
+MOST_SUSPECTS = 1 << 18
+_WORTH = 4
+_SEEN_BITS = 18
+_SUSPECTS = ""  # a shape that no URL has
+
+Patience = dict[str, int]
+
+
+class Novelty(NamedTuple):
+    """What is new in a page."""
+
+    copy_of: int | None
+    is_new: bool
+    """Certainly no page of the host has said this before."""
+    is_barren: bool
+    """It says nothing new, or cannot be compared yet."""
+
+
+_NEW = Novelty(None, True, False)
+
+
+@dataclass(slots=True)
+class Watched:
+    """What is known of a host that has repeated something."""
+
+    patience: Patience = field(default_factory=dict)
+    titles: int = 0
+    """The suspicious ones, as bits."""
+
+
+class NoveltyTracker:
+    """Counts the pages of each host that say nothing new."""
+
+    def __init__(self, limit: int | None) -> None:
+        self._limit = limit
+        self._hosts: OrderedDict[int, Watched] = OrderedDict()
+        self._seen = Seen()
+        self._young: set[int] = set()
+        self._old: set[int] = set()
+
+    def refusal(self, page: PageId, host: int, url: str) -> str | None:
+        """Why this page need not be asked for, if so."""
+        watched = self._hosts.get(host)
+        if not watched or not (patience := watched.patience):
+            return None
+        if not patience.get(_SUSPECTS, 1) and self._is_suspect(page):
+            return self._explain("only pages that say nothing new link to it")
+        form = shape(split(url)[1])
+        return (
+            None
+            if patience.get(form, 1)
+            else self._explain(f"pages like it, {form}, repeat themselves")
+        )
+
+    def suspicious(self, host: int) -> int:
+        """The suspicious titles, as bits: pages with them are compared by their text."""
+        watched = self._hosts.get(host)
+        return watched.titles if watched else 0
+
+    def read(
+        self, page: PageId, host: int, url: str, parsed: ParsedPage, first: int | None
+    ) -> Novelty:
+        """Learn from a page, and judge it; `first` is one with the same body."""
+        if self._limit is None:
+            return Novelty(first, first is None, False)
+        title = title_hash(parsed.title)
+        had_title = self._seen.first(host, "title", title, page) is not None
+        if had_title:
+            self._watch(host).titles |= title_bit(parsed.title)
+        elif host not in self._hosts and first is None:
+            return _NEW
+        is_incomparable = had_title and (
+            not parsed.text or self._seen.first(host, "compared", title, page) is None
+        )
+        same = self._seen.first(host, "text", parsed.text, page)
+        alike = self._seen.first(host, "gist", parsed.gist, page)
+        copy_of = same if first is None else first
+        is_barren = copy_of is not None or alike is not None
+        if not is_incomparable or is_barren:
+            self._count(page, host, url, is_copy=copy_of is not None, is_barren=is_barren)
+        is_new = copy_of is None and not is_incomparable
+        return Novelty(copy_of, is_new, is_barren or is_incomparable)
+
+    def led_on(self, page: PageId, host: int, url: str) -> None:
+        """The page is one of too many redirects in a row."""
+        if self._limit is not None:
+            self._count(page, host, url, is_copy=True, is_barren=True)
+
+    def found(self, pages: Sequence[int], new: Iterable[int], *, is_barren: bool) -> None:
+        """Learn from the links of a page; no page linked to the `new` ones before."""
+        if is_barren:
+            self._young.update(new)
+            if len(self._young) >= MOST_SUSPECTS:
+                self._young, self._old = set(), self._young
+        elif self._young or self._old:
+            self._young.difference_update(pages)
+            self._old.difference_update(pages)
+
+    def _is_suspect(self, page: PageId) -> bool:
+        return page in self._young or page in self._old
+
+    def _count(self, page: PageId, host: int, url: str, *, is_copy: bool, is_barren: bool) -> None:
+        """Count the page in its group; nothing is kept of hosts without barren pages."""
+        watched = self._hosts.get(host)
+        if is_barren or (watched and watched.patience):
+            patience = self._watch(host).patience
+            self._take(patience, shape(split(url)[1]), is_copy)
+            if self._is_suspect(page):
+                self._take(patience, _SUSPECTS, is_barren)
+
+    def _take(self, patience: Patience, group: str, is_nothing_new: bool) -> None:
+        """Take or give patience. A group without any stays so; one that is not listed has all."""
+        limit = self._limit or 0
+        left = patience.get(group, limit)
+        if left and is_nothing_new:
+            patience[group] = left - 1
+        elif left and left + _WORTH < limit:
+            patience[group] = left + _WORTH
+        elif left:
+            patience.pop(group, None)
+        if len(patience) > MOST_GROUPS:
+            del patience[next(filter(None, patience))]
+
+    def _watch(self, host: int) -> Watched:
+        watched = self._hosts.setdefault(host, Watched())
+        self._hosts.move_to_end(host)
+        if len(self._hosts) > MOST_HOSTS:
+            self._hosts.popitem(last=False)
+        return watched
+
+    def _explain(self, why: str) -> str:
+        return f"{why}: --barren-pages {self._limit}"
+
+
+class Seen:
+    """Which page had a text or a title before: a table of a fixed size, for recent pages."""
+
+    def __init__(self, bits: int = _SEEN_BITS) -> None:
+        self._mask = (1 << bits) - 1
+        # Of zeros only what is used takes room.
+        self._codes = np.zeros(1 << bits, dtype=np.int64).data
+        self._pages = np.zeros(1 << bits, dtype=np.uint32).data
+
+    def first(self, host: int, kind: str, code: int, page: PageId) -> int | None:
+        """The page of the host that had this code before; if none had, this one is entered.
+
+        The code 0 stands for nothing, which is never repeated.
+        """
+        if not code:
+            return None
+        mixed = hash((host, kind, code))
+        place = mixed & self._mask
+        if self._codes[place] == mixed:
+            return self._pages[place]
+        self._codes[place], self._pages[place] = mixed, page
+        return None
+
+
+# ================================================================ equivalence
+#
+# URLs that lead to the same page: rules that content has proven.
+#
+# Laws: no rule loses a page: a page that is folded stands for one that is known from then on and
+# has its turn. A rule holds when `--same-pages` pages have shown it and none has refuted it; a rule
+# about a parameter needs as many values of it, as a page without the parameter may show what its
+# first value shows. Rules that were not used lately are forgotten, and have to be shown again. A
+# URL costs time in proportion to its length, whatever it is made of, and memory is bounded.
+#
+# rule    what makes no difference to the pages of a place: the order of the parameters; one of
+#         them;
+#         or the host, where one repeats another path by path
+# place   an origin and a path without its numbers; for hosts the origin alone
+# proof   a hash of what two pages that show a rule differ in: a value, a path
+# fold    to take a URL for the one that a rule makes of it
+
+MOST_RULES = 1 << 14
+MOST_PROOFS = 1 << 18
+LONGEST_PLACE = 255
+LONGEST_NAME = 64
+"""Characters of places and of parameters about which something can be learned."""
+MOST_OF_A_PLACE = 8
+"""Parameters of a place that may be needless at the same time; the oldest is forgotten first."""
+_ORDER = "the order of its parameters changes nothing"
+
+
+class EquivalenceRule(NamedTuple):
+    """Where it holds and what it says; `name` is the parameter that it is about, if any."""
+
+    place: str
+    says: str
+    name: str | None = None
+
+
+class Folded(NamedTuple):
+    """The URL that another one is folded to, and why."""
+
+    url: str
+    reason: str
+
+
+class UrlEquivalence:
+    """Learns rules, and folds URLs by them."""
+
+    def __init__(self, limit: int | None, differ: Callable[[str, str], bool]) -> None:
+        """`differ` tells whether the pages of two URLs were both read and are not the same."""
+        self._limit = limit
+        self._differ = differ
+        self._proofs: OrderedDict[EquivalenceRule, set[int] | None] = (
+            OrderedDict()
+        )  # None: it is refuted
+        self._proofs_in_all = 0
+        self._needless: dict[
+            str, OrderedDict[str, EquivalenceRule]
+        ] = {}  # by place and name, if not refuted
+        self._mirrors: dict[str, str] = {}
+
+    def saw_copy(self, lesser: str, other: str) -> None:
+        """Learn from two pages with the same content; the host of the second one matters more."""
+        if self._limit is None:
+            return
+        (origin, target), (other_origin, other_target) = split(lesser), split(other)
+        if max(len(origin), len(other_origin)) > LONGEST_PLACE:
+            return
+        if origin == other_origin:
+            for rule, proof in _shown(origin, target, other_target):
+                self._show(rule, proof)
+        elif target == other_target and not self._holds(_mirror(other_origin, origin)):
+            self._show(_mirror(origin, other_origin), target)
+            self._choose(origin, other_origin)
+            self._doubt_mirror(origin, "/")  # hosts that share some pages have other front pages
+
+    def saw_original(self, url: str) -> None:
+        """Learn from a page with content of its own."""
+        if self._limit is None or not (self._mirrors or "?" in url):
+            return
+        origin, target = split(url)
+        self._doubt_mirror(origin, target)
+        place = _place(origin, target)
+        if place is not None:
+            self._doubt(origin, target, self._to_doubt(place, target))
+
+    def original(self, url: str) -> Folded | None:
+        """The URL that this one is folded to, if any; its rule counts as used."""
+        for rule, target in self._folds(url) if self._proofs else ():
+            self._proofs.move_to_end(rule)
+            return Folded(target, f"{rule.says}: --same-pages {self._limit}")
+        return None
+
+    def _holds(self, rule: EquivalenceRule) -> bool:
+        return self._limit is not None and len(self._proofs.get(rule) or ()) >= self._limit
+
+    def _folds(self, url: str) -> Iterator[tuple[EquivalenceRule, str]]:
+        """What the URL is folded to by each rule that holds."""
+        origin, target = split(url)
+        if (other := self._mirrors.get(origin)) and self._holds(rule := _mirror(origin, other)):
+            yield rule, other + target
+        place = _place(origin, target)
+        if place is None:
+            return
+        for rule in self._rules_of(place, target):
+            if self._holds(rule) and (folded := _folded(target, rule.name)) != target:
+                yield rule, origin + folded
+
+    def _rules_of(self, place: str, target: str) -> list[EquivalenceRule]:
+        """The rules about the URL's parameters that were shown and not refuted."""
+        known = self._needless.get(place)
+        rules = []
+        if known is not None:
+            rules = [known[name] for name in sorted(known.keys() & parameters(target))]
+        order = EquivalenceRule(place, _ORDER)
+        return [*rules, order] if self._proofs.get(order) else rules
+
+    # ------------------------------------------------------------ doubts
+
+    def _to_doubt(self, place: str, target: str) -> Iterable[EquivalenceRule]:
+        """The rules that a page with content of its own may refute.
+
+        If it has few parameters, they are refuted even before they are shown.
+        """
+        if target.count("&") >= MOST_OF_A_PLACE:
+            return self._rules_of(place, target)
+        short = (name for name in sorted(parameters(target)) if len(name) <= LONGEST_NAME)
+        rules = (*(_about(place, name) for name in short), EquivalenceRule(place, _ORDER))
+        return [rule for rule in rules if self._proofs.get(rule, ()) is not None]
+
+    def _doubt(self, origin: str, target: str, rules: Iterable[EquivalenceRule]) -> None:
+        for rule in rules:
+            folded = _folded(target, rule.name)
+            if folded != target and self._differ(origin + target, origin + folded):
+                self._put(rule, None)
+
+    def _doubt_mirror(self, origin: str, target: str) -> None:
+        other = self._mirrors.get(origin)
+        if other is not None and self._differ(origin + target, other + target):
+            self._put(_mirror(origin, other), None)
+
+    # ------------------------------------------------------------ proofs
+
+    def _choose(self, origin: str, other: str) -> None:
+        """Of several hosts that it may repeat, choose the one that it repeats most."""
+        known = _mirror(origin, self._mirrors.get(origin, other))
+        repeated = self._proofs.get(_mirror(origin, other)) or ()
+        if len(repeated) >= len(self._proofs.get(known) or ()):
+            self._mirrors[origin] = other
+
+    def _show(self, rule: EquivalenceRule, proof: str) -> None:
+        proofs = self._proofs.setdefault(rule, set())
+        if proofs is not None and not self._holds(rule):
+            code = hash(proof)
+            self._proofs_in_all += code not in proofs
+            proofs.add(code)
+        self._put(rule, proofs)
+
+    def _put(self, rule: EquivalenceRule, proofs: set[int] | None) -> None:
+        if proofs is None:
+            self._drop_proofs(rule)
+        elif rule.name is not None:
+            self._enter(rule, rule.name)
+        self._proofs[rule] = proofs
+        self._proofs.move_to_end(rule)
+        while len(self._proofs) > MOST_RULES or self._proofs_in_all > MOST_PROOFS:
+            self._forget(next(iter(self._proofs)))
+
+    def _enter(self, rule: EquivalenceRule, name: str) -> None:
+        of_place = self._needless.setdefault(rule.place, OrderedDict())
+        of_place[name] = rule
+        of_place.move_to_end(name)
+        if len(of_place) > MOST_OF_A_PLACE:
+            self._forget(next(iter(of_place.values())))
+
+    def _forget(self, rule: EquivalenceRule) -> None:
+        self._drop_proofs(rule)
+        del self._proofs[rule]
+        other = self._mirrors.get(rule.place)
+        if other is not None and rule == _mirror(rule.place, other):
+            del self._mirrors[rule.place]
+
+    def _drop_proofs(self, rule: EquivalenceRule) -> None:
+        """The rule does not hold any more."""
+        self._proofs_in_all -= len(self._proofs.get(rule) or ())
+        of_place = self._needless.get(rule.place)
+        if of_place is not None and rule.name is not None:
+            of_place.pop(rule.name, None)
+            if not of_place:
+                del self._needless[rule.place]
+
+
+def _place(origin: str, target: str) -> str | None:
+    """Where rules about the parameters of a URL hold; nothing is learned of what is out of size."""
+    path, question, query = target.partition("?")
+    if not question or query.count("&") >= MOST_PARAMETERS:
+        return None
+    return origin + program(path) if len(origin) + len(path) <= LONGEST_PLACE else None
+
+
+def _folded(target: str, name: str | None) -> str:
+    """The target without the parameter, or else with its parameters in order."""
+    return with_sorted_parameters(target) if name is None else without_parameter(target, name)
+
+
+def _shown(origin: str, target: str, other: str) -> Iterator[tuple[EquivalenceRule, str]]:
+    """The rule by which one of two becomes the other, and what proves it.
+
+    They differ by the parameters of one name, or by the order of all.
+    """
+    place, other_place = _place(origin, target), _place(origin, other)
+    most = max(target.count("&"), other.count("&"))
+    if (place is None and other_place is None) or most >= MOST_PARAMETERS:
+        return
+    names, other_names = parameters(target), parameters(other)
+    different = names ^ other_names
+    ordered, other_ordered = with_sorted_parameters(target), with_sorted_parameters(other)
+    if not different and place is not None and target != other and ordered == other_ordered:
+        yield EquivalenceRule(place, _ORDER), ordered
+    if len(different) != 1:
+        return
+    (name,) = different
+    longer, shorter = (ordered, other_ordered) if names > other_names else (other_ordered, ordered)
+    place = place if names > other_names else other_place
+    if (
+        place is not None
+        and len(name) <= LONGEST_NAME
+        and without_parameter(longer, name) == shorter
+    ):
+        yield _about(place, name), parameter_values(longer, name)
+
+
+def _mirror(origin: str, other: str) -> EquivalenceRule:
+    return EquivalenceRule(origin, f"its host repeats {other}")
+
+
+def _about(place: str, name: str) -> EquivalenceRule:
+    return EquivalenceRule(place, f"the parameter {name} changes nothing", name)
+
+
+# ================================================================ detector
 
 SHORT_CHAIN = 3
 """Redirects in a row that healthy sites need: a new scheme, a new host, a new path."""

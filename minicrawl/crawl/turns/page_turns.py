@@ -8,25 +8,26 @@ a page costs is charged to its host.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+import pickle
+from collections import Counter
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
+from math import inf
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from minicrawl.config.parts import OFF
 from minicrawl.crawl.events import Asked, Delayed, Settled
+from minicrawl.crawl.hosts.fairness import FairLock, RequestSlot
+from minicrawl.crawl.hosts.onboarding import HostOnboarding
+from minicrawl.crawl.hosts.pacing import Rank
+from minicrawl.crawl.hosts.politeness import resolve_targets
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
-from minicrawl.crawl.settle.outcome import (
-    Retry,
-    TurnEnd,
-    WasRead,
-    decide_outcome,
-    describe_outcome,
-)
+from minicrawl.crawl.settle.outcome import Retry, TurnEnd, WasRead, decide_outcome, describe_outcome
 from minicrawl.crawl.settle.posting import PageIntroducer, are_many
-from minicrawl.crawl.turns.large_pages import LargePages
-from minicrawl.crawl.turns.listed_pages import ListedPages
-from minicrawl.crawl.turns.loop_rounds import LoopRounds
 from minicrawl.crawl.turns.turn import Turn
+from minicrawl.crawl.workers.parser import to_disk
+from minicrawl.frontier.urls import UrlTable
 from minicrawl.model import (
     Failed,
     FailureKind,
@@ -44,9 +45,244 @@ from minicrawl.opic.money import UNIT
 from minicrawl.ports import Timed, Visit
 from minicrawl.store.records import FetchRow
 from minicrawl.web.documents.kinds import FROM_SEEDS, types_of
+from minicrawl.web.urls import host, origin, split
+from minicrawl.wording import counted
 
 if TYPE_CHECKING:
-    from minicrawl.web.sitemaps.sitemap import Sitemap
+    from minicrawl.web.sitemaps import Sitemap
+
+
+# ================================================================ large pages
+#
+# Large pages, and pages with very many links: they wait on disk, and hosts share the time.
+#
+# Laws: large bodies are parsed one at a time, and pages with very many links are settled one at a
+# time. Of those that wait, the host that has cost least is next. All hosts that no page has come
+# from yet count as one, so that endless new hosts cannot keep out known ones. A host whose page
+# waits is asked for nothing.
+#
+# What becomes known takes memory. Pages that bring much of it make no more than `URLS_A_SECOND`
+# URLs known, on average: the next one of them waits until the last one is paid for. Pages that
+# bring little never wait for that.
+#
+# late   more has become known than is paid for by now
+
+URLS_A_SECOND = 25_000
+"""Some 2.5 MB. Pages that bring little find no more than that, even on a local network."""
+A_HOST = 8
+"""URLs that a new host counts for: its name, its site, its queue, its rules."""
+LITTLE = 100
+"""In URLs: pages that bring less never wait."""
+_CREDIT_S, _LONGEST_S = 1.0, 10.0
+"""What may become known at once for nothing; how long a page waits at most."""
+_UNCOUNTED = 1000
+"""New hosts after which it is looked whether they are too many."""
+_STRANGERS = ""
+
+
+class Growth:
+    """What has become known, and when it will be paid for."""
+
+    def __init__(self, urls: UrlTable) -> None:
+        self._urls = urls
+        self._counted = len(urls.origins)
+        self._paid_at = -inf
+        self.is_late = False
+
+    def has_grown(self) -> bool:
+        """Whether many hosts became known since the last look."""
+        return len(self._urls.origins) - self._counted > _UNCOUNTED
+
+    def look(self, now: float, urls: int = 0) -> None:
+        """Count the hosts that became known since the last look, and so many URLs."""
+        hosts = len(self._urls.origins)
+        price_s = (urls + A_HOST * (hosts - self._counted)) / URLS_A_SECOND
+        self._counted = hosts
+        self._paid_at = min(max(self._paid_at, now - _CREDIT_S) + price_s, now + _LONGEST_S)
+        self.is_late = self._paid_at > now
+
+    def wait_s(self, now: float) -> float:
+        """How long until all is paid for."""
+        return max(self._paid_at - now, 0.0)
+
+    def brings_much(self, links: Sequence[str]) -> bool:
+        """Whether these links would make much known."""
+        find_host = self._urls.find_host
+        hosts = sum(find_host(origin) is None for origin in {split(url)[0] for url in links})
+        if A_HOST * hosts > LITTLE or not are_many(links):
+            return A_HOST * hosts > LITTLE
+        found, candidates = self._urls.find_recent(links)
+        return len(links) - len(found) - len(candidates) > LITTLE
+
+
+class LargePages:
+    """Those that wait, and the one that has its turn."""
+
+    def __init__(self, context: CrawlContext, parts: CrawlParts) -> None:
+        self._clock = context.clock
+        self._hosts, self._side_requests, self._slots = (
+            parts.hosts,
+            parts.side_requests,
+            parts.slots,
+        )
+        self._growth = Growth(context.recorder.frontier.urls)
+        self._parsing, self._settling, self._bringing = FairLock(), FairLock(), FairLock()
+
+    @asynccontextmanager
+    async def parsing(self, turn: Turn) -> AsyncIterator[None]:
+        """No other large body is parsed meanwhile."""
+        with self._set_aside(turn.host):
+            async with self._held(self._parsing, turn):
+                yield
+
+    def waits(self, links: Sequence[str]) -> bool:
+        """Look whether a page with these links has to wait until it is settled."""
+        growth = self._growth
+        if are_many(links):
+            return True
+        if A_HOST * len(links) <= LITTLE or not (growth.is_late or growth.has_grown()):
+            return False
+        growth.look(self._clock.now())
+        return growth.is_late and growth.brings_much(links)
+
+    @asynccontextmanager
+    async def settling(self, turn: Turn) -> AsyncIterator[None]:
+        """No other page like this one is settled meanwhile; until then its links are on disk."""
+        with self._set_aside(turn.host):
+            async with AsyncExitStack() as held:
+                await self._wait(turn, held)
+                yield
+            self._growth.look(self._clock.now(), len(turn.introduced))
+
+    async def _wait(self, turn: Turn, held: AsyncExitStack) -> None:
+        brings_much = self._look_at_links(turn)
+        is_free = not self._settling.is_taken
+        if brings_much:
+            is_free = is_free and not (self._bringing.is_taken or self._growth.is_late)
+        with nullcontext() if is_free else _links_on_disk(turn):
+            if brings_much:
+                await held.enter_async_context(self._held(self._bringing, turn))
+                await asyncio.sleep(self._growth.wait_s(self._clock.now()))
+            await held.enter_async_context(self._held(self._settling, turn))
+
+    def _look_at_links(self, turn: Turn) -> bool:
+        """Whether the page brings much; how late it is by now is known then."""
+        assert turn.parsed is not None
+        began = perf_counter()
+        self._growth.look(self._clock.now())
+        brings_much = self._growth.brings_much(turn.parsed.links)
+        turn.cost_s += perf_counter() - began
+        return brings_much
+
+    @asynccontextmanager
+    async def _held(self, lock: FairLock, turn: Turn) -> AsyncIterator[None]:
+        """Its host is charged for what the turn costs meanwhile."""
+        state, before_s = self._hosts[turn.host], turn.cost_s
+        is_stranger = state.pages == (not turn.lease.again)
+        name = _STRANGERS if is_stranger else state.shared.name
+        async with lock.held_for(name):
+            yield
+        lock.charge(name, turn.cost_s - before_s)
+
+    @contextmanager
+    def _set_aside(self, host: int) -> Iterator[None]:
+        """The host is asked for nothing meanwhile, and others like it have no more room."""
+        self._hosts.begin_reading(host)
+        try:
+            with self._side_requests.reading():
+                yield
+        finally:
+            self._hosts.end_reading(host, self._clock.now())
+            self._slots.resume_one()
+
+
+@contextmanager
+def _links_on_disk(turn: Turn) -> Iterator[None]:
+    with to_disk(pickle.dumps(turn.parsed, pickle.HIGHEST_PROTOCOL)) as kept:
+        turn.parsed = None
+        yield
+        turn.parsed = pickle.load(kept)
+
+
+# ================================================================ loop rounds
+#
+# Pages that come at once do not hold up the loop: in each round of it some of them go on.
+
+ROUND_S = 0.004
+"""Pages that a round has come to later than this go on in the next one. Between rounds the workers
+are given new pages: with .02 s they had nothing to do for a while.
+"""
+
+
+class LoopRounds:
+    """The rounds of the loop, as far as pages go on in them."""
+
+    def __init__(self) -> None:
+        self._began: float | None = None
+
+    async def turn(self) -> None:
+        """Wait for a round that has time left."""
+        while self._began is not None and perf_counter() - self._began > ROUND_S:
+            await asyncio.sleep(0)
+        if self._began is None:
+            self._began = perf_counter()
+            asyncio.get_running_loop().call_soon(self._end)
+
+    def _end(self) -> None:
+        """Called first in the next round."""
+        self._began = None
+
+
+# ================================================================ listed pages
+#
+# Sitemaps that are pages: seeds, or linked from pages. What they list are their links.
+#
+# Laws: a sitemap lists pages and sitemaps of its own host, and of hosts whose robots.txt names it
+# (sitemaps.org, cross submission), as in `hosts.sitemap_queue`; the rest is no link. A sitemap in
+# an index is as far from the seeds as the index, so what a seed lists is read as its own links are.
+# No more than `--max-sitemaps` of a host count as listed by an index, so a chain of indexes ends.
+
+
+class ListedPages:
+    """What sitemaps may list."""
+
+    def __init__(self, onboarding: HostOnboarding, max_sitemaps: int) -> None:
+        self._onboarding, self._max_sitemaps = onboarding, max_sitemaps
+        self._listed = Counter[str]()
+
+    def admit(self, url: str, parsed: ParsedPage) -> ParsedPage:
+        """The sitemap at this URL with the links that it may list."""
+        known: dict[str, bool] = {}
+        own = host(url)
+        for link in parsed.links:
+            of_origin = origin(link)
+            if of_origin not in known:
+                is_own = host(link) == own
+                known[of_origin] = is_own or self._onboarding.names_sitemap(of_origin, url)
+        sitemaps = [one for one in parsed.sitemaps if known[origin(one)]]
+        left = max(self._max_sitemaps - self._listed[own], 0)
+        self._listed[own] += min(len(sitemaps), left)
+        dropped = {*parsed.sitemaps} - {*sitemaps[:left]}
+        links = [one for one in parsed.links if known[origin(one)] and one not in dropped]
+        return parsed._replace(
+            links=tuple(links),
+            words=parsed.words[: len(links)],  # a sitemap has no words
+            sitemaps=tuple(sitemaps[:left]),
+            cut=_why_cut(parsed, len(links), self._max_sitemaps if sitemaps[left:] else None),
+        )
+
+
+def _why_cut(parsed: ParsedPage, links: int, most: int | None) -> str:
+    reasons = [parsed.cut]
+    if most is not None:
+        reasons.append(f"cut at {counted(most, 'sitemap')} (--max-sitemaps)")
+    elif links < len(parsed.links):
+        others = counted(len(parsed.links) - links, "URL")
+        reasons.append(f"{others} of hosts whose robots.txt does not name this sitemap")
+    return "; ".join(filter(None, reasons))
+
+
+# ================================================================ page turns
 
 _GAVE_PLACE = Failed(kind=FailureKind.INTERRUPTED, detail="it gave its place to hosts that answer")
 
@@ -316,7 +552,7 @@ def _for_the_archive(url: str, fetched: FetchResult) -> bytes | None:
         case Response():
             return fetched.record or None
         case Moved():
-            from minicrawl.archive.packing import pack_redirect
+            from minicrawl.archive.record import pack_redirect
 
             return pack_redirect(url, fetched.status, fetched.target)
         case Unchanged():
@@ -329,3 +565,74 @@ def _for_the_archive(url: str, fetched: FetchResult) -> bytes | None:
 def _is_a_try(fetched: FetchResult) -> bool:
     """Whether the page had its chance."""
     return not (isinstance(fetched, Failed) and fetched.kind is FailureKind.INTERRUPTED)
+
+
+# ================================================================ host turns
+#
+# The turns of hosts: a host is located and asked for its robots.txt before its first page.
+#
+# Laws: of a host one thing is asked in a turn, robots.txt or a sitemap; meanwhile none of its pages
+# has a turn. The slot of a turn is given back, whatever happens.
+
+
+class HostTurns:
+    """The hosts that are being onboarded."""
+
+    def __init__(
+        self, context: CrawlContext, parts: CrawlParts, introducer: PageIntroducer
+    ) -> None:
+        self._clock, self._tell = context.clock, context.tell
+        self._hosts, self._onboarding = parts.hosts, parts.onboarding
+        self._slots, self._traps = parts.slots, parts.traps
+        self._introducer = introducer
+        self._targets = resolve_targets(context.settings)
+        self._under_way: set[int] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def __contains__(self, host: int) -> bool:
+        return host in self._under_way
+
+    def begin(self, host: int, rank: Rank, now: float) -> Coroutine[None, None, None]:
+        """The turn of a host. It has the rank of the page that it is learned for."""
+        state = self._hosts[host]
+        is_silent, is_strange = not state.shared.answers, not state.pages
+        slot = self._slots.take(now, is_silent=is_silent, is_strange=is_strange)
+        self._under_way.add(host)
+        return self._learn(host, slot, rank)
+
+    def cancel(self) -> None:
+        """What is asked for is for pages that nobody wants any more."""
+        for task in tuple(self._tasks):
+            task.cancel()
+
+    async def _learn(self, host: int, slot: RequestSlot, rank: Rank) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            if await self._locate(host):
+                await self._ask(host, rank)
+        finally:
+            self._tasks.discard(task)
+            self._slots.leave(slot)
+            self._under_way.discard(host)
+            self._hosts.resume_when_ready(host, self._clock.now())
+
+    async def _locate(self, host: int) -> bool:
+        """Hosts at one address share a quota of pages, but for an address that the user wrote."""
+        if not await self._onboarding.locate(host):
+            return False
+        address = self._hosts[host].address
+        if address is not None and address not in self._targets:
+            self._traps.located(host, address)
+        return True
+
+    async def _ask(self, host: int, rank: Rank) -> None:
+        now = self._clock.now()
+        self._onboarding.recall(host)
+        if self._onboarding.is_known(host):
+            return
+        if self._hosts.has_room(host, now):
+            await self._onboarding.learn(host, self._tell, self._introducer.introduce_listed)
+        else:
+            self._hosts.wait_for_room(host, now, rank)

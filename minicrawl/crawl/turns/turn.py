@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import NamedTuple
 
-from minicrawl.crawl.hosts.request_slots import RequestSlot
+from minicrawl.crawl.hosts.fairness import RequestSlot
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.settle.outcome import NO_CHAIN, RedirectChain
 from minicrawl.crawl.traps.detector import Aside
-from minicrawl.frontier.url_index import NO_PAGES, PagesByUrl
+from minicrawl.frontier.urls import NO_PAGES, PagesByUrl
 from minicrawl.model import COORDINATOR, CrawlerId, PageId, ParsedPage
 
 # ---------------------------------------------------------------- the turn

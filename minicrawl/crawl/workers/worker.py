@@ -11,23 +11,243 @@ from __future__ import annotations
 import asyncio
 import socket
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import partial
+from pathlib import Path
 from time import process_time
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, assert_never
 
+from minicrawl.config import Access, Network, Politeness
+from minicrawl.config.parts import AUTO
 from minicrawl.crawl.process_memory import keep_large_arrays_apart, look_for_cycles_among_what_comes
 from minicrawl.crawl.workers.channel import PickleChannel
 from minicrawl.crawl.workers.messages import connection_at_stdin, receive_message
+from minicrawl.crawl.workers.parser import PageParser, is_pdf
 from minicrawl.crawl.workers.supervisor import PING, BlameMark, marked
-from minicrawl.crawl.workers.visitor import Visitor, visiting
-from minicrawl.crawl.workers.worker_config import WorkerConfig
-from minicrawl.model import Failed, FetchResult, ParsedPage, Request, Response, Want
-from minicrawl.ports import Timed
+from minicrawl.fetch.fetcher import HttpFetcher
+from minicrawl.fetch.opening import known
+from minicrawl.fetch.resolver import HostAndPort
+from minicrawl.model import Failed, FetchResult, ParsedPage, Refused, Request, Response, Want
+from minicrawl.ports import PageFetcher, Timed, Visit
+from minicrawl.web.documents.kinds import DocumentType, media_types, types_of
+from minicrawl.web.html.page import ParseOptions, content_hash
 
 if TYPE_CHECKING:
-    from minicrawl.web.sitemaps.sitemap import Sitemap
+    import httpx
+
+    from minicrawl.archive.record import AnswerPacker
+    from minicrawl.config import Settings
+    from minicrawl.fetch.access import AccessByOrigin
+    from minicrawl.web.robots import Rules
+    from minicrawl.web.sitemaps import Sitemap
+
+
+# ================================================================ worker config
+#
+# The settings of whoever fetches and parses, in the crawl's own process or in a worker.
+
+MOST_RENDERED = 1_000_000
+"""Bytes of a page that a browser may render: it is held in memory until one is free."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerConfig:
+    """The settings of a visitor."""
+
+    network: Network
+    politeness: Politeness
+    trusted_hosts: frozenset[HostAndPort]
+    parse_options: ParseOptions
+    max_reading_s: float
+    archive: Path | None = None  # the folder, if answers are kept
+    only_text: bool = False
+    with_bodies: bool = False  # whether the crawl gets the bodies of pages
+    rendered_bytes: int = 0  # bodies of pages that a browser may render, and the crawl gets
+    access: Access = field(default_factory=Access)
+    logins: AccessByOrigin | None = None
+
+    @classmethod
+    def of(
+        cls,
+        settings: Settings,
+        trusted_hosts: Iterable[HostAndPort] = (),
+        archive: Path | None = None,
+        *,
+        with_bodies: bool = False,
+        logins: AccessByOrigin | None = None,
+    ) -> WorkerConfig:
+        """What is around links is collected only if the order of reading uses it.
+
+        Proxies that files and the environment name are known from here on.
+        """
+        return cls(
+            network=known(settings.network),
+            politeness=settings.politeness,
+            trusted_hosts=frozenset(trusted_hosts),
+            parse_options=_parse_options(settings),
+            max_reading_s=settings.limits.max_reading_s,
+            archive=archive,
+            only_text=settings.storing.keep == "text",
+            with_bodies=with_bodies,
+            rendered_bytes=MOST_RENDERED if settings.rendering.is_on else 0,
+            access=settings.access,
+            logins=logins,
+        )
+
+    def parser(self) -> PageParser:
+        """A parser with these settings."""
+        return PageParser(self.parse_options, self.max_reading_s)
+
+    def packer(self) -> AnswerPacker | None:
+        """What makes records of answers, if they are kept."""
+        if self.archive is None:
+            return None
+        from minicrawl.archive.record import AnswerPacker  # most crawls keep no answers
+
+        return AnswerPacker(self.archive, only_text=self.only_text)
+
+
+def _parse_options(settings: Settings) -> ParseOptions:
+    types = types_of(settings.scope.types)
+    return ParseOptions(
+        agent=settings.politeness.agent,
+        max_links=settings.limits.max_links,
+        with_words=bool(settings.order.focus_words or settings.order.focus_similar),
+        with_emphasis=settings.order.weight_emphasis != 1,
+        with_written=settings.storing.keep == "links",
+        strip_marks=settings.storing.strip_marks,
+        types=media_types(types),
+        with_sitemaps=bool(types & DocumentType.SITEMAP),
+        with_text=settings.storing.keep == "text",
+        with_scripting=settings.rendering.render == AUTO,
+    )
+
+
+# ================================================================ visitor
+#
+# Fetches and parses pages in this process, be it the crawl's own or a worker.
+#
+# Law: a visit has the same result in every process, as all of them have the same `WorkerConfig`.
+
+
+class Visitor:
+    """Fetches with a fetcher and parses with a parser: web access without workers."""
+
+    def __init__(
+        self,
+        fetcher: PageFetcher,
+        parser: PageParser,
+        packer: AnswerPacker | None = None,
+        *,
+        with_bodies: bool = False,
+        rendered_bytes: int = 0,
+    ) -> None:
+        self._fetcher, self._parser, self._packer = fetcher, parser, packer
+        self._with_bodies, self._rendered_bytes = with_bodies, rendered_bytes
+
+    async def fetch(self, request: Request) -> FetchResult:
+        """Fetch one URL, body included."""
+        return await self._fetcher.fetch(request)
+
+    async def locate(self, url: str) -> str | Refused | Failed:
+        """The address that a fetch of this URL would connect to."""
+        return await self._fetcher.locate(url)
+
+    async def visit(self, request: Request) -> Visit:
+        """Fetch a page or a sitemap; the visit knows how to parse it."""
+        return self.visit_of(request, await self._fetcher.fetch(request))
+
+    def visit_of(self, request: Request, fetched: FetchResult) -> Visit:
+        """The visit of which this came."""
+        if isinstance(fetched, Failed) and fetched.answer is not None:
+            return Visit(self._packed_failure(request, fetched, fetched.answer))
+        if not isinstance(fetched, Response):
+            return Visit(fetched)
+        packer = self._packer if request.want is Want.PAGE else None
+        content, whole = None, fetched
+        if packer is not None:
+            whole = _with_body(fetched)
+            # What is packed and parsed is hashed once.
+            content = None if packer.only_text else content_hash(whole.body)
+        reading = self._parser.reading(fetched, request, content)
+        parse, quickly = reading.anyhow, reading.quickly
+        record = b""
+        if packer is not None:
+            if packer.only_text and is_pdf(fetched, request):
+                parse = partial(_packed, parse, packer, request, fetched._replace(body=b""))
+            else:
+                record = packer.pack(request, whole, content)
+        is_wanted = self._with_bodies or len(fetched.body) <= self._rendered_bytes
+        body = fetched.body if is_wanted else b""
+        fetched = fetched._replace(body=body, record=record, spooled=None)
+        return Visit(fetched, parse, quickly)
+
+    def _packed_failure(self, request: Request, failed: Failed, answer: Response) -> Failed:
+        record = b"" if self._packer is None else self._packer.pack_failure(request, answer)
+        return failed._replace(answer=answer._replace(headers={}, body=b"", record=record))
+
+    async def parse_rules(self, response: Response, url: str) -> Timed[Rules | Failed]:
+        """What the robots.txt at this URL says about our agent."""
+        return await self._parser.parse_rules(response, url)
+
+    async def parse_stored_rules(self, text: str, url: str) -> Timed[Rules | Failed]:
+        """The same for rules as a store keeps them."""
+        return await self._parser.parse_stored_rules(text, url)
+
+
+def _with_body(response: Response) -> Response:
+    """What is spooled is held in memory for a moment."""
+    if (spooled := response.spooled) is None:
+        return response
+    body = spooled.read()
+    spooled.seek(0)
+    return response._replace(body=body)
+
+
+async def _packed(
+    parse: Callable[[], Awaitable[Timed[ParsedPage | Sitemap | Failed]]],
+    packer: AnswerPacker,
+    request: Request,
+    response: Response,
+) -> Timed[ParsedPage | Sitemap | Failed]:
+    """Parse a document whose text only its parser can tell, and pack that text."""
+    page, cost_s = await parse()
+    if isinstance(page, ParsedPage):
+        record = packer.pack_text(request, response, page.extracted)
+        page = page._replace(extracted="", record=record)
+    return Timed(page, cost_s)
+
+
+@asynccontextmanager
+async def visiting(
+    config: WorkerConfig, transport: httpx.AsyncBaseTransport | None = None
+) -> AsyncIterator[Visitor]:
+    """A visitor with connections of its own, or with a transport of httpx in their place."""
+    parser = config.parser()
+    try:
+        async with HttpFetcher(
+            config.network,
+            config.politeness,
+            trusted_hosts=config.trusted_hosts,
+            transport=transport,
+            access=config.access,
+            logins=config.logins,
+        ) as fetcher:
+            yield Visitor(
+                fetcher,
+                parser,
+                config.packer(),
+                with_bodies=config.with_bodies,
+                rendered_bytes=config.rendered_bytes,
+            )
+    finally:
+        await parser.close()
+
+
+# ================================================================ worker
 
 Parse: TypeAlias = "Callable[[], Awaitable[Timed[ParsedPage | Sitemap | Failed]]]"
 

@@ -28,9 +28,147 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.opic.siblings.rounds import at_once
+from minicrawl.opic.ledger import Plan
+from minicrawl.opic.money import UNIT
+
+# ================================================================ posted
+#
+# Gifts that were posted and are not counted yet, in the order in which they were posted.
+#
+# Law: when they are counted changes nothing of what they come to. So those of many plans are
+# counted at a time, by a few operations on arrays.
 
 Hosts = NDArray[np.uint32]
+
+
+class Gifts(NamedTuple):
+    """What pages gave to pages of other hosts, in units: hosts that took it, and that gave it."""
+
+    takers: Hosts
+    givers: Hosts
+    units: NDArray[np.float64]
+
+
+class PostedGifts:
+    """The links of plans that are not counted yet."""
+
+    __slots__ = ("_extras", "_givers", "_links", "_shares", "_sizes")
+
+    def __init__(self) -> None:
+        self._givers, self._sizes, self._shares = array("I"), array("I"), array("d")
+        """Of each plan; a sum of atoms is rounded to 53 bits, as all that comes of it is."""
+        self._links = array("I")
+        self._extras: list[tuple[int, Sequence[tuple[int, int]]]] = []
+        """Links that get sums of their own, and the place of the first of them."""
+
+    def __len__(self) -> int:
+        """How many plans it has."""
+        return len(self._givers)
+
+    def post(self, plan: Plan) -> None:
+        """A page spent."""
+        self._givers.append(plan.page)
+        self._sizes.append(len(plan.links) + len(plan.extras))
+        self._shares.append(plan.share)
+        self._links.extend(plan.links)
+        if plan.extras:
+            self._extras.append((len(self._links), plan.extras))
+            self._links.extend([link for link, _ in plan.extras])
+
+    def between_hosts(self, host_of: Hosts) -> Gifts:
+        """All gifts to pages of other hosts."""
+        sizes = np.frombuffer(self._sizes, dtype=np.uint32)
+        givers = host_of[np.frombuffer(self._givers, dtype=np.uint32)].repeat(sizes)
+        takers = host_of[np.frombuffer(self._links, dtype=np.uint32)]
+        atoms = np.frombuffer(self._shares).repeat(sizes)
+        for place, extras in self._extras:
+            atoms[place : place + len(extras)] = [atoms for _, atoms in extras]
+        (away,) = (takers != givers).nonzero()
+        return Gifts(takers[away], givers[away], atoms[away] / UNIT)
+
+
+# ================================================================ rounds
+#
+# What a turn brings, as the order by siblings looks it up: means over all turns.
+#
+# Law: a sum that moves with every step would change all keys with every step. So what the order
+# uses is the sum as of the last *round*. A round ends when a mean has moved by a thirty-second, or
+# the relevance by a sixteenth; then all groups are keyed anew. Means settle, so rounds become rare.
+# A round is told by sums alone, so the same steps make the same rounds.
+#
+# late       what a turn revealed of late: a mean in which a turn counts until ten times as many
+#         have
+#            followed
+# relevance  of what siblings have revealed: .25 + .75 late / the mean over all turns, at most 1.
+#         When
+#            next to nothing is left to reveal, pages without links are worth nearly as much as
+#            others. It stays .25, as there may be more that is hidden
+
+AT_ONCE, MOST_AT_ONCE, PART_AT_ONCE = 32, 64, 8192
+FEWEST_TURNS = 1000
+"""Before that many, what was revealed of late says little. A wiki tells of most of its pages at
+once: there what siblings have shown is of use though nothing is left to reveal.
+"""
+_LATE = 10
+_LEAST_RELEVANCE = 0.25
+_SMALL, _SMALL_RELEVANCE = 1 / 32, 1 / 16
+_SUMS = ("mean_revealed", "revealed", "turns")
+
+
+def at_once(turns: int) -> int:
+    """So many turns are looked at together, of so many so far: a few, and more in a large crawl."""
+    return max(AT_ONCE, min(turns // PART_AT_ONCE, MOST_AT_ONCE))
+
+
+class Means:
+    """What a turn brings: the means over all turns, as of the last round."""
+
+    __slots__ = (*_SUMS, "late", "relevance")
+
+    def __init__(self) -> None:
+        self.turns = 0
+        self.revealed = self.mean_revealed = self.late = 0.0
+        self.relevance = 1.0
+
+    def count(self, revealed: float) -> bool:
+        """One more turn; whether a round ends."""
+        self.turns += 1
+        self.revealed += revealed
+        self.late += (revealed - self.late) * _LATE / (self.turns + _LATE - 1)
+        mean = self.revealed / self.turns
+        relevance = self._relevance(mean)
+        if (
+            abs(mean - self.mean_revealed) <= self.mean_revealed * _SMALL
+            and abs(relevance - self.relevance) <= _SMALL_RELEVANCE
+        ):
+            return False
+        self.mean_revealed, self.relevance = mean, relevance
+        return True
+
+    def _relevance(self, mean: float) -> float:
+        if self.turns <= FEWEST_TURNS or self.late >= mean:
+            return 1.0
+        return _LEAST_RELEVANCE + (1 - _LEAST_RELEVANCE) * self.late / mean
+
+    def state(self) -> dict[str, bytes]:
+        """All of it, by names."""
+        sums = array("d", [getattr(self, name) for name in _SUMS])
+        late = array("d", [self.late, self.relevance])
+        return {"means": sums.tobytes(), "late": late.tobytes()}
+
+    def restore(self, state: Mapping[str, bytes]) -> None:
+        """Go on from what was saved. Stores of before have sums of links as well, which come first,
+        and may have nothing of late.
+        """
+        for name, value in zip(_SUMS, array("d", state["means"])[-len(_SUMS) :], strict=True):
+            setattr(self, name, type(getattr(self, name))(value))
+        self.late = self.mean_revealed
+        if "late" in state:
+            self.late, self.relevance = array("d", state["late"])
+
+
+# ================================================================ families
+
 Floats = NDArray[np.float64]
 
 FREE_READS, FREE_AT_FIRST, TURNS_A_READ = 200, 10, 1000

@@ -3,18 +3,16 @@
 A window keeps what it needs for each page and turns it into an estimate of importance, up to a
 factor that is the same for all pages.
 
-window         what every window keeps to, and its glossary; static: all of the past
-interpolation  one number a page, which stands for what flowed in the last T
-adaptive       the same, wide where a page is steady and narrow where it changes
-measured       the last measures themselves: so many of them, or those of the last T
+interpolation  one number a page, which stands for what flowed in the last T; what every window
+               keeps to, and its glossary; static: all of the past
+measured       the last measures themselves: so many of them, or those of the last T; the same,
+               wide where a page is steady and narrow where it changes
 """
 
 from collections.abc import Callable
 
-from minicrawl.opic.windows.adaptive import Adaptive
-from minicrawl.opic.windows.interpolation import Interpolation
-from minicrawl.opic.windows.measured import Fixed, ImprovedFixed, Variable
-from minicrawl.opic.windows.window import Static, Window
+from minicrawl.opic.windows.interpolation import Interpolation, Static, Window
+from minicrawl.opic.windows.measured import Adaptive, Fixed, ImprovedFixed, Variable
 
 WINDOWS: dict[str, Callable[[float, int | None], Window]] = {
     "static": lambda _width, _most: Static(),

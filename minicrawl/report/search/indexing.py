@@ -10,45 +10,185 @@ round   some pages: read, their links noted, added, committed
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+import fcntl
+import os
+import select
+import shutil
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from email.utils import parsedate_to_datetime
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
+from minicrawl.archive.index import scan
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import RecordKind
-from minicrawl.archive.scan import scan
 from minicrawl.archive.segments import SEGMENT_BYTES, offset_of, segment_of
-from minicrawl.errors import UsageError
+from minicrawl.errors import MinicrawlError, NoRoom, StoreError, UsageError
 from minicrawl.frontier.urls import UrlTable
 from minicrawl.model import State
 from minicrawl.progress import Progress, part, unreported
-from minicrawl.report.archived.pages import kept_pages
-from minicrawl.report.search.alike import sort_out
-from minicrawl.report.search.anchors import AnchorFinder
-from minicrawl.report.search.index_folder import (
-    clear_folder,
-    folder_errors,
-    has_index,
-    locked_folder,
-    opened_index,
-    refuse_if_lost,
-    why_pruned,
-    why_useless,
-)
+from minicrawl.ranks.trust import parts_by_counts
+from minicrawl.report.archived import kept_pages
+from minicrawl.report.kept import kept_scores
 from minicrawl.report.search.page_reader import PageReader, ReadPage
-from minicrawl.report.snapshot import Snapshot, snapshot
-from minicrawl.search.boilerplate import SiteLines, codes_of
-from minicrawl.search.entries import Entry
-from minicrawl.search.index import SearchIndex
-from minicrawl.search.minhash import signature
-from minicrawl.search.notes import Notes, Watermark
-from minicrawl.search.words import indexed
+from minicrawl.report.search.searching import Floats, keep_importance, sort_out
+from minicrawl.report.snapshot import Snapshot, host_name, snapshot
+from minicrawl.search import near_duplicates
+from minicrawl.search.index import FOLDER, SearchIndex
+from minicrawl.search.near_duplicates import signature
+from minicrawl.search.notes import VERSION, AnchorRow, Entry, Notes, Watermark
+from minicrawl.search.page_text import SiteLines, codes_of, indexed, words_of
+from minicrawl.search.query import Query
 from minicrawl.store import questions, tables
-from minicrawl.store.reader import search_folder
+from minicrawl.store.derived import kept_topics
+from minicrawl.store.reader import reading, search_folder
+from minicrawl.store.records import translating_derived_errors
+from minicrawl.web.urls import site
+
+# ================================================================ index folder
+#
+# The folder of the search index of a store: the index, the notes, and a lock.
+#
+# Law: one process writes it at a time. An index that cannot be used is made again, never mended.
+
+
+def has_index(folder: Path) -> bool:
+    """Whether there is an index."""
+    return (folder / FOLDER / "meta.json").is_file()
+
+
+def why_useless(folder: Path, connection: tables.Connection) -> str:
+    """Why an index that is there cannot be used; empty if it can be, or if there is none."""
+    if not has_index(folder):
+        return ""
+    try:
+        with folder_errors(folder), closing(Notes(folder)) as notes:
+            version, store = notes.version, notes.store
+        if version != VERSION:
+            return f"version {version} is made again as version {VERSION}"
+        if not tables.is_birth_of(store, tables.birth(connection)):
+            return "it is of another store, and is made again"
+        SearchIndex(folder / FOLDER)
+    except NoRoom:
+        return ""  # that nothing can be written says nothing of what is there
+    except StoreError as error:
+        return f"it is damaged and is made again ({error})"
+    return ""
+
+
+def why_pruned(folder: Path, archive: ArchiveReader) -> str:
+    """The same of an archive from which answers were removed since: all others have moved."""
+    if not has_index(folder):
+        return ""
+    with closing(Notes(folder)) as notes:
+        is_behind = notes.watermark.place < archive.begin
+    return "pages were removed from the archive, and it is made again" if is_behind else ""
+
+
+def refuse_if_lost(archive: ArchiveReader, folder: Path) -> None:
+    """An index may be the last that is left of pages. Raises UsageError."""
+    if lost := archive.segments.lost(archive.begin, archive.end):
+        raise UsageError(
+            f"{', '.join(lost)} of {archive.segments.folder} is gone, and the index still has "
+            f"these pages: delete {folder} to make it of what is left"
+        )
+
+
+@contextmanager
+def opened_index(folder: Path, seen: Snapshot) -> Iterator[tuple[SearchIndex, Notes]]:
+    index = SearchIndex(folder / FOLDER)
+    with closing(Notes(folder)) as notes:
+        if notes.store != (birth := tables.birth(seen.connection)):
+            notes.found(birth)
+        index.write()
+        with closing(index):
+            yield index, notes
+
+
+@contextmanager
+def locked_folder(folder: Path) -> Iterator[None]:
+    try:
+        folder.mkdir(exist_ok=True)
+        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+    except FileExistsError:
+        raise StoreError(f"{folder} is where the index goes, and is no folder: move it") from None
+    except OSError as error:
+        raise UsageError(
+            f"the index goes to {folder}, which cannot be written: {error.strerror}"
+        ) from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError as error:
+        raise StoreError(f"{folder} is being written by another process") from error
+    finally:
+        os.close(lock)
+
+
+@contextmanager
+def folder_errors(folder: Path) -> Iterator[None]:
+    with translating_derived_errors(folder):
+        yield
+
+
+def clear_folder(folder: Path) -> None:
+    shutil.rmtree(folder / FOLDER, ignore_errors=True)
+    for file in (*folder.glob("notes.db*"), *folder.glob(f"{near_duplicates.FILE}*")):
+        file.unlink()
+
+
+# ================================================================ anchors
+#
+# The words of links, and the pages that they belong to.
+#
+# Law: the words of a link belong to the page that its URL stands for, once for each site that has
+# them, and never to the page that the link is on.
+
+_LINKS_REMEMBERED = 500_000
+_TARGETS_REMEMBERED = 1 << 16
+
+
+class AnchorFinder:
+    """Finds what the links of pages say of other pages."""
+
+    def __init__(self, seen: Snapshot, urls: UrlTable) -> None:
+        self._seen, self._urls = seen, urls
+        self._site_ids: dict[str, int] = {}
+        self._met: set[int] = set()
+        self._target = lru_cache(_TARGETS_REMEMBERED)(self._found_target)
+
+    def of(self, page: int, found: ReadPage) -> Iterator[AnchorRow]:
+        """The links that no page before had. Two of them rarely share a hash: one is left out."""
+        own = self._site_of(page)
+        codes = [hash((own, anchor)) for anchor in found.text.anchors]
+        for code, (url, text) in zip(codes, found.text.anchors, strict=True):
+            if code not in self._met:
+                self._met.add(code)
+                target = self._target(url)
+                if target is not None and target != page and (words := indexed(text)):
+                    yield AnchorRow(target, own, words)
+        if len(self._met) > _LINKS_REMEMBERED:
+            self._met.clear()
+
+    def _found_target(self, url: str) -> int | None:
+        """The page that the words of links to this URL belong to."""
+        known = self._urls.find(url)
+        return None if known is None else self._seen.frontier.books.stands_for(known)
+
+    def _site_of(self, page: int) -> int:
+        host = self._urls.host_of[page]
+        return self._site_ids.setdefault(site(host_name(self._urls.origins[host])), host)
+
+
+# ================================================================ indexing
 
 ROUND = 4_000
 """Pages; their texts take some 50 MB."""
@@ -344,3 +484,142 @@ def _changed(page: ReadPage) -> float:
     with suppress(ValueError, OverflowError):
         return parsedate_to_datetime(page.changed).timestamp()
     return page.at
+
+
+# ================================================================ following
+#
+# Keeps the index of a store up to date while a crawl runs, in a process of its own.
+#
+# Laws: it reads the store as any reader does, so the crawl does nothing for it; it has the lowest
+# priority and rests most of the time; it ends when its parent does and may be killed at any time.
+# What it cannot do now, because another process writes the index or no page was kept yet, it tries
+# again later. What must be done anew for each page that comes, such as the words of links to the
+# pages that are there, it does seldom.
+
+EVERY_S = 10.0
+_REST = 3
+"""Times as long as it worked: to open a large store takes its time, however little is new."""
+SELDOM_S = 300.0
+_SELDOM = 50
+"""Times as long as it takes to complete the index."""
+
+
+class IndexFollower:
+    """Follows a store."""
+
+    def __init__(self, store: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store, self._clock = store, clock
+        self._known: tuple[str, int] | None = None
+        self._completes_at = clock() + SELDOM_S
+
+    def pauses(self) -> Iterator[float]:
+        """Work, and say each time how long to wait then."""
+        while True:
+            began = self._clock()
+            with suppress(MinicrawlError):
+                self._follow()
+            yield max(EVERY_S, _REST * (self._clock() - began))
+
+    def _follow(self) -> None:
+        if not self._store.is_file():
+            return
+        with reading(self._store) as connection:
+            now = tables.birth(connection), tables.last_step(connection)
+        completes = self._clock() >= self._completes_at
+        if now == self._known and not completes:
+            return
+        self._bring_up_to_date(completes=completes)
+        with snapshot(self._store) as seen:
+            keep_importance(search_folder(self._store), seen)
+        self._known = now
+
+    def _bring_up_to_date(self, *, completes: bool) -> None:
+        began = self._clock()
+        bring_up_to_date(self._store, completes=completes)
+        if completes:
+            now = self._clock()
+            self._completes_at = now + max(SELDOM_S, _SELDOM * (now - began))
+
+
+COMMAND = "import os; os.nice(19); from minicrawl.report.search.indexing import main; main()"
+"""What the process runs, at the lowest priority from its first moment on."""
+
+
+def main() -> None:
+    """The process: the store is its argument. It ends with its standard input."""
+    for pause_s in IndexFollower(Path(sys.argv[1])).pauses():
+        if select.select([sys.stdin], [], [], pause_s)[0]:
+            return
+
+
+# ================================================================ topics
+#
+# The ranks of topics, mixed for each query by how likely its words are in the topics' pages.
+#
+# Laws: the words of a topic are those of its pages in the index, so that title, headings, text and
+# the words of links to them count alike. A topic that has no word of a query is not ruled out; if
+# none has one, all topics count alike.
+
+USUAL_FAMILY = "pagerank"
+BY_TOPICS = "topics"
+_MOST_PAGES = 200
+_LONGEST = 5_000
+"""Characters of a text that are looked at."""
+
+
+class TopicMixture:
+    """The ranks of some topics; a query mixes them."""
+
+    def __init__(self, seen: Snapshot, index: SearchIndex, family: str = "") -> None:
+        """The topics of this family; without a name the usual one, or the only one."""
+        family, topics = _chosen(seen, family)
+        found = {topic: kept_scores(seen, f"{family}-{topic}") for topic in topics}
+        if missing := [topic for topic, scores in found.items() if scores is None]:
+            raise UsageError(
+                f"{seen.path} has no rank {family}-{missing[0]} any more: "
+                "make it again with `minicrawl rank pagerank --topics`"
+            )
+        ranks = [scores for scores in found.values() if scores is not None]
+        self._ranks = np.stack(ranks).astype(np.float32)
+        self._counts = {topic: _words(index, pages) for topic, pages in topics.items()}
+
+    def parts(self, query: Query) -> dict[str, float]:
+        """The part of each topic for this query; they sum to 1."""
+        return parts_by_counts(self._counts, query.sought)
+
+    def scores(self, query: Query) -> Floats:
+        """The mixed rank of all pages."""
+        parts = np.array(list(self.parts(query).values()), np.float32)
+        mixed: Floats = parts @ self._ranks
+        return mixed
+
+
+def is_by_topics(by: str) -> bool:
+    """Whether this is `topics` or `topics:NAME`."""
+    return by.partition(":")[0] == BY_TOPICS
+
+
+def _chosen(seen: Snapshot, family: str) -> tuple[str, Mapping[str, list[int]]]:
+    known = kept_topics(seen.path, seen.connection)
+    if not family:
+        family = USUAL_FAMILY if USUAL_FAMILY in known or len(known) != 1 else next(iter(known))
+    if family not in known:
+        others = f"only {', '.join(known)}" if known else "and no others"
+        raise UsageError(
+            f"{seen.path} has no ranks of topics called {family}, {others}: "
+            "make them with `minicrawl rank pagerank --topics FILE`"
+        )
+    return family, known[family]
+
+
+def _words(index: SearchIndex, pages: Iterable[int]) -> Counter[str]:
+    """How often each word is in these pages, of which some hundred are looked at."""
+    counts: Counter[str] = Counter()
+    for page in list(pages)[:_MOST_PAGES]:
+        if entry := index.entry(page):
+            counts.update(chain.from_iterable(map(words_of, _texts(entry))))
+    return counts
+
+
+def _texts(entry: Entry) -> tuple[str, ...]:
+    return (entry.own_title, *entry.headings, entry.body[:_LONGEST], *entry.anchors)

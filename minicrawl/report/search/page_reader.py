@@ -31,7 +31,7 @@ from minicrawl.search.page_text import (
     page_text,
     simple_text,
 )
-from minicrawl.web.documents import pdf
+from minicrawl.web.documents import document as pdf
 from minicrawl.web.documents.document import decoded_text
 from minicrawl.web.documents.kinds import ALL, DocumentType, type_of
 from minicrawl.web.documents.writing import Written, read_markdown, read_text

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 import struct
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -22,12 +23,20 @@ from numpy.typing import NDArray
 from minicrawl.errors import NoRoom
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.search import near_duplicates
-from minicrawl.search.entries import Entry, StoredEntry
 from minicrawl.search.index import CANDIDATES, FOLDER, Hit, SearchIndex
-from minicrawl.search.query import Query
+from minicrawl.search.near_duplicates import (
+    SAMPLE,
+    Hashes,
+    ReadText,
+    SignedPages,
+    are_alike,
+    common_among,
+    shingles,
+)
+from minicrawl.search.notes import Entry, StoredEntry, TextNotes
+from minicrawl.search.query import Query, Snippet, snippet
 from minicrawl.search.ranking import RankingWeights, Score, Sought, judged
-from minicrawl.search.snippets import Snippet, snippet
-from minicrawl.store.beside.derived import OPIC, RankRow, rank_row, reading_beside
+from minicrawl.store.derived import OPIC, RankRow, rank_row, reading_beside
 from minicrawl.store.reader import reading
 from minicrawl.wording import iso
 
@@ -261,3 +270,69 @@ def _importance_in(folder: Path) -> Floats:
     if not file.is_file() or file.stat().st_size <= _HEADER.size:
         return np.empty(0, np.float32)
     return np.memmap(file, np.float32, mode="r", offset=_HEADER.size)
+
+
+# ================================================================ alike
+#
+# Finds the near-duplicates among the pages of an index, when all of them are in it.
+#
+# Laws: signatures find the pairs that may be alike, and the texts decide. A pair is judged again
+# only when one of its pages has changed. The table is written before the notes say that all is
+# sorted, so that a kill between them costs the work and nothing else.
+
+_TEXTS_REMEMBERED = 2_000
+_SITES_REMEMBERED = 5_000
+
+
+def sort_out(
+    folder: Path, store: str, index: SearchIndex, texts: TextNotes, host_of: Callable[[int], int]
+) -> None:
+    """Bring the table of near-duplicates up to date."""
+    if texts.is_sorted and near_duplicates.kept(folder, store) is not None:
+        return
+    signed = texts.signed()
+    judge = _Judge(index, signed, host_of, texts.judged())
+    near_duplicates.keep(folder, store, near_duplicates.found_among(signed, judge))
+    texts.keep_judged(judge.judged)
+
+
+class _Judge:
+    """Judges pairs of pages by their texts."""
+
+    def __init__(
+        self,
+        index: SearchIndex,
+        signed: SignedPages,
+        host_of: Callable[[int], int],
+        known: dict[tuple[int, int], bool],
+    ) -> None:
+        self._index, self._host_of, self._known = index, host_of, known
+        self._by_host: dict[int, list[int]] = defaultdict(list)
+        for page in signed.pages.tolist():
+            self._by_host[host_of(page)].append(page)
+        self.judged: dict[tuple[int, int], bool] = {}
+        self._text = lru_cache(_TEXTS_REMEMBERED)(self._read)
+        self._common = lru_cache(_SITES_REMEMBERED)(self._common_of)
+
+    def __call__(self, page: int, other: int) -> bool:
+        pair = page, other
+        is_alike = self._known.get(pair)
+        if is_alike is None:
+            is_alike = are_alike(self._text(page), self._text(other))
+        self.judged[pair] = is_alike
+        return is_alike
+
+    def _read(self, page: int) -> ReadText:
+        title, found = self._shingles(page)
+        left = np.setdiff1d(found, self._common(self._host_of(page)), assume_unique=True)
+        return ReadText(title, found, left)
+
+    def _common_of(self, host: int) -> Hashes:
+        """What some pages have in common, which lie all over the site."""
+        pages = self._by_host[host]
+        chosen = pages[:: -(-len(pages) // SAMPLE)]
+        return common_among([self._shingles(page)[1] for page in chosen])
+
+    def _shingles(self, page: int) -> tuple[str, Hashes]:
+        entry = self._index.entry(page)
+        return ("", shingles("")) if entry is None else (entry.title, shingles(entry.body))

@@ -5,30 +5,204 @@ in the headers and a canonical link in them hold for each type. A feed and a sit
 their links, and are no pages to be found themselves.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
+from importlib.util import find_spec
 from itertools import islice
 from math import inf
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.model import ParsedPage
-from minicrawl.web.documents import pdf
-from minicrawl.web.documents.feed import title_of
+from minicrawl.web import sitemaps as json_feed
+from minicrawl.web import sitemaps as sitemap
 from minicrawl.web.documents.kinds import DocumentType, type_of
-from minicrawl.web.documents.writing import Written, read_markdown, read_text
+from minicrawl.web.documents.writing import Written, read_markdown, read_text, tidy
 from minicrawl.web.headers import parse_content_type, parse_robots_tag
-from minicrawl.web.html.encoding import decode
+from minicrawl.web.html.encoding import codec, decode, sniff
 from minicrawl.web.html.markup import Markup
 from minicrawl.web.html.page import (
     DEFAULT_OPTIONS,
+    ENOUGH,
     BodyFacts,
     ParseOptions,
     content_hash,
     page_of,
     parse_page,
 )
-from minicrawl.web.html.thin import ENOUGH
-from minicrawl.web.sitemaps import sitemap
+from minicrawl.web.html.tokens import unescaped
 from minicrawl.wording import counted
+
+if TYPE_CHECKING:
+    from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
+
+
+# ================================================================ feed
+#
+# The title of a feed. Its links are read as those of a sitemap are, by `sitemaps.sitemap`.
+
+_READ = 20_000
+_LONGEST = 4_000
+_FIRST_ENTRY = re.compile(rb"<(?:[^\s<>/:]++:)?+(?:item|entry)[\s/>]")
+_TITLE = re.compile(
+    rb"<(?:[^\s<>/:]++:)?+title(?:\s[^<>]*+)?>\s*+"
+    rb"(?:<!\[CDATA\[((?:[^\]]|\](?!\]>)){0,%d}+)|([^<]{0,%d}+))" % (_LONGEST, _LONGEST)
+)
+
+
+def title_of(body: bytes) -> str:
+    """The title of the feed itself, which comes before its entries."""
+    if body.lstrip()[:1] == b"{":
+        return tidy(json_feed.read(body.decode(errors="replace"), 1).title[:_LONGEST])
+    head = body[:_READ]
+    entry = _FIRST_ENTRY.search(head)
+    found = _TITLE.search(head, 0, entry.start() if entry else _READ)
+    if found is None:
+        return ""
+    section, text = found.groups()
+    encoding = codec(sniff(body) or "utf-8")
+    if section is not None:
+        return tidy(section.decode(encoding, "replace"))
+    return tidy(unescaped(text.decode(encoding, "replace")))
+
+
+# ================================================================ pdf
+#
+# PDF files: title, text and links, by PDFium.
+#
+# Laws: call `read` where it can be killed: a file made to do harm may take long, or end the
+# process. A file that cannot be read says why, and nothing else. No more than `MOST_PAGES` pages
+# and `MOST_CHARS` characters are read; a limit that was reached is reported. No script of a file
+# runs, and nothing that it names is opened.
+#
+# link    what a viewer lets people click: an area that leads to a URL, or a URL in the text
+
+MOST_PAGES = 2_000
+MOST_CHARS = 5_000_000
+_MOST_LINKS_OF_A_PAGE = 2_000
+_LONGEST_URL = 8192
+MISSING = "reading PDF needs pypdfium2: install minicrawl[pdf]"
+
+
+class PdfText(NamedTuple):
+    """What a file says."""
+
+    title: str = ""
+    links: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
+    limit: str = ""  # why not all is there
+
+
+def is_readable() -> bool:
+    """Whether the package that reads PDF is there."""
+    return find_spec("pypdfium2") is not None
+
+
+def read(body: bytes) -> PdfText:
+    """Read a file. Without a title of its own, its first line is its title."""
+    import pypdfium2
+
+    try:
+        document = pypdfium2.PdfDocument(body)
+    except pypdfium2.PdfiumError as error:
+        return PdfText(limit=f"the PDF cannot be read: {tidy(str(error))}")
+    with closing(document):
+        found = _Reading()
+        found.read(document)
+        title = tidy(document.get_metadata_value("Title"))
+        first = next(iter(found.lines), "")
+        return PdfText(title or tidy(first), tuple(found.links), tuple(found.lines), found.limit)
+
+
+class _Reading:
+    """What the pages say so far."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.links: dict[str, None] = {}
+        self.limit = ""
+        self._left = MOST_CHARS
+
+    def read(self, document: PdfDocument) -> None:
+        """Read page after page; one that is broken is left out."""
+        import pypdfium2
+
+        count = len(document)
+        for number in range(min(count, MOST_PAGES)):
+            try:
+                page = document[number]
+            except pypdfium2.PdfiumError:
+                self.limit = "not all pages of the PDF can be read"
+                continue
+            with closing(page):
+                self._read_page(document, page)
+            if not self._left:
+                self.limit = f"only {MOST_CHARS:,} characters of a PDF are read"
+                return
+        if count > MOST_PAGES:
+            self.limit = f"only {MOST_PAGES:,} pages of a PDF are read"
+
+    def _read_page(self, document: PdfDocument, page: PdfPage) -> None:
+        import pypdfium2
+
+        for url in _areas(document, page):
+            self.links.setdefault(url)
+        try:
+            with closing(page.get_textpage()) as text:
+                self._read_text(text)
+                for url in _urls_in(text):
+                    self.links.setdefault(url)
+        except pypdfium2.PdfiumError:
+            self.limit = "not all pages of the PDF can be read"
+
+    def _read_text(self, text: PdfTextPage) -> None:
+        count = min(text.count_chars(), self._left)
+        if count > 0:
+            self._left -= count
+            said = text.get_text_range(0, count).encode("utf-8", "replace").decode()
+            lines = (" ".join(line.split()) for line in said.splitlines())
+            self.lines += filter(None, lines)
+
+
+def _areas(document: PdfDocument, page: PdfPage) -> Iterator[str]:
+    """The URLs of the areas that lead to one."""
+    from pypdfium2 import raw
+
+    at, link = ctypes.c_int(0), raw.FPDF_LINK()
+    for _ in range(_MOST_LINKS_OF_A_PAGE):
+        if not raw.FPDFLink_Enumerate(page, at, link):
+            return
+        action = raw.FPDFLink_GetAction(link)
+        if action and raw.FPDFAction_GetType(action) == raw.PDFACTION_URI:
+            length = min(raw.FPDFAction_GetURIPath(document, action, None, 0), _LONGEST_URL)
+            written = ctypes.create_string_buffer(_LONGEST_URL)
+            if 0 < raw.FPDFAction_GetURIPath(document, action, written, length) <= length:
+                yield written.value.decode("utf-8", "replace")
+
+
+def _urls_in(text: PdfTextPage) -> Iterator[str]:
+    """The URLs that PDFium finds in the text, also where they go over the end of a line."""
+    from pypdfium2 import raw
+
+    found = raw.FPDFLink_LoadWebLinks(text)
+    if not found:
+        return
+    try:
+        for number in range(min(raw.FPDFLink_CountWebLinks(found), _MOST_LINKS_OF_A_PAGE)):
+            length = min(raw.FPDFLink_GetURL(found, number, None, 0), _LONGEST_URL)
+            written = (ctypes.c_ushort * _LONGEST_URL)()
+            raw.FPDFLink_GetURL(found, number, written, length)
+            url = bytes(written)[: 2 * max(length - 1, 0)].decode("utf-16le", "replace")
+            if url.lower().startswith(("http://", "https://")):
+                yield url
+    finally:
+        raw.FPDFLink_CloseWebLinks(found)
+
+
+# ================================================================ document
 
 _LOOKED_AT = 20 * ENOUGH
 """Characters of a text in which it says enough not to be thin."""
@@ -51,7 +225,7 @@ class Received(NamedTuple):
         return content_hash(self.body) if self.known_content is None else self.known_content
 
 
-def parse_document(  # noqa: PLR0913  # the last ones are given by their names
+def parse_document(  # the last ones are given by their names
     body: bytes,
     url: str,
     headers: Mapping[str, str],
@@ -105,7 +279,7 @@ def decoded_text(body: bytes, content_type: str | None) -> tuple[str, str]:
 
 
 def _read_pdf(received: Received) -> ParsedPage:
-    found = pdf.read(received.body)
+    found = read(received.body)
     text = "\n".join(found.lines)
     facts = BodyFacts(received.content, is_thin=_is_thin(text))
     page = _page_of(found.title, ((link, "") for link in found.links), facts, received)

@@ -15,11 +15,15 @@ work       what the scan, and all that follows from it, takes at most: in micros
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from hashlib import blake2b
+from itertools import accumulate
 from math import inf
 from typing import NamedTuple
 
+from minicrawl.model import NO_SCRIPTS, Scripting, ScriptKind
 from minicrawl.web.headers import (
     HTML_TYPES,
     NO_RESTRICTIONS,
@@ -28,8 +32,10 @@ from minicrawl.web.headers import (
     parse_robots_tag,
 )
 from minicrawl.web.html.tokens import (
+    ATTRIBUTES,
     HREF,
     HTML,
+    STOP,
     S,
     attributes,
     decoded,
@@ -37,14 +43,210 @@ from minicrawl.web.html.tokens import (
     unescaped,
     xhtml_tokens,
 )
-from minicrawl.web.html.words import (
-    ANCHOR_READ,
-    MARKUP_AROUND,
-    anchor_of,
-    is_emphasised,
-    words_around,
+from minicrawl.web.urls import resolve_each, split
+
+# ================================================================ written
+#
+# Links as they are written: one entry for each link of a page, of a few characters.
+#
+# Laws: what an entry says is what was written: href, text and rel. A link that is written in the
+# usual way, relative to its page, and says nothing has an empty entry. No entry has a separator in
+# it, so that entries can be joined.
+#
+# entry      form, fragment, text and rel; what is empty at its end is left out
+# form       nothing for the shortest relative reference, "=" for the whole URL, "/" for its path
+#            from the root, or "!" and whatever is written
+
+LONGEST_TEXT = 200
+"""Characters of the text of a link."""
+LONGEST_FORM = 2_000
+"""Characters of what is written; what is longer is kept as the URL that it leads to."""
+BETWEEN_ENTRIES, BETWEEN_PARTS = "\x1e", "\x1f"
+_WHOLE, _ROOTED, _OTHER = "=", "/", "!"
+_SEPARATORS = str.maketrans("", "", "\x1c\x1d\x1e\x1f")
+
+
+class AnchorTag(NamedTuple):
+    """The first anchor of a page with some href. Of a link without one, all but that is empty."""
+
+    written: str
+    text: str = ""
+    rel: str = ""
+
+
+def entries(
+    anchors: Mapping[str, AnchorTag],
+    links: Collection[str],
+    own: str,
+    base: str,
+    *,
+    strip_marks: bool = True,
+) -> tuple[str, ...]:
+    """The entry of each link of the page at `own`; of several anchors the first with a text."""
+    found: dict[str, AnchorTag] = {}
+    for written, url in resolve_each(anchors, base, strip_marks=strip_marks):
+        anchor = anchors[written]
+        if url in links and (url not in found or (anchor.text and not found[url].text)):
+            found[url] = anchor
+    folders = _folders(own)
+    return tuple([_entry(found.get(url), url, folders, has_base=own != base) for url in links])
+
+
+def read_entry(entry: str, own: str, target: str) -> AnchorTag:
+    """What was written on the page at `own` as a link to the target."""
+    form, text, rel = (*entry.split(BETWEEN_PARTS), "", "")[:3]
+    if form.startswith(_OTHER):
+        return AnchorTag(form[1:], text, rel)
+    if form.startswith(_WHOLE):
+        return AnchorTag(target + form[1:], text, rel)
+    if form.startswith(_ROOTED):
+        return AnchorTag(_rooted(target) + form[1:], text, rel)
+    return AnchorTag((_relative(_folders(own), target) or target) + form, text, rel)
+
+
+def joined(found: Iterable[str]) -> str:
+    """Entries as one text."""
+    return BETWEEN_ENTRIES.join(found)
+
+
+def parted(text: str) -> list[str]:
+    """The entries in a text."""
+    return text.split(BETWEEN_ENTRIES)
+
+
+def _entry(anchor: AnchorTag | None, url: str, folders: list[str], *, has_base: bool) -> str:
+    if anchor is None:
+        return ""
+    written = anchor.written.translate(_SEPARATORS)
+    parts = _form(written, url, folders, has_base=has_base), anchor.text, anchor.rel
+    return BETWEEN_PARTS.join(parts).rstrip(BETWEEN_PARTS)
+
+
+def _form(written: str, url: str, folders: list[str], *, has_base: bool) -> str:
+    if len(written) > LONGEST_FORM:
+        return _WHOLE
+    href, hash_sign, fragment = written.partition("#")
+    if href == url:
+        return f"{_WHOLE}{hash_sign}{fragment}"
+    if not has_base and href == _relative(folders, url):
+        return hash_sign + fragment
+    if href.startswith("/") and href == _rooted(url):
+        return f"{_ROOTED}{hash_sign}{fragment}"
+    return _OTHER + written
+
+
+def _folders(url: str) -> list[str]:
+    """The folder of a page and those above it, the nearest first."""
+    origin, path = split(url)
+    names = path.partition("?")[0].split("/")[:-1]
+    return list(accumulate((f"{name}/" for name in names), initial=origin))[:0:-1]
+
+
+def _relative(folders: list[str], url: str) -> str | None:
+    """The shortest relative reference to a URL; None if it is of another host."""
+    for above, folder in enumerate(folders):
+        if url.startswith(folder):
+            return "../" * above + url[len(folder) :]
+    return None
+
+
+def _rooted(url: str) -> str:
+    return split(url)[1]
+
+
+# ================================================================ words
+#
+# The words of a link, of its anchor and around it, and whether it is emphasised.
+#
+# Law: whatever the markup is, only so many characters of it are read for a link.
+
+CHARS_AROUND = 50
+"""Characters of text on each side of a link that are around it; a word that is cut is left out."""
+
+MARKUP_AROUND = 600  # characters in which these are
+ANCHOR_READ = 2000  # characters after which an unclosed anchor ends
+_ANCHOR_ENDS = re.compile(rf"</?a{STOP}", re.IGNORECASE | re.ASCII)
+_NOT_TEXT = re.compile(
+    r"^[^<>]*>"  # the rest of a tag that begins before the text
+    r"|<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1[^>]*+>|\Z)|<[^>]*+(?:>|\Z)",
+    re.IGNORECASE | re.ASCII | re.DOTALL,
 )
-from minicrawl.web.html.written import AnchorTag
+
+
+_EMPHASIS = re.compile(rf"<(?P<closing>/?)(?:b|strong|h[1-6]){STOP}", re.IGNORECASE | re.ASCII)
+_EMPHASIS_BEFORE = 300  # characters before a link in which it may begin
+
+
+def is_emphasised(text: str, start: int, end: int) -> bool:
+    """Whether the anchor with the start tag `text[start:end]` is in bold, or in a heading.
+
+    As far as tags say: no style sheet is read, and a tag that is far before it is not seen.
+    """
+    depth = 0
+    for tag in _EMPHASIS.finditer(text, max(start - _EMPHASIS_BEFORE, 0), start):
+        depth = max(depth - 1, 0) if tag["closing"] else depth + 1
+    inside = _EMPHASIS.search(text, end, _close(text, end))
+    return depth > 0 or bool(inside and not inside["closing"])
+
+
+def _close(text: str, end: int) -> int:
+    """Where the content of an anchor ends that begins there."""
+    limit = end + ANCHOR_READ
+    closing = _ANCHOR_ENDS.search(text, end, limit)
+    return closing.start() if closing else min(limit, len(text))
+
+
+def words_around(text: str, start: int, end: int) -> str:
+    """The words of the anchor with the start tag `text[start:end]`, and those around it."""
+    close = _close(text, end)
+    before = _last(_plain_words(text[max(start - MARKUP_AROUND, 0) : start]))
+    after = _first(_plain_words(text[close : close + MARKUP_AROUND]))
+    return " ".join(filter(None, [before, *_plain_words(text[end:close]), after]))
+
+
+def _first(words: list[str]) -> str:
+    """As many of the words as there is room for around a link."""
+    text = " ".join(words)
+    if len(text) > CHARS_AROUND:
+        text = text[: CHARS_AROUND + 1].rpartition(" ")[0]
+    return text
+
+
+def _last(words: list[str]) -> str:
+    """The same from the end."""
+    text = " ".join(words)
+    if len(text) > CHARS_AROUND:
+        text = text[-CHARS_AROUND - 1 :].partition(" ")[2]
+    return text
+
+
+def _plain_words(markup: str) -> list[str]:
+    return decoded(_NOT_TEXT.sub(" ", markup)).split()
+
+
+@cache
+def _image() -> re.Pattern[str]:
+    """Compiled when it is needed, since most crawls start without it."""
+    return re.compile(rf"<img{STOP}({ATTRIBUTES})", re.IGNORECASE | re.ASCII)
+
+
+def anchor_of(text: str, written: str, tag: re.Match[str]) -> AnchorTag:
+    """What the anchor with this start tag says; without a text, that of its image."""
+    said = {} if tag["plain"] else attributes(tag["said"])
+    rel = _said(said.get("rel", ""))
+    if not tag["plain"] and tag["name"].lower() == "area":
+        return AnchorTag(written, _said(said.get("alt", "")), rel)
+    content = text[tag.end() : _close(text, tag.end())]
+    words = " ".join(_plain_words(content))[:LONGEST_TEXT]
+    image = None if words else _image().search(content)
+    return AnchorTag(written, _said(attributes(image[1]).get("alt", "")) if image else words, rel)
+
+
+def _said(value: str) -> str:
+    return " ".join(decoded(value).split())[:LONGEST_TEXT]
+
+
+# ================================================================ markup
 
 TITLE_LENGTH = 300
 """The maximum length of a title, in characters."""
@@ -355,3 +557,94 @@ def meta_refresh(content: str) -> MetaRefresh | None:
     delay_s = int(found[1].lstrip("0")[:_DELAY_DIGITS] or 0)
     url = found[2] or found[3] or found[4] or ""
     return MetaRefresh(delay_s, url.translate(_NOT_IN_URLS).strip(" "))
+
+
+# ================================================================ scripts
+#
+# The scripts of a page: may they add to what its markup says?
+#
+# Laws: any text has an answer, in a time proportional to its length. Pages of one template have one
+# signature, whatever they say: numbers and hashes in the names of scripts do not count.
+#
+# tracker    a script that watches readers, or shows them advertisements
+# shell      a page with scripts and next to nothing else
+# hint       something that is there for scripts to fill in, or a script that fills something in
+
+FEW_LINKS = 5
+"""A page with little text is no shell if it has more: it is a list of them."""
+_INLINE_READ = 20_000
+_NAMED = 40
+"""Letters of a script that name it: what follows may be the content of the page."""
+
+TRACKERS = re.compile(
+    r"googletagmanager\.com|google-analytics\.com|googlesyndication\.com|doubleclick\.net|gtag\("
+    r"|googleadservices\.com|connect\.facebook\.net|facebook\.com/tr|hotjar\.com|clarity\.ms"
+    r"|segment\.(?:com|io)|matomo|piwik|plausible\.io|cloudflareinsights\.com|newrelic\.com"
+    r"|nr-data\.net|scorecardresearch\.com|quantserve\.com|chartbeat\.com|mixpanel\.com"
+    r"|amazon-adsystem\.com|criteo\.(?:com|net)|taboola\.com|outbrain\.com|yandex\.ru/metrika"
+    r"|bat\.bing\.com|statcounter\.com|sentry-cdn\.com|optimizely\.com|goatcounter\.com",
+    re.IGNORECASE,
+)
+"""What names a tracker, in a URL or in a script."""
+
+_SCRIPT = re.compile(
+    rf"<script{STOP}([^<>]{{0,2000}}+)>((?:[^<]++|<(?!/script{STOP}))*+)", re.IGNORECASE | re.ASCII
+)
+_ON_LOAD = re.compile(r"<body[^<>]{0,500}?\sonload\s*=", re.IGNORECASE | re.ASCII)
+_RUNS = re.compile(
+    r"\s*(?:(?:text|application)/(?:x-)?(?:java|ecma)script\b.*|module\s*|)\Z", re.IGNORECASE
+)
+_FILLS = re.compile(
+    r"createElement|innerHTML|outerHTML|insertAdjacent|append(?:Child)?\(|replaceChildren"
+    r"|document\.write|attachShadow|customElements|\bfetch\(|XMLHttpRequest|\.html\(|\$\.(?:get|ajax)"
+    r"|location\s*=|location\.(?:href|replace|assign)|(?:push|replace)State"
+)
+_TO_FILL = re.compile(
+    r"<(div|main|section|nav|ul|ol|table|tbody|aside|article|header|footer|span|p)\b"
+    r"(?=[^<>]{0,300}?\s(?:id|class|data-[a-z-]{1,30})\s*+=)[^<>]{0,500}+>\s*+</\1\s*+>",
+    re.IGNORECASE | re.ASCII,
+)
+_ELEMENT_OF_ITS_OWN = re.compile(r"<([a-z][a-z0-9]*+-[a-z0-9-]*+)", re.IGNORECASE | re.ASCII)
+_VARYING = re.compile(r"[?#].*|[0-9a-f]{6,}|[0-9]+", re.IGNORECASE | re.DOTALL)
+_NO_LETTER = re.compile(r"[^A-Za-z]+")
+_MARKS = 20
+
+
+def scripting(text: str, links: int, *, is_thin: bool) -> Scripting:
+    """What the scripts of a page may do for it; it has so many links without them."""
+    names, fills = _scripts(text)
+    has_onload = "onload" in text and _ON_LOAD.search(text) is not None
+    if not names and not has_onload:
+        return NO_SCRIPTS
+    elements = sorted(set(_ELEMENT_OF_ITS_OWN.findall(text)))[:_MARKS]
+    is_shell = links == 0 or (is_thin and links <= FEW_LINKS)
+    if is_shell and (is_thin or fills or has_onload or _is_to_be_filled(text, elements)):
+        kind = ScriptKind.SHELL
+    elif fills or _is_to_be_filled(text, elements):
+        kind = ScriptKind.SOME
+    else:
+        return NO_SCRIPTS
+    named = "\n".join((kind.name, *sorted(set(names)), *elements))
+    digest = blake2b(named.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return Scripting(kind, int.from_bytes(digest, "little"))
+
+
+def _scripts(text: str) -> tuple[list[str], bool]:
+    """The names of those that run and are no trackers; whether one fills something in."""
+    names, fills = list[str](), False
+    for said, inline in _SCRIPT.findall(text):
+        values = attributes(said)
+        source = values.get("src", "")
+        code = inline[:_INLINE_READ]
+        if not _RUNS.match(values.get("type", "")) or TRACKERS.search(source or code):
+            continue
+        if source:
+            names.append(_VARYING.sub("", source))
+        elif code.strip():
+            names.append(_NO_LETTER.sub(" ", code[:_NAMED]).strip())
+            fills = fills or _FILLS.search(code) is not None
+    return names, fills
+
+
+def _is_to_be_filled(text: str, elements: list[str]) -> bool:
+    return bool(elements) or _TO_FILL.search(text) is not None

@@ -5,6 +5,7 @@ and may be followed by robots. It is told beside them whether the page links to 
 to a place on the page, such as `#top`, is no link.
 """
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -14,18 +15,121 @@ from typing import NamedTuple
 
 from minicrawl.model import ParsedPage
 from minicrawl.web import traps
-from minicrawl.web.headers import (
-    HTML_TYPES,
-    link_canonical,
-    parse_content_type,
-    parse_robots_tag,
-)
+from minicrawl.web.headers import HTML_TYPES, link_canonical, parse_content_type, parse_robots_tag
 from minicrawl.web.html.encoding import UTF_8, decode
-from minicrawl.web.html.markup import AT_ONCE_S, Markup, meta_refresh, scan
-from minicrawl.web.html.thin import is_thin
-from minicrawl.web.html.written import entries
+from minicrawl.web.html.markup import AT_ONCE_S, Markup, entries, meta_refresh, scan
+from minicrawl.web.html.tokens import ATTRIBUTES, STOP, attributes, unescaped
 from minicrawl.web.urls import LONGEST, MOST_CHARS, ResolvedUrl, canonical, resolve, resolve_links
 from minicrawl.wording import counted
+
+# ================================================================ thin
+#
+# Thin pages: those with next to no text, such as errors, placeholders and empty lists.
+#
+# Many hosts have the same thin pages, which are not copies of each other.
+#
+# Laws: a page is thin if it has little text, or a heading like those of pages that servers
+# generate. The check stops when there is enough text, and its time is at most proportional to the
+# length.
+#
+# text      all outside tags, comments, scripts, styles and the title; a tag ends at the first ">";
+#           whitespace is collapsed
+# heading   the title, or the beginning of the text of a page without a title
+
+ENOUGH = 200
+"""The characters of text that make a page not thin."""
+
+
+def _raw(name: str) -> str:
+    return rf"{name}{STOP}(?:[^<]++|<(?!/{name}))*+"
+
+
+# An unclosed tag extends to the end of the page. No quantifier backtracks.
+_TEXT = re.compile(
+    r"(?:\s++|<(?:(?:[abdefghijklmnopqruvwxyz/?]|s(?![ct])|t(?![ie]))[^>]*+>"  # most tags
+    r"|!--(?:-?>|[^-]*+(?:-(?!->)[^-]*+)*+(?:-->|\Z))"
+    rf"|{_raw('script')}|{_raw('style')}|{_raw('template')}|{_raw('title')}"
+    r"|[a-z!/?][^>]*+(?:>|\Z)|))*+([^<]{0,1000}+)",
+    re.IGNORECASE | re.ASCII,
+)
+# Scripts, styles and entities have one of the excluded characters before long.
+_PROSE = re.compile(r">\s*+([^<>{};=\s][^<>{};=]{11,400}+)<")
+_SMALL = 2000  # characters; smaller pages are read as a whole
+_PROSE_READ = 16_000
+_PROSE_ENOUGH = ENOUGH * 3 // 2  # more than ENOUGH, as whitespace is not collapsed here
+_AT_FIRST, _MORE = 1000, 4  # characters to read first, and the factor to read more
+_BODY = "<body"
+
+# A number counts only with the words of a status: "404 Not Found", but not "500 recipes".
+_WORDS_OF_STATUS = (
+    r"(?:page |file )?not found|forbidden|unauthori[sz]ed|bad (?:request|gateway)|access denied"
+    r"|gateway time-?out|internal server error|service (?:temporarily )?unavailable|server error"
+    r"|too many requests|method not allowed|request time-?out|gone|error|payment required"
+)
+_WHOLE = (
+    rf"{_WORDS_OF_STATUS}|error [45][0-9][0-9]|[45][0-9][0-9]|(?:site |page )?under construction"
+    r"|(?:site |page )?under maintenance|maintenance(?: mode)?|coming soon|account suspended"
+    r"|just a moment|one moment,? please|please wait|loading|attention required|redirecting"
+    r"|checking your browser|untitled(?: document| page)?|default page|test page|it works"
+    r"|object moved|document (?:has )?moved|domain default page|parked domain|domain parking"
+    r"|access to this page has been denied|sorry, you have been blocked|page unavailable"
+)
+_HEADING = re.compile(
+    rf"(?:{_WHOLE})[.!…]*+(?:\Z| ?[|·«»–—-])"
+    rf"|(?:http )?(?:error )?[45][0-9][0-9](?: -| –|:)? (?:{_WORDS_OF_STATUS})"
+    r"|index of /|directory listing (?:for|of) /|welcome to (?:nginx|openresty|centos|caddy)"
+    r"|apache2? (?:[a-z]+ )?default page|iis windows|buy this domain"
+    r"|(?:[a-z]+ )?(?:apache |nginx )?(?:http )?(?:server )?test page"
+    r"|(?:the |this )?domain (?:name )?(?:\S+ )?(?:is|may be|has) (?:parked|for sale|expired)"
+    r"|(?:the |this )?(?:site|website|page) is (?:under construction|coming soon|parked|for sale)"
+    r"|[^\s.]++(?:\.[^\s.]++)++ (?:is|may be) (?:parked|for sale)"
+)
+_LONGEST_HEADING = 100
+
+
+def is_thin(text: str, title: str) -> bool:
+    """Whether a page with this text and this title is thin."""
+    if title and _is_generated_heading(title):
+        return True
+    start = max(text.find(_BODY), 0)
+    if _has_prose(text, start):
+        return False
+    beginning = _beginning(text, start)
+    return len(beginning) < ENOUGH or (not title and _is_generated_heading(beginning))
+
+
+def _is_generated_heading(heading: str) -> bool:
+    return _HEADING.match(heading[:_LONGEST_HEADING].lower()) is not None
+
+
+def _has_prose(text: str, start: int) -> bool:
+    """Whether there is enough text in the middle, which is a quick check for most pages."""
+    if len(text) - start < _SMALL:
+        return False
+    found, middle = 0, (start + len(text)) // 2
+    for piece in _PROSE.finditer(text, middle, middle + _PROSE_READ):
+        found += len(piece[1])
+        if found >= _PROSE_ENOUGH:
+            return True
+    return False
+
+
+def _beginning(text: str, start: int) -> str:
+    """The beginning of the text after <body>: enough characters, or all."""
+    read = _AT_FIRST
+    while len(words := _words(_TEXT.findall(text, start, start + read))) < ENOUGH:
+        if start + read >= len(text):
+            break
+        read *= _MORE
+    return words
+
+
+def _words(pieces: list[str]) -> str:
+    text = "\n".join(pieces)
+    return " ".join((unescaped(text) if "&" in text else text).split())
+
+
+# ================================================================ page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +153,7 @@ _GUESS_US, _SCRIPTS_US = 3000.0, 0.1
 """Work: to find an encoding that is not declared; to look for scripts, for each character."""
 
 
-def parse_page(  # noqa: PLR0913  # the last ones are given by their names
+def parse_page(  # the last ones are given by their names
     body: bytes,
     url: str,
     headers: Mapping[str, str],
@@ -75,7 +179,7 @@ def parse_page(  # noqa: PLR0913  # the last ones are given by their names
     page = page_of(markup, facts, url, headers, options)
     if not options.with_scripting:
         return page
-    from minicrawl.web.html.scripts import scripting  # most crawls render nothing
+    from minicrawl.web.html.markup import scripting  # most crawls render nothing
 
     return page._replace(scripting=scripting(text, len(page.links), is_thin=facts.is_thin))
 
@@ -254,3 +358,69 @@ class _UrlResolver:
                     break
                 links[found.url], words[found.url] = found.original, self._hrefs[href]
         return links, words
+
+
+# ================================================================ text
+#
+# The text of a page, for people and for data sets.
+#
+# Laws: comments, scripts, styles, templates and the head are no text. Blocks stand on lines of
+# their own, as do lines of preformatted text; blank lines are left out. The time is proportional to
+# the length: no quantifier backtracks, and what is not closed extends to the end of the page.
+
+
+def _raw_text(name: str) -> str:
+    return rf"<{name}{STOP}(?:[^<]++|<(?!/{name}{STOP}))*+(?:</{name}[^>]*+>|\Z)"
+
+
+_HIDDEN = re.compile(
+    r"<!--(?:-?>|[^-]*+(?:-(?!->)[^-]*+)*+(?:-->|\Z))|"
+    + "|".join(map(_raw_text, ("script", "style", "template", "title", "noscript", "svg"))),
+    re.IGNORECASE | re.ASCII,
+)
+_BLOCKS = (
+    "address|article|aside|blockquote|body|br|caption|dd|details|dialog|div|dl|dt|fieldset"
+    "|figcaption|figure|footer|form|h[1-6]|head|header|hgroup|hr|html|legend|li|main|menu|nav|ol"
+    "|option|p|pre|section|select|summary|table|tbody|textarea|tfoot|thead|tr|ul"
+)
+_BLOCK = re.compile(rf"</?(?:{_BLOCKS}){STOP}{ATTRIBUTES}(?:>|\Z)", re.IGNORECASE | re.ASCII)
+_CELL = re.compile(rf"</?t[dh]{STOP}{ATTRIBUTES}(?:>|\Z)", re.IGNORECASE | re.ASCII)
+_TAG = re.compile(rf"</?[a-zA-Z][^\t\n\f\r />]*+{ATTRIBUTES}(?:>|\Z)|<[!?/][^>]*+(?:>|\Z)")
+_PREFORMATTED = re.compile(
+    rf"<pre{STOP}(?:[^<]++|<(?!/pre{STOP}))*+(?:</pre|\Z)", re.IGNORECASE | re.ASCII
+)
+_TAG_OR_LINE_END = re.compile(r"<[^>]*+(?:>|\Z)|\r\n?|\n")
+
+
+def plain_text(markup: str) -> str:
+    """The text of a page, line by line."""
+    text = _PREFORMATTED.sub(_with_breaks, _HIDDEN.sub("", markup))
+    text = " ".join(text.split())
+    text = _TAG.sub("", _CELL.sub(" ", _BLOCK.sub("\n", text)))
+    lines = (" ".join(line.split()) for line in unescaped(text).split("\n"))
+    return "\n".join(filter(None, lines))
+
+
+def _with_breaks(found: re.Match[str]) -> str:
+    """Preformatted text, whose lines end as markup ends lines."""
+    return _TAG_OR_LINE_END.sub(lambda one: one[0] if one[0][0] == "<" else "<br>", found[0])
+
+
+_HEADING_TEXT = re.compile(
+    rf"<h[1-6]{STOP}{ATTRIBUTES}(?:>|\Z)((?:[^<]++|<(?!/?h[1-6]{STOP}))*+)",
+    re.IGNORECASE | re.ASCII,
+)
+_LANG = re.compile(rf"<html{STOP}({ATTRIBUTES})", re.IGNORECASE | re.ASCII)
+
+
+def headings(markup: str) -> list[str]:
+    """The headings of a page, each on one line."""
+    found = _HEADING_TEXT.findall(_HIDDEN.sub("", markup))
+    return [line for one in found if (line := " ".join(plain_text(one).split()))]
+
+
+def language(markup: str) -> str:
+    """The language that a page says it is in, such as `en` or `pt-br`."""
+    found = _LANG.search(markup)
+    said = attributes(found[1]) if found else {}
+    return unescaped(said.get("lang", said.get("xml:lang", ""))).strip().lower()

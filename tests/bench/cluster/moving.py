@@ -15,18 +15,17 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from minicrawl.cluster import wishes
+from minicrawl.cluster import overview as wishes
 from minicrawl.cluster.access import ClusterAccess, opened
 from minicrawl.cluster.engine import ClusterEngine
-from minicrawl.cluster.replica.restoring import take_over
-from minicrawl.cluster.replica.snapshots import store_snapshot
+from minicrawl.cluster.replica import store_snapshot, take_over
 from minicrawl.cluster.servers import local_servers
 from minicrawl.cluster.terms import begin_or_join
 from minicrawl.demo.pages import DemoResponse, refused
-from minicrawl.demo.server import DemoServer
-from minicrawl.shards.owners import ShardPlace
+from minicrawl.demo.web import DemoServer
+from minicrawl.shards.channels import ShardPlace
 from minicrawl.store.records import StoreTerms
-from minicrawl.web.sites import site
+from minicrawl.web.urls import site
 from tests.bench.cluster.nodes import (
     crawl_settings,
     nodes,

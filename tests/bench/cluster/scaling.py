@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 from urllib.request import ProxyHandler, build_opener
 
-from minicrawl.cluster import wishes
+from minicrawl.cluster import overview as wishes
 from minicrawl.cluster.access import ClusterAccess, opened
 from minicrawl.cluster.servers import LocalServers, local_servers
 from minicrawl.cluster.terms import begin_or_join

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.cli.common.progress import progress
+from minicrawl.cli.common.stores import progress
 from tests.stores import A, filled_store
 
 
@@ -12,7 +12,7 @@ from tests.stores import A, filled_store
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """A clock that the test turns."""
     now = [100.0]
-    monkeypatch.setattr("minicrawl.cli.common.progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("minicrawl.cli.common.stores.time.monotonic", lambda: now[0])
     return now
 
 
@@ -78,8 +78,8 @@ def test_whatever_may_take_long_has_a_bar(
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    monkeypatch.setattr("minicrawl.cli.common.progress.QUIET_S", -1.0)
-    monkeypatch.setattr("minicrawl.report.replay._STEPS_PER_REPORT", 1)
+    monkeypatch.setattr("minicrawl.cli.common.stores.QUIET_S", -1.0)
+    monkeypatch.setattr("minicrawl.report.changes._STEPS_PER_REPORT", 1)
     assert main(command) == 0
     assert "%" in capsys.readouterr().err
 
@@ -90,7 +90,7 @@ def test_where_rows_go_to_the_terminal_there_is_no_bar(
 ) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    monkeypatch.setattr("minicrawl.cli.common.progress.QUIET_S", -1.0)
+    monkeypatch.setattr("minicrawl.cli.common.stores.QUIET_S", -1.0)
     assert main(["export", "-", "--format=jsonl"]) == 0
     out, err = capsys.readouterr()
     assert json.loads(out.splitlines()[0])["rank"] == 1

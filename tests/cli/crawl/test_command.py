@@ -22,13 +22,12 @@ from minicrawl.config import Scope, Settings
 from minicrawl.config.parts import DEMO_STORE
 from minicrawl.crawl.events import Reason
 from minicrawl.crawl.start.preview import FirstHost, FirstPage, Preview
-from minicrawl.demo.server import DemoServer
-from minicrawl.demo.web import DemoWeb
+from minicrawl.demo.web import DemoServer, DemoWeb
 from minicrawl.errors import UsageError
 from minicrawl.model import State
 from minicrawl.report.audit import audit
 from minicrawl.report.status import status
-from minicrawl.store.beside.samples import latest_sample
+from minicrawl.store.samples import latest_sample
 from minicrawl.store.writer import StoreWriter
 from tests.cli.imports import HEAVY, packages_imported_by
 from tests.processes import PATIENCE_S, killed_on_failure
@@ -446,7 +445,7 @@ class TestDemo:
                 super().__init__(*arguments, **options)
                 started.append(self)
 
-        monkeypatch.setattr("minicrawl.report.live.sampling_process.Popen", Noted)
+        monkeypatch.setattr("minicrawl.report.sampling_process.Popen", Noted)
         assert main(["crawl", "--demo", "--demo-pages", "100", "--graph-stats"]) == 0
         (sampler,) = started
         assert sampler.returncode == 0
@@ -467,7 +466,7 @@ class TestDemo:
                 super().__init__(*arguments, **options)
                 started.append(self)
 
-        monkeypatch.setattr("minicrawl.cli.crawl.indexing.Popen", Noted)
+        monkeypatch.setattr("minicrawl.cli.crawl.session.Popen", Noted)
         command = ["crawl", "--demo", "--demo-pages", "100", "--index"]
         assert main([*command, "--keep", "none"]) == 2
         assert "--keep none" in capsys.readouterr().err

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.cli.crawl.keys import Keyboard, keys_heard, may_hear_keys
+from minicrawl.cli.crawl.live import Keyboard, keys_heard, may_hear_keys
 
 PATIENCE_S = 60.0
 DEMO = ("--demo", "--demo-pages", "500", "--delay", "1")

@@ -10,7 +10,7 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.demo.pages import DemoResponse
-from minicrawl.demo.server import DemoServer
+from minicrawl.demo.web import DemoServer
 
 Captured = pytest.CaptureFixture[str]
 SECRET = "s3cret"  # of a server on loopback

@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minicrawl.analysis import comparing, stability
+from minicrawl.analysis import comparing
+from minicrawl.analysis import comparing as stability
 from minicrawl.analysis.ranks import RANKS
 from minicrawl.cli import main
-from minicrawl.graph.named import NamedGraph
+from minicrawl.graph.csr import NamedGraph
 from minicrawl.progress import Progress
 from minicrawl.ranks.scores import Scores
 from minicrawl.report.kept import ESTIMATED
-from minicrawl.store.beside.derived import beside
+from minicrawl.store.derived import beside
 from tests.stores import MOVED, A, B, C, HandCrawl, filled_store
 
 Captured = pytest.CaptureFixture[str]

@@ -14,8 +14,7 @@ from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.cli import main
 from minicrawl.config import Storing
 from minicrawl.crawl.events import nobody_listens
-from minicrawl.crawl.settle.archiving import open_archive
-from minicrawl.crawl.settle.keeping import ArchivingStore, Keeping
+from minicrawl.crawl.settle.keeping import ArchivingStore, Keeping, open_archive
 from minicrawl.model import KeptAnswer
 from minicrawl.report.audit import audit
 from minicrawl.store import tables

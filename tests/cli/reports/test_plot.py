@@ -8,10 +8,9 @@ from xml.etree import ElementTree
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.graph.degrees import DegreeDistribution
-from minicrawl.lab.curves import MOST_HOSTS, HostLinks, crawl_picture, curves, draw_crawl
-from minicrawl.lab.figures import pyplot
-from minicrawl.report.live.history import remade
+from minicrawl.graph.outline import DegreeDistribution
+from minicrawl.lab.figures import MOST_HOSTS, HostLinks, crawl_picture, curves, draw_crawl, pyplot
+from minicrawl.report.sampling import remade
 from tests.stores import HandCrawl
 
 Captured = pytest.CaptureFixture[str]

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from minicrawl.analysis import seedset
+from minicrawl.analysis import importing as seedset
 from minicrawl.cli import main
-from minicrawl.cli.seed_set import figures
+from minicrawl.cli import seed_set as figures
 from minicrawl.graph.outline import extent
 from minicrawl.lab.figures import Figure
 from minicrawl.web.urls import read_seeds

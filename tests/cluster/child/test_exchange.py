@@ -4,10 +4,9 @@ import asyncio
 
 import pytest
 
-from minicrawl.cluster.child.exchange import FRESH_S, EngineExchange, told_entry
-from minicrawl.shards.batches import BatchError
-from minicrawl.shards.facts import ShardFacts, as_bytes, facts_in
-from minicrawl.shards.owners import ShardPlace
+from minicrawl.cluster.child import FRESH_S, EngineExchange, told_entry
+from minicrawl.shards.channels import BatchError, ShardPlace
+from minicrawl.shards.shard import ShardFacts, as_bytes, facts_in
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
 
 RUN = 1

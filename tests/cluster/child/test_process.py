@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from minicrawl.cluster.child.process import ShardChild
-from minicrawl.cluster.node.shard_process import ShardCommand, ShardOrders
+from minicrawl.cluster.child import ShardChild
+from minicrawl.cluster.node.shards import ShardCommand, ShardOrders
 from minicrawl.crawl.events import Warned
 
 

@@ -6,18 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.cluster.child.exchange import EngineExchange
+from minicrawl.cluster.child import EngineExchange
 from minicrawl.cluster.engine import EngineUnavailable
-from minicrawl.cluster.gather.restoring import gather_cluster, kept_store
-from minicrawl.cluster.node.records import STATE_KEY, TERMS_KEY, StateRecord, TermsRecord
-from minicrawl.cluster.replica.snapshots import store_snapshot
-from minicrawl.cluster.terms import FORMAT
+from minicrawl.cluster.gather.gathering import gather_cluster, kept_store
+from minicrawl.cluster.replica import store_snapshot
+from minicrawl.cluster.terms import FORMAT, STATE_KEY, TERMS_KEY, StateRecord, TermsRecord
 from minicrawl.errors import UsageError
 from minicrawl.report.audit import audit
-from minicrawl.shards.facts import ShardFacts
-from minicrawl.shards.owners import ShardPlace
+from minicrawl.shards.channels import ShardPlace
+from minicrawl.shards.shard import ShardFacts
+from minicrawl.store import schema
 from minicrawl.store.reader import search_folder
-from minicrawl.store.schema import migrations as schema
 from tests.cluster.fake_engine import FakeEngine, FakeServers
 from tests.cluster.hand_shards import HandCluster
 

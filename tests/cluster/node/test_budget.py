@@ -10,9 +10,8 @@ from random import Random
 import pytest
 
 from minicrawl.cluster.engine import Fenced
-from minicrawl.cluster.node.budget import SharedBudget
-from minicrawl.cluster.node.grants import LEAST, ShardNeed
-from minicrawl.cluster.node.records import GRANTS_KEY, GrantsRecord
+from minicrawl.cluster.node.shards import LEAST, ShardNeed, SharedBudget
+from minicrawl.cluster.terms import GRANTS_KEY, GrantsRecord
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
 
 SHARDS = 4

@@ -3,16 +3,8 @@ the test turns."""
 
 from dataclasses import replace
 
-from minicrawl.cluster.node.leases import (
-    BEATS,
-    HOLD_S,
-    KEYS,
-    LEASE_S,
-    YOUNG_S,
-    ClusterView,
-    plan,
-)
-from minicrawl.cluster.node.records import BeatRecord, LeaseRecord, NodeRecord
+from minicrawl.cluster.node.held import BEATS, HOLD_S, KEYS, LEASE_S, YOUNG_S, ClusterView, plan
+from minicrawl.cluster.terms import BeatRecord, LeaseRecord, NodeRecord
 
 SHARDS = 4
 

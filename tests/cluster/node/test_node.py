@@ -7,14 +7,12 @@ from typing import Any
 
 import pytest
 
-from minicrawl.cluster import wishes
+from minicrawl.cluster import overview as wishes
 from minicrawl.cluster.engine import KeyEntry, KeyTaken
-from minicrawl.cluster.node.crawl_state import CrawlState
-from minicrawl.cluster.node.held import HeldShards
-from minicrawl.cluster.node.leases import HOLD_S, LEASE_S, YOUNG_S, ClusterView
-from minicrawl.cluster.node.node import Node, NodeParts
-from minicrawl.cluster.node.presence import NodePresence
-from minicrawl.cluster.node.records import (
+from minicrawl.cluster.node.held import HOLD_S, LEASE_S, YOUNG_S, ClusterView, HeldShards
+from minicrawl.cluster.node.node import CrawlState, Node, NodeParts, NodePresence
+from minicrawl.cluster.node.shards import ShardEnd, ShardOrders
+from minicrawl.cluster.terms import (
     STATE_KEY,
     Doing,
     LeaseRecord,
@@ -22,9 +20,8 @@ from minicrawl.cluster.node.records import (
     StateRecord,
     TermsRecord,
 )
-from minicrawl.cluster.node.shard_process import ShardEnd, ShardOrders
 from minicrawl.errors import UsageError
-from minicrawl.shards.facts import ShardFacts, as_bytes
+from minicrawl.shards.shard import ShardFacts, as_bytes
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
 
 SHARDS, WORKERS = 4, 1

@@ -12,13 +12,13 @@ import pytest
 
 from minicrawl.cluster.access import ClusterAccess, opened
 from minicrawl.cluster.engine import ClusterEngine
-from minicrawl.cluster.gather.restoring import gather_cluster, kept_store
+from minicrawl.cluster.gather.gathering import gather_cluster, kept_store
 from minicrawl.cluster.servers import local_servers
 from minicrawl.cluster.terms import begin_or_join
 from minicrawl.config import Loaded, load
-from minicrawl.demo.server import DemoServer
+from minicrawl.demo.web import DemoServer
 from minicrawl.model import State
-from minicrawl.report.archived.pages import kept_pages, version
+from minicrawl.report.archived import kept_pages, version
 from minicrawl.report.audit import audit
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.status import status

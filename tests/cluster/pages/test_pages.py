@@ -17,16 +17,21 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from minicrawl.archive import segments, writer
 from minicrawl.archive.reader import ArchiveReader, verify
+from minicrawl.cluster import pages as shipping
 from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailable, Fenced
-from minicrawl.cluster.pages import shipping
-from minicrawl.cluster.pages.pieces import ArchivePiece, PieceKind, pack_piece, unpack_piece
-from minicrawl.cluster.pages.restoring import lay_pages, take_over_pages
-from minicrawl.cluster.replica.restoring import restore, take_over
-from minicrawl.cluster.replica.shipping import ReplicaLimits, ShardReplica
+from minicrawl.cluster.pages import (
+    ArchivePiece,
+    PieceKind,
+    lay_pages,
+    pack_piece,
+    take_over_pages,
+    unpack_piece,
+)
+from minicrawl.cluster.replica import restore, take_over
+from minicrawl.cluster.shipping import ReplicaLimits, ShardReplica
 from minicrawl.config import Storing
 from minicrawl.crawl.events import nobody_listens
-from minicrawl.crawl.settle.archiving import open_archive
-from minicrawl.crawl.settle.keeping import ArchivingStore, Keeping
+from minicrawl.crawl.settle.keeping import ArchivingStore, Keeping, open_archive
 from minicrawl.errors import NoRoom
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder, reading

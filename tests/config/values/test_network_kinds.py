@@ -2,7 +2,7 @@
 
 import pytest
 
-from minicrawl.config.values.network_kinds import has_login, hidden_login, without_login
+from minicrawl.config.values import has_login, hidden_login, without_login
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.config.values.quantities import (
+from minicrawl.config.values import (
     as_percent,
     as_size,
     as_time,

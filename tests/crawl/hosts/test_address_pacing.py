@@ -3,7 +3,7 @@
 import pytest
 
 from minicrawl.config import Politeness
-from minicrawl.crawl.hosts.address_pacing import address_delay
+from minicrawl.crawl.hosts.pacing import address_delay
 from tests.crawl.hosts.polite import HOST, OTHER, THIRD, Polite, at_one_address, paced
 
 # ---------------------------------------------------------------- how many at once

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from minicrawl.crawl.events import Reason
-from minicrawl.crawl.hosts.crawl_pace import closed_s
-from minicrawl.crawl.hosts.host_state import NameState
+from minicrawl.crawl.hosts.pacing import closed_s
+from minicrawl.crawl.hosts.politeness import NameState
 from minicrawl.crawl.progress import Progress, ProgressMeter
 from tests.crawl import fakes
 from tests.crawl.fakes import FakeClock, FakeWeb, Scene, crawl, html

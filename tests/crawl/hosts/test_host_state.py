@@ -2,7 +2,7 @@
 
 import pytest
 
-from minicrawl.crawl.hosts.host_state import HostState, NameState
+from minicrawl.crawl.hosts.politeness import HostState, NameState
 from minicrawl.model import Failed, FailureKind, Response, State, Unchanged
 from tests.crawl.hosts.polite import HOST, Polite
 

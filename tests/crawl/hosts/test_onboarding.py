@@ -14,8 +14,7 @@ from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.hosts.politeness import HostTable
 from minicrawl.crawl.hosts.side_requests import MOST_REDIRECTS, SideRequests
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
-from minicrawl.crawl.workers.visitor import Visitor
-from minicrawl.crawl.workers.worker_config import WorkerConfig
+from minicrawl.crawl.workers.worker import Visitor, WorkerConfig
 from minicrawl.model import (
     Failed,
     FailureKind,
@@ -29,8 +28,8 @@ from minicrawl.model import (
 from minicrawl.ports import Timed
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
-from minicrawl.web.robots.rules import FORBID_ALL, Rules
-from minicrawl.web.sitemaps import sitemap
+from minicrawl.web import sitemaps as sitemap
+from minicrawl.web.robots import FORBID_ALL, Rules
 from tests.crawl.fakes import (
     Answer,
     FakeClock,
@@ -450,7 +449,7 @@ def test_long_rules_of_many_hosts_are_obeyed_but_not_all_of_them_are_in_memory(
     path: Path, monkeypatch: pytest.MonkeyPatch, field: str
 ) -> None:
     """Those that are not are read in the store: no host is asked twice, or too soon."""
-    monkeypatch.setattr("minicrawl.crawl.hosts.robots_cache.MOST_PATTERNS", 250)
+    monkeypatch.setattr("minicrawl.crawl.hosts.onboarding.MOST_PATTERNS", 250)
     hosts = [f"http://{name}.example" for name in "abcdefgh"]
     patterns = "\n".join(field.format(number) for number in range(100))
     robots_txt = text(f"User-agent: *\nCrawl-delay: 5\n{patterns}")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from minicrawl.config import Politeness, Settings
 from minicrawl.crawl.hosts.politeness import HostTable, hosts_of
 from minicrawl.model import FailureKind
-from minicrawl.web.robots.rules import Rules
+from minicrawl.web.robots import Rules
 from tests.crawl.fakes import FakeClock
 from tests.crawl.hosts.polite import HOST, OTHER, THIRD, Polite
 

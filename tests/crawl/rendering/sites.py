@@ -11,10 +11,10 @@ import pytest
 
 from minicrawl.app import Crawl
 from minicrawl.config import Settings
-from minicrawl.crawl.hooks import PageRead
+from minicrawl.crawl.parts import PageRead
 from minicrawl.crawl.rendering.browser import find_browser
 from minicrawl.demo.pages import DemoResponse
-from minicrawl.demo.server import DemoServer
+from minicrawl.demo.web import DemoServer
 from minicrawl.errors import UsageError
 from minicrawl.export.cells import ExportRow
 

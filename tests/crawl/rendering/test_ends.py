@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.control.client import ask
-from minicrawl.control.requests import ControlRequest, Verb
+from minicrawl.control.requests import ControlRequest, Verb, ask
 from minicrawl.crawl.rendering import browser
-from minicrawl.crawl.rendering.process_tree import descendants
+from minicrawl.crawl.rendering.browser import descendants
 from minicrawl.demo.pages import DemoResponse
 from tests.crawl.children import nothing_left_behind
 from tests.crawl.rendering.sites import (

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.crawl.hooks import PageRead
+from minicrawl.crawl.parts import PageRead
 from minicrawl.demo.pages import DemoResponse
 from tests.crawl.children import nothing_left_behind
 from tests.crawl.rendering.sites import (

@@ -17,8 +17,7 @@ from minicrawl.crawl.rendering.messages import (
     Resource,
     WantedResource,
 )
-from minicrawl.crawl.rendering.pool import Answer
-from minicrawl.crawl.rendering.renderer import PageRenderer
+from minicrawl.crawl.rendering.pool import Answer, PageRenderer
 from minicrawl.crawl.workers.pool import Activity
 from minicrawl.model import FailureKind, ParsedPage, Request, Response, State, Want
 from tests.crawl import fakes

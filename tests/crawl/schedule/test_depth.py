@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.crawl.schedule.depth import DepthTracker
+from minicrawl.crawl.schedule.orders import DepthTracker
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import State
 from minicrawl.opic.journal import Spending, Step, StepKind

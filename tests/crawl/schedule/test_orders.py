@@ -3,11 +3,10 @@ from pathlib import Path
 import pytest
 
 from minicrawl import config
-from minicrawl.config.rows.order import STRATEGIES
+from minicrawl.config.crawl_rows import STRATEGIES
 from minicrawl.crawl.schedule.orders import ORDERS, ByAge, ByCash, ByLot
 from minicrawl.opic.journal import Step, StepKind
-from minicrawl.opic.ledger import Ledger
-from minicrawl.opic.steps import visit
+from minicrawl.opic.ledger import Ledger, visit
 from tests.crawl.fakes import keeping
 
 

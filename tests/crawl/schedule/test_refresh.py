@@ -4,8 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minicrawl.crawl.schedule.refresh import FEWEST, RefreshScheduler
-from minicrawl.crawl.schedule.worth import chance, worth_of
+from minicrawl.crawl.schedule.refresh import FEWEST, RefreshScheduler, chance, worth_of
 from minicrawl.opic.ledger import Plan
 from minicrawl.store.records import DocumentRow
 from tests.crawl.fakes import FakeWeb, crawl, web_of

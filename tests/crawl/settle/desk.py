@@ -3,8 +3,7 @@
 import zlib
 
 from minicrawl.config import Scope, Settings
-from minicrawl.crawl.schedule.depth import DepthTracker
-from minicrawl.crawl.schedule.orders import ORDERS
+from minicrawl.crawl.schedule.orders import ORDERS, DepthTracker
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.outcome import NO_CHAIN, Outcome, RedirectChain, Redirects, WasRead
 from minicrawl.crawl.settle.posting import StepPoster

@@ -5,13 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.archive.dictionaries import TRAINED_AT
-from minicrawl.archive.reader import ArchiveReader
+from minicrawl.archive.reader import TRAINED_AT, ArchiveReader
 from minicrawl.archive.segments import FIRST, Segments
 from minicrawl.config import Storing
 from minicrawl.crawl.events import Event, Noted, Warned, nobody_listens
-from minicrawl.crawl.settle.archiving import open_archive
-from minicrawl.crawl.settle.keeping import ArchivingStore, Keeping, open_keeping
+from minicrawl.crawl.settle.keeping import ArchivingStore, Keeping, open_archive, open_keeping
 from minicrawl.errors import NoRoom
 from minicrawl.report.status import status
 from minicrawl.store import tables

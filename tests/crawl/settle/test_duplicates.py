@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minicrawl.crawl.settle import duplicates as module
-from minicrawl.crawl.settle.duplicates import MOST_DECISIONS
+from minicrawl.crawl.settle import contents as module
+from minicrawl.crawl.settle.contents import MOST_DECISIONS
 from minicrawl.model import State
 from minicrawl.report.audit import audit
-from minicrawl.report.links.backlinks import backlinks
-from minicrawl.report.reasons import explain
+from minicrawl.report.errors import explain
+from minicrawl.report.links import backlinks
 from minicrawl.report.snapshot import snapshot
 from tests.crawl.fakes import Answer, Run, crawl, html
 from tests.crawl.settle.desk import Desk

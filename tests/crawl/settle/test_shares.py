@@ -5,12 +5,11 @@ import numpy as np
 import pytest
 
 from minicrawl.config import Focus, Order
-from minicrawl.crawl.settle.shares import CashShares
+from minicrawl.crawl.settle.posting import CashShares
 from minicrawl.model import ParsedPage
 from minicrawl.opic.journal import Spending
-from minicrawl.opic.ledger import Ledger
+from minicrawl.opic.ledger import Ledger, weighted_visit
 from minicrawl.opic.money import PARTS, UNIT, fixed_edge
-from minicrawl.opic.steps import weighted_visit
 
 PAGE = "http://www.a.example/page"
 INSIDE, OUTSIDE = "http://blog.a.example/", "http://b.example/"

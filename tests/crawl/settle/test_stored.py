@@ -6,7 +6,7 @@ import pytest
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.store.records import HostRow
-from minicrawl.web.robots.rules import Rules
+from minicrawl.web.robots import Rules
 from tests.crawl.fakes import in_time, keeping
 from tests.crawl.settle.recording import A, B, bear, document, visit
 

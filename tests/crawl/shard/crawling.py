@@ -12,16 +12,14 @@ import numpy as np
 from minicrawl.app import Crawl
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Reason
-from minicrawl.crawl.shard.exchange import ShardSetup
-from minicrawl.demo.server import DemoServer
+from minicrawl.crawl.shard.traffic import ShardSetup
+from minicrawl.demo.web import DemoServer
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import State
 from minicrawl.opic.journal import StepKind
 from minicrawl.report.snapshot import unproven
-from minicrawl.shards.audit import Statement, statement_of
-from minicrawl.shards.channels import Channels
-from minicrawl.shards.outbox import Posting
-from minicrawl.shards.owners import ShardPlace
+from minicrawl.shards.channels import Channels, Posting, ShardPlace
+from minicrawl.shards.shard import Statement, statement_of
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from tests.crawl.shard.exchange import FakeExchange, FakeExchanges

@@ -9,9 +9,9 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping
 from random import Random
 
-from minicrawl.crawl.shard.exchange import ArrivedBatch
-from minicrawl.shards.batches import TransferBatch, pack
-from minicrawl.shards.facts import ShardFacts, as_bytes, facts_in, fetched_together, has_ended
+from minicrawl.crawl.shard.traffic import ArrivedBatch
+from minicrawl.shards.channels import TransferBatch, pack
+from minicrawl.shards.shard import ShardFacts, as_bytes, facts_in, fetched_together, has_ended
 
 
 class FakeExchanges:

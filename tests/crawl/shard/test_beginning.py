@@ -3,11 +3,10 @@
 import asyncio
 from pathlib import Path
 
-from minicrawl.crawl.shard.beginning import TOGETHER_S, TogetherBeginning
-from minicrawl.crawl.shard.together import ShardPace
-from minicrawl.demo.server import DemoServer
-from minicrawl.shards.facts import ShardFacts
-from minicrawl.shards.owners import ShardPlace
+from minicrawl.crawl.shard.together import TOGETHER_S, ShardPace, TogetherBeginning
+from minicrawl.demo.web import DemoServer
+from minicrawl.shards.channels import ShardPlace
+from minicrawl.shards.shard import ShardFacts
 from tests.crawl.shard.crawling import ShardedCrawl
 from tests.crawl.shard.web import LittleWeb
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Collection, Sequence
 
-from minicrawl.crawl.shard.ordering import FEWEST, HEADROOM, PageLevel
+from minicrawl.crawl.shard.together import FEWEST, HEADROOM, PageLevel
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import State
 from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.opic.money import UNIT
-from minicrawl.shards.facts import ShardFacts
-from minicrawl.shards.water import NO_LEVEL
+from minicrawl.shards.assignment import NO_LEVEL
+from minicrawl.shards.shard import ShardFacts
 from minicrawl.store.records import StepRow, StoreTerms
 
 

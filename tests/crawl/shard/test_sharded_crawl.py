@@ -12,16 +12,14 @@ import pytest
 from minicrawl.app import Crawl
 from minicrawl.config import load
 from minicrawl.crawl.events import Event, Reason, Warned
-from minicrawl.crawl.shard.exchange import ShardSetup
-from minicrawl.crawl.shard.local import agree_in_shards
-from minicrawl.demo.server import DemoServer
-from minicrawl.demo.web import DemoWeb
+from minicrawl.crawl.shard.traffic import ShardSetup, agree_in_shards
+from minicrawl.demo.web import DemoServer, DemoWeb
 from minicrawl.errors import UsageError
 from minicrawl.model import State
 from minicrawl.opic.journal import StepKind
 from minicrawl.report.audit import audit
-from minicrawl.shards.audit import faults, under_way
-from minicrawl.shards.owners import ShardPlace
+from minicrawl.shards.channels import ShardPlace
+from minicrawl.shards.shard import faults, under_way
 from minicrawl.store.writer import StoreWriter
 from tests.crawl.shard.crawling import (
     ShardedCrawl,

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from minicrawl.crawl.settle.stored import SeedPages
-from minicrawl.crawl.start import seeds
-from minicrawl.crawl.start.seeds import plant
+from minicrawl.crawl.start import opening as seeds
+from minicrawl.crawl.start.opening import plant
 from minicrawl.model import State
 from minicrawl.opic.money import UNIT
 from minicrawl.store import tables

@@ -2,8 +2,8 @@
 
 import pytest
 
-from minicrawl.crawl.traps import equivalence as module
-from minicrawl.crawl.traps.equivalence import (
+from minicrawl.crawl.traps import detector as module
+from minicrawl.crawl.traps.detector import (
     LONGEST_NAME,
     LONGEST_PLACE,
     MOST_OF_A_PLACE,

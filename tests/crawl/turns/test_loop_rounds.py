@@ -2,8 +2,8 @@ import asyncio
 
 import pytest
 
-from minicrawl.crawl.turns import loop_rounds
-from minicrawl.crawl.turns.loop_rounds import ROUND_S, LoopRounds
+from minicrawl.crawl.turns import page_turns as loop_rounds
+from minicrawl.crawl.turns.page_turns import ROUND_S, LoopRounds
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from minicrawl.crawl.workers.load_shedder import (
+from minicrawl.crawl.workers.pool import (
     BUSY,
     FEWEST_LEFT,
     LOOK_EVERY_S,

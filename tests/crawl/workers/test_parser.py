@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 
-from minicrawl.crawl.workers.page_parser import ENOUGH_S, PageParser, to_disk
-from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess
+from minicrawl.crawl.workers.parser import ENOUGH_S, PageParser, ParserLost, ParserProcess, to_disk
 from minicrawl.model import Failed, FailureKind, ParsedPage, Request, Response, Want
 from minicrawl.ports import Timed
+from minicrawl.web import robots as rules
 from minicrawl.web.html.page import ParseOptions
-from minicrawl.web.robots import rules
-from minicrawl.web.sitemaps.sitemap import Sitemap
+from minicrawl.web.sitemaps import Sitemap
 from tests.crawl.children import has_child
 from tests.crawl.fakes import html, text
 from tests.crawl.workers.large_bodies import A_BLINK_S, PAGE_OF_5_MB
@@ -93,7 +92,7 @@ def test_a_mistake_of_ours_costs_the_page_and_not_the_crawl(
     def mistaken(*_: object, **__: object) -> object:
         raise ValueError("never thought of")
 
-    monkeypatch.setattr("minicrawl.crawl.workers.page_parser.parse_page", mistaken)
+    monkeypatch.setattr("minicrawl.crawl.workers.parser.parse_page", mistaken)
 
     async def work(reader: PageParser) -> None:
         failed, _ = await reader.reading(html("/1"), AS_A_PAGE).anyhow()

@@ -10,10 +10,10 @@ from threading import Thread
 
 import pytest
 
-from minicrawl.crawl.workers import parser_process
+from minicrawl.crawl.workers import parser as parser_process
 from minicrawl.crawl.workers.messages import receive_message, send_message
+from minicrawl.crawl.workers.parser import ParserLost, ParserProcess
 from minicrawl.crawl.workers.parser_child import ParserCommand, serve
-from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess
 from tests.crawl.children import children, has_child, nothing_left_behind
 
 NOTHING = BytesIO()

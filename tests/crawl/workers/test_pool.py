@@ -16,10 +16,10 @@ from minicrawl.app import Crawl
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Reason, Settled
 from minicrawl.crawl.workers import pool
-from minicrawl.crawl.workers.load_shedder import LoadShedder
 from minicrawl.crawl.workers.pool import (
     MOST_BY_CORES,
     Activity,
+    LoadShedder,
     WorkerPool,
     WorkerProcess,
     WorkerSlot,
@@ -27,11 +27,8 @@ from minicrawl.crawl.workers.pool import (
     worker_count,
 )
 from minicrawl.crawl.workers.supervisor import ChildLost
-from minicrawl.crawl.workers.visitor import Visitor
-from minicrawl.crawl.workers.worker import VisitReply, WorkerCommand
-from minicrawl.crawl.workers.worker_config import WorkerConfig
-from minicrawl.demo.server import DemoServer
-from minicrawl.demo.web import DemoWeb
+from minicrawl.crawl.workers.worker import Visitor, VisitReply, WorkerCommand, WorkerConfig
+from minicrawl.demo.web import DemoServer, DemoWeb
 from minicrawl.model import (
     COORDINATOR,
     CrawlerId,
@@ -43,8 +40,8 @@ from minicrawl.model import (
     State,
 )
 from minicrawl.ports import Timed
-from minicrawl.web.robots.rules import ALLOW_ALL, FORBID_ALL
-from minicrawl.web.sitemaps.sitemap import Sitemap
+from minicrawl.web.robots import ALLOW_ALL, FORBID_ALL
+from minicrawl.web.sitemaps import Sitemap
 from tests.crawl.children import children, nothing_left_behind
 from tests.crawl.fakes import FakeWeb, failed, html, states_of, text
 from tests.crawl.workers.large_bodies import A_BLINK_S, PAGE_OF_5_MB

@@ -16,8 +16,7 @@ from minicrawl.config import Settings
 from minicrawl.crawl.workers import pool
 from minicrawl.crawl.workers.pool import SILENCE_S, WorkerProcess, WorkerSlot
 from minicrawl.crawl.workers.supervisor import ChildLost
-from minicrawl.crawl.workers.worker import WorkerCommand
-from minicrawl.crawl.workers.worker_config import WorkerConfig
+from minicrawl.crawl.workers.worker import WorkerCommand, WorkerConfig
 from minicrawl.model import ParsedPage, Request
 from tests.crawl.children import children, nothing_left_behind
 from tests.fetch.wire import Answer, Then, answer, wire

@@ -3,11 +3,10 @@
 import asyncio
 
 from minicrawl.config import Settings
-from minicrawl.crawl.workers.visitor import Visitor, visiting
-from minicrawl.crawl.workers.worker_config import WorkerConfig
+from minicrawl.crawl.workers.worker import Visitor, WorkerConfig, visiting
 from minicrawl.model import Moved, ParsedPage, Request, Response, Want
-from minicrawl.web.robots.rules import FORBID_ALL
-from minicrawl.web.sitemaps.sitemap import Sitemap
+from minicrawl.web.robots import FORBID_ALL
+from minicrawl.web.sitemaps import Sitemap
 from tests.crawl.fakes import FakeWeb, html, moved, text
 from tests.fetch.wire import answer, wire
 

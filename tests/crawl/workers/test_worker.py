@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 
 from minicrawl.config import Settings
-from minicrawl.crawl.workers import page_parser
+from minicrawl.crawl.workers import parser as page_parser
 from minicrawl.crawl.workers.channel import PickleChannel
 from minicrawl.crawl.workers.supervisor import BlameMark, SharedBlameMark
 from minicrawl.crawl.workers.worker import (
     VisitReply,
     WorkerCommand,
+    WorkerConfig,
     main,
     packed_request,
     serve,
     unpacked_request,
 )
-from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.model import Failed, FailureKind, Moved, ParsedPage, Request, Response, Want
 from minicrawl.ports import Timed
 from tests.fetch.wire import Answer, Then, Wire, answer, wire

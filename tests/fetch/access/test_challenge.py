@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.fetch.access.challenge import Challenge, Digest, basic, challenges
+from minicrawl.fetch.access import Challenge, Digest, basic, challenges
 from tests.linear_time import expect_linear
 
 RFC_7616 = (

@@ -1,7 +1,7 @@
 """What every request says of us."""
 
 from minicrawl.config import Access, Politeness
-from minicrawl.fetch.access.identity import RequestHeaders
+from minicrawl.fetch.access import RequestHeaders
 from minicrawl.model import Request, Want
 from minicrawl.version import __version__
 

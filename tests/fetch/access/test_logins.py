@@ -5,10 +5,10 @@ import re
 from collections.abc import Mapping
 
 from minicrawl.config import Network, Politeness
-from minicrawl.fetch.access.logins import AccessByOrigin, Login, LoginTransport, OriginAccess
+from minicrawl.fetch.access import AccessByOrigin, Login, LoginTransport, OriginAccess
 from minicrawl.fetch.fetcher import HttpFetcher
+from minicrawl.fetch.targets import ConnectTarget, target
 from minicrawl.fetch.transport import TransportRequest
-from minicrawl.fetch.where.targets import ConnectTarget, target
 from minicrawl.model import Failed, FetchResult, Moved, Request, Response
 from tests.fetch.wire import Answer, Wire, answer, wire
 

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from minicrawl.fetch.body.body import Body, BodyLimits, BodyVerdict, DecodeBudget, read_body
-from minicrawl.fetch.body.decoding import FACTOR, FLOOR_BYTES, UnknownCoding, codings
+from minicrawl.fetch.body import Body, BodyLimits, BodyVerdict, DecodeBudget, read_body
+from minicrawl.fetch.decoding import FACTOR, FLOOR_BYTES, UnknownCoding, codings
 from minicrawl.fetch.transport import Fault
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
 from minicrawl.web.sitemaps import MAX_BYTES

@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 
-from minicrawl.fetch.body.body import Body, BodyLimits, BodyVerdict, DecodeBudget, read_body
+from minicrawl.fetch.body import Body, BodyLimits, BodyVerdict, DecodeBudget, read_body
 
 PAGE = b"".join(b"%d," % number for number in range(100_000))
 CODED = gzip.compress(PAGE)
@@ -22,7 +22,7 @@ def test_bodies_that_take_their_time_leave_the_loop_a_turn_between_their_slices(
 ) -> None:
     """Each slice takes four milliseconds here; a breath is five."""
     looks = count()
-    monkeypatch.setattr("minicrawl.fetch.body.body.perf_counter", lambda: next(looks) * 0.004)
+    monkeypatch.setattr("minicrawl.fetch.body.perf_counter", lambda: next(looks) * 0.004)
 
     async def work() -> list[int]:
         limits = BodyLimits(DecodeBudget(10_000_000))

@@ -8,7 +8,7 @@ import hpack
 import pytest
 
 from minicrawl.config import Network, Politeness
-from minicrawl.fetch.by_httpx.frames import FrameMeter
+from minicrawl.fetch.by_httpx import FrameMeter
 from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.fetch.transport import Fault
 from minicrawl.model import Failed, FailureKind, FetchResult, Request, Response

@@ -5,10 +5,9 @@ import ssl
 from collections.abc import Coroutine
 from typing import Any
 
-from minicrawl.fetch.connection.client import HttpClient
-from minicrawl.fetch.connection.pool import Pace
+from minicrawl.fetch.connection import HttpClient, Pace
+from minicrawl.fetch.targets import ConnectTarget, target
 from minicrawl.fetch.transport import TransportRequest
-from minicrawl.fetch.where.targets import ConnectTarget, target
 from tests.fetch.wire import Wire
 
 

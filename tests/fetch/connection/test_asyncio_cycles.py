@@ -7,7 +7,7 @@ import ssl
 import pytest
 import trustme
 
-from minicrawl.fetch.connection.connection import Connection
+from minicrawl.fetch.connection import Connection
 from tests.fetch.connection.clients import client, get, request_to, run
 from tests.fetch.wire import answer, wire
 

@@ -5,10 +5,10 @@ import socket
 
 import pytest
 
-from minicrawl.fetch.connection import dialing
-from minicrawl.fetch.connection.dialing import Connector
+from minicrawl.fetch import connection as dialing
+from minicrawl.fetch.connection import Connector
+from minicrawl.fetch.targets import ConnectTarget
 from minicrawl.fetch.transport import Fault
-from minicrawl.fetch.where.targets import ConnectTarget
 from minicrawl.model import FailureKind
 from tests.fetch.connection.clients import run
 from tests.fetch.wire import answer, deaf, wire

@@ -1,12 +1,6 @@
 import pytest
 
-from minicrawl.fetch.connection.heads import (
-    Head,
-    content_length,
-    has_word,
-    joined_headers,
-    read_head,
-)
+from minicrawl.fetch.http1 import Head, content_length, has_word, joined_headers, read_head
 from minicrawl.fetch.transport import Fault
 from minicrawl.model import FailureKind
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.fetch.connection.heads import Head
-from minicrawl.fetch.connection.http1 import MOST_INTERIM_HEADS, ResponseParser, request_bytes
+from minicrawl.fetch.http1 import MOST_INTERIM_HEADS, Head, ResponseParser, request_bytes
 from minicrawl.fetch.transport import Fault
 from minicrawl.model import FailureKind
 

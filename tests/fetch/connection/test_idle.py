@@ -2,9 +2,8 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from minicrawl.fetch.connection.connection import Connection
-from minicrawl.fetch.connection.idle import IdleConnections
-from minicrawl.fetch.where.targets import ConnectTarget, Origin
+from minicrawl.fetch.connection import Connection, IdleConnections
+from minicrawl.fetch.targets import ConnectTarget, Origin
 
 Kept = IdleConnections[tuple[Origin, ConnectTarget], Connection]
 

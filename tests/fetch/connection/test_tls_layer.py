@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 import trustme
 
-from minicrawl.fetch.connection.tls_layer import TlsLayer, TlsOpener, TlsServer
+from minicrawl.fetch.tls import TlsLayer, TlsOpener, TlsServer
 from minicrawl.fetch.transport import Fault
 from minicrawl.model import FailureKind
 from tests.fetch.connection.clients import client, get, request_to, run

@@ -15,8 +15,8 @@ from cryptography.x509.oid import NameOID
 
 from minicrawl.config import Network, Politeness
 from minicrawl.errors import UsageError
-from minicrawl.fetch.connection.tls import HTTP1_AND_2, TlsContexts, check_tls
 from minicrawl.fetch.fetcher import HttpFetcher
+from minicrawl.fetch.tls import HTTP1_AND_2, TlsContexts, check_tls
 from minicrawl.model import Failed, FailureKind, FetchResult, Request, Response
 from tests.fetch.transports import both_transports
 from tests.fetch.wire import answer, wire

@@ -5,10 +5,16 @@ import pytest
 from minicrawl.config import Network
 from minicrawl.config.parts import ENVIRONMENT
 from minicrawl.errors import UsageError
-from minicrawl.fetch.proxy.naming import hosts_without_proxy, names_of_proxies, with_known_proxies
-from minicrawl.fetch.proxy.proxies import Proxy, ProxyRoutes, parse_proxy
-from minicrawl.fetch.reaching import known
-from minicrawl.fetch.where.targets import Origin, target
+from minicrawl.fetch.opening import known
+from minicrawl.fetch.proxy import (
+    Proxy,
+    ProxyRoutes,
+    hosts_without_proxy,
+    names_of_proxies,
+    parse_proxy,
+    with_known_proxies,
+)
+from minicrawl.fetch.targets import Origin, target
 
 A, B = "http://a.proxy:3128", "socks5h://b.proxy:1080"
 

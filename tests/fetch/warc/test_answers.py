@@ -6,8 +6,7 @@ import gzip
 import pytest
 
 from minicrawl.config import Network
-from minicrawl.fetch.warc.answers import RecordedAnswers, moment_of
-from minicrawl.fetch.warc.records import WarcRecord
+from minicrawl.fetch.warc import RecordedAnswers, WarcRecord, moment_of
 from minicrawl.model import Failed, FailureKind, FetchResult, Moved, Refused, Request, Response
 from tests.fetch.warc.files import DATE, HTML, http, url
 

@@ -7,8 +7,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 import pytest
 
 from minicrawl.errors import UsageError
-from minicrawl.fetch.warc.files import warc_files
-from minicrawl.fetch.warc.records import WarcRecords
+from minicrawl.fetch.warc import WarcRecords, warc_files
 from tests.fetch.warc.files import PACKED, pages, url
 
 LIMIT = 100_000

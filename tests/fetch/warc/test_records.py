@@ -10,10 +10,8 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicrawl.fetch.warc import records as records_module
-from minicrawl.fetch.warc.files import warc_files
-from minicrawl.fetch.warc.members import ALWAYS_UNPACKED, MOST_SWELLING
-from minicrawl.fetch.warc.records import WarcRecord, WarcRecords
+from minicrawl.fetch import warc as records_module
+from minicrawl.fetch.warc import ALWAYS_UNPACKED, MOST_SWELLING, WarcRecord, WarcRecords, warc_files
 from tests.fetch.warc.files import PACKED, body, http, pages, record, response, url
 
 LIMIT = 100_000

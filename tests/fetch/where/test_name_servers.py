@@ -16,10 +16,15 @@ import pycares.errno
 import pytest
 
 from minicrawl.config import Network, Politeness
+from minicrawl.fetch import resolver as name_servers
 from minicrawl.fetch.fetcher import HttpFetcher
-from minicrawl.fetch.where import name_servers
-from minicrawl.fetch.where.lookups import LookupAnswer, NoSuchName, SystemLookup
-from minicrawl.fetch.where.name_servers import NameServerLookup, lookup_of
+from minicrawl.fetch.resolver import (
+    LookupAnswer,
+    NameServerLookup,
+    NoSuchName,
+    SystemLookup,
+    lookup_of,
+)
 from minicrawl.model import Failed, FailureKind, Request, Response
 from tests.fetch.wire import answer, wire
 

@@ -1,7 +1,7 @@
 import pytest
 
 from minicrawl.errors import UsageError
-from minicrawl.fetch.where.targets import ConnectTarget, ResolveRule, ResolveRules, parse_rule
+from minicrawl.fetch.targets import ConnectTarget, ResolveRule, ResolveRules, parse_rule
 
 
 def place(host: str, port: int, *rules: str) -> ConnectTarget | None:

@@ -7,9 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.fetch.where.lookups import Lookup, LookupAnswer, NoSuchName, SystemLookup
-from minicrawl.fetch.where.resolver import BLOCKED_PORTS, Resolver, trusted_among
-from minicrawl.fetch.where.targets import ConnectTarget, ResolveRules, parse_rule
+from minicrawl.fetch.resolver import (
+    BLOCKED_PORTS,
+    Lookup,
+    LookupAnswer,
+    NoSuchName,
+    Resolver,
+    SystemLookup,
+    trusted_among,
+)
+from minicrawl.fetch.targets import ConnectTarget, ResolveRules, parse_rule
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
 from minicrawl.web.urls import canonical_seed
 
@@ -226,7 +233,7 @@ def test_that_there_is_no_such_name_is_kept_for_longer_than_a_failure() -> None:
 def test_the_host_that_was_not_asked_for_longest_is_forgotten_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("minicrawl.fetch.where.resolver._MOST_HOSTS", 2)
+    monkeypatch.setattr("minicrawl.fetch.resolver._MOST_HOSTS", 2)
     names = Names(a=[PUBLIC], b=[PUBLIC], c=[PUBLIC])
     resolver = names.resolver()
     for host in "abac":

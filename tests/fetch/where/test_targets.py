@@ -1,6 +1,6 @@
 import pytest
 
-from minicrawl.fetch.where.targets import Origin, Target, target
+from minicrawl.fetch.targets import Origin, Target, target
 
 
 @pytest.mark.parametrize(

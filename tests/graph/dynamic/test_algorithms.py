@@ -9,17 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from minicrawl.graph.dynamic.algorithms import (
+from minicrawl.graph.dynamic import (
     ALGORITHMS,
+    SUITE,
     AlgorithmKind,
     DynamicAlgorithm,
+    Levels,
+    Merged,
     algorithm,
+    random_edges,
+    staged,
 )
-from minicrawl.graph.dynamic.closure import Merged
-from minicrawl.graph.dynamic.levels import Levels
-from minicrawl.graph.dynamic.matrices import FAR, Edge
-from minicrawl.graph.dynamic.recomputed import Tarjan
-from minicrawl.graph.dynamic.suite import SUITE, random_edges, staged
+from minicrawl.graph.matrices import FAR, Edge, Tarjan
 
 SMALL = [*SUITE["sc1"]().edges], [*SUITE["sc2"]().edges], [*SUITE["sc3"]().edges]
 

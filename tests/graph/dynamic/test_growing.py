@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from minicrawl.graph.csr import with_pages
 from minicrawl.graph.distances import linked_from
-from minicrawl.graph.dynamic.growing import GrowingGraph, GrowingInBatches
-from minicrawl.graph.dynamic.matrices import Edge
-from minicrawl.graph.dynamic.suite import SUITE
+from minicrawl.graph.dynamic import SUITE
+from minicrawl.graph.growing import GrowingGraph, GrowingInBatches
+from minicrawl.graph.matrices import Edge
 from minicrawl.graph.outline import Outline, extent, outline
-from minicrawl.graph.parts import with_pages
 from tests.graph.graphs import graph_of, links_of, nodes_and_links
 from tests.real_graphs import graph_in
 

@@ -5,8 +5,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicrawl.graph.dynamic.saved import MAGIC, as_dimacs, pack, solved, unpack
-from minicrawl.graph.dynamic.suite import SUITE, EdgeSequence, complete, random_edges, roads
+from minicrawl.graph.dynamic import (
+    MAGIC,
+    SUITE,
+    EdgeSequence,
+    as_dimacs,
+    complete,
+    pack,
+    random_edges,
+    roads,
+    solved,
+    unpack,
+)
 
 SMALL = solved(SUITE["sc3"]())
 

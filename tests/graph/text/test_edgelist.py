@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.errors import GraphFileError
-from minicrawl.graph.text.edgelist import ID_LIMIT
-from minicrawl.graph.text.formats import DetectedFormat
+from minicrawl.graph.formats import DetectedFormat
+from minicrawl.graph.text import ID_LIMIT
 from tests.graph.texts import parsed
 
 LARGEST = ID_LIMIT - 1

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minicrawl.graph.text.edgelist import Ids
+from minicrawl.graph.text import Ids
 
 IDS = Ids(np.array([3, 70, 900]))
 

@@ -6,17 +6,24 @@ import numpy as np
 import pytest
 
 from minicrawl.graph.csr import Csr
-from minicrawl.lab.cluster.comparison import ClusterPoint, Sharding, Staleness, cluster
-from minicrawl.lab.cluster.simulation import ShardedCrawl, SimulatedNodes
-from minicrawl.lab.cluster.traffic import BATCH_BYTES, TRANSFER_BYTES, RealCrawl, traffic
-from minicrawl.lab.cluster.web import owners
-from minicrawl.lab.exploration import Exploration
+from minicrawl.lab.cluster import (
+    BATCH_BYTES,
+    TRANSFER_BYTES,
+    ClusterPoint,
+    RealCrawl,
+    ShardedCrawl,
+    Sharding,
+    SimulatedNodes,
+    Staleness,
+    cluster,
+    owners,
+    traffic,
+)
 from minicrawl.lab.order import Crawls, PoliteCrawl, draw_seeds
-from minicrawl.lab.strategies import Greedy
-from minicrawl.lab.webs import Model, Web, synthetic_web, without_hosts
+from minicrawl.lab.webs import Exploration, Greedy, Model, Web, synthetic_web, without_hosts
 from minicrawl.opic.ledger import READ
-from minicrawl.shards import audit
-from minicrawl.shards.owners import SHARDS
+from minicrawl.shards import shard as audit
+from minicrawl.shards.channels import SHARDS
 from tests.unmeasured import unmeasured
 
 EDGE = 0.15

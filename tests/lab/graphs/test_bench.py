@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 
 from minicrawl.errors import GraphFileError
-from minicrawl.graph.dynamic.algorithms import ALGORITHMS, AlgorithmKind
-from minicrawl.graph.dynamic.matrices import A1
-from minicrawl.graph.dynamic.saved import solved
-from minicrawl.graph.dynamic.suite import SUITE
-from minicrawl.lab.graphs.bench import (
+from minicrawl.graph.dynamic import ALGORITHMS, SUITE, AlgorithmKind, solved
+from minicrawl.graph.matrices import A1
+from minicrawl.lab.graphs import (
     AlgorithmReport,
     TimedRun,
     TrialRules,

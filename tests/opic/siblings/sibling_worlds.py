@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, log, log1p
 
-from minicrawl.opic.by_site import ImportanceOfHosts
-from minicrawl.opic.ledger import Ledger, Plan
+from minicrawl.opic.ledger import Ledger, Plan, dead_end, forward, replay, visit
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.siblings import families, rounds
-from minicrawl.opic.siblings.by_group import ByGroup
-from minicrawl.opic.siblings.groups import MOST_MEMBERS
-from minicrawl.opic.siblings.shown import Siblings
-from minicrawl.opic.steps import dead_end, forward, replay, visit
+from minicrawl.opic.order import ImportanceOfHosts
+from minicrawl.opic.siblings import families
+from minicrawl.opic.siblings import families as rounds
+from minicrawl.opic.siblings.groups import MOST_MEMBERS, Siblings
+from minicrawl.opic.siblings.queue import ByGroup
 
 
 @dataclass

@@ -9,9 +9,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from minicrawl.opic.siblings import by_group, families, members, rounds, waiting
-from minicrawl.opic.siblings.by_group import ByGroup
-from minicrawl.opic.siblings.shown import Siblings
+from minicrawl.opic.siblings import families, members
+from minicrawl.opic.siblings import families as rounds
+from minicrawl.opic.siblings import members as waiting
+from minicrawl.opic.siblings import queue as by_group
+from minicrawl.opic.siblings.groups import Siblings
+from minicrawl.opic.siblings.queue import ByGroup
 from tests.opic.siblings.sibling_worlds import SiblingWorld, SitesByHost
 
 HOSTS = 5

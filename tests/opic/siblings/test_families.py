@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from minicrawl.opic.siblings import families, rounds
+from minicrawl.opic.siblings import families
+from minicrawl.opic.siblings import families as rounds
 from minicrawl.opic.siblings.families import (
     FREE_AT_FIRST,
     FREE_READS,

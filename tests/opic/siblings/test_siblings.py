@@ -6,13 +6,11 @@ from math import exp, log
 import numpy as np
 import pytest
 
-from minicrawl.opic.ledger import Ledger, Plan
+from minicrawl.opic.ledger import Ledger, Plan, visit, weighted_visit
 from minicrawl.opic.money import PARTS, UNIT
-from minicrawl.opic.siblings import shown, values
-from minicrawl.opic.siblings.groups import NO_GROUP, Groups
-from minicrawl.opic.siblings.shown import Siblings
-from minicrawl.opic.siblings.values import urgency, worths
-from minicrawl.opic.steps import visit, weighted_visit
+from minicrawl.opic.siblings import groups as shown
+from minicrawl.opic.siblings import groups as values
+from minicrawl.opic.siblings.groups import NO_GROUP, Groups, Siblings, urgency, worths
 from tests.opic.siblings.sibling_worlds import SiblingWorld, SitesByHost
 
 

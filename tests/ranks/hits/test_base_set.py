@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minicrawl.ranks.hits.hits import base_set, hits
+from minicrawl.ranks.hits import base_set, hits
 from tests.ranks.graphs import Pairs, graph_of, links_of, named
 
 PAGES = [f"http://host{page}.org/" for page in range(8)]

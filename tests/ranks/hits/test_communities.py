@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from minicrawl.graph.csr import Csr
-from minicrawl.ranks.hits.communities import Community, by_deflation, by_destroying
+from minicrawl.ranks.hits import Community, by_deflation, by_destroying
 from tests.ranks.graphs import DEGENERATE, Pairs, dense, graph_of, random_graph
 
 # Hub 0 has three authorities, hub 4 has two, hub 7 one.

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.graph.adjacency import Vector
-from minicrawl.ranks.hits.singular import Approximation, leading, length
+from minicrawl.ranks.singular import Approximation, leading, length
 from tests.ranks.graphs import Matrix
 
 

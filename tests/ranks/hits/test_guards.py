@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.errors import UsageError
-from minicrawl.graph.named import NamedGraph
-from minicrawl.ranks.hits.guards import Guards, first_of_each
-from minicrawl.ranks.hits.hits import hits
+from minicrawl.graph.csr import NamedGraph
+from minicrawl.ranks.hits import Guards, first_of_each, hits
 from tests.ranks.graphs import Pairs, links_of, named, some_links
 
 # a.org has three pages, b.org and c.org one each.

@@ -13,8 +13,8 @@ from minicrawl.analysis.source import opened
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.opic.estimate import shares
-from minicrawl.ranks.hits.hits import Hits, hits, textbook
-from minicrawl.ranks.hits.singular import unit
+from minicrawl.ranks.hits import Hits, hits, textbook
+from minicrawl.ranks.singular import unit
 from tests.ranks.graphs import (
     DEGENERATE,
     NODES,

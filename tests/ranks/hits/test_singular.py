@@ -6,8 +6,8 @@ from hypothesis import given
 
 from minicrawl.graph.adjacency import Adjacency
 from minicrawl.opic.estimate import shares
-from minicrawl.ranks.hits.singular import Pair, chord, pairs, scores, unit
 from minicrawl.ranks.scores import share_done
+from minicrawl.ranks.singular import Pair, chord, pairs, scores, unit
 from tests.ranks.graphs import NODES, Pairs, dense, graph_of, random_graph, some_links, some_weights
 
 TWINS: Pairs = [(0, 1), (0, 2), (3, 4), (3, 5)]

@@ -12,7 +12,7 @@ from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.graphfiles.reading import read
 from minicrawl.opic.estimate import shares
-from minicrawl.ranks.hits.hits import MOST_DIMENSIONS, Hits, hits, randomised, subspace
+from minicrawl.ranks.hits import MOST_DIMENSIONS, Hits, hits, randomised, subspace
 from minicrawl.ranks.scores import FURTHEST, Scores
 from tests.ranks.graphs import (
     DEGENERATE,

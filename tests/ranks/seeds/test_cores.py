@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.errors import UsageError
-from minicrawl.ranks.seeds.cores import Core, CoreKind, CoreRule, RankedGraph, grown
+from minicrawl.ranks.seeds import Core, CoreKind, CoreRule, RankedGraph, grown
 from tests.graph.graphs import Link, graph_of
 
 DENSE = CoreRule(kind=CoreKind.DENSITY)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.ranks.seeds.cores import Core
-from minicrawl.ranks.seeds.evaluation import (
+from minicrawl.ranks.seeds import (
+    Core,
     CoreDistances,
     Depth,
     DepthCoverage,

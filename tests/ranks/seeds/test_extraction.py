@@ -8,7 +8,7 @@ from numpy.random import Generator
 
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.synthetic import copying_web
-from minicrawl.ranks.seeds.cores import Core, CoreKind, CoreRule, between_hosts, extracted
+from minicrawl.ranks.seeds import Core, CoreKind, CoreRule, between_hosts, extracted
 from tests.graph.graphs import Link, graph_of, links_of, nodes_and_links
 
 MAXIMAL = CoreRule(kind=CoreKind.MAXIMAL)

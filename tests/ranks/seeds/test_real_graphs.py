@@ -6,10 +6,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minicrawl.graph.named import NamedGraph
+from minicrawl.graph.csr import NamedGraph
 from minicrawl.graphfiles.reading import read
-from minicrawl.ranks.seeds.cores import Core, CoreKind, CoreRule, between_hosts, extracted
-from minicrawl.ranks.seeds.evaluation import between_cores, compared
+from minicrawl.ranks.seeds import (
+    Core,
+    CoreKind,
+    CoreRule,
+    between_cores,
+    between_hosts,
+    compared,
+    extracted,
+)
 
 HOLLINS, CALIFORNIA = "hollins.dat.gz", "california.txt.gz"
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from minicrawl.graph.named import NamedGraph
-from minicrawl.graph.text.edgelist import Ids
+from minicrawl.graph.csr import NamedGraph
+from minicrawl.graph.text import Ids
 from minicrawl.graphfiles.reading import Texts
-from minicrawl.ranks.seeds.succession import Heir, most_similar, still_there
+from minicrawl.ranks.seeds import Heir, most_similar, still_there
 from tests.graph.graphs import graph_of
 
 A, B, C = "http://a.org/", "http://a.org/b", "http://a.org/c"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from minicrawl.ranks.walks.blocks import BlockSizes, Outcome, Piece, best, pagerank
+from minicrawl.ranks.blocks import BlockSizes, Outcome, Piece, best, pagerank
 
 Floats = NDArray[np.float64]
 Pairs = list[tuple[int, int]]

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from minicrawl.analysis.source import opened
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
-from minicrawl.ranks.walks.pagerank import Method, PageRankOptions, pagerank
-from minicrawl.ranks.walks.variants import inverse_pagerank
-from minicrawl.ranks.walks.walk import Dangling
+from minicrawl.ranks.pagerank import Dangling, Method, PageRankOptions, pagerank
+from minicrawl.ranks.trust import inverse_pagerank
 from tests.ranks.graphs import (
     DEGENERATE,
     NODES,

@@ -9,17 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.errors import UsageError
-from minicrawl.ranks.walks.pagerank import PageRankOptions, pagerank
-from minicrawl.ranks.walks.trust import (
+from minicrawl.ranks.pagerank import Dangling, PageRankOptions, pagerank
+from minicrawl.ranks.trust import (
     SEEDS_BY,
     Passing,
     TrustOptions,
     chosen_seeds,
     less_distrust,
+    teleport,
     trust,
 )
-from minicrawl.ranks.walks.variants import teleport
-from minicrawl.ranks.walks.walk import Dangling
 from tests.ranks.graphs import DEGENERATE, NODES, Pairs, a_node, graph_of, some_links
 
 DIAMOND = [(0, 1), (0, 2), (1, 3), (2, 3)]

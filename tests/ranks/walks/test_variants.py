@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.errors import UsageError
-from minicrawl.ranks.walks.pagerank import PageRankOptions, pagerank
-from minicrawl.ranks.walks.variants import (
+from minicrawl.ranks.pagerank import Dangling, PageRankOptions, pagerank
+from minicrawl.ranks.trust import (
     favouring_recent,
     mixture,
     parts_by_counts,
@@ -19,7 +19,6 @@ from minicrawl.ranks.walks.variants import (
     topic_ranks,
     without_dangling,
 )
-from minicrawl.ranks.walks.walk import Dangling
 from tests.ranks.graphs import NODES, Pairs, a_node, graph_of, some_links
 
 TIGHT = PageRankOptions(tolerance=1e-12)

@@ -10,11 +10,11 @@ import pytest
 from minicrawl.errors import UsageError
 from minicrawl.model import State
 from minicrawl.opic.journal import Spending, Step, StepKind
-from minicrawl.report.links import backlinks as report
-from minicrawl.report.links.backlinks import Linked, LinkedPage, backlinks, links
-from minicrawl.report.links.flows import flows
+from minicrawl.report import links as report
+from minicrawl.report.flows import flows
+from minicrawl.report.links import Linked, LinkedPage, backlinks, links
 from minicrawl.report.snapshot import snapshot
-from minicrawl.store.beside.derived import backlinks_step, beside, reading_beside
+from minicrawl.store.derived import backlinks_step, beside, reading_beside
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
@@ -81,9 +81,7 @@ class TestBacklinks:
     def test_where_it_cannot_be_kept_the_answer_comes_without(
         self, store: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(
-            "minicrawl.store.beside.derived._BACKLINKS", "CREATE TABLE no such thing"
-        )
+        monkeypatch.setattr("minicrawl.store.derived._BACKLINKS", "CREATE TABLE no such thing")
         assert urls(back(store, A)) == {B, MOVED}
         assert indexed(store) is None
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from minicrawl.progress import unreported
-from minicrawl.report.links import gifts
-from minicrawl.report.links.gifts import gifts_to, history_of
+from minicrawl.report import links as gifts
+from minicrawl.report.links import gifts_to, history_of
 from minicrawl.report.snapshot import page_of, snapshot
 from tests.stores import A, B, HandCrawl, filled_store
 

@@ -12,11 +12,11 @@ from minicrawl.errors import UsageError
 from minicrawl.export.cells import Block
 from minicrawl.model import State
 from minicrawl.opic.money import PARTS
-from minicrawl.report.links import graphs
-from minicrawl.report.links.graphs import HostGraph, PageGraph
+from minicrawl.report import link_graphs as graphs
+from minicrawl.report.link_graphs import HostGraph, PageGraph
 from minicrawl.report.ranks import PageSelection
 from minicrawl.report.snapshot import snapshot
-from minicrawl.store.beside.derived import RankRow, keep_ranks
+from minicrawl.store.derived import RankRow, keep_ranks
 from minicrawl.store.records import StoreTerms
 from tests.stores import DEEP, GONE, MOVED, NOON, A, B, C, HandCrawl, filled_store
 

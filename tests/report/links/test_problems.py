@@ -8,7 +8,7 @@ import pytest
 
 from minicrawl.errors import UsageError
 from minicrawl.model import State
-from minicrawl.report.links.problems import (
+from minicrawl.report.problems import (
     BrokenLink,
     Duplicate,
     Redirect,

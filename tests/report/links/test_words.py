@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from minicrawl.app import Crawl
-from minicrawl.demo.server import DemoServer
+from minicrawl.demo.web import DemoServer
 from minicrawl.pytest_plugin import DictWeb
-from minicrawl.report.links.words import words_of_links
+from minicrawl.report.links import words_of_links
 from minicrawl.report.snapshot import snapshot
 from tests.report.search.stores import keep, read_into
 

@@ -11,9 +11,9 @@ from minicrawl import Crawl, Settings
 from minicrawl.cli import main
 from minicrawl.config import load
 from minicrawl.errors import UsageError
+from minicrawl.report import problems
 from minicrawl.report.audit import audit
-from minicrawl.report.links import problems
-from minicrawl.report.links.written import all_links, links_of, links_to, with_texts
+from minicrawl.report.links import all_links, links_of, links_to, with_texts
 from minicrawl.report.ranks import PageSelection
 from minicrawl.report.snapshot import snapshot
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from minicrawl.analysis.source import as_linked, opened
-from minicrawl.graph.dynamic.growing import GrowingGraph, GrowingInBatches
-from minicrawl.graph.dynamic.matrices import Edge
+from minicrawl.graph.growing import GrowingGraph, GrowingInBatches
+from minicrawl.graph.matrices import Edge
 from minicrawl.graph.outline import Outline, extent, outline
 from minicrawl.model import CRAWLED, GRAPHS, KNOWN, State
-from minicrawl.report.live.growth import LinkLog
+from minicrawl.report.live import LinkLog
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from tests.graph.dynamic.test_growing import MOST, agrees_with_networkx, same

@@ -7,8 +7,7 @@ from pathlib import Path
 from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.config import Storing
 from minicrawl.crawl.events import nobody_listens
-from minicrawl.crawl.settle.archiving import open_archive
-from minicrawl.crawl.settle.keeping import ArchivingStore, Keeping
+from minicrawl.crawl.settle.keeping import ArchivingStore, Keeping, open_archive
 from minicrawl.store import tables
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter

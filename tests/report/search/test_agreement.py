@@ -7,8 +7,17 @@ from pathlib import Path
 import pytest
 
 from minicrawl.errors import StoreError
-from minicrawl.report.search.agreement import JudgedSearch, OrderMeasure, SearchAgreement, measured
-from minicrawl.report.search.judgements import Judgement, Verdict, file_of, keep, kept
+from minicrawl.report.search.judgements import (
+    JudgedSearch,
+    Judgement,
+    OrderMeasure,
+    SearchAgreement,
+    Verdict,
+    file_of,
+    keep,
+    kept,
+    measured,
+)
 
 GOOD, FAIR, BAD = Verdict
 AT = 1_800_000_000.0

@@ -13,7 +13,7 @@ pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
 from minicrawl.cli import main
-from minicrawl.report.search import alike
+from minicrawl.report.search import searching as alike
 from minicrawl.report.search.indexing import bring_up_to_date
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.status import mirrors

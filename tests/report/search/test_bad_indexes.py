@@ -11,9 +11,8 @@ pytest.importorskip("selectolax")
 
 from minicrawl.cli import main
 from minicrawl.errors import NoRoom
-from minicrawl.report.search import index_folder
-from minicrawl.report.search.index_folder import locked_folder
-from minicrawl.report.search.indexing import bring_up_to_date
+from minicrawl.report.search import indexing as index_folder
+from minicrawl.report.search.indexing import bring_up_to_date, locked_folder
 from minicrawl.report.search.searching import IMPORTANCE
 from minicrawl.search.index import index_errors
 from minicrawl.search.notes import VERSION

@@ -11,10 +11,15 @@ import pytest
 pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
-from minicrawl.report.search import following
-from minicrawl.report.search.following import COMMAND, EVERY_S, SELDOM_S, IndexFollower
-from minicrawl.report.search.index_folder import locked_folder
-from minicrawl.report.search.indexing import bring_up_to_date
+from minicrawl.report.search import indexing as following
+from minicrawl.report.search.indexing import (
+    COMMAND,
+    EVERY_S,
+    SELDOM_S,
+    IndexFollower,
+    bring_up_to_date,
+    locked_folder,
+)
 from minicrawl.store.reader import search_folder
 from tests.report.search.stores import PAGES, PIER, SEA, UNREAD, read_into
 from tests.report.search.test_indexing import entries, urls
@@ -90,7 +95,7 @@ _RUN = """
 import os, signal, sys
 from pathlib import Path
 from minicrawl.report.search import indexing
-from minicrawl.report.search.following import IndexFollower
+from minicrawl.report.search.indexing import IndexFollower
 from minicrawl.search import near_duplicates
 from minicrawl.search.index import SearchIndex
 from minicrawl.search.notes import Notes, TextNotes

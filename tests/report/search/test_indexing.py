@@ -12,14 +12,13 @@ import pytest
 pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
-from minicrawl.archive.scan import scan
+from minicrawl.archive.index import scan
 from minicrawl.cli import main
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.model import State
-from minicrawl.report.archived.pages import kept_pages
+from minicrawl.report.archived import kept_pages
 from minicrawl.report.search import page_reader
-from minicrawl.report.search.index_folder import locked_folder
-from minicrawl.report.search.indexing import bring_up_to_date
+from minicrawl.report.search.indexing import bring_up_to_date, locked_folder
 from minicrawl.report.search.page_reader import PageReader
 from minicrawl.report.search.searching import Finder, SearchRequest, keep_importance
 from minicrawl.report.snapshot import snapshot
@@ -191,7 +190,7 @@ def test_without_the_pages_nothing_is_indexed_and_the_index_still_answers(store:
 _RUN = """
 import os, signal, sys
 from pathlib import Path
-from minicrawl.report.archived.pages import kept_pages
+from minicrawl.report.archived import kept_pages
 from minicrawl.report.search import indexing
 from minicrawl.search.index import SearchIndex
 from minicrawl.search.notes import Notes

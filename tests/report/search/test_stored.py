@@ -9,7 +9,7 @@ pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
 from minicrawl.cli import main
-from minicrawl.report.archived.stored import stored_parts
+from minicrawl.report.archived import stored_parts
 from minicrawl.report.search.indexing import bring_up_to_date
 from minicrawl.store.reader import search_folder
 from tests.report.search.stores import PAGES, read_into

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.errors import StoreError
-from minicrawl.store.beside.derived import beside, reading_beside, writing_beside
+from minicrawl.store.derived import beside, reading_beside, writing_beside
 from minicrawl.store.reader import reading
 from tests.stores import A, B, HandCrawl, filled_store
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minicrawl.store.beside.derived import (
+from minicrawl.store.derived import (
     RankRow,
     backlinks_of,
     backlinks_step,
@@ -56,7 +56,7 @@ def test_pages_that_it_does_not_know_have_no_links(store: Path) -> None:
 
 
 def test_it_is_the_same_in_many_blocks(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("minicrawl.store.beside.derived._PAGES_A_BLOCK", 2)
+    monkeypatch.setattr("minicrawl.store.derived._PAGES_A_BLOCK", 2)
     keep(store, 7, INLINKS)
     assert [givers(store, page) for page in range(6)] == [[3, 4], [], [0], [], [1, 2, 3], []]
     assert givers(store, 0, 2, 4, 6) == [3, 4, 0, 1, 2, 3]

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minicrawl.store.beside.derived import (
+from minicrawl.store.derived import (
     RankRow,
     keep_ranks,
     kept_ranks,
@@ -50,7 +50,7 @@ def test_a_rank_is_read_back_as_it_was(store: Path) -> None:
 def test_more_scores_than_a_block_holds_come_back_in_their_order(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("minicrawl.store.beside.derived._SCORES_AT_ONCE", 4)
+    monkeypatch.setattr("minicrawl.store.derived._SCORES_AT_ONCE", 4)
     values = np.arange(10, dtype=np.float32)
     keep(store, ROW, values)
     assert scores(store, "pagerank", 10).tolist() == values.tolist()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.errors import StoreError, UsageError
-from minicrawl.store.beside.files import bytes_of, files_of, move, set_aside
+from minicrawl.store.files import bytes_of, files_of, move, set_aside
 from minicrawl.store.reader import connect, reading
 from minicrawl.store.writer import StoreWriter
 from tests.stores import filled_store

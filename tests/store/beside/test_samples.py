@@ -9,17 +9,10 @@ import numpy as np
 import pytest
 
 from minicrawl.graph.outline import outline
-from minicrawl.store.beside import samples as store_samples
-from minicrawl.store.beside.derived import beside
-from minicrawl.store.beside.samples import (
-    Basis,
-    Sample,
-    fresh_sample,
-    keep_sample,
-    latest_sample,
-    samples,
-)
+from minicrawl.store import samples as store_samples
+from minicrawl.store.derived import beside
 from minicrawl.store.reader import reading
+from minicrawl.store.samples import Basis, Sample, fresh_sample, keep_sample, latest_sample, samples
 from minicrawl.store.tables import last_step
 from tests.graph.graphs import graph_of
 from tests.stores import A, B, HandCrawl

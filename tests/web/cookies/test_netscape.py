@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.web.cookies.cookie import Cookie
-from minicrawl.web.cookies.netscape import BadLine, read_cookies, write_cookies
+from minicrawl.web.cookies import BadLine, Cookie, read_cookies, write_cookies
 
 GOOD = ".a.example\tTRUE\t/\tFALSE\t0\tname\tvalue"
 

@@ -3,8 +3,7 @@
 import pytest
 
 from minicrawl.model import ParsedPage
-from minicrawl.web.documents.document import parse_document
-from minicrawl.web.documents.feed import title_of
+from minicrawl.web.documents.document import parse_document, title_of
 from minicrawl.web.documents.kinds import ALL, HTML
 from minicrawl.web.html.page import ParseOptions, parse_page
 from tests.web.documents.pdfs import pdf, words

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from minicrawl.web.documents import pdf as reader
+from minicrawl.web.documents import document as reader
 from tests.web.documents.pdfs import pdf, pdf_of, words
 
 

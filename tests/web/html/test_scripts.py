@@ -3,8 +3,8 @@
 import pytest
 
 from minicrawl.model import Scripting, ScriptKind
+from minicrawl.web.html.markup import scripting
 from minicrawl.web.html.page import ParseOptions, parse_page
-from minicrawl.web.html.scripts import scripting
 from tests.linear_time import TIMES, expect_linear
 
 NONE, SOME, SHELL = ScriptKind

@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.web.html.page import ParseOptions, parse_page
-from minicrawl.web.html.written import (
+from minicrawl.web.html.markup import (
     LONGEST_FORM,
     LONGEST_TEXT,
     AnchorTag,
@@ -13,6 +12,7 @@ from minicrawl.web.html.written import (
     parted,
     read_entry,
 )
+from minicrawl.web.html.page import ParseOptions, parse_page
 from minicrawl.web.urls import canonical
 
 OWN = "http://a.example/docs/api/page.html?v=1"

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
-from minicrawl.web.robots import match
-from minicrawl.web.robots.rules import (
+from minicrawl.web import robots as match
+from minicrawl.web.robots import (
     ALLOW_ALL,
     ANSWER_VALID_S,
     FORBID_ALL,

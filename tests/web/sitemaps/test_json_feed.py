@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from minicrawl.web.sitemaps.json_feed import JsonFeed, read
-from minicrawl.web.sitemaps.sitemap import MAX_URLS, parse
+from minicrawl.web.sitemaps import MAX_URLS, JsonFeed, parse, read
 from tests.linear_time import TIMES, expect_linear
 
 A = "https://a.example"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.web.sitemaps import sitemap
-from minicrawl.web.sitemaps.sitemap import Sitemap, parse
+from minicrawl.web import sitemaps as sitemap
+from minicrawl.web.sitemaps import Sitemap, parse
 
 AT = "https://example.com/maps/sitemap.xml"
 ROOT = "https://example.com"

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from minicrawl.graph.named import NamedGraph
+from minicrawl.graph.csr import NamedGraph
 from minicrawl.progress import Progress
 from minicrawl.ranks.scores import Scores
 

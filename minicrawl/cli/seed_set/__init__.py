@@ -1,1 +1,0 @@
-"""`minicrawl seed-set`: options, command and report."""

@@ -1,0 +1,530 @@
+"""The child process in which a node crawls one shard; the node has it as a `ShardProcess`.
+
+process          it takes the shard over, runs the ordinary crawl, and does as its node says
+exchange         what the crawl hears of other shards and tells them, through the engine
+address_records  which shard has which part of an address, as the engine keeps it
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import math
+import os
+import shutil
+import traceback
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from time import process_time
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote
+
+from minicrawl.app import Crawl
+from minicrawl.cluster.access import connected_anew, import_engine, opened
+from minicrawl.cluster.engine import (
+    BatchDelivery,
+    Broadcast,
+    ClusterEngine,
+    EngineFull,
+    EngineUnavailable,
+    Fenced,
+    KeyTaken,
+    KeyValues,
+)
+from minicrawl.cluster.node.held import cancelled, listen
+from minicrawl.cluster.node.node import lease_clock
+from minicrawl.cluster.node.shards import ShardCommand, ShardEnd, ShardJob, ShardOrders
+from minicrawl.cluster.pages import take_over_pages
+from minicrawl.cluster.replica import take_over
+from minicrawl.cluster.shipping import ReplicaLimits, ShardReplica
+from minicrawl.cluster.terms import TOLD_PREFIX, seeds_of
+from minicrawl.config import Loaded, Storing, load
+from minicrawl.config.rows import BY_NAME
+from minicrawl.control.requests import ControlRequest, Reply, Verb, ask
+from minicrawl.crawl.events import Event, Warned
+from minicrawl.crawl.process_memory import keep_large_arrays_apart
+from minicrawl.crawl.shard import together  # noqa: F401  # else imported when the crawl begins
+from minicrawl.crawl.shard.traffic import ShardSetup
+from minicrawl.crawl.workers.channel import PickleChannel
+from minicrawl.crawl.workers.messages import connection_at_stdin
+from minicrawl.errors import MinicrawlError, NoRoom, StoreError
+from minicrawl.shards.assignment import AddressParts, parts_as_bytes, parts_in
+from minicrawl.shards.channels import BatchError, ShardPlace, TransferBatch
+from minicrawl.shards.shard import ShardFacts, as_bytes, facts_in
+from minicrawl.store.reader import archive_folder
+
+if TYPE_CHECKING:
+    import socket
+
+
+# ================================================================ address records
+#
+# The records of addresses in the engine's keys, as one holder of a shard reads and changes them.
+#
+# Laws: a record changes only for who knows its revision. Whom a record concerns finds the address
+# in a list of its own, and takes it off after it was heard of; a list is the shard's, whoever holds
+# it.
+
+ADDRESS_PREFIX, LOOK_PREFIX = "address.", "look."
+_MOST_LISTED = 4096
+"""Addresses on one list. What is left out is asked for again: who waits looks now and then."""
+_AGAIN_S = 0.5
+
+T = TypeVar("T")
+
+
+class EngineAddressRecords:
+    """The `AddressRecords` of a shard's crawl."""
+
+    def __init__(self, engine: KeyValues, place: ShardPlace, generation: int) -> None:
+        self._engine, self._place, self.generation = engine, place, generation
+
+    async def read(self, address: str) -> tuple[AddressParts, int]:
+        """The parts, and the revision of the record, which is 0 if there is none."""
+        found = await _until_answered(lambda: self._engine.get(_key(address)))
+        if found is None or found.value is None:
+            return {}, 0
+        return parts_in(found.value, self._place.of), found.revision
+
+    async def write(self, address: str, parts: AddressParts, revision: int) -> bool:
+        """Change the record if this is its revision; whether it was."""
+        return await _until_answered(
+            lambda: self._set(_key(address), parts_as_bytes(parts), revision)
+        )
+
+    async def point_out(self, address: str, shards: Sequence[int]) -> None:
+        """Have these shards look at the record, whoever has them then."""
+        for shard in shards:
+            while not await _until_answered(lambda: self._list(shard, address)):  # noqa: B023
+                pass  # somebody else put something on the list
+
+    async def pointed_out(self) -> AsyncIterator[str]:
+        """The addresses that this shard is to look at, without end."""
+        while True:
+            try:
+                async with aclosing(
+                    self._engine.watch(f"{LOOK_PREFIX}{self._place.number}.")
+                ) as seen:
+                    async for entry in seen:
+                        if entry is None or entry.value is None or not (on := _listed(entry.value)):
+                            continue
+                        for address in on:
+                            yield address
+                        with suppress(KeyTaken):  # it is longer now, and comes again
+                            await self._engine.update(entry.key, _as_list(()), entry.revision)
+            except (EngineUnavailable, EngineFull):
+                await asyncio.sleep(_AGAIN_S)
+
+    async def _list(self, shard: int, address: str) -> bool:
+        key = f"{LOOK_PREFIX}{shard}.at"
+        found = await self._engine.get(key)
+        listed, revision = [], 0
+        if found is not None and found.value is not None:
+            listed, revision = _listed(found.value), found.revision
+        if address in listed or len(listed) >= _MOST_LISTED:
+            return True
+        return await self._set(key, _as_list((*listed, address)), revision)
+
+    async def _set(self, key: str, value: bytes, revision: int) -> bool:
+        try:
+            if revision:
+                await self._engine.update(key, value, revision)
+            else:
+                await self._engine.create(key, value)
+        except KeyTaken:
+            return False
+        return True
+
+
+async def _until_answered(ask: Callable[[], Awaitable[T]]) -> T:
+    while True:
+        try:
+            return await ask()
+        except (EngineUnavailable, EngineFull):
+            await asyncio.sleep(_AGAIN_S)
+
+
+def _key(address: str) -> str:
+    return f"{ADDRESS_PREFIX}{quote(address, safe=':')}"
+
+
+def _as_list(addresses: Collection[str]) -> bytes:
+    return json.dumps(list(addresses)).encode()
+
+
+def _listed(value: bytes) -> list[str]:
+    """What no shard has written is an empty list."""
+    try:
+        found = json.loads(value)
+    except (ValueError, RecursionError):
+        return []
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        return []
+    return found[:_MOST_LISTED]
+
+
+# ================================================================ exchange
+#
+# What the crawl of a shard hears of the others and tells them, through the engine.
+#
+# Laws: no request begins after the moment up to which the lease is ours, nor before the node has
+# said what the shard may do. What another run of the crawl has told does not count, nor what was
+# told long ago.
+#
+# Facts are broadcast, as the next ones come soon. Now and then they are kept as well, for those who
+# come later, and when the crawl has ended.
+
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.2, 5.0
+_KEEP_EVERY_S = 1.0
+_KEEP_S = 1.0
+"""The longest that keeping facts may take: newer ones come."""
+FRESH_S = 4.0
+"""What was told longer ago holds nobody back: its shard may be moving, or nobody can be heard."""
+
+
+async def told_entry(engine: ClusterEngine, shard: int, run: int) -> int:
+    """The last entry of the shard's log that its holders have told of, in this run or, if
+    nothing is known of it, in the one before. Entries are counted over all runs.
+    """
+    for one in range(run, -1, -1):
+        told = await engine.get(f"{TOLD_PREFIX}{one}.{shard}")
+        if told is None or told.value is None:
+            continue
+        with suppress(BatchError):
+            return facts_in(told.value).entry
+    return 0
+
+
+class EngineExchange:
+    """One shard's way to the others."""
+
+    def __init__(
+        self,
+        engine: ClusterEngine,
+        place: ShardPlace,
+        run: int,
+        now: Callable[[], float] = lease_clock,
+    ) -> None:
+        self._engine, self._place, self._now = engine, place, now
+        self._prefix = f"{TOLD_PREFIX}{run}."
+        self._told: dict[int, tuple[ShardFacts, float]] = {}
+        self._kept_at = -math.inf
+        self.until = 0.0
+        self.is_halted = True
+
+    # ------------------------------------------------------------ batches
+
+    async def publish(self, batch: TransferBatch) -> None:
+        """Send the batch; as long as the engine does not answer, again and again."""
+        pause_s = _FIRST_PAUSE_S
+        while True:
+            try:
+                await self._engine.publish(batch)
+            except EngineUnavailable:
+                await asyncio.sleep(pause_s)
+                pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+            else:
+                return
+
+    async def arrivals(self) -> AsyncIterator[BatchDelivery]:
+        """What comes from the other shards, without end."""
+        while True:
+            try:
+                async with aclosing(self._engine.inbox(self._place.number)) as deliveries:
+                    async for delivery in deliveries:
+                        yield delivery
+            except EngineUnavailable:
+                await asyncio.sleep(_FIRST_PAUSE_S)
+
+    # ------------------------------------------------------------ facts
+
+    async def tell(self, facts: ShardFacts, *, are_last: bool = False) -> None:
+        """Tell all shards how this one stands; while the engine does not answer, nobody hears."""
+        key, content = f"{self._prefix}{facts.shard}", as_bytes(facts)
+        await self._engine.broadcast(key, content)
+        if not are_last and self._now() - self._kept_at < _KEEP_EVERY_S:
+            return
+        try:
+            async with asyncio.timeout(_KEEP_S):
+                await self._engine.put(key, content)
+        except (EngineUnavailable, TimeoutError):
+            return  # the next ones are kept
+        self._kept_at = self._now()
+
+    @property
+    def told(self) -> Mapping[int, ShardFacts]:
+        """What each other shard told last in this run, if that was lately."""
+        since = self._now() - FRESH_S
+        return {shard: facts for shard, (facts, at) in self._told.items() if at >= since}
+
+    async def listen(self) -> None:
+        """Hear what the others tell, for ever."""
+        await listen(self._engine, self._prefix, self._hear)
+
+    def _hear(self, said: Broadcast) -> None:
+        try:
+            facts = facts_in(said.content)
+        except BatchError:
+            return  # what was told before goes on to count
+        if 0 <= facts.shard < self._place.of and facts.shard != self._place.number:
+            self._told[facts.shard] = facts, self._now()
+
+    # ------------------------------------------------------------ the lease
+
+    def may_fetch(self) -> bool:
+        """Whether the shard is ours for sure, and not told to wait."""
+        return not self.is_halted and self._now() < self.until
+
+    def is_over(self) -> bool:
+        """The node says when it is: it stops the crawl."""
+        return False
+
+
+# ================================================================ process
+#
+# The child process in which a node crawls a shard.
+#
+# Laws: it ends at once when its node does. Nothing is asked for before the node has said what the
+# shard may do. How the crawl ended is the last thing that it says.
+
+STORE = "crawl.db"
+_AGAIN_S_PROCESS = 0.1
+_NODE_IS_GONE = 1
+_LEAST_FREE = 1 << 20
+"""Of a disk, in bytes. With less SQLite cannot write a batch."""
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def main() -> None:
+    """Stdin is the socket of the channel."""
+    with connection_at_stdin() as connection:
+        keep_large_arrays_apart()
+        asyncio.run(_serve(connection))
+
+
+async def _serve(connection: socket.socket) -> None:
+    child = ShardChild()
+    import_engine()
+    await child.channel.connect(connection)
+    await child.channel.ended.wait()
+    os._exit(_NODE_IS_GONE)  # whoever has the shard next does again what was not committed
+
+
+class ShardChild:
+    """The crawl of one shard, and what its node tells it."""
+
+    def __init__(self) -> None:
+        self.channel = PickleChannel(self._hear)
+        self._crawl: Crawl | None = None
+        self._exchange: EngineExchange | None = None
+        self._is_stopped = False
+        self._until = 0.0
+        self._orders: ShardOrders | None = None
+        self._has_news = asyncio.Event()
+        self._warnings = asyncio.Queue[str]()
+        self._yielding = 0
+        """Whether pages are being given back: until it is known how many, nothing is asked for."""
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    # ------------------------------------------------------------ what the node says
+
+    def _hear(self, message: tuple[int, int | None, Any]) -> None:
+        number, command, argument = message
+        match command:
+            case ShardCommand.RUN | ShardCommand.YIELD | ShardCommand.WARNING:
+                self._begin(self._reply(number, command, argument))
+            case ShardCommand.UNTIL:
+                self._until = argument
+                if self._exchange is not None:
+                    self._exchange.until = argument
+            case ShardCommand.STEER:
+                self._orders = argument
+                self._has_news.set()
+            case ShardCommand.STOP:
+                self._is_stopped = True
+                if self._crawl is not None:
+                    self._crawl.stop()
+
+    def _begin(self, work: Any) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _reply(self, number: int, command: int, argument: Any) -> None:
+        answers: dict[int, Callable[[], Awaitable[object]]] = {
+            ShardCommand.RUN: partial(self._run, argument),
+            ShardCommand.YIELD: self._yield_pages,
+            ShardCommand.WARNING: self._warnings.get,
+        }
+        self.channel.send((number, await answers[command](), process_time()))
+
+    # ------------------------------------------------------------ the crawl
+
+    async def _run(self, job: ShardJob) -> ShardEnd:
+        try:
+            async with opened(job.access) as engine:
+                return await self._crawled(engine, job)
+        except Exception as error:
+            return _end_of(error)
+
+    async def _crawled(self, engine: ClusterEngine, job: ShardJob) -> ShardEnd:
+        place = ShardPlace(job.shard, job.shards)
+        store = _fresh_folder(job) / STORE
+        self._exchange = exchange = EngineExchange(engine, place, job.run)
+        exchange.until = self._until
+        loaded = _settings(job, store)
+        storing, tell = loaded.settings.storing, self._warnings.put_nowait
+        least = await told_entry(engine, job.shard, job.run)
+        async with _replicated(engine, job, storing, least, tell) as replica:
+            records = EngineAddressRecords(engine, place, job.generation)
+            setup = ShardSetup(place, exchange, replica, addresses=records)
+            seeds = await seeds_of(engine, job.seeds)
+            self._crawl = crawl = Crawl(seeds, loaded, shard=setup)
+            crawl.subscribe(self._warn, (Warned,))
+            if self._is_stopped:
+                crawl.stop()
+            listening = asyncio.create_task(exchange.listen())
+            steering = asyncio.create_task(self._steer(crawl, exchange))
+            try:
+                return ShardEnd(reason=str(await crawl.run_async()))
+            finally:
+                await cancelled((listening, steering))
+
+    def _warn(self, event: Event) -> None:
+        """Tell the node. On a full disk the crawl does not wait: other nodes may have room, and
+        have all that was committed.
+        """
+        crawl = self._crawl
+        if crawl is not None and _is_full(crawl.settings.storing.store.parent):
+            crawl.stop()
+        elif isinstance(event, Warned):
+            self._warnings.put_nowait(event.text)
+
+    # ------------------------------------------------------------ what the shard may do
+
+    async def _steer(self, crawl: Crawl, exchange: EngineExchange) -> None:
+        """Do as the node says, for ever. Nothing is asked for before it has said something."""
+        before = ShardOrders()
+        while True:
+            await self._has_news.wait()
+            self._has_news.clear()
+            orders = self._orders
+            if orders is None:
+                continue
+            exchange.is_halted |= orders.paused
+            wanted: dict[str, object] = {
+                name: value
+                for name, value, former in (
+                    ("pages", orders.pages, before.pages),
+                    ("workers", orders.workers, before.workers),
+                )
+                if value != former and value is not None and (value or name != "pages")
+            }
+            if wanted:
+                await self._set(crawl, wanted)
+            before = orders
+            if orders is self._orders and not self._yielding:  # else pages given back count first
+                exchange.is_halted = orders.paused
+
+    async def _yield_pages(self) -> int | None:
+        """Fetch nothing but what is under way; the pages that were fetched then."""
+        crawl, exchange = self._crawl, self._exchange
+        if crawl is None or exchange is None or self._orders is None:
+            return None
+        self._yielding += 1
+        exchange.is_halted = True
+        try:
+            shown = await self._ask(ControlRequest(verb=Verb.SHOW))
+            progress = crawl.progress()
+            if shown is None or progress is None:
+                return None
+            spent, paused = progress.fetched + int(shown["in_flight"]), self._orders.paused
+            self._orders = replace(self._orders, pages=spent, paused=paused or not spent)
+            return spent
+        finally:
+            self._yielding -= 1
+            self._has_news.set()
+
+    async def _set(self, crawl: Crawl, values: dict[str, object]) -> None:
+        """Change settings of the crawl, as soon as it can be asked."""
+        while await self._ask(ControlRequest(verb=Verb.SET, values=values)) is None:
+            await asyncio.sleep(_AGAIN_S_PROCESS)
+
+    async def _ask(self, request: ControlRequest) -> Reply | None:
+        """The reply of the crawl; None if it has not begun, has ended, or is too busy to reply."""
+        assert self._crawl is not None
+        try:
+            return await asyncio.to_thread(ask, self._crawl.settings.storing.store, request)
+        except StoreError:
+            return None
+
+
+def _is_full(folder: Path) -> bool:
+    return shutil.disk_usage(folder).free < _LEAST_FREE
+
+
+def _fresh_folder(job: ShardJob) -> Path:
+    """Files of an earlier lease are not trusted: others have written to the log since."""
+    folder = job.folder / f"shard-{job.shard:02}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
+
+
+@asynccontextmanager
+async def _replicated(
+    engine: ClusterEngine,
+    job: ShardJob,
+    storing: Storing,
+    least: int,
+    tell: Callable[[str], None],
+) -> AsyncIterator[ShardReplica]:
+    """Take the shard over, with its store and, if pages are kept, its archive.
+
+    Each commit is in the engine before it counts.
+    """
+    shard, store, pages = job.shard, storing.store, None
+    taken = await take_over(engine, shard, store, least=least, tell=tell)
+    if storing.keeps_answers:
+        pages = await take_over_pages(engine, shard, archive_folder(store), tell)
+    connect = partial(connected_anew, job.access)
+    replica = await asyncio.to_thread(
+        ShardReplica, shard, store, taken, connect, ReplicaLimits(), pages
+    )
+    try:
+        yield replica
+    finally:
+        await asyncio.to_thread(replica.close)
+
+
+def _settings(job: ShardJob, store: Path) -> Loaded:
+    """Those of the crawl, with those of the node where the crawl leaves them open."""
+    named = {**job.own_settings, **job.settings}
+    by_argument = {BY_NAME[name].argument: value for name, value in named.items()}
+    fixed = {"store": str(store), "converge": False, "cluster": None}
+    return load({**by_argument, **fixed}, {}, None)
+
+
+def _end_of(error: Exception) -> ShardEnd:
+    """What the node is told. Of several errors that of the engine counts."""
+    single = _leaves(error)
+    for one in single:
+        if isinstance(one, Fenced):
+            return ShardEnd(reason="fenced", error=str(one), is_fenced=True)
+    for one in single:
+        is_full = isinstance(one, OSError) and one.errno in _FULL
+        if isinstance(one, MinicrawlError) or is_full:
+            has_no_room = is_full or isinstance(one, NoRoom)
+            return ShardEnd(reason="error", error=str(one), has_no_room=has_no_room)
+    traceback.print_exception(error)
+    return ShardEnd(reason="error", error=f"{type(single[0]).__name__}: {single[0]}")
+
+
+def _leaves(error: BaseException) -> list[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        return [leaf for one in error.exceptions for leaf in _leaves(one)]
+    return [error]

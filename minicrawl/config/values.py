@@ -1,0 +1,646 @@
+"""Kinds of values: how each is read from what the user wrote, and which values are valid.
+
+kinds           the kinds that any setting may have
+network_kinds   hosts, addresses and proxies
+pace            rates and hours as text
+by_host         texts that may be for one host, taken apart
+quantities      numbers, times and sizes as text
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from operator import index
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from minicrawl import plugins
+from minicrawl.config.parts import ENVIRONMENT, SYSTEM, Focus
+
+# ================================================================ by host
+#
+# Texts of settings that may be for one host, taken apart.
+#
+# Whoever sends requests reads them again, in every process: this module imports no other of ours.
+
+_HOST = r"(?:https?://)?(?:\[[0-9A-Fa-f:.]+\]|[^\s=:/@\[\]]+)(?::[0-9]{1,5})?"
+HEADER = re.compile(
+    rf"(?:(?P<host>{_HOST})=)?(?P<name>[!#$%&'*+.^_`|~0-9A-Za-z-]+):[\t ]*(?P<value>.*)"
+)
+"""A header for all hosts, or for one."""
+LOGIN = re.compile(rf"(?P<host>{_HOST})=(?:@(?P<file>.+)|(?P<secret>.+))")
+"""What is sent to one host: the secret, or the file that has it."""
+
+HOST_NAME = r"(\*\.)?[^\s*:/]+|\[[0-9A-Fa-f:.]+\]"
+OF_A_HOST = re.compile(rf"(?:(?P<host>{HOST_NAME})=)?(?P<file>.+)")
+"""A file for all hosts, or for one, or for all below `*.NAME`."""
+
+
+def host_and_file(text: str) -> tuple[str, Path]:
+    """The host that a file is for, `*.NAME` for all below a name; empty for all hosts."""
+    found = OF_A_HOST.fullmatch(text)
+    assert found is not None, "the table of settings has read it"
+    return (found["host"] or "").strip("[]").lower(), Path(found["file"])
+
+
+# ================================================================ quantities
+#
+# Numbers, times and sizes: from text or from numbers, and back to text.
+#
+# A reader returns None for a value that it cannot read. True, false, infinity and nan are not
+# numbers.
+
+_DECIMAL = r"([0-9]+(?:\.[0-9]+)?)"
+
+_SECONDS = {"d": 86_400, "h": 3600, "m": 60, "s": 1, "ms": 0.001}
+_TIME = re.compile(r"\s*".join(rf"(?:{_DECIMAL}\s*{unit})?" for unit in _SECONDS), re.IGNORECASE)
+
+_PERCENT = re.compile(rf"{_DECIMAL}\s*%")
+
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+_SIZE = re.compile(rf"{_DECIMAL}\s*([kmgt]?)(i?)b?", re.IGNORECASE)
+
+
+def whole_number(value: object) -> int | None:
+    try:
+        if isinstance(value, str):
+            return int(value)
+        return None if isinstance(value, bool) else index(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
+
+
+def finite_number(value: object) -> float | None:
+    if isinstance(value, bool):
+        return None
+    try:
+        found = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return found if math.isfinite(found) else None
+
+
+def seconds(value: object) -> float | None:
+    """A number of seconds, or a time in units, the largest first: 1h30m, 1.5h, 250ms."""
+    if (plain := finite_number(value)) is not None:
+        return plain
+    found = _TIME.fullmatch(value.strip()) if isinstance(value, str) else None
+    if not found or not any(found.groups()):
+        return None
+    counts = zip(found.groups("0"), _SECONDS.values(), strict=True)
+    return finite_number(sum(float(count) * unit for count, unit in counts))
+
+
+def size(value: object) -> int | None:
+    """A number of bytes, or one with a unit: 10MB is 10,000,000 bytes, 10MiB is 10 x 1024^2."""
+    if (plain := whole_number(value)) is not None:
+        return plain
+    found = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
+    if not found:
+        return None
+    unit = (1024 if found[3] else 1000) ** _POWERS[found[2].lower()]
+    count = finite_number(float(found[1]) * unit)
+    return None if count is None else round(count)
+
+
+def part(value: object) -> float | None:
+    """A share of 1, or one in percent: 0.9 or 90%."""
+    if (plain := finite_number(value)) is not None:
+        return plain
+    found = _PERCENT.fullmatch(value.strip()) if isinstance(value, str) else None
+    return None if found is None else float(found[1]) / 100
+
+
+def as_percent(value: object) -> str:
+    """A share in percent: 90%."""
+    return f"{100 * float(str(value)):g}%"
+
+
+def as_time(value: object) -> str:
+    """A number of seconds with the largest unit that divides it: 1h, 30s, 0.1s."""
+    seconds = float(str(value))
+    for unit, length in _SECONDS.items():
+        if length >= 1 and seconds and not seconds % length:
+            return f"{seconds / length:g}{unit}"
+    return f"{seconds:g}s"
+
+
+def as_size(value: object) -> str:
+    """A number of bytes with the largest unit that divides it: 10MB, 64KiB, 999B."""
+    count = int(str(value))
+    for prefix, power in reversed(_POWERS.items()):
+        for base, infix in ((1024, "i"), (1000, "")):
+            if prefix and count and not count % base**power:
+                return f"{count // base**power}{prefix.upper()}{infix}B"
+    return f"{count}B"
+
+
+# ================================================================ kinds
+#
+# Kinds of values: each reads a value from the user, or raises `InvalidValue`.
+#
+# Laws: text (of a flag or a variable) and values (of TOML or Python) with the same meaning are read
+# as the same value. A value that was read once is read again as itself.
+
+NONE = "none"  # None as text
+ALL = "all"
+MOST = 2**31 - 1  # of pages, and of all that is counted in pages: the limit of the ledger
+MOST_BYTES = 2**63 - 1
+MOST_SECONDS = 1e9
+LEAST_EDGE = 0.01  # with none cash may go round for ever, with all of it links say nothing
+
+Reader = Callable[[object], object]
+
+
+HIDDEN = "***"
+"""What is shown in place of a secret."""
+
+
+class InvalidValue(Exception):
+    """The value cannot be used. `wanted` completes a message that quotes the value."""
+
+    def __init__(self, value: object, wanted: str) -> None:
+        super().__init__(value, wanted)
+        self.value = value
+        self.wanted = wanted
+
+
+@dataclass(frozen=True, slots=True)
+class ValueKind:
+    """How a value is shown in help, and how it is read."""
+
+    metavar: str
+    read: Reader
+    names: tuple[str, ...] = ()  # the values that shell completion offers
+    many: bool = False
+    show: Callable[[object], str] = str  # a default, as help shows it
+    mask: Callable[[str], str] | None = None  # hides the secret in a value
+
+    def masked(self, value: Any) -> Any:
+        """The value without its secrets."""
+        if self.mask is None or value is None:
+            return value
+        if isinstance(value, list | tuple):
+            return type(value)(map(self.masked, value))
+        return self.mask(str(value))
+
+
+# ---------------------------------------------------------------- numbers
+
+
+def whole(least: int, most: int = MOST) -> ValueKind:
+    """A whole number between `least` and `most`."""
+    wanted = "must be a whole number " + ("above 0" if least == 1 else f"of at least {least}")
+
+    def read(value: object) -> int:
+        found = whole_number(value)
+        if found is None or found < least:
+            raise InvalidValue(value, wanted)
+        if found > most:
+            raise InvalidValue(value, f"must be at most {most:,}")
+        return found
+
+    return ValueKind("N", read)
+
+
+def number(wanted: str, fits: Callable[[float], bool], metavar: str = "X") -> ValueKind:
+    """A finite number for which `fits` is true; `wanted` says what that means."""
+
+    def read(value: object) -> float:
+        found = finite_number(value)
+        if found is None or not fits(found):
+            raise InvalidValue(value, f"must be {wanted}")
+        return found
+
+    return ValueKind(metavar, read, show="{:g}".format)
+
+
+def time(wanted: str, fits: Callable[[float], bool]) -> ValueKind:
+    """A number of seconds, or a time such as 1h30m."""
+    wanted = f"must be a time {wanted}, such as 90, 30s, 5m, 2h or 1h30m"
+
+    def read(value: object) -> float:
+        found = seconds(value)
+        if found is None or not fits(found):
+            raise InvalidValue(value, wanted)
+        if found > MOST_SECONDS:
+            raise InvalidValue(value, f"must be at most {MOST_SECONDS:,.0f} seconds")
+        return found
+
+    return ValueKind("TIME", read, show=as_time)
+
+
+def _read_size(value: object) -> int:
+    found = size(value)
+    if found is None or found < 1:
+        raise InvalidValue(value, "must be a size above 0, such as 5000, 500kB, 10MB or 2GiB")
+    if found > MOST_BYTES:
+        raise InvalidValue(value, f"must be at most {MOST_BYTES:,} bytes")
+    return found
+
+
+def _read_part(value: object) -> float:
+    found = part(value)
+    if found is None or not 0 < found <= 1:
+        raise InvalidValue(value, "must be a share above 0 and at most 1, such as 90% or 0.9")
+    return found
+
+
+# ---------------------------------------------------------------- words
+
+
+def choice(*names: str, renamed: Mapping[str, str] | None = None, group: str = "") -> ValueKind:
+    """One of a few names; `renamed` maps names that were removed to the ones to use instead.
+
+    Packages add names by entry points in this group.
+    """
+
+    def read(value: object) -> str:
+        if isinstance(value, str) and value in names:
+            return value
+        if isinstance(value, str) and group and value in plugins.entry_points(group):
+            return value
+        if isinstance(value, str) and renamed and value in renamed:
+            raise InvalidValue(value, f"was removed, use {renamed[value]} instead")
+        raise InvalidValue(value, f"must be one of {', '.join(names)}")
+
+    return ValueKind("|".join(names), read, names=names)
+
+
+def text(metavar: str, wanted: str, form: str) -> ValueKind:
+    """Text that matches `form`, a regular expression."""
+    fits = re.compile(form).fullmatch
+
+    def read(value: object) -> str:
+        if isinstance(value, str) and value.isprintable() and fits(value):
+            return value
+        raise InvalidValue(value, f"must be {wanted}")
+
+    return ValueKind(metavar, read)
+
+
+def some_of(*names: str) -> ValueKind:
+    """At least one of a few names, as a list or with commas between them; `all` is all of them.
+
+    They come in the order of `names`, each once.
+    """
+
+    def read(value: object) -> tuple[str, ...]:
+        given = value.split(",") if isinstance(value, str) else value
+        if not isinstance(given, list | tuple) or not given:
+            raise InvalidValue(value, f"must be some of {', '.join(names)}")
+        found = [name.strip() if isinstance(name, str) else name for name in given]
+        for name in found:
+            if name not in (*names, ALL):
+                raise InvalidValue(name, f"must be one of {', '.join(names)}, or {ALL}")
+        return names if ALL in found else tuple(name for name in names if name in found)
+
+    return ValueKind("TYPE,...", read, names=(*names, ALL), show=lambda found: _as_list(found, ","))
+
+
+_SWITCHES = dict.fromkeys(("1", "true", "yes", "on"), True)
+_SWITCHES |= dict.fromkeys(("0", "false", "no", "off"), False)
+
+
+def _read_switch(value: object) -> bool:
+    if isinstance(value, str):
+        value = _SWITCHES.get(value.lower(), value)
+    if isinstance(value, bool):
+        return value
+    raise InvalidValue(value, "must be true or false")
+
+
+def _read_path(value: object) -> Path:
+    if isinstance(value, str | Path) and str(value) and str(value).isprintable():
+        return Path(value)
+    raise InvalidValue(value, "must be a path of printable characters")
+
+
+def _read_folder(value: object) -> Path:
+    """As seen from here: a store keeps it for runs in other folders."""
+    return _read_path(value).absolute()
+
+
+def _read_pattern(value: object) -> str:
+    if not isinstance(value, str) or not value or not value.isprintable():
+        raise InvalidValue(value, "must be a regular expression of printable characters")
+    try:
+        re.compile(value)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise InvalidValue(value, f"is not a regular expression: {error}") from None
+    return value
+
+
+def _read_words(value: object) -> str:
+    words = " ".join(value.split()) if isinstance(value, str) else ""
+    if words and words.isprintable():
+        return words
+    raise InvalidValue(value, "must have at least one word")
+
+
+# ---------------------------------------------------------------- kinds made from others
+
+
+def optional(kind: ValueKind) -> ValueKind:
+    """A value of the kind, or None."""
+
+    def read(value: object) -> object:
+        return None if value is None or value == NONE else kind.read(value)
+
+    return ValueKind(kind.metavar, read, names=kind.names, show=kind.show, mask=kind.mask)
+
+
+def either(word: str, kind: ValueKind) -> ValueKind:
+    """This word, or a value of the kind."""
+
+    def read(value: object) -> object:
+        return word if value == word else kind.read(value)
+
+    def show(value: object) -> str:
+        return word if value == word else kind.show(value)
+
+    return ValueKind(f"{kind.metavar}|{word}", read, names=(word,), show=show)
+
+
+def several(kind: ValueKind) -> ValueKind:
+    """A list of values of the kind. Text is a list of one; `none` is an empty list."""
+
+    def read(value: object) -> tuple[object, ...]:
+        if _is_none(value):
+            return ()
+        if isinstance(value, str | PathLike):
+            return (kind.read(value),)
+        if isinstance(value, list | tuple):
+            return tuple(map(kind.read, value))
+        raise InvalidValue(value, "must be a string or a list of strings")
+
+    return ValueKind(kind.metavar, read, many=True, show=_as_list, mask=kind.mask)
+
+
+def _as_list(value: object, between: str = ", ") -> str:
+    return between.join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _is_none(value: object) -> bool:
+    return value == NONE or (isinstance(value, list | tuple) and list(value) == [NONE])
+
+
+def focuses(kind: ValueKind) -> ValueKind:
+    """A list of texts of the kind, each with its strength; `none` is an empty list."""
+
+    def read(value: object) -> tuple[Focus, ...]:
+        if _is_none(value):
+            return ()
+        found = tuple(_focus(kind, *pair) for pair in _pairs(value))
+        patterns = [focus.pattern for focus in found]
+        for pattern in patterns:
+            if patterns.count(pattern) > 1:
+                raise InvalidValue(pattern, "is given twice")
+        return found
+
+    return ValueKind(f"{kind.metavar}[=STRENGTH]", read, many=True)
+
+
+def _pairs(value: object) -> Iterable[tuple[object, object]]:
+    if isinstance(value, Mapping):
+        return value.items()
+    if isinstance(value, str):
+        return [_split(value)]
+    if isinstance(value, list | tuple):
+        return map(_split, value)
+    raise InvalidValue(value, "must be a string, a list of strings or a table of strengths")
+
+
+def _split(item: object) -> tuple[object, object]:
+    """The strength of a text is the number after its last `=`, or 1 where there is none."""
+    if isinstance(item, Focus):
+        return item.pattern, item.strength
+    if isinstance(item, str):
+        pattern, equals, strength = item.rpartition("=")
+        if equals and _is_a_number(strength):
+            return pattern, strength
+    return item, 1.0
+
+
+def _is_a_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def _focus(kind: ValueKind, pattern: object, strength: object) -> Focus:
+    found = finite_number(strength)
+    if found is None or found <= 0:
+        raise InvalidValue(f"{pattern}={strength}", "must have a strength above 0")
+    return Focus(pattern=str(kind.read(pattern)), strength=found)
+
+
+# ---------------------------------------------------------------- kinds without parameters
+
+SHARE = number("a number from 0 to 1", lambda share: 0 <= share <= 1, "SHARE")
+SMALL_EDGE = number(
+    "a number from 0.01 to 0.99", lambda share: LEAST_EDGE <= share <= 1 - LEAST_EDGE, "SHARE"
+)
+PART = ValueKind("SHARE", _read_part, show=as_percent)
+POSITIVE = number("a number above 0", lambda found: found > 0)
+WEIGHT = number("a number of at least 0", lambda weight: weight >= 0, "WEIGHT")
+WAIT = time("of at least 0", lambda seconds: seconds >= 0)
+TIME = time("above 0", lambda seconds: seconds > 0)
+SIZE = ValueKind("SIZE", _read_size, show=as_size)
+SWITCH = ValueKind("", _read_switch)
+FILE = ValueKind("FILE", _read_path)
+FOLDER = ValueKind("DIR", _read_folder)
+FOUND_FILE = ValueKind("FILE", _read_folder)
+PATTERN = ValueKind("REGEX", _read_pattern)
+WORDS = ValueKind("WORDS", _read_words)
+MEDIA_TYPE = text("TYPE", "a media type such as application/pdf or image/*", r"[\w.+-]+/[\w.+*-]+")
+# A product token of robots.txt (RFC 9309, 2.2.1).
+AGENT = text("NAME", "a name of letters, - and _ only", r"[A-Za-z_-]+")
+# It goes into the parentheses of a header, so it may not close them.
+CONTACT = text("WHERE", "a URL or a mail address", r"(https?://[!-'*-~]+|[!-'*-~]+@[!-'*-~]+)")
+
+
+# ================================================================ network kinds
+#
+# Kinds of values that name hosts, addresses and proxies.
+
+_RULE = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s=:\[\]]+)(?::(?P<port>[0-9]+))?")
+_LAST_PORT = 65_535
+
+
+def _read_rule(value: object) -> str:
+    if isinstance(value, str) and value.isprintable():
+        host, _, address = value.partition("=")
+        if _RULE.fullmatch(host) and _is_an_address(address):
+            return value
+    raise InvalidValue(value, "must be HOST[:PORT]=ADDRESS[:PORT], with IPv6 addresses in brackets")
+
+
+def _is_an_address(target: str) -> bool:
+    from ipaddress import ip_address
+
+    found = _RULE.fullmatch(target)
+    if not found or not 0 < int(found["port"] or 1) <= _LAST_PORT:
+        return False
+    try:
+        ip_address(found["host"].strip("[]"))
+    except ValueError:
+        return False
+    return True
+
+
+_PROXY = re.compile(
+    r"(?:https?=)?(?:https?|socks5h?)://(?:[^\s/@]*@)?"
+    r"(?:\[[0-9A-Fa-f:.]+\]|[^\s/:@\[\]]+)(?::(?P<port>[0-9]+))?/?"
+)
+_LOGIN = re.compile(
+    r"(\s*(?:[\w-]+=)*(?:https?:[/\\]*|(?:[a-z][a-z0-9+.-]*:)?//))[^/?#]*@", re.IGNORECASE
+)
+_SCHEME = re.compile(r"[^:@]*://")
+
+
+def has_login(url: str) -> bool:
+    """Whether a URL names a user or a password. `NAME=` may stand before it."""
+    return _LOGIN.match(url) is not None
+
+
+def without_login(url: str) -> str:
+    """The same URL with no login."""
+    found = _LOGIN.match(url)
+    return found[1] + url[found.end() :] if found else url
+
+
+def hidden_login(text: str) -> str:
+    """For messages: text that may be no URL, so a password in it may have any character."""
+    before, _, rest = text.rpartition("@")
+    scheme = _SCHEME.match(before)
+    return f"{scheme[0] if scheme else ''}{HIDDEN}@{rest}" if ":" in before else text
+
+
+def _read_proxy(value: object) -> str:
+    if isinstance(value, str) and value.isprintable():
+        if value == ENVIRONMENT or (value.startswith("@") and len(value) > 1):
+            return value
+        if f"//{HIDDEN}@" in value:
+            raise InvalidValue(value, "has lost its login: it is only shown like this")
+        found = _PROXY.fullmatch(value)
+        if found and 0 < int(found["port"] or 1) <= _LAST_PORT:
+            return value
+    shown = hidden_login(value) if isinstance(value, str) else value
+    wanted = "must be a URL such as http://proxy.example:3128 or socks5h://localhost:1080, or @FILE"
+    raise InvalidValue(shown, wanted)
+
+
+def _read_address(value: object) -> str:
+    from ipaddress import ip_address
+
+    try:
+        return str(ip_address(str(value)))
+    except ValueError:
+        raise InvalidValue(value, "must be an IP address") from None
+
+
+def _read_file_of_a_host(value: object) -> str:
+    text = str(value) if isinstance(value, PathLike) else value
+    if isinstance(text, str) and text.isprintable() and OF_A_HOST.fullmatch(text):
+        return text
+    raise InvalidValue(value, "must be FILE or HOST=FILE")
+
+
+def _read_name_server(value: object) -> str:
+    if value == SYSTEM or (isinstance(value, str) and _is_an_address(value)):
+        return str(value)
+    raise InvalidValue(value, "must be ADDRESS[:PORT], with IPv6 addresses in brackets, or system")
+
+
+NAME_SERVER = ValueKind("ADDRESS", _read_name_server)
+RULE = ValueKind("HOST=ADDRESS", _read_rule)
+PROXY = ValueKind("URL", _read_proxy, mask=hidden_login)
+FILE_OF_A_HOST = ValueKind("[HOST=]FILE", _read_file_of_a_host)
+BYPASS = text("HOST", "a host, an address, a network or *", r"[^\s,/]+(/[0-9]+)?")
+HOST = text(
+    "HOST",
+    "a host such as example.org or *.example.org",
+    HOST_NAME,
+)
+ADDRESS = ValueKind("ADDRESS", _read_address)
+
+
+# ================================================================ pace
+#
+# Rates and hours as text: `10`, `500kB`, `10,500kB`; `22-6`, `22:30-6:15`.
+
+_HOURS = re.compile(r"([0-9]{1,2})(?::([0-5][0-9]))?\s*-\s*([0-9]{1,2})(?::([0-5][0-9]))?")
+_LAST_HOUR, _HOUR_MIN = 24, 60
+_HAS_UNIT = re.compile(r".*[A-Za-z]\s*(?:/s)?")
+_LEAST_RATE, _MOST_RATE = 1e-6, 1e6
+
+
+class Rates(NamedTuple):
+    """Requests and bytes a second; None is no limit."""
+
+    requests: float | None = None
+    bytes: float | None = None
+
+
+def rates_of(text: str | None) -> Rates:
+    """The rates that a text says."""
+    found = Rates() if text is None else _parsed_rates(text)
+    assert found is not None, "the table of settings has read it"
+    return found
+
+
+def hours_of(text: str | None) -> tuple[int, int] | None:
+    """The first minute of the day, and the first one after the last."""
+    return None if text is None else _parsed_hours(text)
+
+
+def _parsed_rates(text: str) -> Rates | None:
+    rates = Rates()
+    for part in (one.strip().removesuffix("/s").strip() for one in text.split(",")):
+        if _HAS_UNIT.fullmatch(part):
+            volume = size(part)
+            if not volume or rates.bytes:
+                return None
+            rates = rates._replace(bytes=float(volume))
+        else:
+            number = finite_number(part)
+            if number is None or rates.requests or not _LEAST_RATE <= number <= _MOST_RATE:
+                return None
+            rates = rates._replace(requests=number)
+    return rates
+
+
+def _parsed_hours(text: str) -> tuple[int, int] | None:
+    found = _HOURS.fullmatch(text.strip())
+    if found is None:
+        return None
+    begin, end = (
+        int(hour) * _HOUR_MIN + int(minute)
+        for hour, minute in (found.group(1, 2), found.group(3, 4))
+        for minute in [minute or "0"]
+    )
+    last = _LAST_HOUR * _HOUR_MIN
+    return (begin % last, end) if max(begin, end) <= last and begin % last != end % last else None
+
+
+def _read_rate(value: object) -> str:
+    text = f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else value
+    if isinstance(text, str) and text.isprintable() and _parsed_rates(text) is not None:
+        return text
+    wanted = "must be requests a second such as 10 or 0.5, bytes such as 500kB, or both: 10,500kB"
+    raise InvalidValue(value, wanted)
+
+
+def _read_hours(value: object) -> str:
+    if isinstance(value, str) and value.isprintable() and _parsed_hours(value) is not None:
+        return value
+    raise InvalidValue(value, "must be hours of the day such as 22-6 or 22:30-6:15")
+
+
+RATE = ValueKind("RATE", _read_rate)
+HOURS = ValueKind("HOURS", _read_hours)

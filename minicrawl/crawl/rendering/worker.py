@@ -1,0 +1,187 @@
+"""A render worker: a process that drives one browser, and reads what pages are in it.
+
+Laws: it has one page at a time. After a page that could not be rendered it ends, browser and all.
+It ends when its channel is closed, and its browser ends with it, however it ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import tempfile
+from contextlib import suppress
+from time import process_time
+from typing import Any, assert_never
+
+from playwright.async_api import Browser, async_playwright
+from playwright.async_api import Error as BrowserError
+
+from minicrawl.archive.record import AnswerPacker
+from minicrawl.crawl.rendering.browser import dead_end, kill_descendants, launch, stay_behind, use
+from minicrawl.crawl.rendering.messages import (
+    NotRendered,
+    NotStarted,
+    PageToRender,
+    RenderCommand,
+    RenderConfig,
+    Rendered,
+    RenderMessage,
+    Started,
+)
+from minicrawl.crawl.rendering.page import BrowserPage, PageEnded, RenderedDom
+from minicrawl.crawl.workers.channel import PickleChannel
+from minicrawl.crawl.workers.messages import connection_at_stdin, receive_message
+from minicrawl.model import ParsedPage, Response
+from minicrawl.web.html.page import ParseOptions, parse_page
+from minicrawl.web.urls import resolve
+
+_BOM = b"\xef\xbb\xbf"
+"""A body that begins with it is UTF-8, whatever the server has said of the one that it sent."""
+_SHOWN = 300
+_SAID = re.compile(r"\[err\] *(\S.*)")
+_ENDED = re.compile(r"exitCode=(\w+), signal=(\w+)")
+"""In what playwright tells of a browser that does not start."""
+
+
+class RenderWorker:
+    """Answers the calls of the crawl."""
+
+    def __init__(self, config: RenderConfig, browser: Browser | str) -> None:
+        """The browser, or why there is none."""
+        self.channel = PickleChannel(self._begin)
+        self._config, self._browser = config, browser
+        self._messages = asyncio.Queue[RenderMessage]()
+        self._page: BrowserPage | None = None
+        self._tasks = set[asyncio.Task[None]]()
+        self._packer = (
+            AnswerPacker(config.archive, only_text=config.only_text) if config.archive else None
+        )
+
+    def _begin(self, call: tuple[int, RenderCommand | None, Any]) -> None:
+        number, command, argument = call
+        match command:
+            case None:  # nobody waits for the page: the crawl closes the channel
+                return
+            case RenderCommand.PING:
+                self._reply(number, None)
+            case RenderCommand.START:
+                self._reply(number, _state(self._browser))
+            case RenderCommand.ANSWER:
+                if self._page is not None:
+                    self._page.take(argument)
+            case RenderCommand.RENDER:
+                self._run(self._render(argument))
+                self._run(self._next(number))
+            case RenderCommand.NEXT:
+                self._run(self._next(number))
+            case _:
+                assert_never(command)
+
+    def _run(self, work: Any) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _reply(self, number: int, result: object) -> None:
+        self.channel.send((number, result, process_time()))
+
+    async def _next(self, number: int) -> None:
+        message = await self._messages.get()
+        self._reply(number, message)
+        if isinstance(message, NotRendered):
+            await self.channel.drain()
+            self.channel.close()
+            self.channel.ended.set()
+
+    async def _render(self, page: PageToRender) -> None:
+        assert not isinstance(self._browser, str)
+        began = use(os.getpid()).cpu_s
+        self._page = BrowserPage(self._browser, self._config, self._messages.put_nowait)
+        result: Rendered | NotRendered
+        try:
+            result = self._result(page, await self._page.read(page))
+        except PageEnded as ended:
+            result = NotRendered(ended.why, may_pass=ended.may_pass)
+        except (BrowserError, TimeoutError) as error:
+            result = NotRendered(" ".join(str(error).split())[:_SHOWN], may_pass=True)
+        self._page = None
+        self._messages.put_nowait(result._replace(cost_s=use(os.getpid()).cpu_s - began))
+
+    def _result(self, page: PageToRender, read: RenderedDom) -> Rendered:
+        request, response = page
+        body = _BOM + read.html.encode("utf-8", "replace") if read.html else b""
+        parsed = parsed_dom(body, page, read, self._config.parse_options)
+        record = b""
+        if self._packer is not None and body:
+            record = self._packer.pack(request, response._replace(body=body))
+        return Rendered(parsed, body, 0.0, record)
+
+
+def _state(browser: Browser | str) -> Started | NotStarted:
+    return NotStarted(browser) if isinstance(browser, str) else Started(browser.version)
+
+
+def parsed_dom(
+    body: bytes, page: PageToRender, read: RenderedDom, options: ParseOptions
+) -> ParsedPage:
+    """What the page says; where it has gone elsewhere, that is a redirect."""
+    request, response = page
+    own = request.url
+    parsed = parse_page(body, own, _html(response), options, suspicious=request.suspicious)
+    if read.cut:
+        parsed = parsed._replace(cut=read.cut)
+    there = resolve(read.location, own, strip_marks=options.strip_marks)
+    if there is None or there.url == own:
+        return parsed
+    originals = ((there.url, there.original),) if there.original else ()
+    return parsed._replace(refresh=there.url, originals=originals)
+
+
+def _html(response: Response) -> dict[str, str]:
+    """The headers, but for a refresh: the browser has seen to that."""
+    return {name: value for name, value in response.headers.items() if name != "refresh"}
+
+
+async def serve(config: RenderConfig) -> None:
+    """Work until the channel is closed, or a page has spoilt the browser."""
+    config.folder.mkdir(exist_ok=True)
+    os.environ["TMPDIR"] = own = tempfile.mkdtemp(dir=config.folder)
+    with connection_at_stdin() as connection, dead_end() as proxy:
+        async with async_playwright() as playwright:
+            browser: Browser | str
+            try:
+                browser = await launch(playwright, config.browser, proxy)
+            except BrowserError as error:
+                browser = _why(error)
+            worker = RenderWorker(config, browser)
+            await worker.channel.connect(connection)
+            await worker.channel.ended.wait()
+            kill_descendants(os.getpid())
+            shutil.rmtree(own, ignore_errors=True)
+            with suppress(OSError):  # the last one whose crawl has gone
+                config.folder.rmdir()
+            os._exit(0)  # nothing that hangs in the browser's driver keeps this process
+
+
+def _why(error: BrowserError) -> str:
+    """What the browser said, or how it ended, and not how it was called."""
+    if (said := _SAID.search(str(error))) is not None:
+        return said[1][:_SHOWN]
+    if (ended := _ENDED.search(str(error))) is not None:
+        code, by_signal = ended.groups()
+        how = f"with exit code {code}" if code != "null" else f"by {by_signal}"
+        return f"it ended at once, {how}, and said nothing"
+    lines = [line.strip(" -") for line in str(error).splitlines() if line.strip(" -═╔╗║╚╝")]
+    told = [line for line in lines if "rror" in line]
+    return (told or lines or ["no reason"])[0][:_SHOWN]
+
+
+def main() -> None:
+    """Stdin is the socket of the channel."""
+    with connection_at_stdin() as connection:
+        config = receive_message(connection)
+    if config is not None:
+        stay_behind()
+        asyncio.run(serve(config))

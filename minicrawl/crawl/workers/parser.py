@@ -1,0 +1,319 @@
+"""Parses large bodies in a child process, which is killed if one takes too long.
+
+Laws: a body that takes too long to parse, or ends the process, costs its page alone, and its host
+is charged for the time. No body is held in memory while it waits. The host whose bodies have cost
+least so far is next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from io import BytesIO
+from math import inf
+from time import perf_counter
+from typing import IO, TYPE_CHECKING, NamedTuple, TypeVar
+
+from minicrawl.crawl.hosts.fairness import FairLock
+from minicrawl.crawl.workers.parser_child import ParserCommand
+from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
+from minicrawl.model import Failed, FailureKind, ParsedPage, Request, Response, Want
+from minicrawl.ports import Timed
+from minicrawl.web import prices
+from minicrawl.web.documents.kinds import HTML, PDF, SNIFFED, DocumentType, type_of
+from minicrawl.web.html.markup import TooDear
+from minicrawl.web.html.page import ParseOptions, parse_page
+from minicrawl.web.urls import host
+
+if TYPE_CHECKING:
+    from minicrawl.web.robots import Rules
+    from minicrawl.web.sitemaps import Sitemap
+
+
+T = TypeVar("T")
+
+MOST_TASKS = 2000
+"""Of one process. Holes that large bodies leave in its memory end with it."""
+_PIECE_BYTES = 256 * 1024
+_CODE = "from minicrawl.crawl.workers.parser_child import main; main()"
+
+
+class ParserLost(Exception):
+    """The child was ended by what it parsed, or was killed because it took too long."""
+
+    cost_s = 0.0
+
+
+class ParserProcess:
+    """Does one task after the other in a child process.
+
+    The child starts with the first task. A new one replaces it after a task that ended it, and
+    after `most_tasks`.
+    """
+
+    def __init__(self, max_s: float, most_tasks: int = MOST_TASKS) -> None:
+        self._max_s, self._most_tasks = max_s, most_tasks
+        self._child: ChildProcess | None = None
+        self._done = 0
+        self._lock = FairLock()
+
+    async def run(self, task: Callable[[bytes], T], body: IO[bytes], host: str) -> Timed[T]:
+        """The result of a function, which must be picklable, of the body."""
+        async with self._lock.held_for(host):
+            began = asyncio.get_running_loop().time()
+            try:
+                result = await self._run_in_time(task, body)
+            except ParserLost as lost:
+                lost.cost_s = asyncio.get_running_loop().time() - began
+                self._lock.charge(host, lost.cost_s)
+                raise
+            self._lock.charge(host, result.cost_s)
+            return result
+
+    async def close(self) -> None:
+        """Kill the child."""
+        child, self._child = self._child, None
+        if child is not None:
+            await child.close()
+
+    async def _run_in_time(self, task: Callable[[bytes], T], body: IO[bytes]) -> Timed[T]:
+        is_done = False
+        try:
+            async with asyncio.timeout(self._max_s):
+                result = await self._call(task, body)
+            is_done = True
+            await self._renew_when_due()
+            return result
+        except TimeoutError as error:
+            detail = f"it was not read in {self._max_s:g} s (--max-reading)"
+            raise ParserLost(detail) from error
+        except (OSError, ChildLost) as error:
+            raise ParserLost("it ended the process that read it") from error
+        finally:
+            if not is_done:
+                await self.close()
+
+    async def _call(self, task: Callable[[bytes], T], body: IO[bytes]) -> Timed[T]:
+        child = self._child or self._start()
+        while piece := body.read(_PIECE_BYTES):
+            await child.feed(ParserCommand.BODY, piece)
+        result, cost_s = await child.call(ParserCommand.PARSE, task)
+        return Timed(result, cost_s)
+
+    async def _renew_when_due(self) -> None:
+        """After so many tasks; the new child starts while nobody waits for it."""
+        self._done += 1
+        if self._done >= self._most_tasks:
+            await self.close()
+            with suppress(OSError):  # the next task tries again
+                self._start()
+
+    def _start(self) -> ChildProcess:
+        self._done = 0
+        self._child = ChildProcess(ChildJob(code=_CODE, end_s=0.0))
+        return self._child
+
+
+# ================================================================ page parser
+#
+# Parses bodies here or in a child process.
+#
+# Laws: no parse in a process that serves others takes more than `ENOUGH_S`, whatever a server
+# sends. A body that kills the parser, takes it too long or meets a bug of ours costs its page and
+# not the crawl. Dear bodies wait on disk, not in memory. The host whose bodies have cost least so
+# far is next; hosts that were never charged share one account.
+#
+# dear   a body that is large, or takes more than `ENOUGH_S` by its price (`web.prices`), or by what
+#        the scan of HTML has met (`web.html.markup`): it is parsed in a child process
+#
+# The child is a plain process. A process pool would import the user's own script once more, and
+# crawl again if that has no guard against it.
+
+ENOUGH_S = 0.010
+"""The longest that a loop waits for a parser."""
+LARGE = 256 * 1024
+"""Bytes of which few bodies are held in memory while they wait."""
+_QUICK = 16 * 1024
+"""Bytes. Larger bodies are parsed one at a time, and the loop has a turn after `ENOUGH_S` of it."""
+_SHOWN = 200  # characters of the message of an exception
+
+
+class Reading:
+    """A body that is parsed once: here, if that is quick, or else in the child process."""
+
+    def __init__(self, parser: PageParser, task: Task, body: bytes | IO[bytes], url: str) -> None:
+        self._parser, self._task, self._body, self._url = parser, task, body, url
+        self._spent_s = 0.0
+
+    async def quickly(self) -> Timed[ParsedPage | Sitemap | Failed] | None:
+        """Parse the body here; None if it is dear. From then on it waits on disk."""
+        if not isinstance(self._body, bytes):
+            return None
+        result, cost_s = await self._parser.parse_here(self._task.quick, self._body, self._url)
+        if result is not None:
+            return Timed(result, cost_s)
+        self._spent_s, self._body = cost_s, to_disk(self._body)
+        return None
+
+    async def anyhow(self) -> Timed[ParsedPage | Sitemap | Failed]:
+        """Parse the body, however long it takes."""
+        if (found := await self.quickly()) is not None:
+            return found
+        assert not isinstance(self._body, bytes)
+        result, cost_s = await self._parser.parse_in_child(self._task.whole, self._body, self._url)
+        return Timed(result, cost_s + self._spent_s)
+
+
+class Task(NamedTuple):
+    """How a body is parsed: whole, or only if that is quick."""
+
+    whole: Callable[[bytes], ParsedPage | Sitemap]
+    quick: Callable[[bytes], ParsedPage | Sitemap]
+
+
+class PageParser:
+    """Runs the parsers of `minicrawl.web`, here or in a child process."""
+
+    def __init__(self, options: ParseOptions, max_s: float, enough_s: float = ENOUGH_S) -> None:
+        self._options = options
+        self._enough_s = enough_s
+        self._process = ParserProcess(max_s)
+        self._one_at_a_time = FairLock()
+        self._since_turn_s = 0.0
+
+    def reading(self, response: Response, request: Request, content: int | None = None) -> Reading:
+        """The body of a page or a sitemap. `content` is its hash, if that is known."""
+        body = response.spooled or response.body
+        if isinstance(body, bytes) and self._is_dear(response, request):
+            body = to_disk(body)
+        return Reading(self, self._task(response, request, content), body, request.url)
+
+    def _is_dear(self, response: Response, request: Request) -> bool:
+        """Whether the body is dear at first sight. HTML may turn out to be on the way."""
+        body = response.body
+        if len(body) > LARGE:
+            price_s = inf
+        elif request.want is Want.SITEMAP:
+            price_s = prices.list_s(body)
+        else:
+            price_s = prices.document_s(body, _kind(response, request))
+        return price_s > self._enough_s
+
+    def _task(self, response: Response, request: Request, content: int | None) -> Task:
+        url = request.url
+        if request.want is Want.SITEMAP:
+            from minicrawl.web import sitemaps as sitemap  # many workers meet none
+
+            parse = partial(sitemap.parse, url=url, strip_marks=self._options.strip_marks)
+            return Task(parse, parse)
+        page = partial(
+            parse_page if request.types == HTML else _document_parser(request.types),
+            url=url,
+            headers=dict(response.headers),
+            options=self._options,
+            suspicious=request.suspicious,
+            content=content,
+        )
+        return Task(page, partial(page, most_us=self._enough_s * 1e6))
+
+    async def parse_rules(self, response: Response, url: str) -> Timed[Rules | Failed]:
+        """What a robots.txt says about our agent; a failure if it takes too long."""
+        from minicrawl.web import robots as rules  # workers leave them to the crawl
+
+        agent, cut = self._options.agent, response.cut is not None
+        task = partial(rules.parse, agent=agent, cut=cut)
+        return await self._parse_rules(task, response.body, url)
+
+    async def parse_stored_rules(self, text: str, url: str) -> Timed[Rules | Failed]:
+        """The same for rules as a store keeps them."""
+        from minicrawl.web import robots as rules
+
+        task = partial(rules.parse, agent="*")
+        return await self._parse_rules(task, text.encode(), url)
+
+    async def close(self) -> None:
+        """End the child process."""
+        await self._process.close()
+
+    async def _parse_rules(
+        self, task: Callable[[bytes], Rules], body: bytes, url: str
+    ) -> Timed[Rules | Failed]:
+        if prices.robots_s(body) > self._enough_s:
+            return await self.parse_in_child(task, BytesIO(body), url)
+        result, cost_s = await self.parse_here(task, body, url)
+        assert result is not None
+        return Timed(result, cost_s)
+
+    async def parse_here(
+        self, task: Callable[[bytes], T], body: bytes, url: str
+    ) -> Timed[T | Failed | None]:
+        """Parse the body in this process; None if that is too dear."""
+        if len(body) <= _QUICK:
+            return _timed(task, body)
+        name = host(url)
+        async with self._one_at_a_time.held_for(name):
+            result = _timed(task, body)
+            self._one_at_a_time.charge(name, result.cost_s)
+            self._since_turn_s += result.cost_s
+            if self._since_turn_s > ENOUGH_S:
+                self._since_turn_s = 0.0
+                await asyncio.sleep(0)
+        return result
+
+    async def parse_in_child(
+        self, task: Callable[[bytes], T], body: IO[bytes], url: str
+    ) -> Timed[T | Failed]:
+        """Parse the body where that can be killed."""
+        try:
+            with body:
+                result: Timed[T | Failed] = await self._process.run(task, body, host(url))
+                return result
+        except ParserLost as lost:
+            return Timed(Failed(kind=FailureKind.TOO_LARGE, detail=str(lost)), lost.cost_s)
+
+
+def is_pdf(response: Response, request: Request) -> bool:
+    """Whether the response is read as PDF."""
+    return request.types & PDF != 0 and _kind(response, request) is DocumentType.PDF
+
+
+def _kind(response: Response, request: Request) -> DocumentType | None:
+    if request.types == HTML:
+        return DocumentType.HTML
+    content_type, begins = response.headers.get("content-type"), response.body[:SNIFFED]
+    return type_of(content_type, request.url, begins, request.types)
+
+
+def _document_parser(types: int) -> Callable[..., ParsedPage]:
+    from minicrawl.web.documents.document import parse_document  # most crawls read HTML alone
+
+    return partial(parse_document, types=types)
+
+
+def _timed(task: Callable[[bytes], T], body: bytes) -> Timed[T | Failed | None]:
+    """A bug of ours costs the page, and not the crawl."""
+    began = perf_counter()
+    result: T | Failed | None
+    try:
+        result = task(body)
+    except TooDear:
+        result = None
+    except Exception as bug:
+        detail = f"the reader made a mistake: {bug!r}"[:_SHOWN]
+        result = Failed(kind=FailureKind.LOST, detail=detail)
+    return Timed(result, perf_counter() - began)
+
+
+def to_disk(body: bytes) -> IO[bytes]:
+    """The body as a temporary file, or in memory if the disk is full. The reader closes it."""
+    from tempfile import TemporaryFile  # few bodies are that large
+
+    try:
+        file = TemporaryFile()  # noqa: SIM115  # the reader closes it
+        file.write(body)
+        file.seek(0)
+    except OSError:
+        return BytesIO(body)
+    return file

@@ -1,0 +1,525 @@
+"""Who we are to servers: the headers of every request, and logins of some origins.
+
+identity   the headers that all requests of one kind share, prepared once
+origins    which headers and logins belong to which origin, from settings, seeds and .netrc
+challenge  what a server asks for with 401, and digest authentication
+logins     a transport that sends them, each to its origin only
+"""
+
+import asyncio
+import hashlib
+import os
+import re
+from base64 import b64encode
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from http import HTTPStatus
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import unquote
+
+import ada_url
+
+from minicrawl.config import Access, Politeness
+from minicrawl.config.parts import ON
+from minicrawl.config.rows import TOKEN, USER_PASSWORD
+from minicrawl.config.values import HEADER, LOGIN
+from minicrawl.errors import UsageError
+from minicrawl.fetch.decoding import ACCEPTED
+from minicrawl.fetch.targets import Origin, target
+from minicrawl.fetch.transport import ResponseStream, Transport, TransportRequest
+from minicrawl.model import Request, Want
+from minicrawl.version import __version__
+
+# ================================================================ challenge
+#
+# What a server asks for with 401 (RFC 9110, 11.6), and the answer of digest authentication.
+#
+# Digest authentication is RFC 7616: the algorithms MD5, SHA-256 and SHA-512-256, with `-sess` or
+# without, and the quality of protection `auth` or none. Pure, but for the nonce of the client,
+# which is an argument.
+#
+# Laws: a header that cannot be read is no challenge, and reading one takes linear time.
+
+_TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]++"
+_PART = re.compile(
+    rf'[\t ,]*+(?:({_TOKEN})[\t ]*+=[\t ]*+(?:"((?:[^"\\]++|\\.)*+)"|({_TOKEN}))'
+    rf"|({_TOKEN})(?:[\t ]++[!-~]*?=+(?=[\t ,]|\Z))?)",
+    re.DOTALL,
+)
+_LONGEST = 8192
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_HASHES = {"md5": "md5", "sha-256": "sha256", "sha-512-256": "sha512_256"}
+_BEST_FIRST = ("sha-512-256", "sha-256", "md5")
+
+
+class Challenge(NamedTuple):
+    """A scheme in lower case, and its parameters by lower-case name."""
+
+    scheme: str
+    parameters: Mapping[str, str]
+
+
+def challenges(header: str) -> list[Challenge]:
+    """All challenges of a WWW-Authenticate header."""
+    found: list[tuple[str, dict[str, str]]] = []
+    at, header = 0, header[:_LONGEST]
+    while part := _PART.match(header, at):
+        name, quoted, plain, scheme = part.groups()
+        at = part.end()
+        if scheme:
+            found.append((scheme.lower(), {}))
+        elif found:
+            value = _ESCAPED.sub(r"\1", quoted) if quoted is not None else plain
+            found[-1][1].setdefault(name.lower(), value)
+    return [Challenge(scheme, parameters) for scheme, parameters in found]
+
+
+def basic(user: str, password: str) -> bytes:
+    """The value of an Authorization header."""
+    return b"Basic " + b64encode(f"{user}:{password}".encode())
+
+
+class Digest(NamedTuple):
+    """A challenge that can be answered."""
+
+    realm: str
+    nonce: str
+    algorithm: str  # as the server wrote it
+    qop: str  # "auth" or ""
+    opaque: str | None = None
+    is_stale: bool = False
+
+    @classmethod
+    def best_of(cls, found: list[Challenge]) -> "Digest | None":
+        """The challenge with the strongest algorithm, if there is one that we know."""
+        known = [one for offered in found if (one := cls._of(offered)) is not None]
+        return min(known, key=lambda one: _BEST_FIRST.index(one.base), default=None)
+
+    @classmethod
+    def _of(cls, offered: Challenge) -> "Digest | None":
+        given = offered.parameters
+        algorithm = given.get("algorithm", "MD5")
+        options = [option.strip().lower() for option in given.get("qop", "").split(",")]
+        if offered.scheme != "digest" or "nonce" not in given:
+            return None
+        if algorithm.lower().removesuffix("-sess") not in _HASHES:
+            return None
+        if "auth" not in options and options != [""]:
+            return None  # auth-int alone
+        return cls(
+            realm=given.get("realm", ""),
+            nonce=given["nonce"],
+            algorithm=algorithm,
+            qop="auth" if "auth" in options else "",
+            opaque=given.get("opaque"),
+            is_stale=given.get("stale", "").lower() == "true",
+        )
+
+    @property
+    def base(self) -> str:
+        """The algorithm without -sess."""
+        return self.algorithm.lower().removesuffix("-sess")
+
+    def answer(  # the parts of the formula
+        self, user: str, password: str, method: str, path: str, count: int, cnonce: str
+    ) -> bytes:
+        """The value of an Authorization header; `count` is how often the nonce is used by now."""
+        secret = self._hash(f"{user}:{self.realm}:{password}")
+        if self.algorithm.lower().endswith("-sess"):
+            secret = self._hash(f"{secret}:{self.nonce}:{cnonce}")
+        what, uses = self._hash(f"{method}:{path}"), f"{count:08x}"
+        middle = f"{self.nonce}:{uses}:{cnonce}:{self.qop}" if self.qop else self.nonce
+        fields = {
+            "username": _quoted(user),
+            "realm": _quoted(self.realm),
+            "nonce": _quoted(self.nonce),
+            "uri": _quoted(path),
+            "response": _quoted(self._hash(f"{secret}:{middle}:{what}")),
+            "algorithm": self.algorithm,
+        }
+        if self.opaque is not None:
+            fields["opaque"] = _quoted(self.opaque)
+        if self.qop:
+            fields |= {"qop": self.qop, "nc": uses}
+        if self.qop or self.algorithm.lower().endswith("-sess"):
+            fields["cnonce"] = _quoted(cnonce)
+        return b"Digest " + ", ".join(f"{name}={text}" for name, text in fields.items()).encode()
+
+    def _hash(self, text: str) -> str:
+        return hashlib.new(_HASHES[self.base], text.encode(), usedforsecurity=False).hexdigest()
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+# ================================================================ identity
+#
+# The headers that say who asks and what we read. They are made once, and not for each request.
+
+Headers = tuple[tuple[bytes, bytes], ...]
+
+_ACCEPT_TEXT = b"text/plain,application/xml,text/xml,*/*;q=0.1"
+_ACCEPT = {
+    Want.PAGE: b"text/html,application/xhtml+xml,application/xml;q=0.5,*/*;q=0.1",
+    Want.TEXT: _ACCEPT_TEXT,
+    Want.SITEMAP: _ACCEPT_TEXT,
+    Want.HEAD: b"*/*",
+    Want.STATUS: b"*/*",
+    Want.RESOURCE: b"*/*",
+    Want.PREFLIGHT: b"*/*",
+}
+_FIRST_QUALITY, _QUALITY_STEP, _LEAST_QUALITY = 10, 1, 1  # tenths
+
+
+class RequestHeaders:
+    """The headers of requests, by what is wanted."""
+
+    def __init__(self, politeness: Politeness, access: Access) -> None:
+        given = header_fields(access.headers)
+        names = {name.lower() for name, _ in given}
+        own = (
+            (b"User-Agent", _user_agent(politeness, access)),
+            (b"Accept-Encoding", ACCEPTED.encode()),
+            *_languages(access.languages),
+            *given,
+        )
+        self._by_want: dict[Want, Headers] = {
+            want: own if b"accept" in names else (*own, (b"Accept", accepted))
+            for want, accepted in _ACCEPT.items()
+        }
+
+    def of(self, request: Request) -> Sequence[tuple[bytes, bytes]]:
+        """The headers of this request."""
+        headers = self._by_want[request.want]
+        if request.headers:
+            headers = _with(headers, request.headers)
+        if not (request.cookies or request.etag or request.last_modified):
+            return headers
+        added = [(b"Cookie", request.cookies.encode())] if request.cookies else []
+        if request.etag and request.etag.isprintable():
+            added.append((b"If-None-Match", request.etag.encode()))
+        if request.last_modified and request.last_modified.isprintable():
+            added.append((b"If-Modified-Since", request.last_modified.encode()))
+        return (*headers, *added)
+
+
+def _with(headers: Headers, given: Sequence[tuple[str, str]]) -> Headers:
+    """Those that a page sends take the place of ours."""
+    found = tuple((name.title().encode(), value.encode()) for name, value in given)
+    names = {name.lower() for name, _ in found}
+    return (*(one for one in headers if one[0].lower() not in names), *found)
+
+
+def header_fields(texts: Sequence[str], host: str | None = None) -> Headers:
+    """Those of the headers that are for this host, as it is written; None for all hosts."""
+    found = (HEADER.fullmatch(text) for text in texts)
+    return tuple(
+        (one["name"].encode(), one["value"].strip().encode())
+        for one in found
+        if one and one["host"] == host
+    )
+
+
+def _user_agent(politeness: Politeness, access: Access) -> bytes:
+    if access.user_agent is not None:
+        return access.user_agent.encode()
+    agent = f"{politeness.agent}/{__version__}"
+    return (f"{agent} (+{politeness.contact})" if politeness.contact else agent).encode()
+
+
+def _languages(tags: str | None) -> Headers:
+    """Languages without a quality get falling ones, as browsers send them."""
+    if tags is None:
+        return ()
+    if ";q=" not in tags:
+        tags = ",".join(
+            tag if not place else f"{tag};q={_quality(place)}"
+            for place, tag in enumerate(tags.split(","))
+        )
+    return ((b"Accept-Language", tags.encode()),)
+
+
+def _quality(place: int) -> str:
+    return f"0.{max(_FIRST_QUALITY - place * _QUALITY_STEP, _LEAST_QUALITY)}"
+
+
+# ================================================================ logins
+#
+# A transport that adds headers and logins, each to requests to its origin and to no other one.
+#
+# Laws: a secret goes to the origin that it is for, by exact scheme, host and port; a redirect is
+# another request and gets what its own origin has. An anonymous request gets nothing. A password
+# goes over plain http only when the server asks for it, and never in the clear where digest
+# authentication is offered. A challenge is answered once: what is refused then is refused.
+#
+# A bearer token goes with every request. Basic authentication over TLS does so too; otherwise the
+# first request of each process goes without, and after a pause once more with what was asked for.
+
+_CNONCE_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A user with a password, or a bearer token. `repr` shows neither."""
+
+    user: str = field(default="", repr=False)
+    password: str = field(default="", repr=False)
+    token: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class OriginAccess:
+    """What requests to one origin carry besides."""
+
+    headers: Headers = field(default=(), repr=False)
+    login: Login | None = None
+
+
+AccessByOrigin = Mapping[Origin, OriginAccess]
+
+
+class LoginTransport:
+    """Another transport with logins; it pauses before a request is sent once more."""
+
+    def __init__(self, transport: Transport, access: AccessByOrigin, pause_s: float) -> None:
+        self._transport, self._pause_s = transport, pause_s
+        self._access = {
+            origin: _OriginLogin(own, is_tls=origin.is_tls) for origin, own in access.items()
+        }
+
+    async def send(self, request: TransportRequest) -> ResponseStream:
+        own = self._access.get(request.target.origin)
+        if own is None or request.is_anonymous:
+            return await self._transport.send(request)
+        sent = own.authorization(request)
+        stream = await self._transport.send(own.dressed(request, sent))
+        if not own.learn(stream, sent):
+            return stream
+        await stream.aclose()
+        await asyncio.sleep(self._pause_s)
+        sent = own.authorization(request)
+        stream = await self._transport.send(own.dressed(request, sent))
+        own.learn(stream, sent)
+        return stream
+
+    async def aclose(self) -> None:
+        await self._transport.aclose()
+
+
+@dataclass(slots=True)
+class _Sent:
+    """The Authorization of a request, and the digest that it answered."""
+
+    value: bytes | None = None
+    digest: Digest | None = None
+
+
+class _OriginLogin:
+    """What is known of the login at one origin."""
+
+    def __init__(self, access: OriginAccess, *, is_tls: bool) -> None:
+        self._headers, self._login = access.headers, access.login
+        self._is_basic = is_tls
+        self._digest: Digest | None = None
+        self._uses = 0  # of its nonce
+        self._has_worked = False
+
+    def authorization(self, request: TransportRequest) -> _Sent:
+        """What to send with this request, as far as the server has said what it wants."""
+        login, digest = self._login, self._digest
+        if login is None:
+            return _Sent()
+        if login.token:
+            return _Sent(b"Bearer " + login.token.encode())
+        if digest is not None:
+            self._uses += 1
+            cnonce = os.urandom(_CNONCE_BYTES).hex()
+            path, method = request.target.path, request.method
+            value = digest.answer(login.user, login.password, method, path, self._uses, cnonce)
+            return _Sent(value, digest)
+        return _Sent(basic(login.user, login.password) if self._is_basic else None)
+
+    def dressed(self, request: TransportRequest, sent: _Sent) -> TransportRequest:
+        """The request with all that belongs to its origin."""
+        own = self._headers
+        if sent.value is not None:
+            own = (*own, (b"Authorization", sent.value))
+        names = {name.lower() for name, _ in own}
+        kept = (one for one in request.headers if one[0].lower() not in names)
+        return replace(request, headers=(*kept, *own))
+
+    def learn(self, stream: ResponseStream, sent: _Sent) -> bool:
+        """Hear an answer; whether the same request is to be sent once more, with another login."""
+        if stream.status != HTTPStatus.UNAUTHORIZED:
+            self._has_worked |= sent.digest is not None
+            return False
+        if self._login is None or self._login.token:
+            return False
+        offered = challenges(stream.headers.get("www-authenticate", ""))
+        digest = Digest.best_of(offered)
+        if digest is not None:
+            return self._take(digest, sent)
+        if sent.value is not None or not _offers_basic([one.scheme for one in offered]):
+            return False
+        self._is_basic = True
+        return True
+
+    def _take(self, digest: Digest, sent: _Sent) -> bool:
+        """A nonce that has run out is no refusal of the password."""
+        is_news = digest.is_stale or self._has_worked or sent.digest is None
+        is_new = sent.digest is None or digest.nonce != sent.digest.nonce
+        self._digest, self._uses = digest, 0
+        return is_news and is_new
+
+
+def _offers_basic(schemes: list[str]) -> bool:
+    """Whether it asks for basic authentication; a server that does not say what it wants does."""
+    return not schemes or "basic" in schemes
+
+
+# ================================================================ origins
+#
+# Which headers and logins belong to which origin: from settings, seeds and .netrc.
+#
+# A HOST without a port stands for the origins of the seeds at that host, and for https at its
+# standard port: so a login for a site goes neither to another port of its host nor, unless a seed
+# is plain http, over the wire in the clear. With a scheme or a port it stands for what it says.
+#
+# Laws: of several logins for one origin the one of the settings counts, then that of a seed's URL,
+# then that of .netrc. What cannot be read is an error before the first request, and no message
+# quotes a secret.
+
+_PLACE = re.compile(
+    r"(?:(?P<scheme>https?)://)?(?P<host>\[[^\]]+\]|[^:/\[\]]+)(?::(?P<port>[0-9]{1,5}))?"
+)
+_STANDARD_PORTS = {"https": "443", "http": "80"}
+
+
+def access_by_origin(
+    access: Access,
+    seeds: Iterable[str] = (),
+    of_seeds: Mapping[Origin, Login] | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> AccessByOrigin:
+    """What each origin gets. `seeds` are URLs, `of_seeds` the logins that were in their URLs."""
+    from_netrc, from_settings = dict(_netrc(access.netrc, environ)), dict(_logins(access))
+    hosts = dict.fromkeys(filter(None, map(_header_host, access.headers)))
+    names = {_name_of(host) for host in (*hosts, *from_netrc, *from_settings)}
+    at_seeds = _origins_at(seeds, names) if names else []
+    logins: dict[Origin, Login] = {}
+    for place, login in from_netrc.items():
+        logins |= dict.fromkeys(_origins_of(place, at_seeds), login)
+    logins |= of_seeds or {}
+    for place, login in from_settings.items():
+        logins |= dict.fromkeys(_origins_of(place, at_seeds), login)
+    headers: dict[Origin, Headers] = {}
+    for host in hosts:
+        for origin in _origins_of(host, at_seeds):
+            headers[origin] = headers.get(origin, ()) + header_fields(access.headers, host)
+    return {
+        origin: OriginAccess(headers.get(origin, ()), logins.get(origin))
+        for origin in {**logins, **headers}
+    }
+
+
+def login_in(url: str) -> tuple[Origin, Login] | None:
+    """The login in a URL of a user, and where it belongs."""
+    place = target(url)
+    if place is None:
+        return None
+    parsed = ada_url.URL(url)
+    if not (parsed.username or parsed.password):
+        return None
+    return place.origin, Login(unquote(parsed.username), unquote(parsed.password))
+
+
+# ---------------------------------------------------------------- what is given
+
+
+def _header_host(text: str) -> str | None:
+    found = HEADER.fullmatch(text)
+    return found and found["host"]
+
+
+def _logins(access: Access) -> Iterator[tuple[str, Login]]:
+    for name, texts, fits in (
+        ("auth", access.auth, USER_PASSWORD),
+        ("bearer", access.bearer, TOKEN),
+    ):
+        for text in texts:
+            found = LOGIN.fullmatch(text)
+            assert found, "the table of settings has read it"
+            secret = found["secret"] or _secret_in(Path(found["file"]).expanduser(), name, fits)
+            user, _, password = secret.partition(":")
+            login = Login(user, password) if name == "auth" else Login(token=secret)
+            yield found["host"], login
+
+
+def _secret_in(file: Path, name: str, fits: re.Pattern[str]) -> str:
+    try:
+        secret = file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise UsageError(f"--{name} {file}: {why}") from None
+    if not secret.isprintable() or not fits.fullmatch(secret):
+        what = "USER:PASS" if name == "auth" else "TOKEN"
+        raise UsageError(f"--{name} {file}: must have one line, {what}")
+    return secret
+
+
+def _netrc(file: Path | str | None, environ: Mapping[str, str]) -> Iterator[tuple[str, Login]]:
+    if file is None:
+        return
+    from netrc import NetrcParseError, netrc
+
+    usual = environ.get("NETRC") or Path(environ.get("HOME", "~"), ".netrc")
+    path = Path(usual if file == ON else file)
+    try:
+        machines = netrc(path).hosts
+    except NetrcParseError as error:
+        place = f"{path}:{error.lineno}" if error.lineno else f"{path}"
+        why = (
+            "must be readable by its owner only" if "permissive" in error.msg else "not understood"
+        )
+        raise UsageError(f"--netrc {place}: {why}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        why = str(error.strerror) if isinstance(error, OSError) else "not UTF-8"
+        raise UsageError(f"--netrc {path}: {why}") from None
+    for machine, (user, account, password) in machines.items():
+        if machine != "default":  # it would go to every host
+            yield machine, Login(user or account or "", password or "")
+
+
+# ---------------------------------------------------------------- where it belongs
+
+
+def _name_of(place: str) -> str:
+    found = _PLACE.fullmatch(place)
+    try:
+        return ada_url.URL(f"https://{found['host'] if found else place}/").hostname
+    except ValueError:
+        raise UsageError(f"{place!r} is not a host that a login or a header can be for") from None
+
+
+def _origins_at(urls: Iterable[str], names: Collection[str]) -> list[Origin]:
+    bare = {name.strip("[]") for name in names}
+    found = (place.origin for place in map(target, urls) if place)
+    return list(dict.fromkeys(origin for origin in found if origin.host in bare))
+
+
+def _origins_of(place: str, at_seeds: Sequence[Origin]) -> list[Origin]:
+    found = _PLACE.fullmatch(place)
+    name = _name_of(place)
+    scheme, port = (found["scheme"], found["port"]) if found else (None, None)
+    schemes = [scheme] if scheme else ["https", "http"] if port else ["https"]
+    urls = (f"{one}://{name}:{port or _STANDARD_PORTS[one]}/" for one in schemes)
+    said = [one.origin for one in map(target, urls) if one]
+    at_host = (one for one in at_seeds if one.host == name.strip("[]"))
+    return said if port else [*said, *(one for one in at_host if _has_scheme(one, scheme))]
+
+
+def _has_scheme(origin: Origin, scheme: str | None) -> bool:
+    return scheme is None or origin.is_tls == (scheme == "https")

@@ -1,1 +1,0 @@
-"""The body of a response: read in time and decoded within limits."""

@@ -1,0 +1,462 @@
+"""HTTP/1.1 without I/O: writes requests as bytes, and parses responses from the bytes that come.
+
+framing   what shows where a body ends: its length, its chunks, or the end of the connection
+excess    bytes after the end of a response, though no further request was sent
+interim   a response before the real one, such as 100 Continue: it is skipped
+
+Laws: a response is parsed to the same effect however its bytes are split on the way. No more than
+a limit is read of its head, interim responses included. An invalid response ends in a fault that
+is kept, not raised: the body that came before it still counts.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from http import HTTPStatus
+from typing import NamedTuple, Protocol
+
+from minicrawl.fetch.transport import Fault
+from minicrawl.model import FailureKind
+
+# ================================================================ heads
+#
+# Parses the head of an HTTP/1 response, the status line and the headers, as browsers do.
+#
+# fold    a line that begins with a blank: it continues the header before it
+#
+# Laws: a head is refused only if it does not show where the body ends. A line that is no header is
+# skipped, a line may end without a carriage return, a status may come without a reason. A value
+# that may be stored is short: a longer one is cut and ends with a note of that; a longer validator
+# is dropped.
+
+_STATUS_LINE = re.compile(r"HTTP/([0-9]{1,3})(?:\.([0-9]{1,3}))?[\t ]+([0-9]{3})(?![0-9])")
+_FOLD = re.compile(rb"\r?\n[\t ]+")
+_LENGTH = re.compile(r"[0-9]{1,18}")
+_BLANKS = "\t\r "
+
+MOST_CHARACTERS = 2048
+"""Of a value that may be stored: as many as a URL may have."""
+CONFLICT = "\n"
+"""Joins different values of a header that may have one only; no value contains it."""
+_CUT = f" [cut at {MOST_CHARACTERS:,} characters]"
+_ONLY_ONE = frozenset(("location",))
+_COOKIES = "set-cookie"
+_VALIDATORS = frozenset(("etag", "last-modified"))
+# They decide what is done with the response and are not stored. A cut one could mean the opposite.
+_NEVER_CUT = frozenset(
+    ("connection", "content-encoding", "content-length", "link", "transfer-encoding")
+) | {"x-robots-tag"}
+
+
+class Head(NamedTuple):
+    """`headers` have lower-case names; `persistent`: the version keeps connections by default."""
+
+    status: int
+    headers: dict[str, str]
+    persistent: bool = True
+
+
+def read_head(head: bytes) -> Head:
+    """Parse all lines before the blank one."""
+    lines = _FOLD.sub(b" ", head).decode("latin-1").split("\n")
+    status_line = _STATUS_LINE.match(lines[0])
+    if not status_line:
+        raise Fault(FailureKind.PROTOCOL, f"no status line: {lines[0][:40]!r}")
+    major, minor, status = status_line.groups(default="0")
+    headers, persistent = joined_headers(_fields(lines[1:])), (int(major), int(minor)) > (1, 0)
+    if not persistent:
+        headers.pop("transfer-encoding", None)  # HTTP/1.0 has none: such servers do not mean it
+    return Head(int(status), headers, persistent)
+
+
+def _fields(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for line in lines:
+        name, colon, value = line.partition(":")
+        if colon and (name := name.strip(_BLANKS)):
+            yield name, value.strip(_BLANKS)
+
+
+def joined_headers(fields: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The headers by lower-case name; several of a name are joined by commas.
+
+    Values come decoded as Latin-1.
+    """
+    joined: dict[str, str] = {}
+    several: dict[str, list[str]] = {}  # or one that is long
+    for written, value in fields:
+        name, text = written.lower(), value if value.isascii() else _text(value)
+        if name in joined:
+            several.setdefault(name, [joined[name]]).append(text)
+            continue
+        joined[name] = text
+        if len(text) > MOST_CHARACTERS:
+            several[name] = [text]
+    for name, given in several.items():
+        joined[name] = _joined(name, given)
+    for name in _VALIDATORS.intersection(joined):
+        if len(joined[name]) > MOST_CHARACTERS:
+            del joined[name]
+    return joined
+
+
+def take_cookies(headers: dict[str, str], *, stay: bool = True) -> tuple[str, ...]:
+    """Take the lines of Set-Cookie out, or let them stay as one that may be stored."""
+    value = headers.pop(_COOKIES, None)
+    if value is None:
+        return ()
+    lines = value.split(CONFLICT)
+    if not stay:
+        return tuple(lines)
+    headers[_COOKIES] = _cut(", ".join(lines))
+    return ()
+
+
+def _joined(name: str, values: list[str]) -> str:
+    if name in _ONLY_ONE:
+        return _cut(CONFLICT.join(dict.fromkeys(values)))
+    if name == _COOKIES:
+        return CONFLICT.join(values)  # their dates have commas; `take_cookies` makes one of them
+    joined = ", ".join(values)
+    return joined if name in _NEVER_CUT or name in _VALIDATORS else _cut(joined)
+
+
+def _cut(value: str) -> str:
+    return value if len(value) <= MOST_CHARACTERS else value[:MOST_CHARACTERS] + _CUT
+
+
+def _text(value: str) -> str:
+    try:
+        return value.encode("latin-1").decode()
+    except UnicodeDecodeError:
+        return value
+
+
+def has_word(headers: dict[str, str], name: str, word: str) -> bool:
+    """Whether a header that lists words contains this one."""
+    value = headers.get(name)
+    return value is not None and word in map(str.strip, value.lower().split(","))
+
+
+def transfer_codings(headers: Mapping[str, str]) -> list[str]:
+    """The transfer codings of the body but for chunked, in the order in which they were applied."""
+    if "transfer-encoding" not in headers:
+        return []
+    names = map(str.strip, headers["transfer-encoding"].lower().split(","))
+    return [name for name in names if name not in ("", "chunked", "identity")]
+
+
+def content_length(headers: dict[str, str]) -> int | None:
+    """The Content-Length, None without one. It may be repeated; what is no number is ignored."""
+    written = headers.get("content-length", "").split(",")
+    lengths = {int(length) for text in written if _LENGTH.fullmatch(length := text.strip())}
+    if len(lengths) > 1:
+        raise Fault(FailureKind.PROTOCOL, "lengths that contradict each other")
+    return lengths.pop() if lengths else None
+
+
+# ================================================================ http1
+
+BLANK_LINE = re.compile(rb"\n\r?\n")
+"""The end of a head, with the end of the line before it."""
+
+_BODILESS: frozenset[int] = frozenset((HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED))
+
+
+# ---------------------------------------------------------------- where a body ends
+
+
+class Framing(Protocol):
+    """Takes the body out of the bytes of a response. `fault` is why it cannot go on."""
+
+    ended: bool
+    excess: bool
+    fault: Fault | None
+
+    def feed(self, piece: bytes) -> bytes:
+        """The part of the body that these bytes contain."""
+        ...
+
+
+def framing_of(head: Head) -> Framing:
+    """Raises Fault if the headers contradict each other."""
+    if head.status in _BODILESS:
+        return ByLength(0)
+    if is_chunked(head):
+        return ByChunks()
+    length = content_length(head.headers)
+    return ByConnection() if length is None else ByLength(length)
+
+
+def is_chunked(head: Head) -> bool:
+    """Other transfer codings are undone after this one, whatever their order."""
+    return has_word(head.headers, "transfer-encoding", "chunked")
+
+
+class ByLength:
+    """A body of so many bytes."""
+
+    def __init__(self, length: int) -> None:
+        self._left = length
+        self.ended = not length
+        self.excess = False
+        self.fault: Fault | None = None
+
+    def feed(self, piece: bytes) -> bytes:
+        body = piece[: self._left]
+        self._left -= len(body)
+        self.ended = not self._left
+        self.excess |= len(piece) > len(body)
+        return body
+
+
+class ByConnection:
+    """A body that ends with the connection; the parser sets `ended` then."""
+
+    def __init__(self) -> None:
+        self.ended = False
+        self.excess = False
+        self.fault: Fault | None = None
+
+    def feed(self, piece: bytes) -> bytes:
+        return piece
+
+
+# The line with the size of a chunk may have blanks and extensions, which are ignored.
+_SIZE = re.compile(rb"[\t ]{0,16}([0-9A-Fa-f]{1,16})(?:[\t\r ;][^\n]{0,4096})?\n")
+_LINE_ENDS = (b"\n", b"\r\n")
+_MAX_LINE_BYTES = 5000
+_MAX_TRAILERS_BYTES = 32 * 1024
+_CHUNKS_AT_ONCE = 100  # a quarter of a millisecond
+_MANY_CHUNKS, _TINY_BYTES = 10_000, 8  # so many, so small on average, cost more than they hold
+
+
+_LineRule = tuple[Callable[[bytes], None], Callable[[bytearray], bool]]
+"""What a whole line means, and whether what has come of it may begin one."""
+
+
+class ByChunks:
+    """A chunked body: each chunk follows its size; an empty one is the last, then come trailers.
+
+    Between chunks it is parsed line by line. Tiny chunks take long, and other connections wait
+    meanwhile: so only some are parsed at once, and the rest is held for the next call.
+    """
+
+    def __init__(self) -> None:
+        self._line = bytearray()  # begun, and not ended yet
+        self._left = 0  # bytes of the current chunk
+        self._rule: _LineRule = self._end_size_line, _is_short
+        self._count = self._chunk_bytes = self._trailers_bytes = 0
+        self._held = b""
+        self.ended = False
+        self.excess = False
+        self.fault: Fault | None = None
+
+    @property
+    def has_more(self) -> bool:
+        """Whether bytes are held that the next call parses."""
+        return bool(self._held) and not (self.ended or self.fault)
+
+    def feed(self, piece: bytes) -> bytes:
+        return b"".join(self._chunks(self._held + piece))
+
+    def _chunks(self, piece: bytes) -> Iterator[bytes]:
+        at, most = 0, self._count + _CHUNKS_AT_ONCE
+        while at < len(piece) and self._count < most and not (self.ended or self.fault):
+            if self._left:
+                chunk = piece[at : at + self._left]
+                self._left -= len(chunk)
+                at += len(chunk)
+                yield chunk
+            else:
+                at = self._feed_line(piece, at)
+        self._held = piece[at:]
+        self.excess |= self.ended and at < len(piece)
+
+    def _feed_line(self, piece: bytes, at: int) -> int:
+        """Parse a line, or the part of it that is here; returns where the next one begins."""
+        end = piece.find(b"\n", at) + 1
+        end_line, may_begin = self._rule
+        self._line += piece[at:end] if end else piece[at:]
+        if end:
+            end_line(bytes(self._line))
+            self._line.clear()
+        elif not may_begin(self._line):
+            self._refuse(bytes(self._line))
+        return end or len(piece)
+
+    def _refuse(self, line: bytes) -> None:
+        self.fault = Fault(FailureKind.PROTOCOL, f"no chunk: {line[:40]!r}")
+
+    def _end_chunk(self, line: bytes) -> None:
+        if line not in _LINE_ENDS:
+            self._refuse(line)
+        self._rule = self._end_size_line, _is_short
+
+    def _end_size_line(self, line: bytes) -> None:
+        size = _SIZE.fullmatch(line)
+        if size is None:
+            self._refuse(line)
+            return
+        self._left = int(size[1], 16)
+        self._count += 1
+        self._chunk_bytes += self._left
+        if self._count >= _MANY_CHUNKS and self._chunk_bytes < self._count * _TINY_BYTES:
+            self._left = 0
+            self.fault = Fault(FailureKind.PROTOCOL, "chunks that hold next to nothing")
+        elif self._left:
+            self._rule = self._end_chunk, _is_line_end
+        else:
+            self._rule = self._end_trailer, self._is_trailer
+
+    def _end_trailer(self, line: bytes) -> None:
+        self._trailers_bytes += len(line)
+        if self._trailers_bytes > _MAX_TRAILERS_BYTES:
+            self.fault = Fault(FailureKind.PROTOCOL, "trailers without end")
+        else:
+            self.ended = line in _LINE_ENDS
+
+    def _is_trailer(self, begun: bytearray) -> bool:
+        return self._trailers_bytes + len(begun) <= _MAX_TRAILERS_BYTES
+
+
+def _is_short(begun: bytearray) -> bool:
+    return len(begun) <= _MAX_LINE_BYTES
+
+
+def _is_line_end(begun: bytearray) -> bool:
+    return begun == b"\r"
+
+
+# ---------------------------------------------------------------- requests and responses
+
+_INTERIM = 1  # hundred
+MOST_INTERIM_HEADS = 32
+"""Servers send one or two; parsing as many as fit into `--max-head` would hold up the loop."""
+_MAX_URL = 64 * 1024
+_VERSION = b"HTTP/"
+_BLANK_LINES = re.compile(rb"[\r\n]*")
+
+
+def request_bytes(
+    host: str, path: str, headers: Iterable[tuple[bytes, bytes]], method: str = "GET"
+) -> bytes:
+    """A request. The arguments contain nothing that could end a line early."""
+    check_path(path)
+    lines = [f"{method} {path} HTTP/1.1\r\nHost: {host}".encode("ascii")]
+    lines += [b"%b: %b" % header for header in headers]
+    lines.append(b"Connection: keep-alive\r\n\r\n")
+    return b"\r\n".join(lines)
+
+
+def check_path(path: str) -> None:
+    """Refuse a path that no server would take."""
+    if len(path) > _MAX_URL:
+        raise Fault(FailureKind.PROTOCOL, f"a URL of {len(path)} characters")
+
+
+class ResponseParser:
+    """Parses one response as its bytes come."""
+
+    def __init__(self, max_head_bytes: int) -> None:
+        self._max_head_bytes = max_head_bytes
+        self.head: Head | None = None
+        self.fault: Fault | None = None
+        self.has_begun = False  # any byte has come
+        self.ended = False
+        self._framing: Framing | None = None
+        self._head = bytearray()  # begun, and not whole yet
+        self._head_bytes = 0
+        self._interim_heads = 0
+
+    def feed(self, piece: bytes) -> bytes:
+        """The part of the body that these bytes contain."""
+        self.has_begun = True
+        if self.fault:
+            return b""
+        if self._framing is None:
+            try:
+                piece = self._feed_head(piece)
+            except Fault as fault:
+                self.fault = fault.with_traceback(None)
+            if self._framing is None:
+                return b""
+        return self._feed_body(self._framing, piece)
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there is more to parse at once, so that `feed` is to be called again."""
+        return isinstance(self._framing, ByChunks) and self._framing.has_more
+
+    def end_connection(self) -> None:
+        """The connection has ended, and the response with it, whether it is whole or not."""
+        if isinstance(self._framing, ByConnection):
+            self.ended = True
+        elif not (self.ended or self.fault):
+            part = "body" if self.head else "head"
+            self.fault = Fault(FailureKind.RESET, f"the connection ended before the {part} did")
+
+    @property
+    def keeps_connection(self) -> bool:
+        """Whether the connection may carry another request."""
+        if self.head is None or not self.ended or self._framing is None or self._framing.excess:
+            return False
+        headers = self.head.headers
+        if "transfer-encoding" in headers and "content-length" in headers:
+            return False  # a proxy on the way may go by the other one of the two
+        if self.head.persistent:
+            return not has_word(headers, "connection", "close")
+        return has_word(headers, "connection", "keep-alive")
+
+    def _feed_body(self, framing: Framing, piece: bytes) -> bytes:
+        body = framing.feed(piece) if piece or self.has_more else b""
+        self.ended, self.fault = framing.ended, framing.fault
+        return body
+
+    def _feed_head(self, piece: bytes) -> bytes:
+        """The bytes after the head; none while it is not whole."""
+        at, searched = 0, max(0, len(self._head) - 2)
+        head: bytes | bytearray = piece  # most often it comes at once
+        if self._head:
+            self._head += piece
+            head = self._head
+        while self._framing is None:
+            at = _skip_blank_lines(head, at)
+            _check_version(head, at)
+            end = BLANK_LINE.search(head, max(at, searched))
+            self._check_size(end.end() if end else len(head))
+            if not end:
+                break
+            self._use(read_head(bytes(head[at : end.start()])))
+            at = end.end()
+        self._head_bytes += at
+        if self._framing:
+            self._head = bytearray()
+            return bytes(head[at:])
+        if head is piece:
+            self._head = bytearray(piece)
+        del self._head[:at]
+        return b""
+
+    def _check_size(self, end: int) -> None:
+        if self._head_bytes + end > self._max_head_bytes:
+            detail = f"a head of more than {self._max_head_bytes:,} bytes (--max-head)"
+            raise Fault(FailureKind.TOO_LARGE, detail)
+
+    def _use(self, head: Head) -> None:
+        if head.status // 100 == _INTERIM and head.status != HTTPStatus.SWITCHING_PROTOCOLS:
+            self._interim_heads += 1
+            if self._interim_heads > MOST_INTERIM_HEADS:
+                detail = f"more than {MOST_INTERIM_HEADS} responses before the final one"
+                raise Fault(FailureKind.TOO_LARGE, detail)
+            return
+        self._framing = framing_of(head)
+        self.head = head
+
+
+def _skip_blank_lines(head: bytes | bytearray, at: int) -> int:
+    blank = _BLANK_LINES.match(head, at)
+    return blank.end() if blank else at
+
+
+def _check_version(head: bytes | bytearray, at: int) -> None:
+    if not _VERSION.startswith(head[at : at + len(_VERSION)]):
+        raise Fault(FailureKind.PROTOCOL, f"no HTTP: {bytes(head[at : at + 40])!r}")

@@ -1,0 +1,535 @@
+"""Resolves hosts to the addresses that may be connected to, and refuses all others.
+
+place     an address and a port to connect to
+trusted   a host and a port that the user wrote as an address or as localhost; it may be private
+
+Laws: a connection goes to the address that was checked, because a name is resolved once and the
+result is kept. An address is allowed if it is public, or if the user allows all. An address that a
+rule leads to, or whose host and port are trusted, is allowed too, but not if the user forbids
+private addresses. A port that browsers block is never used. Hosts are spelled as in URLs, but IPv6
+without brackets.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cached_property, partial
+from hashlib import blake2b
+from ipaddress import IPv6Address, ip_address
+from itertools import zip_longest
+from queue import SimpleQueue
+from threading import Semaphore, Thread
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakValueDictionary
+
+from minicrawl.config import Network
+from minicrawl.config.parts import SYSTEM
+from minicrawl.fetch.targets import ConnectTarget, Origin, ResolveRules, is_public, target
+from minicrawl.model import Failed, FailureKind, Refusal, Refused
+from minicrawl.web.urls import site
+
+if TYPE_CHECKING:
+    import pycares
+
+
+# ================================================================ lookups
+#
+# Finds the addresses of names: by the system, or by asking name servers.
+#
+# Law: no lookup holds up the loop, and no end waits for one.
+#
+# The system tells for how long an answer holds to nobody; name servers do (`name_servers`).
+
+
+class LookupAnswer(NamedTuple):
+    """The addresses of a name, and for how long they hold, if that was said."""
+
+    addresses: Sequence[str]
+    ttl_s: float | None = None
+
+
+class NoSuchName(OSError):
+    """The name has no address, as those say who must know; other errors may go away soon."""
+
+
+Lookup = Callable[[str], Awaitable[LookupAnswer]]
+"""From a name to its addresses; raises OSError where there are none."""
+
+
+class SystemLookup:
+    """The system's resolver in threads of its own, as a lookup may block for minutes.
+
+    With as many threads as requests, a lookup that hangs delays no other. The process can end
+    without waiting for these threads.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self._most = threads
+        self._threads = 0
+        self._idle = Semaphore(0)  # threads that have nothing to do
+        self._wanted = SimpleQueue[_Wanted | None]()
+
+    async def __call__(self, host: str) -> LookupAnswer:
+        loop = asyncio.get_running_loop()
+        found: asyncio.Future[LookupAnswer] = loop.create_future()
+        self._wanted.put(_Wanted(host, loop, found))
+        if not self._idle.acquire(blocking=False) and self._threads < self._most:
+            self._threads += 1
+            Thread(target=self._work, name=f"lookup-{self._threads}", daemon=True).start()
+        return await found
+
+    def close(self) -> None:
+        """End the threads that are idle, and the others after their lookups."""
+        for _ in range(self._threads):
+            self._wanted.put(None)
+
+    def _work(self) -> None:
+        """Look up what is wanted, one name after the other."""
+        while (wanted := self._wanted.get()) is not None:
+            wanted.look_up()
+            self._idle.release()
+
+
+class _Wanted(NamedTuple):
+    """A name to look up, and the future that waits for its addresses."""
+
+    host: str
+    loop: asyncio.AbstractEventLoop
+    found: asyncio.Future[LookupAnswer]
+
+    def look_up(self) -> None:
+        if self.found.cancelled():
+            return
+        try:
+            deliver = partial(self._deliver, self.found.set_result, _look_up(self.host))
+        except Exception as error:
+            deliver = partial(self._deliver, self.found.set_exception, error)
+        with suppress(RuntimeError):  # the loop has been closed: nobody waits
+            self.loop.call_soon_threadsafe(deliver)
+
+    def _deliver(self, set_outcome: Callable[[Any], None], outcome: object) -> None:
+        if not self.found.done():
+            set_outcome(outcome)
+
+
+_NO_SUCH_NAME = frozenset((socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)))
+
+
+def _look_up(host: str) -> LookupAnswer:
+    # As bytes: a str would be encoded by a codec that refuses some names of today.
+    try:
+        found = socket.getaddrinfo(host.encode("ascii"), None, type=socket.SOCK_STREAM)
+    except socket.gaierror as error:
+        if error.errno in _NO_SUCH_NAME:
+            raise NoSuchName(str(error)) from error
+        raise
+    return LookupAnswer([str(sockaddr[0]) for *_, sockaddr in found])
+
+
+# ================================================================ name servers
+#
+# Asks name servers for the addresses of names, by c-ares.
+#
+# Laws: an answer says for how long it holds. The file of hosts goes before all servers. A name is
+# asked for as it is: no search domain is put behind it. A name without a dot, and one of the local
+# network (.local), is left to the system, as name servers do not know these. That there is no such
+# name is told apart from servers that fail. Nothing is imported before the first name is looked up.
+#
+# A malformed answer fails the lookup of its own name alone, and so does a connection that is
+# closed. c-ares cannot tell to whom such an answer belongs: it gives up the socket, with every
+# question that waits there. So each name whose lookup ended like this, or without addresses
+# meanwhile, is asked for again on a channel of its own, and only what is said there counts. The
+# site of a malformed answer is remembered: its names do not use the shared channel any more.
+# Channels of their own are `MOST_APART` at most, `MOST_OF_A_SITE` of one site, and a name waits
+# `APART_S` for its answer there, so no site holds up the names of another one.
+#
+# `servers` are addresses, with ports or without; if there are none, those of the system are asked.
+
+MOST_APART, MOST_OF_A_SITE = 32, 4
+"""Channels at once: each takes a thread and four files."""
+APART_S = 30.0
+_LOCAL = ".local"
+_MOST_SITES = 10_000
+
+
+def lookup_of(network: Network, threads: int) -> SystemLookup | NameServerLookup:
+    """Who finds the addresses of names, as the settings want it."""
+    system = SystemLookup(threads)
+    if network.name_server == (SYSTEM,):
+        return system
+    return NameServerLookup(system, network.name_server)
+
+
+class NameServerLookup:
+    """A lookup; `system` finds the names that no name server knows."""
+
+    def __init__(self, system: SystemLookup, servers: Sequence[str] = ()) -> None:
+        self._system, self._servers = system, tuple(servers)
+        self._given_up = 0
+        self._sites = OrderedDict[str, None]()  # of names with malformed answers
+        self._apart: set[pycares.Channel] = set()
+        self._free = asyncio.Semaphore(MOST_APART)
+        self._free_of_site = WeakValueDictionary[str, asyncio.Semaphore]()
+
+    async def __call__(self, host: str) -> LookupAnswer:
+        name = host.rstrip(".")
+        if "." not in name or name.endswith(_LOCAL):
+            return await self._system(host)
+        if self._sites and site(name) in self._sites:
+            return _answer(await self._ask_apart(host, site(name)))
+        before = self._given_up
+        reply = await _ask(self._channel, host)
+        self._given_up += reply.is_given_up
+        # Who was asked for meanwhile may have spent the tries of one of its questions, or of both.
+        if reply.error is not None and self._given_up > before:
+            reply = await self._ask_apart(host, site(name))
+        return _answer(reply)
+
+    async def _ask_apart(self, host: str, of: str) -> _Reply:
+        """Ask on a channel that no other name uses."""
+        free_of_site = self._free_of_site.setdefault(of, asyncio.Semaphore(MOST_OF_A_SITE))
+        try:
+            async with asyncio.timeout(APART_S), free_of_site, self._free:
+                with self._new_channel() as channel:
+                    reply = await _ask(channel, host)
+        except TimeoutError as error:
+            raise OSError("the name servers do not answer") from error
+        if reply.is_malformed:
+            self._sites[of] = None
+            self._sites.move_to_end(of)
+            if len(self._sites) > _MOST_SITES:
+                self._sites.popitem(last=False)
+        return reply
+
+    def close(self) -> None:
+        """Give up what is under way."""
+        self._system.close()
+        for channel in self._apart:
+            channel.close()
+        if "_channel" in self.__dict__:
+            self._channel.close()
+
+    @contextmanager
+    def _new_channel(self) -> Iterator[pycares.Channel]:
+        channel = self._opened()
+        self._apart.add(channel)
+        try:
+            yield channel
+        finally:
+            self._apart.discard(channel)
+            channel.close()
+
+    @cached_property
+    def _channel(self) -> pycares.Channel:
+        """The channel of all names that nothing is known against."""
+        return self._opened()
+
+    def _opened(self) -> pycares.Channel:
+        import pycares
+
+        flags = pycares.ARES_FLAG_NOSEARCH | pycares.ARES_FLAG_EDNS
+        return pycares.Channel(flags=flags, servers=self._servers or None)
+
+
+class _Reply(NamedTuple):
+    """The addresses of a name, or the error of c-ares."""
+
+    result: pycares.AddrInfoResult | None
+    error: int | None
+
+    @property
+    def is_malformed(self) -> bool:
+        """Whether an answer could not be read."""
+        from pycares import errno
+
+        return bool(self.error == errno.ARES_EBADRESP)
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether the socket was given up, because of this name or of another one: an answer there
+        could not be read, or the server closed a connection.
+        """
+        from pycares import errno
+
+        return self.is_malformed or self.error == errno.ARES_ECONNREFUSED
+
+
+async def _ask(channel: pycares.Channel, host: str) -> _Reply:
+    loop = asyncio.get_running_loop()
+    found: asyncio.Future[_Reply] = loop.create_future()
+
+    def deliver(result: pycares.AddrInfoResult | None, error: int | None) -> None:
+        with suppress(RuntimeError):  # the loop has been closed: nobody waits
+            loop.call_soon_threadsafe(_settle, found, _Reply(result, error))
+
+    channel.getaddrinfo(host, None, type=socket.SOCK_STREAM, callback=deliver)
+    return await found
+
+
+def _settle(found: asyncio.Future[_Reply], reply: _Reply) -> None:
+    if not found.done():  # or nobody waits any more
+        found.set_result(reply)
+
+
+def _answer(reply: _Reply) -> LookupAnswer:
+    """Return the addresses, which hold for as long as each part of the answer; raise `OSError`."""
+    result = reply.result
+    if result is None or reply.error is not None:
+        raise _failure(reply.error)
+    ttls = [*(one.ttl for one in result.cnames), *(one.ttl for one in result.nodes)]
+    return LookupAnswer([_text(node.addr[0]) for node in result.nodes], min(ttls, default=None))
+
+
+def _text(said: bytes | str) -> str:
+    return said.decode("ascii") if isinstance(said, bytes) else said
+
+
+def _failure(error: int | None) -> OSError:
+    """By the codes of c-ares."""
+    from pycares import errno
+
+    match error:
+        case errno.ARES_ENOTFOUND:
+            return NoSuchName("no such name")
+        case errno.ARES_ENODATA:
+            return NoSuchName("the name has no address")
+        case errno.ARES_ETIMEOUT:
+            return OSError("the name servers do not answer")
+        case errno.ARES_ECONNREFUSED:
+            return OSError("no name server can be reached")
+    why = "no answer" if error is None else _text(errno.strerror(error))
+    return OSError(f"the name servers fail: {why}")
+
+
+# ================================================================ resolver
+
+_KEPT_S = 300.0
+"""An answer for which nobody said how long it holds, and that there is no such name."""
+_KEPT_AT_LEAST_S, _KEPT_AT_MOST_S = 60.0, 3600.0
+"""Whatever a name server says. Browsers keep answers for a minute, too."""
+_FAILURE_KEPT_S = 30.0
+_MOST_HOSTS = 20_000
+_MOST_ADDRESSES = 32
+"""Of one name; no client tries more."""
+_LOCALHOST = "localhost"
+_MAY_BE_TRUSTED = re.compile(r"https?://(?:\[|[0-9.]+[:/]|(?:[^/:]*\.)?localhost\.?[:/])")
+"""A quick test that most seeds do not pass."""
+
+BLOCKED_PORTS = frozenset(
+    (
+        *(0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95),
+        *(101, 102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179),
+        *(389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601),
+        *(636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000),
+        *(6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080),
+    )
+)
+"""Ports of mail, files, names and the like: https://fetch.spec.whatwg.org/#port-blocking."""
+
+HostAndPort = tuple[str, int]
+
+
+class _Addresses(NamedTuple):
+    """Of one host; `public` are those of them that anybody's link may lead to."""
+
+    all: tuple[str, ...]
+    public: tuple[str, ...]
+
+
+_Resolved = _Addresses | Failed
+
+Located = tuple[ConnectTarget, ...] | Refused | Failed
+"""All places to try for a host, or why there are none."""
+
+
+def trusted_among(urls: Iterable[str]) -> frozenset[HostAndPort]:
+    """The addresses and localhosts, each with its port, that the user trusts by writing them.
+
+    Other names are not trusted: their owners may point them at a private network.
+    """
+    likely = filter(_MAY_BE_TRUSTED.match, urls)
+    origins = (asked.origin for url in likely if (asked := target(url)))
+    return frozenset(
+        (origin.host, origin.port)
+        for origin in origins
+        if _is_address(origin.host) or _is_localhost(origin.host)
+    )
+
+
+_SOMEWHERE_PUBLIC = 0x2A00 << 112
+"""2a00::/16 is given out to networks of the whole world."""
+
+
+def stand_in(host: str) -> str:
+    """The address of a name that somebody else resolves: nobody here knows the real one.
+
+    Each name has an address of its own, in a network of its own, so that no host waits for another
+    one or shares its quota. localhost is what it always is.
+    """
+    if _is_localhost(host):
+        return "127.0.0.1"
+    network = int.from_bytes(blake2b(host.encode(), digest_size=6).digest(), "big")
+    return str(IPv6Address(_SOMEWHERE_PUBLIC | network << 64))
+
+
+async def unresolved(host: str) -> LookupAnswer:
+    """A lookup for transports that resolve names by themselves."""
+    return LookupAnswer([stand_in(host)])
+
+
+class Resolver:
+    """Finds where requests to a host may connect.
+
+    `allow_private` is None if only rules and trusted hosts may be private. Addresses of the two
+    families take turns, beginning with the preferred one: `auto` is that of the first address.
+    """
+
+    def __init__(
+        self,
+        lookup: Lookup,
+        *,
+        rules: ResolveRules,
+        trusted_hosts: Collection[HostAndPort] = (),
+        allow_private: bool | None = None,
+        prefer_family: str = "auto",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._lookup = lookup
+        self._rules = rules
+        self._trusted = frozenset(trusted_hosts)
+        self._allow_private = allow_private
+        self._prefer_family = prefer_family
+        self._clock = clock
+        self._kept_results: OrderedDict[str, tuple[float, _Resolved]] = OrderedDict()
+        self._under_way: dict[str, asyncio.Task[_Resolved]] = {}
+
+    def with_lookup(self, lookup: Lookup) -> Resolver:
+        """A resolver with the same rules that asks somebody else."""
+        return Resolver(
+            lookup,
+            rules=self._rules,
+            trusted_hosts=self._trusted,
+            allow_private=self._allow_private,
+            prefer_family=self._prefer_family,
+        )
+
+    def places_of(self, origin: Origin) -> Awaitable[Located]:
+        """The same by the origin of a request."""
+        return self.locate(origin.host, origin.port)
+
+    async def locate(self, host: str, port: int) -> Located:
+        """All places to try for a host, or why there are none."""
+        if port in BLOCKED_PORTS:
+            return _refused(f"port {port} is not one of the web: browsers block it")
+        if place := self._rules.place(host, port):
+            return self._ruled(host, place)
+        result = self._kept(host) or await self._look_up(host)
+        if isinstance(result, Failed):
+            return result
+        addresses = result.all if self._may_be_private(host, port) else result.public
+        if not addresses:
+            return self._private(host, result.all[0])
+        return tuple(ConnectTarget(address, port) for address in addresses)
+
+    def close(self) -> None:
+        for task in self._under_way.values():
+            task.cancel()
+
+    def _ruled(self, host: str, place: ConnectTarget) -> tuple[ConnectTarget, ...] | Refused:
+        if self._allow_private is False and not is_public(ip_address(place.address)):
+            return self._private(host, place.address)
+        return (place,)
+
+    def _may_be_private(self, host: str, port: int) -> bool:
+        if self._allow_private is None:
+            return (host, port) in self._trusted
+        return self._allow_private
+
+    def _private(self, host: str, address: str) -> Refused:
+        where = f"{host} is" if host == address else f"{host} is at {address}, which is"
+        if self._allow_private is False:
+            return _refused(f"{where} not public (--no-allow-private)")
+        name, written = (f"[{it}]" if ":" in it else it for it in (host, address))
+        if host == address:
+            return _refused(f"{where} not public: --allow-private")
+        return _refused(f"{where} not public: --allow-private, or --resolve {name}={written}")
+
+    def _kept(self, host: str) -> _Resolved | None:
+        until, result = self._kept_results.get(host, (0.0, None))
+        if result is None or until < self._clock():
+            return None
+        self._kept_results.move_to_end(host)
+        return result
+
+    async def _look_up(self, host: str) -> _Resolved:
+        """One lookup serves all requests that wait for it; cancelling one does not cancel it."""
+        task = self._under_way.get(host)
+        if task is None:
+            task = self._under_way[host] = asyncio.create_task(self._resolve(host))
+            task.add_done_callback(lambda _: self._under_way.pop(host))
+        return await asyncio.shield(task)
+
+    async def _resolve(self, host: str) -> _Resolved:
+        result: _Resolved
+        try:
+            answer = LookupAnswer([host]) if _is_address(host) else await self._lookup(host)
+        except OSError as error:
+            kept_s = _KEPT_S if isinstance(error, NoSuchName) else _FAILURE_KEPT_S
+            result = Failed(kind=FailureKind.DNS, detail=f"{host}: {error}")
+        else:
+            kept_s = _kept_s(answer.ttl_s)
+            result = _sorted_out(host, _in_turns(answer.addresses, self._prefer_family))
+        self._keep(host, result, kept_s)
+        return result
+
+    def _keep(self, host: str, result: _Resolved, kept_s: float) -> None:
+        self._kept_results[host] = (self._clock() + kept_s, result)
+        self._kept_results.move_to_end(host)
+        if len(self._kept_results) > _MOST_HOSTS:
+            self._kept_results.popitem(last=False)
+
+
+def _kept_s(ttl_s: float | None) -> float:
+    return _KEPT_S if ttl_s is None else min(max(ttl_s, _KEPT_AT_LEAST_S), _KEPT_AT_MOST_S)
+
+
+def _in_turns(addresses: Iterable[str], prefer_family: str) -> list[str]:
+    """IPv6 and IPv4 in turns (RFC 8305, 4), so that one that does not work costs one attempt."""
+    found = list(addresses)
+    if not found:
+        return found
+    is_first_6 = ":" in found[0] if prefer_family == "auto" else prefer_family == "ipv6"
+    first = [one for one in found if (":" in one) is is_first_6]
+    second = [one for one in found if (":" in one) is not is_first_6]
+    return [one for pair in zip_longest(first, second) for one in pair if one is not None]
+
+
+def _sorted_out(host: str, addresses: Iterable[str]) -> _Resolved:
+    found = tuple(dict.fromkeys(addresses))
+    if not found:
+        return Failed(kind=FailureKind.DNS, detail=f"{host}: no address")
+    public = [address for address in found if is_public(ip_address(address))]
+    return _Addresses(found[:_MOST_ADDRESSES], tuple(public[:_MOST_ADDRESSES]))
+
+
+def _refused(detail: str) -> Refused:
+    return Refused(reason=Refusal.ADDRESS, detail=detail)
+
+
+def _is_localhost(host: str) -> bool:
+    name = host.rstrip(".")
+    return name == _LOCALHOST or name.endswith(f".{_LOCALHOST}")
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,464 @@
+"""TLS: which certificates are trusted, and which one we show.
+
+The authorities are those that browsers trust, or those of the environment:
+
+SSL_CERT_FILE and SSL_CERT_DIR   name other authorities, as they do for OpenSSL: a file of
+                                 certificates, and folders of them separated by colons
+"""
+
+import asyncio
+import os
+import socket
+import ssl
+from asyncio import BaseTransport
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from minicrawl.config import Network
+from minicrawl.config.values import host_and_file
+from minicrawl.errors import UsageError
+from minicrawl.fetch.transport import Fault
+from minicrawl.model import FailureKind
+
+FILE, FOLDERS = "SSL_CERT_FILE", "SSL_CERT_DIR"
+
+
+def default_tls() -> ssl.SSLContext:
+    """Return a context that checks certificates and their hosts, and offers HTTP/1.1 only."""
+    file, folders = os.environ.get(FILE), os.environ.get(FOLDERS)
+    if not (file or folders):
+        import certifi  # many crawls ask no https server, or none in this process
+
+        file = certifi.where()
+    context = ssl.create_default_context(cafile=file or None, capath=folders or None)
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+_VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
+HTTP1, HTTP1_AND_2 = ("http/1.1",), ("h2", "http/1.1")
+
+
+class ClientPair(NamedTuple):
+    """A certificate of ours and its key, which may be in the same file."""
+
+    certificate: Path
+    key: Path | None
+
+    def load_into(self, context: ssl.SSLContext) -> None:
+        """Have servers that ask see it."""
+        context.load_cert_chain(self.certificate, self.key, _no_password)
+
+
+EVERYWHERE = ""
+"""In place of a host: what is for all hosts that have nothing of their own."""
+
+
+def client_pairs(network: Network) -> dict[str, ClientPair]:
+    """What we show, by host or pattern."""
+    keys = dict(map(host_and_file, network.client_key))
+    certificates = dict(map(host_and_file, network.client_cert))
+    for host, key in keys.items():
+        if host not in certificates:
+            named = f"{host}=" if host else ""
+            raise UsageError(f"--client-key {named}{key}: needs --client-cert {named}FILE")
+    return {host: ClientPair(file, keys.get(host)) for host, file in certificates.items()}
+
+
+class TlsContexts:
+    """A context for each host, as the settings want it; each is made when it is needed.
+
+    `alpn` are the protocols that a server may choose from. A context that is `given` is for all.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        alpn: Sequence[str] = HTTP1,
+        given: ssl.SSLContext | None = None,
+    ) -> None:
+        self._network, self._alpn, self._given = network, list(alpn), given
+        self._unchecked_hosts = [host.strip("[]").lower() for host in network.insecure]
+        self._pairs = client_pairs(network)
+        self._made: dict[tuple[bool, str | None], ssl.SSLContext] = {}
+
+    def __call__(self, host: str) -> ssl.SSLContext:
+        is_checked = not any(_covers(pattern, host) for pattern in self._unchecked_hosts)
+        wanted = is_checked, self._shown_to(host) if self._pairs else None
+        context = self._made.get(wanted)
+        if context is None:
+            context = self._made[wanted] = self._context(*wanted)
+        return context
+
+    def _shown_to(self, host: str) -> str | None:
+        """For whom the certificate is that this host sees: of several, the most specific one."""
+        covering = (one for one in self._pairs if one == EVERYWHERE or _covers(one, host))
+        return max(covering, key=_specificity, default=None)
+
+    def _context(self, is_checked: bool, shown: str | None) -> ssl.SSLContext:
+        if is_checked:
+            context = self._given or default_tls()
+            # A host is one of the alternative names, as in browsers, and never the common name.
+            context.hostname_checks_common_name = False
+        else:
+            context = ssl.create_default_context()
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        context.set_alpn_protocols(self._alpn)
+        context.minimum_version = _VERSIONS[self._network.min_tls]
+        if self._network.ca is not None:
+            context.load_verify_locations(self._network.ca)
+        if shown is not None:
+            self._pairs[shown].load_into(context)
+        return context
+
+
+def _specificity(pattern: str) -> tuple[bool, int]:
+    is_whole = bool(pattern) and not pattern.startswith("*")
+    return is_whole, len(pattern)
+
+
+def _covers(pattern: str, host: str) -> bool:
+    return host.endswith(pattern[1:]) if pattern.startswith("*.") else host == pattern
+
+
+def _no_password() -> str:
+    raise _EncryptedKeyError
+
+
+class _EncryptedKeyError(Exception):
+    """OpenSSL would ask for the password on the terminal."""
+
+
+def check_tls(network: Network) -> None:
+    """Refuse files of the settings that hold no certificate, or no key for it."""
+    if network.ca is not None:
+        _check_file(network.ca, "--ca ")
+    for host, pair in client_pairs(network).items():
+        _check_pair(f"{host}=" if host else "", pair)
+
+
+def _check_pair(host: str, pair: ClientPair) -> None:
+    certificate, key = pair
+    named = f"--client-cert {host}{certificate}" + (f" --client-key {host}{key}" if key else "")
+    for file in filter(None, pair):
+        if not file.is_file():
+            why = "not a file" if file.exists() else "No such file or directory"
+            raise UsageError(f"{named}: {file}: {why}")
+    try:
+        pair.load_into(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+    except _EncryptedKeyError:
+        file = key or certificate
+        helps = f"`openssl pkey -in {file} -out FILE` writes it without its password"
+        raise UsageError(f"{named}: the key is encrypted: {helps}") from None
+    except ssl.SSLError as error:
+        raise UsageError(f"{named}: {_why_no_pair(error, key)}") from None
+    except OSError as error:
+        raise UsageError(f"{named}: {error.strerror}") from None
+
+
+def _why_no_pair(error: ssl.SSLError, key: Path | None) -> str:
+    if "KEY_VALUES_MISMATCH" in (error.reason or ""):
+        return "the key is not that of the certificate"
+    missing = "" if key else ", or it holds no key: --client-key FILE"
+    return f"no certificate and key can be read{missing}"
+
+
+def check_authorities(environ: Mapping[str, str] = os.environ) -> None:
+    """Refuse variables that name no authorities: no certificate would be trusted."""
+    if file := environ.get(FILE):
+        _check_file(Path(file))
+    for folder in _folders(environ.get(FOLDERS, "")):
+        try:
+            next(Path(folder).iterdir(), None)
+        except OSError as error:
+            raise _unfit(f"{FOLDERS}=", folder, str(error.strerror)) from error
+
+
+def _folders(text: str) -> Iterator[str]:
+    return filter(None, text.split(os.pathsep))
+
+
+def _check_file(file: Path, named: str = f"{FILE}=") -> None:
+    if file.exists() and not file.is_file():
+        raise _unfit(named, str(file), "not a file")  # a pipe would be read once, and then no more
+    try:
+        ssl.create_default_context(cafile=file)
+    except ssl.SSLError as error:
+        raise _unfit(named, str(file), "holds no certificates that can be read") from error
+    except OSError as error:
+        raise _unfit(named, str(file), str(error.strerror)) from error
+
+
+def _unfit(named: str, value: str, why: str) -> UsageError:
+    return UsageError(f"{named}{value}: {why}")
+
+
+# ================================================================ cycles
+#
+# Frees the memory of a connection when it ends, not when the garbage collector runs.
+#
+# A transport of asyncio keeps bound methods of itself as attributes, so it refers to itself. Where
+# it does not, nothing is done.
+
+
+def break_cycles(transport: BaseTransport) -> None:
+    """Remove the transport's references to itself; its connection has been lost."""
+    attributes = getattr(transport, "__dict__", {})
+    own = [name for name, it in attributes.items() if getattr(it, "__self__", None) is transport]
+    for name in own:
+        del attributes[name]
+
+
+# ================================================================ tls layer
+#
+# TLS over a connection: what is written goes down encrypted, what comes up was decrypted.
+#
+# below     the transport that carries the bytes of TLS: a socket, or TLS to a proxy
+# above     the protocol that gets what the server says
+# session   what both sides know of each other; with it, the next handshake verifies no certificate
+#
+# Laws: while the reader pauses nothing is decrypted. A session is used for the server that it was
+# made with, under the same rules of trust, and no other. The memory of a connection is freed when
+# it ends. The last sessions of so many servers are kept, and no more.
+#
+# asyncio's own TLS knows no sessions, and holds a buffer of 256 KB for each connection.
+
+P = TypeVar("P", bound=asyncio.BaseProtocol)
+
+READ_BUFFER_BYTES = 64 * 1024
+_MOST_SESSIONS = 4000
+
+
+class TlsServer(NamedTuple):
+    """Whom to speak TLS with, and whom to trust."""
+
+    context: ssl.SSLContext
+    name: str
+    port: int
+
+
+class TlsOpener:
+    """Begins TLS on connections; those of one opener resume each other's sessions."""
+
+    def __init__(self, most_sessions: int = _MOST_SESSIONS) -> None:
+        self._most_sessions = most_sessions
+        self._sessions: OrderedDict[TlsServer, ssl.SSLSession] = OrderedDict()
+        self.read_buffer = memoryview(bytearray(READ_BUFFER_BYTES))
+
+    async def begin(self, opened: socket.socket, above: P, server: TlsServer) -> P:
+        """Begin on an open socket, which is closed if that fails."""
+        try:
+            layer = self._layer(above, server)
+        except BaseException:
+            opened.close()
+            raise
+        try:
+            await asyncio.get_running_loop().create_connection(lambda: layer, sock=opened)
+            await layer.begun
+        except BaseException:
+            layer.abort()
+            raise
+        return above
+
+    async def begin_over(
+        self, below: asyncio.Transport, above: asyncio.BaseProtocol, server: TlsServer
+    ) -> None:
+        """Begin on a connection on which something was said already, as with a proxy."""
+        layer = self._layer(above, server)
+        below.set_protocol(layer)
+        layer.connection_made(below)
+        try:
+            await layer.begun
+        except BaseException:
+            layer.abort()
+            raise
+
+    def session_of(self, server: TlsServer) -> ssl.SSLSession | None:
+        """That of the last connection to this server."""
+        return self._sessions.get(server)
+
+    def keep_session(self, server: TlsServer, session: ssl.SSLSession) -> None:
+        """The next connection to this server resumes this one."""
+        self._sessions[server] = session
+        self._sessions.move_to_end(server)
+        if len(self._sessions) > self._most_sessions:
+            self._sessions.popitem(last=False)
+
+    def _layer(self, above: asyncio.BaseProtocol, server: TlsServer) -> "TlsLayer":
+        try:
+            return TlsLayer(self, above, server)
+        except ValueError as error:  # a name that TLS cannot carry
+            raise Fault(FailureKind.TLS, str(error)) from error
+
+
+class TlsEngine:
+    """TLS itself, without a connection: bytes that came, bytes to send."""
+
+    def __init__(self, server: TlsServer, session: ssl.SSLSession | None) -> None:
+        self._came, self._to_send = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.tls = server.context.wrap_bio(
+            self._came, self._to_send, server_hostname=server.name, session=session
+        )
+        self._unsent = bytearray()
+
+    def feed(self, data: memoryview) -> None:
+        """This came."""
+        self._came.write(data)
+
+    @property
+    def has_more(self) -> bool:
+        """Whether something that came waits to be decrypted."""
+        return bool(self._came.pending or self.tls.pending())
+
+    def deliver_to(self, above: asyncio.BaseProtocol) -> bool:
+        """Hand on what comes next; whether there was anything, and not the end."""
+        if isinstance(above, asyncio.BufferedProtocol):
+            view = above.get_buffer(-1)
+            assert isinstance(view, memoryview)
+            read: Any = (
+                self.tls.read
+            )  # its type does not tell that a buffer is answered by a number
+            nbytes = int(read(len(view), view))
+            if nbytes:
+                above.buffer_updated(nbytes)
+            return bool(nbytes)
+        assert isinstance(above, asyncio.Protocol)
+        if piece := self.tls.read(READ_BUFFER_BYTES):
+            above.data_received(piece)
+        return bool(piece)
+
+    def encrypt(self, data: bytes | bytearray | memoryview = b"") -> None:
+        """Send this after all that waits to be sent."""
+        self._unsent += data
+        try:
+            while self._unsent:
+                del self._unsent[: self.tls.write(self._unsent)]
+        except ssl.SSLWantReadError:  # the server wants new keys first
+            pass
+
+    def take_to_send(self) -> bytes:
+        """What is to be sent now."""
+        return self._to_send.read() if self._to_send.pending else b""
+
+
+class TlsLayer(asyncio.BufferedProtocol, asyncio.Transport):
+    """A protocol for the transport below, a transport for the protocol above."""
+
+    def __init__(self, opener: TlsOpener, above: asyncio.BaseProtocol, server: TlsServer) -> None:
+        super().__init__()
+        self._opener, self._above, self._server = opener, above, server
+        self._engine = TlsEngine(server, opener.session_of(server))
+        self._below: asyncio.Transport | None = None  # None before and after the connection
+        self._is_paused = self._has_begun = False
+        self._error: Exception | None = None
+        self.begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    # ------------------------------------------------------------ called from above
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self._send(data)
+
+    def pause_reading(self) -> None:
+        if self._below is not None and not self._is_paused:
+            self._is_paused = True
+            self._below.pause_reading()
+
+    def resume_reading(self) -> None:
+        if self._is_paused:
+            self._is_paused = False
+            asyncio.get_running_loop().call_soon(self._go_on)
+
+    def abort(self) -> None:
+        """Close it at once; nobody waits any more until it has begun."""
+        self.begun.cancel()
+        self._hang_up()
+
+    close = abort
+
+    def is_closing(self) -> bool:
+        return self._below is None or self._below.is_closing()
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        if name == "ssl_object":
+            return self._engine.tls
+        return default if self._below is None else self._below.get_extra_info(name, default)
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        self._above = protocol
+
+    # ------------------------------------------------------------ called from below
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._below = transport
+        self._advance()
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._opener.read_buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._engine.feed(self._opener.read_buffer[:nbytes])
+        self._advance()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._below is not None:
+            break_cycles(self._below)
+        self._below = None
+        error = self._error or (exc and exc.with_traceback(None))
+        if self._has_begun:
+            if not self._error and (session := self._engine.tls.session):
+                self._opener.keep_session(self._server, session)
+            self._above.connection_lost(error)
+        elif not self.begun.done():
+            self.begun.set_exception(error or ConnectionResetError())
+
+    # ------------------------------------------------------------ between them
+
+    def _go_on(self) -> None:
+        """Decrypt what came before the reader paused, and let more come."""
+        self._advance()
+        if self._below is not None and not self._is_paused:
+            self._below.resume_reading()
+
+    def _advance(self) -> None:
+        """As far as what has come allows."""
+        try:
+            if not self._has_begun:
+                if self.begun.done():  # given up
+                    return
+                self._engine.tls.do_handshake()
+                self._has_begun = True
+                self._above.connection_made(self)
+                self.begun.set_result(None)
+            self._deliver()
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLError as error:
+            self._hang_up(error)
+        self._send()
+
+    def _deliver(self) -> None:
+        while self._below is not None and not self._is_paused and self._engine.has_more:
+            if not self._engine.deliver_to(self._above):
+                self._hang_up()  # the server says that nothing more will come
+                return
+
+    def _send(self, data: bytes | bytearray | memoryview = b"") -> None:
+        """This, and what TLS itself has to say."""
+        try:
+            self._engine.encrypt(data)
+        except ssl.SSLError as error:
+            self._hang_up(error)
+        if self._below is not None and (piece := self._engine.take_to_send()):
+            self._below.write(piece)
+
+    def _hang_up(self, error: ssl.SSLError | None = None) -> None:
+        """End; tell the server why, as far as it listens."""
+        if error is not None:
+            self._error = error.with_traceback(None)
+        if self._below is not None:
+            if error is not None and (piece := self._engine.take_to_send()):
+                self._below.write(piece)
+            self._below.abort()

@@ -1,0 +1,697 @@
+"""Answers that were recorded by anybody, in WARC files, instead of the network.
+
+files      where records lie: in a file of their own, or in a WACZ file
+members    the bytes of a file, decompressed member by member; damage costs the member that it hits
+records    WARC records, whatever is wrong with their lengths
+answers    what came of a request, from the record of its response
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import zlib
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, Protocol
+from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+
+import zstandard
+
+from minicrawl.config import Network
+from minicrawl.errors import UsageError
+from minicrawl.fetch.body import BodyLimits, DecodeBudget
+from minicrawl.fetch.fetcher import read_response
+from minicrawl.fetch.http1 import BLANK_LINE, ByChunks, Head, has_word, read_head, take_cookies
+from minicrawl.fetch.transport import Fault, failure
+from minicrawl.model import Failed, FailureKind, FetchResult, Request
+from minicrawl.progress import Progress, unreported
+from minicrawl.web.headers import is_html
+from minicrawl.wording import counted
+
+# ================================================================ files
+#
+# Where WARC records lie: in a file of their own, or in a WACZ file.
+#
+# A WACZ file is a ZIP archive with WARC files in `archive/`. They are stored in it as they are, so
+# they are read where they lie.
+
+_BEGIN = b"PK\x03\x04"
+_HEAD, _LENGTHS = 30, struct.Struct("<2H")
+"""What comes before a file in a ZIP archive; its last fields are the lengths of two more."""
+_FOLDER, _ENDINGS = "archive/", (".warc", ".warc.gz", ".warc.zst")
+
+
+class WarcFile(NamedTuple):
+    """A file with records, or the part of a WACZ file that is one."""
+
+    name: str
+    path: Path
+    begin: int
+    length: int
+
+
+def warc_files(path: Path) -> list[WarcFile]:
+    """What is read of a file that the user named: the file, or those in it if it is WACZ."""
+    if not path.is_file():
+        raise UsageError(f"{path}: not a regular file: save it to one first")
+    with path.open("rb") as file:
+        if file.read(len(_BEGIN)) != _BEGIN:
+            return [WarcFile(str(path), path, 0, path.stat().st_size)]
+        try:
+            with ZipFile(file) as archive:
+                found = list(_stored(path, file, archive))
+        except (BadZipFile, NotImplementedError, ValueError, OSError, struct.error) as error:
+            raise UsageError(f"{path}: a damaged ZIP archive ({error})") from error
+    if not found:
+        raise UsageError(f"{path}: a ZIP archive without WARC files in {_FOLDER}")
+    if sum(one.length for one in found) > path.stat().st_size:
+        raise UsageError(f"{path}: the files in it overlap")
+    return found
+
+
+def _stored(path: Path, file: BinaryIO, archive: ZipFile) -> Iterator[WarcFile]:
+    for one in archive.infolist():
+        if not one.filename.startswith(_FOLDER) or not one.filename.endswith(_ENDINGS):
+            continue
+        if one.compress_type != ZIP_STORED:
+            raise UsageError(f"{path}: {one.filename} is compressed in it: unzip it, and name that")
+        name = f"{path}: {one.filename}"
+        yield WarcFile(name, path, _begin(file, one), one.compress_size)
+
+
+def _begin(file: BinaryIO, one: ZipInfo) -> int:
+    """Where the bytes of a file in a ZIP archive begin."""
+    file.seek(one.header_offset)
+    head = file.read(_HEAD)
+    if not head.startswith(_BEGIN):
+        raise BadZipFile(f"{one.filename} is not where it should be")
+    name, extra = _LENGTHS.unpack_from(head, _HEAD - _LENGTHS.size)
+    begin: int = one.header_offset + _HEAD + name + extra
+    return begin
+
+
+# ================================================================ members
+#
+# The bytes of a WARC file: plain, or decompressed, member by member.
+#
+# member   a gzip member or a zstd frame: usually one record; a plain file is one member
+# damage   bytes that cannot be decompressed: the rest of their member is lost, and no other one
+#
+# Laws: no more is held than some pieces, whatever a member swells to. A file gives at most
+# `MOST_SWELLING` times what was read of it, beyond the first `ALWAYS_UNPACKED` bytes: the member
+# that would give more is damaged there. A member that is whole is found behind any damage, if it
+# begins with a record.
+
+BEGIN = b"WARC/"
+_GZIP, _ZSTD = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"
+_ZSTD_DICTIONARY = b"\x5d\x2a\x4d\x18"
+"""Begins the frame of the dictionary with which a file is compressed."""
+_GZIP_WRAPPING = 31  # zlib's number
+_READ_BYTES = 1 << 16
+_GIVEN_BYTES = 1 << 18
+_BITE = 2048
+"""Bytes; of zstd, each four of them may be a block of 128 KiB."""
+_ZSTD_WINDOW = 1 << 27
+_MOST_DICTIONARY_BYTES = 1 << 25
+_SEARCHED_BYTES, _SEARCHED_AT_MOST = 1 << 14, 1 << 20
+"""The first piece is small: files with much damage have their members close together."""
+_TRIED_BYTES = 4096
+_HEAD_MEMBERS = 8
+MOST_SWELLING = 100
+"""Pages of real crawls swell 3 to 20 times."""
+ALWAYS_UNPACKED = 1 << 24
+
+
+class DamagedMember(Exception):
+    """The message says what is wrong; the member ends here."""
+
+
+class _Decoded(NamedTuple):
+    given: bytes
+    left: bytes
+    """Of the input, for the next step or the next member."""
+    ended: bool
+
+
+class _Decoder(Protocol):
+    def decode(self, piece: bytes) -> _Decoded: ...
+
+
+class _Inflating:
+    def __init__(self) -> None:
+        self._stream = zlib.decompressobj(_GZIP_WRAPPING)
+
+    def decode(self, piece: bytes) -> _Decoded:
+        given = self._stream.decompress(piece, _GIVEN_BYTES)
+        if self._stream.eof:
+            return _Decoded(given, self._stream.unused_data, True)
+        return _Decoded(given, self._stream.unconsumed_tail, False)
+
+
+class _Unzstd:
+    def __init__(self, dictionary: zstandard.ZstdCompressionDict | None) -> None:
+        options = zstandard.ZstdDecompressor(dict_data=dictionary, max_window_size=_ZSTD_WINDOW)
+        self._stream = options.decompressobj()
+
+    def decode(self, piece: bytes) -> _Decoded:
+        given = self._stream.decompress(piece[:_BITE])
+        left = self._stream.unused_data + piece[_BITE:]
+        return _Decoded(given, left, self._stream.eof)
+
+
+class _Plain:
+    def decode(self, piece: bytes) -> _Decoded:
+        return _Decoded(piece, b"", False)
+
+
+class _RawBytes:
+    """The bytes of a file as they lie in it; `held` has those that were read and not used yet."""
+
+    def __init__(self, file: WarcFile) -> None:
+        self._file: BinaryIO = file.path.open("rb")
+        self._begin, self.length = file.begin, file.length
+        self.go_to(0)
+
+    def close(self) -> None:
+        self._file.close()
+
+    @property
+    def at(self) -> int:
+        """Where the held bytes begin in the file."""
+        return self._read - len(self.held)
+
+    def hold(self, count: int) -> None:
+        """Hold so many bytes, fewer if the file ends."""
+        while len(self.held) < count and self.hold_more():
+            pass
+
+    def hold_more(self) -> bool:
+        """Hold one more piece; False at the end of the file."""
+        piece = self._file.read(min(_READ_BYTES, self.length - self._read))
+        self._read += len(piece)
+        self.held += piece
+        return bool(piece)
+
+    def piece(self, place: int, count: int) -> bytes:
+        """So many bytes of the file; none are held any more."""
+        self.go_to(place)
+        return self._file.read(min(count, self.length - place))
+
+    def go_to(self, place: int) -> None:
+        self._file.seek(self._begin + place)
+        self.held, self._read = b"", place
+
+
+class Members:
+    """The members of a file, one after the other; `buffer` has what was decoded of this one."""
+
+    def __init__(self, file: WarcFile) -> None:
+        self._raw = _RawBytes(file)
+        self._allowance = ALWAYS_UNPACKED
+        self.begin = 0
+        """Where this member begins in the file."""
+        self.buffer = bytearray()
+        self.offset = 0
+        """How much of the member was taken from it."""
+        self._decoder: _Decoder | None = None
+        self._dictionary: zstandard.ZstdCompressionDict | None = None
+        self.is_plain = False
+
+    def close(self) -> None:
+        """Close the file."""
+        self._raw.close()
+
+    @property
+    def share(self) -> float:
+        """How much of the file was read, from 0 to 1."""
+        return self._raw.at / max(self._raw.length, 1)
+
+    @property
+    def place(self) -> int:
+        """Where we are: in the file, if it is plain, or where the member begins."""
+        return self.begin + self.offset if self.is_plain else self.begin
+
+    # ------------------------------------------------------------ members
+
+    def open_next(self) -> bool:
+        """Go to the next member; False at the end of the file. Raises `DamagedMember`."""
+        self.buffer.clear()
+        self.offset = 0
+        self._decoder = None
+        self._raw.hold(_HEAD_MEMBERS)
+        self.begin = self._raw.at
+        if not self._raw.held:
+            return False
+        if self._raw.held.startswith(_ZSTD_DICTIONARY):
+            self._read_dictionary()
+            return self.open_next()
+        self._decoder = self._decoder_of(self._raw.held)
+        self.is_plain = isinstance(self._decoder, _Plain)
+        return True
+
+    def skip_damage(self) -> int:
+        """Go to where the next member that begins with a record may begin; how far that was."""
+        begin = self.begin
+        at, count = begin + 1, _SEARCHED_BYTES
+        while True:
+            piece = self._raw.piece(at, count)
+            found = self._first_member(piece)
+            if found is not None:
+                self._raw.go_to(at + found)
+                return at + found - begin
+            if len(piece) <= _TRIED_BYTES:
+                self._raw.go_to(self._raw.length)
+                return self._raw.length - begin
+            at += len(piece) - _TRIED_BYTES
+            count = min(4 * count, _SEARCHED_AT_MOST)
+
+    def _first_member(self, piece: bytes) -> int | None:
+        for magic in (_GZIP, _ZSTD):
+            at = piece.find(magic)
+            while at >= 0:
+                if self._begins_record(piece[at : at + _TRIED_BYTES]):
+                    return at
+                at = piece.find(magic, at + 1)
+        return None
+
+    def _begins_record(self, piece: bytes) -> bool:
+        try:
+            return self._decoder_of(piece).decode(piece).given.startswith(BEGIN)
+        except (zlib.error, zstandard.ZstdError, DamagedMember):
+            return False
+
+    def _decoder_of(self, raw: bytes) -> _Decoder:
+        if raw.startswith(_GZIP):
+            return _Inflating()
+        if raw.startswith(_ZSTD):
+            return _Unzstd(self._dictionary)
+        if self.begin == 0 and (raw.startswith(BEGIN) or b"\n" + BEGIN in raw):
+            return _Plain()
+        raise DamagedMember("no record begins here")
+
+    def _read_dictionary(self) -> None:
+        """It may be compressed itself."""
+        length = int.from_bytes(self._raw.held[4:_HEAD_MEMBERS], "little")
+        if length > _MOST_DICTIONARY_BYTES:
+            raise DamagedMember(f"a dictionary of {length:,} bytes")
+        self._raw.hold(_HEAD_MEMBERS + length)
+        content = self._raw.held[_HEAD_MEMBERS : _HEAD_MEMBERS + length]
+        self._raw.held = self._raw.held[_HEAD_MEMBERS + length :]
+        try:
+            if content.startswith(_ZSTD):
+                content = zstandard.ZstdDecompressor().decompress(
+                    content, max_output_size=_MOST_DICTIONARY_BYTES
+                )
+            self._dictionary = zstandard.ZstdCompressionDict(content)
+        except zstandard.ZstdError as error:
+            raise DamagedMember(f"its dictionary cannot be read ({error})") from error
+
+    # ------------------------------------------------------------ bytes of a member
+
+    def fill(self, count: int) -> bool:
+        """Decode until the buffer has so many bytes; whether it has."""
+        while len(self.buffer) < count and self._decode():
+            pass
+        return len(self.buffer) >= count
+
+    def take(self, count: int) -> bytes:
+        """The next bytes of the member, fewer if it ends."""
+        self.fill(count)
+        taken = bytes(self.buffer[:count])
+        del self.buffer[:count]
+        self.offset += len(taken)
+        return taken
+
+    def skip(self, count: int) -> int:
+        """Pass over so many bytes of the member; how many there were not."""
+        if self.is_plain and count > len(self.buffer):
+            passed = min(count, self._raw.length - self.begin - self.offset)
+            self.go_to(self.offset + passed)
+            return count - passed
+        while count and (piece := self.take(min(count, _GIVEN_BYTES))):
+            count -= len(piece)
+        return count
+
+    def go_to(self, offset: int) -> None:
+        """To an offset of the member; if it is packed, all before it is decoded again."""
+        self.buffer.clear()
+        if self.is_plain:
+            self._decoder, self.offset = _Plain(), offset
+            self._raw.go_to(self.begin + offset)
+        else:
+            self._raw.go_to(self.begin)
+            self.open_next()
+            self.skip(offset)
+
+    def _decode(self) -> bool:
+        """Decode a piece; False at the end of the member."""
+        if self._decoder is None:
+            return False
+        if not self._raw.held and not self._raw.hold_more():
+            if self.is_plain:
+                self._decoder = None
+                return False
+            raise DamagedMember("the file ends within it")
+        held = len(self._raw.held)
+        try:
+            given, self._raw.held, ended = self._decoder.decode(self._raw.held)
+        except (zlib.error, zstandard.ZstdError) as error:
+            raise DamagedMember(f"it cannot be decompressed ({error})") from error
+        self._count(held - len(self._raw.held), len(given))
+        self.buffer += given
+        if ended:
+            self._decoder = None
+        return True
+
+    def _count(self, packed: int, unpacked: int) -> None:
+        self._allowance += MOST_SWELLING * packed - unpacked
+        if self._allowance < 0:
+            self._allowance = 0
+            raise DamagedMember(f"it unpacks to more than {MOST_SWELLING} times its size")
+
+
+# ================================================================ records
+#
+# WARC records of anybody's files, in the order in which they are there.
+#
+# Laws: no more than the limit is held of a record, whatever its length says. A record ends where
+# its length says if the next one begins there; if not, it ends before the next one that begins.
+# What is lost is told in one line, with the file, the place and the URL, and no other record is
+# lost with it.
+#
+# block   what a record holds: for a response, the bytes of HTTP
+
+MOST_HEAD_BYTES = 1 << 16
+_SEARCHED_AT_ONCE = 1 << 18
+_BLANK_LINE = re.compile(rb"\r?\n\r?\n")
+_FOLD = re.compile(rb"\r?\n[\t ]+")
+_NOT_ASCII = re.compile(rb"[\x80-\xff]")
+_NEXT = re.compile(rb"(?:\r?\n){1,2}(?=WARC/[01]\.[0-9]{1,2}\r?\n(?:WARC|Content)-)")
+_END = b"\r\n\r\n"
+_NEXT_BYTES = 32
+_DIGITS = re.compile(r"[0-9]{1,18}")
+_BETWEEN = 16  # bytes between two records; there should be 4
+_MOST_WRONG = 20
+"""Lengths, after which those of a file are not looked at any more: each may cost a long search."""
+
+
+class WarcRecord(NamedTuple):
+    """A record. Names of fields are in lower case."""
+
+    kind: str
+    fields: Mapping[str, str]
+    block: bytes
+    is_cut: bool
+    """Whether the block is longer than the limit, and the rest is not here."""
+
+    @property
+    def url(self) -> str:
+        """What it is of."""
+        return self.fields.get("warc-target-uri", "").strip("<> ")
+
+
+class _Head(NamedTuple):
+    fields: dict[str, str]
+    length: int | None
+    place: int
+
+    @property
+    def name(self) -> str:
+        kind, url = self.fields.get("warc-type", "record"), self.fields.get("warc-target-uri", "")
+        return f"the {kind} of {url.strip('<> ')}" if url else f"a {kind}"
+
+
+class WarcRecords:
+    """The records of a file; `note` hears of all that is wrong with it."""
+
+    def __init__(
+        self,
+        file: WarcFile,
+        most_bytes: int,
+        note: Callable[[str], None],
+        tell: Progress = unreported,
+    ) -> None:
+        """Of a block no more than `most_bytes` are held."""
+        self._file, self._most_bytes = file, most_bytes
+        self._note, self._tell = note, tell
+        self._current = ""
+        self._wrong = 0
+
+    def __iter__(self) -> Iterator[WarcRecord]:
+        with closing(Members(self._file)) as members:
+            self._members = members
+            while True:
+                self._current = ""
+                try:
+                    if not members.open_next():
+                        return
+                    yield from self._in_member()
+                except DamagedMember as damage:
+                    lost = members.skip_damage()
+                    named = f" with {self._current}" if self._current else ""
+                    self._warn(members.begin, f"{damage}: {_bytes_are(lost)} lost{named}")
+
+    def _warn(self, place: int, text: str) -> None:
+        self._note(f"{self._file.name}: at byte {place:,}: {text}")
+
+    # ------------------------------------------------------------ one member
+
+    def _in_member(self) -> Iterator[WarcRecord]:
+        while self._skip_blank():
+            head = self._head()
+            if head is None:
+                self._skip_to_next()
+                continue
+            self._current = head.name
+            block, is_cut = self._block(head)
+            self._current = ""
+            self._tell(self._members.share)
+            yield WarcRecord(head.fields.get("warc-type", "").lower(), head.fields, block, is_cut)
+
+    def _skip_blank(self) -> bool:
+        """Go to the next record; False at the end of the member."""
+        members = self._members
+        while members.fill(1):
+            count = len(members.buffer) - len(members.buffer.lstrip(b"\r\n"))
+            members.take(count)
+            if members.buffer:
+                return True
+        return False
+
+    def _head(self) -> _Head | None:
+        """The head of a record; None if none begins here."""
+        members = self._members
+        place = members.place
+        members.fill(len(BEGIN))
+        if not members.buffer.startswith(BEGIN):
+            return None
+        wanted = 1 << 10
+        while (end := _BLANK_LINE.search(members.buffer, 0, MOST_HEAD_BYTES)) is None:
+            if wanted > MOST_HEAD_BYTES or not members.fill(wanted):
+                end = _BLANK_LINE.search(members.buffer, 0, MOST_HEAD_BYTES)
+                break
+            wanted *= 4
+        if end is None:
+            return None
+        fields = _fields(members.take(end.end())[: end.start()])
+        length = fields.get("content-length", "")
+        return _Head(fields, int(length) if _DIGITS.fullmatch(length) else None, place)
+
+    def _skip_to_next(self) -> None:
+        """To the next record of the member, behind bytes that are none."""
+        place, first = self._members.place, len(self._members.take(1))
+        _, skipped = self._to_next(0)
+        self._warn(place, f"{_bytes_are(first + skipped)} no record, and lost")
+
+    def _to_next(self, room: int) -> tuple[bytes, int]:
+        """What lies before the next record, up to so many bytes of it, and how much that is."""
+        members, kept, count = self._members, bytearray(), 0
+        is_over = False
+        while not is_over:
+            has_more = members.fill(_SEARCHED_AT_ONCE)
+            found = _NEXT.search(members.buffer)
+            is_over = found is not None or not has_more
+            end = len(members.buffer) if is_over else len(members.buffer) - _NEXT_BYTES
+            piece = members.take(end if found is None else found.start())
+            kept += piece[: room - len(kept)]
+            count += len(piece)
+        return bytes(kept).removesuffix(_END), count
+
+    # ------------------------------------------------------------ one block
+
+    def _block(self, head: _Head) -> tuple[bytes, bool]:
+        """The block of a record, and whether it is cut."""
+        members, length = self._members, head.length
+        if length is None or self._wrong >= _MOST_WRONG:
+            self._warn(head.place, f"{head.name} has no length that can be trusted")
+            block, count = self._to_next(self._most_bytes)
+            return block, count > self._most_bytes
+        begin = members.offset
+        block = members.take(min(length, self._most_bytes))
+        left = members.skip(length - len(block))
+        is_cut = length > len(block) == self._most_bytes
+        if not left and self._ends_here():
+            if is_cut:
+                self._warn(head.place, f"{head.name} has {length:,} bytes, and is cut")
+            return block, is_cut
+        self._wrong += 1
+        self._warn(head.place, f"{head.name} has a wrong length, {length:,} bytes")
+        return self._until_next(block, begin)
+
+    def _ends_here(self) -> bool:
+        """Whether another record, or nothing, follows here."""
+        members = self._members
+        members.fill(_BETWEEN)
+        rest = bytes(members.buffer[:_BETWEEN]).lstrip(b"\r\n")
+        return not rest or rest.startswith(BEGIN)
+
+    def _until_next(self, block: bytes, begin: int) -> tuple[bytes, bool]:
+        """The block up to the next record, wherever its length says that it ends."""
+        found = _NEXT.search(block)
+        end = max(len(block) - _NEXT_BYTES, 0) if found is None else found.start()
+        self._members.go_to(begin + end)
+        if found is not None:
+            return block[:end], False
+        more, count = self._to_next(self._most_bytes - end)
+        return block[:end] + more, end + count > self._most_bytes
+
+
+def _fields(head: bytes) -> dict[str, str]:
+    """The named fields of a record; the first line is its version.
+
+    Bytes that are no UTF-8 are most often in a URL: they are percent-encoded, as a browser does.
+    """
+    try:
+        text = _FOLD.sub(b" ", head).decode()
+    except UnicodeDecodeError:
+        text = _NOT_ASCII.sub(lambda byte: b"%%%02X" % ord(byte[0]), _FOLD.sub(b" ", head)).decode()
+    lines = text.splitlines()
+    pairs = (line.partition(":") for line in lines[1:])
+    return {name.strip().lower(): value.strip() for name, colon, value in pairs if colon}
+
+
+def _bytes_are(count: int) -> str:
+    return counted(count, "byte is", "bytes are")
+
+
+# ================================================================ answers
+#
+# What came of a request, from the record of its response.
+#
+# Laws: a recorded response has the same effect as if its server had sent it now. Writers of records
+# differ: some undo the chunks or the encoding of a body and leave the header that tells of it, so
+# what the body is decides. What is no answer to a request for a page has no result.
+
+_HTTP = b"HTTP/"
+_PIECE_BYTES = 1 << 16
+_CUTS = {"length": FailureKind.TOO_LARGE, "time": FailureKind.TIMEOUT}
+"""By the WARC-Truncated of a record; others were cut by the connection."""
+_OK = 200
+_ENOUGH_TO_JUDGE = 1445  # bytes; the MIME Sniffing standard looks at no more
+
+
+@dataclass
+class RecordedStream:
+    """A response whose bytes are all there."""
+
+    status: int
+    headers: dict[str, str]
+    content: bytes
+    cut: Fault | None = None
+
+    @property
+    def body(self) -> AsyncIterator[bytes]:
+        return self._pieces()
+
+    def take_whole(self) -> bytes | None:
+        return None  # large ones are read piece by piece
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+    async def _pieces(self) -> AsyncIterator[bytes]:
+        for start in range(0, len(self.content), _PIECE_BYTES):
+            yield self.content[start : start + _PIECE_BYTES]
+        if self.cut is not None:
+            raise self.cut
+
+
+class RecordedAnswers:
+    """Reads records of responses."""
+
+    def __init__(self, network: Network) -> None:
+        self._max_codings = network.max_codings
+        self._budget = DecodeBudget(network.max_bodies_bytes)
+
+    async def read(self, request: Request, record: WarcRecord) -> FetchResult:
+        """What came of the request whose response is in this record."""
+        try:
+            stream = _stream(record)
+        except Fault as fault:
+            return failure(fault)
+        fetched = await self._read(request, stream)
+        is_broken = isinstance(fetched, Failed) and fetched.kind is FailureKind.ENCODING
+        if is_broken and is_html(None, stream.content[:_ENOUGH_TO_JUDGE]):
+            del stream.headers["content-encoding"]
+            return await self._read(request, stream)
+        return fetched
+
+    async def _read(self, request: Request, stream: RecordedStream) -> FetchResult:
+        limits = BodyLimits(self._budget)
+        return await read_response(request, stream, limits, self._max_codings)
+
+
+def moment_of(record: WarcRecord) -> float:
+    """When it was made; 0 if it does not tell."""
+    try:
+        found = datetime.fromisoformat(record.fields.get("warc-date", ""))
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return 0.0
+
+
+def head_of(record: WarcRecord) -> Head | None:
+    """The head of HTTP in a record, if it has one that can be read."""
+    if not record.block.startswith(_HTTP):
+        return None
+    end = BLANK_LINE.search(record.block)
+    try:
+        return read_head(record.block[: end.start()] if end else record.block)
+    except Fault:
+        return None
+
+
+def _stream(record: WarcRecord) -> RecordedStream:
+    if record.kind == "resource":
+        kind = record.fields.get("content-type", "")
+        return RecordedStream(_OK, {"content-type": kind}, record.block, _cut(record))
+    end = BLANK_LINE.search(record.block)
+    if end is None:
+        raise Fault(FailureKind.PROTOCOL, "its record has no head of HTTP")
+    head = read_head(record.block[: end.start()])
+    take_cookies(head.headers)
+    body = record.block[end.end() :]
+    if has_word(head.headers, "transfer-encoding", "chunked"):
+        body = _without_chunks(body)
+    return RecordedStream(head.status, head.headers, body, _cut(record))
+
+
+def _without_chunks(body: bytes) -> bytes:
+    """The body, unless its chunks were undone already."""
+    chunks = ByChunks()
+    content = chunks.feed(body)
+    return content if content or chunks.ended else body
+
+
+def _cut(record: WarcRecord) -> Fault | None:
+    """Why the body is not whole, as far as its record tells."""
+    why = record.fields.get("warc-truncated", "")
+    if record.is_cut:
+        return Fault(FailureKind.TOO_LARGE, "its record is too long")
+    if not why:
+        return None
+    return Fault(_CUTS.get(why, FailureKind.RESET), f"its record is cut: {why}")

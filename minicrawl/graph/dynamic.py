@@ -1,0 +1,702 @@
+"""Distances and strong components of a graph that grows edge by edge.
+
+Law: after every edge the answer is that of the whole graph so far. Edges only come, and all of them
+have length 1.
+
+matrices    all distances as one matrix: A1 and A2, and A3 and A4, which take edges in batches
+trees       all distances as trees of shortest paths, after Ausiello and others (1991)
+recomputed  all distances or components anew, by Floyd-Warshall, Johnson and Tarjan
+closure     who reaches whom, as rows of bits: S1, S2 and S3, and Yellin's merging of rows (1993)
+levels      strong components of sparse graphs, after Bender, Fineman, Gilbert and Tarjan (2016)
+growing     the outline of a graph that grows: components, distances, reciprocity
+algorithms  all of them by name
+suite       the graphs on which they are compared
+saved       graphs with their answers as files (`.g`), and as DIMACS text
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from itertools import permutations
+from random import Random
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.graph.matrices import (
+    A1,
+    A2,
+    A3,
+    A4,
+    FAR,
+    MOST_PAGES,
+    A1Loops,
+    Distances,
+    Edge,
+    FloydWarshall,
+    Johnson,
+    Tarjan,
+    WarshallComponents,
+)
+
+# ================================================================ closure
+#
+# Strong components by who reaches whom, kept as rows of bits: S1, S2, S3 and Yellin's algorithm.
+#
+# Law: page u has bit v if a path leads from u to v, itself included. Two pages that have each
+# other's bit are in one component.
+#
+# S1      O(n^2) an edge: whoever reaches the source takes its row. Rows are blocks of 8, 16, 32 or
+#         64 bits, 64 to a word being the fewest words.
+# S2      the same bound, without what changes nothing: an edge whose target is reached already, and
+#         pages that reach the target already.
+# S3      S2 with one row for a component: its pages reach the same. Where much merges, few rows are
+#         left, and an edge within a component costs nothing.
+# yellin  "Speeding up dynamic transitive closure for bounded degree graphs" (Acta Informatica 30,
+#         1993): rows are merged along the edges, backwards from the source, and no further than
+#         they
+#         change. O(n m) merges of rows in all.
+
+BLOCKS = (8, 16, 32, 64)
+_TYPES = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
+
+
+class Merged:
+    """Components that merge: a forest of pages whose trees are components, named by their roots."""
+
+    def __init__(self, nodes: int) -> None:
+        self._parent = list(range(nodes))
+        self.count = nodes
+
+    def root(self, page: int) -> int:
+        """The first page of the component."""
+        parent = self._parent
+        while parent[page] != page:
+            parent[page] = parent[parent[page]]
+            page = parent[page]
+        return page
+
+    def merge(self, one: int, other: int) -> int:
+        """Both are in one component from now on. Returns its first page."""
+        one, other = sorted((self.root(one), self.root(other)))
+        if one != other:
+            self._parent[other] = one
+            self.count -= 1
+        return one
+
+    def labels(self) -> NDArray[np.int64]:
+        """The first page of each page's component."""
+        return np.array([self.root(page) for page in range(len(self._parent))], dtype=np.int64)
+
+
+class S1:
+    """Rows of blocks of bits."""
+
+    def __init__(self, nodes: int, bits: int = 64) -> None:
+        self._bits = bits
+        self._rows = np.zeros((nodes, -(-nodes // bits)), dtype=_TYPES[bits])
+        self._merged = Merged(nodes)
+        for page in range(nodes):
+            self._rows[page, page // bits] = self._bit(page)
+
+    @property
+    def components(self) -> NDArray[np.int64]:
+        return self._merged.labels()
+
+    def add(self, source: int, target: int) -> None:
+        """The edge is there from now on."""
+        rows = self._rows
+        rows[source] |= rows[target]
+        earlier = self._reaching(source)
+        rows[earlier] |= rows[source]
+        self._merge(source, target, earlier)
+
+    def _bit(self, page: int) -> NDArray[np.unsignedinteger]:
+        """The page's bit in its block."""
+        return np.array(1 << page % self._bits, dtype=self._rows.dtype)
+
+    def _reaching(self, page: int) -> NDArray[np.intp]:
+        """The pages that have the page's bit."""
+        return np.flatnonzero(self._rows[:, page // self._bits] & self._bit(page))
+
+    def _merge(self, source: int, target: int, earlier: NDArray[np.intp]) -> None:
+        """If the edge closes a cycle, whoever reaches the source and is reached is in it."""
+        is_one = self._merged.root(source) == self._merged.root(target)
+        if not is_one and self._rows[target, source // self._bits] & self._bit(source):
+            row = self._rows[source]
+            bits = _TYPES[self._bits]
+            reached = row[earlier // self._bits] >> (earlier % self._bits).astype(bits) & bits(1)
+            for page in earlier[reached.astype(bool)].tolist():
+                self._merged.merge(source, page)
+
+
+class S2(S1):
+    """S1, for edges and pages that change something."""
+
+    def add(self, source: int, target: int) -> None:
+        """The edge is there from now on."""
+        rows, block, bit = self._rows, target // self._bits, self._bit(target)
+        if rows[source, block] & bit:
+            return
+        earlier = self._reaching(source)
+        new = earlier[rows[earlier, block] & bit == 0]
+        rows[new] |= rows[target]
+        self._merge(source, target, earlier)
+
+
+class S3(S2):
+    """S2, with a row for each component: that of its first page. The rows of the others are empty.
+
+    A row has the bits of all pages that are reached, so to reach one page of a component is to
+    reach its first.
+    """
+
+    def add(self, source: int, target: int) -> None:
+        """The edge is there from now on."""
+        source, target = self._merged.root(source), self._merged.root(target)
+        if source != target:
+            super().add(source, target)
+
+    def _merge(self, source: int, target: int, earlier: NDArray[np.intp]) -> None:
+        row = self._rows[source].copy()
+        super()._merge(source, target, earlier)
+        first = self._merged.root(source)
+        if first == self._merged.root(target):
+            gone = [page for page in earlier.tolist() if self._merged.root(page) == first]
+            self._rows[gone] = 0
+            self._rows[first] = row
+
+
+class Yellin:
+    """Rows as whole numbers of Python, merged along the edges."""
+
+    def __init__(self, nodes: int) -> None:
+        self._rows = [1 << page for page in range(nodes)]
+        self._sources: list[list[int]] = [[] for _ in range(nodes)]
+        self._merged = Merged(nodes)
+
+    @property
+    def components(self) -> NDArray[np.int64]:
+        return self._merged.labels()
+
+    def add(self, source: int, target: int) -> None:
+        """The edge is there from now on."""
+        rows = self._rows
+        self._sources[target].append(source)
+        is_cycle = rows[target] >> source & 1
+        waiting = deque([(source, target)])
+        while waiting:
+            page, reached = waiting.popleft()
+            merged = rows[page] | rows[reached]
+            if merged != rows[page]:
+                rows[page] = merged
+                waiting.extend((earlier, page) for earlier in self._sources[page])
+        if is_cycle:
+            self._merge(source)
+
+    def _merge(self, source: int) -> None:
+        """Whoever is reached by the source and reaches it is in its component."""
+        rows, reached = self._rows, self._rows[source]
+        while reached:
+            page = reached.bit_length() - 1
+            reached ^= 1 << page
+            if rows[page] >> source & 1:
+                self._merged.merge(source, page)
+
+
+# ================================================================ levels
+#
+# Strong components of a sparse graph, edge by edge: a search both ways inside levels.
+#
+# After "A New Approach to Incremental Cycle Detection and Related Problems" by Bender, Fineman,
+# Gilbert and Tarjan (ACM Transactions on Algorithms 12, 2016), section 2 with the components of
+# section 5.
+#
+# Laws. Each component has a level, and no edge leads to a lower one. A search backwards looks at
+# edges inside one level only, and at no more than `limit` of them: who has found fewer has seen all
+# that could close a cycle at that level, and who has found as many lifts the target above them. So
+# a component is lifted at most n^(2/3) times, and m edges cost O(m min(m^(1/2), n^(2/3))) in all,
+# but for merging: components of a cycle become one, with the edges of all.
+#
+# inside    for each component the components of its own level that have an edge to it
+# outside   for each component those that it has an edge to
+
+
+class Levels:
+    """Components, each with a level."""
+
+    def __init__(self, nodes: int) -> None:
+        self._merged = Merged(nodes)
+        self._level = [1] * nodes
+        self._inside: list[list[int]] = [[] for _ in range(nodes)]
+        self._outside: list[list[int]] = [[] for _ in range(nodes)]
+        self._most = round(nodes ** (2 / 3))
+        self._edges = 0
+
+    @property
+    def components(self) -> NDArray[np.int64]:
+        return self._merged.labels()
+
+    def add(self, source: int, target: int) -> None:
+        """The edge is there from now on."""
+        source, target = self._merged.root(source), self._merged.root(target)
+        if source == target:
+            return
+        self._edges += 1
+        is_cycle = self._level[source] >= self._level[target] and self._order(source, target)
+        self._outside[source].append(target)
+        if self._level[source] == self._level[target]:
+            self._inside[target].append(source)
+        if is_cycle:
+            self._merge(source, target)
+
+    def _order(self, source: int, target: int) -> bool:
+        """Lift the target and what it leads to, as far as the edge demands; is it a cycle?"""
+        limit = min(max(1, int(self._edges**0.5)), self._most)
+        level = self._level
+        before = self._before(source, limit)
+        if before is None:
+            lifted, before = level[source] + 1, {source}
+        elif target in before:
+            return True
+        elif level[source] == level[target]:
+            return False
+        else:
+            lifted = level[source]
+        return self._lift(target, lifted, before)
+
+    def _before(self, source: int, limit: int) -> set[int] | None:
+        """Who leads to the source inside its level; None if `limit` edges do not tell."""
+        before, waiting = {source}, [source]
+        while waiting:
+            for earlier in self._parts(self._inside[waiting.pop()]):
+                limit -= 1
+                if not limit:
+                    return None
+                if earlier not in before:
+                    before.add(earlier)
+                    waiting.append(earlier)
+        return before
+
+    def _lift(self, target: int, to: int, before: set[int]) -> bool:
+        """No edge leads to a lower level again; whether one led to those before the new edge."""
+        level, inside = self._level, self._inside
+        level[target], inside[target] = to, []
+        waiting, is_cycle = [target], False
+        while waiting:
+            page = waiting.pop()
+            for later in self._parts(self._outside[page]):
+                is_cycle = is_cycle or later in before
+                if level[later] < level[page]:
+                    level[later], inside[later] = level[page], []
+                    waiting.append(later)
+                if level[later] == level[page] and later != page:
+                    inside[later].append(page)
+        return is_cycle
+
+    def _parts(self, pages: Iterable[int]) -> Iterable[int]:
+        """The components that these pages are in by now."""
+        return map(self._merged.root, pages)
+
+    def _merge(self, source: int, target: int) -> None:
+        """Who leads to the source and is led to by the target is in the cycle."""
+        behind = self._found(target, self._outside)
+        cycle = behind & self._found(source, self._inside)
+        for page in cycle:
+            self._merged.merge(target, page)
+        root = self._merged.root(target)
+        for edges in (self._inside, self._outside):
+            all_edges = {end for page in cycle for end in self._parts(edges[page])}
+            for page in cycle:
+                edges[page] = []
+            edges[root] = list(all_edges - {root})
+
+    def _found(self, begin: int, edges: list[list[int]]) -> set[int]:
+        """Who can be reached by these edges without leaving the level."""
+        level = self._level[begin]
+        found, waiting = {begin}, [begin]
+        while waiting:
+            for page in self._parts(edges[waiting.pop()]):
+                if self._level[page] == level and page not in found:
+                    found.add(page)
+                    waiting.append(page)
+        return found
+
+
+# ================================================================ trees
+#
+# All distances as trees of shortest paths, after Ausiello, Italiano, Marchetti-Spaccamela, Nanni.
+#
+# "Incremental algorithms for minimal length paths" (Journal of Algorithms 12, 1991). Each page has
+# the tree of shortest paths from it and the tree of those to it. A new edge (i, j) shortens paths
+# from i to a part of the tree from j: what did not fall there is not followed. That part, as a list
+# of pages each behind its parent, is handed up the tree to i: a page takes of it what falls for it
+# as well, and hands on no more. O(n log n) an edge, amortised over a graph that is filled; memory
+# of two trees a page.
+#
+# part    pages of a tree, parents first: (page, place of its parent in the part or -1)
+
+Part = list[tuple[int, int]]
+Tree = list[set[int]]
+
+
+class AusielloTrees:
+    """Two trees for each page. `_after[v][x]`: what follows x in the tree from v; `_before[v][x]`:
+    what leads to x in the tree to v."""
+
+    def __init__(self, nodes: int) -> None:
+        self._length = [[FAR] * nodes for _ in range(nodes)]
+        for page in range(nodes):
+            self._length[page][page] = 0
+        self._after: list[dict[int, set[int]]] = [{} for _ in range(nodes)]
+        self._before: list[dict[int, set[int]]] = [{} for _ in range(nodes)]
+        self._last: list[dict[int, int]] = [{} for _ in range(nodes)]
+        """`_last[x][y]`: the page before y on the path from x."""
+        self._next: list[dict[int, int]] = [{} for _ in range(nodes)]
+        """`_next[x][y]`: the page after x on the path to y."""
+
+    @property
+    def distances(self) -> Distances:
+        return np.array(self._length, dtype=np.uint16).reshape(len(self._length), -1)
+
+    def add(self, source: int, target: int) -> None:
+        """The edge is there from now on."""
+        if source == target or self._length[source][target] == 1:
+            return
+        fallen = self._take(source, target, source, self._whole(target))
+        waiting = [(source, fallen)]
+        while waiting:
+            page, part = waiting.pop()
+            for earlier in tuple(self._before[source].get(page, ())):
+                less = self._take(earlier, target, source, part)
+                if less:
+                    waiting.append((earlier, less))
+
+    def _whole(self, root: int) -> Part:
+        """The tree of shortest paths from a page."""
+        part: Part = [(root, -1)]
+        for place, (page, _) in enumerate(part):
+            part += [(later, place) for later in self._after[root].get(page, ())]
+        return part
+
+    def _take(self, begin: int, target: int, source: int, part: Part) -> Part:
+        """Lead from `begin` over the new edge to each page of the part whose distance falls."""
+        lengths, way = self._length[begin], self._length[begin][source] + 1
+        from_target = self._length[target]
+        places: dict[int, int] = {-1: -1}
+        fallen: Part = []
+        for place, (end, parent) in enumerate(part):
+            if parent in places and way + from_target[end] < lengths[end]:
+                places[place] = len(fallen)
+                fallen.append((end, places[parent]))
+                lengths[end] = way + from_target[end]
+                before = source if end == target else self._last[target][end]
+                self._hang(
+                    begin, end, before, target if begin == source else self._next[begin][source]
+                )
+        return fallen
+
+    def _hang(self, begin: int, end: int, before: int, behind: int) -> None:
+        """The path from `begin` to `end` starts with `behind` and arrives by `before`."""
+        last = self._last[begin].get(end)
+        if last is not None:
+            self._after[begin][last].discard(end)
+            self._before[end][self._next[begin][end]].discard(begin)
+        self._last[begin][end], self._next[begin][end] = before, behind
+        self._after[begin].setdefault(before, set()).add(end)
+        self._before[end].setdefault(behind, set()).add(begin)
+
+
+# ================================================================ algorithms
+#
+# The algorithms by name and by number.
+#
+# Law: algorithms of one kind give equal answers after every edge, or after every batch for those
+# that take edges in batches.
+
+
+class AlgorithmKind(StrEnum):
+    """What an algorithm answers."""
+
+    DISTANCES = "distances"
+    COMPONENTS = "components"
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicAlgorithm:
+    """One algorithm. `make(nodes)` starts it on a graph without edges.
+
+    `in_batches`: edges are given to it many at a time; else one by one. `is_recomputed`: it does
+    its work when it is asked for the answer.
+    """
+
+    name: str
+    kind: AlgorithmKind
+    make: Callable[[int], Any]
+    about: str
+    in_batches: bool = False
+    is_recomputed: bool = False
+
+    def insert(self, state: Any, edges: Iterable[Edge]) -> None:
+        """These edges are there from now on, and the answer is known."""
+        if hasattr(state, "add_all"):
+            state.add_all(edges)
+        else:
+            for source, target in edges:
+                state.add(source, target)
+        if self.is_recomputed:
+            self.answer(state)
+
+    def answer(self, state: Any) -> Any:
+        """All distances, or the component of each page."""
+        return getattr(state, self.kind.value)
+
+
+def _distances(
+    name: str, make: Callable[[int], Any], about: str, *, batches: bool = False, anew: bool = False
+) -> DynamicAlgorithm:
+    return DynamicAlgorithm(name, AlgorithmKind.DISTANCES, make, about, batches, anew)
+
+
+def _components(
+    name: str, make: Callable[[int], Any], about: str, *, batches: bool = False, anew: bool = False
+) -> DynamicAlgorithm:
+    return DynamicAlgorithm(name, AlgorithmKind.COMPONENTS, make, about, batches, anew)
+
+
+ALGORITHMS = {
+    algorithm.name: algorithm
+    for algorithm in (
+        _distances("floyd-warshall", FloydWarshall, "all anew after each edge, O(n^3)", anew=True),
+        _distances("johnson", Johnson, "all anew after each edge, O(n m log n)", anew=True),
+        _distances("ausiello", AusielloTrees, "trees of shortest paths (1991)"),
+        _distances("a1", A1, "one matrix, all pairs by way of the edge, O(n^2)"),
+        _distances("a2", A2, "one matrix, only the pairs that can fall"),
+        _distances(
+            "floyd-warshall-batch", FloydWarshall, "anew after each batch", batches=True, anew=True
+        ),
+        _distances("johnson-batch", Johnson, "anew after each batch", batches=True, anew=True),
+        _distances("a3", A3, "a1, the edges of a source together", batches=True),
+        _distances("a4", A4, "a2, the edges of a source together", batches=True),
+        _components("warshall", WarshallComponents, "all anew after each edge, O(n^3)", anew=True),
+        _components("tarjan", Tarjan, "all anew after each edge, O(n + m)", anew=True),
+        _components("yellin", Yellin, "rows merged along the edges (1993)"),
+        *(
+            _components(f"s1-{bits}", partial(S1, bits=bits), f"rows in blocks of {bits} bits")
+            for bits in BLOCKS
+        ),
+        _components("s2", S2, "s1 of 64 bits, only what changes"),
+        _components("s3", S3, "s2, one row for a component"),
+        _components("levels", Levels, "search both ways inside levels (2016), for sparse graphs"),
+        _components("tarjan-batch", Tarjan, "anew after each batch", batches=True, anew=True),
+        _distances("a1-loops", A1Loops, "a1 in loops of Python, to compare with ausiello"),
+    )
+}
+"""In the order of their numbers, from 1."""
+
+
+def algorithm(name: str) -> DynamicAlgorithm:
+    """The algorithm of this name or number; KeyError if there is none."""
+    if name.isdecimal() and 1 <= int(name) <= len(ALGORITHMS):
+        return list(ALGORITHMS.values())[int(name) - 1]
+    return ALGORITHMS[name]
+
+
+# ================================================================ suite
+#
+# The graphs on which the dynamic algorithms are compared, each with its edges in a fixed order.
+#
+# a*      forces O(n^3) changes of the distances: thirds s, z and t; a path through z, all of s lead
+#         to its begin and its end leads to all of t; then edges from the begin of z shorten the
+#         path
+#         one page at a time.
+# c*      every page to every other.
+# roads   grids of about the size of the road maps of two states, both ways, with some roads
+#         missing.
+# sc*     small graphs whose components merge in several steps.
+# random  links drawn at random; `pages`, a growing web whose pages copy links.
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeSequence:
+    """A graph whose edges come one after the other."""
+
+    name: str
+    nodes: int
+    edges: tuple[Edge, ...]
+
+    @property
+    def density(self) -> float:
+        """The part of all possible edges that are there."""
+        return len(self.edges) / max(1, self.nodes * (self.nodes - 1))
+
+
+def staged(third: int) -> EdgeSequence:
+    """a*: three times `third` pages."""
+
+    def edges() -> Iterator[Edge]:
+        first, last = third, 2 * third - 1
+        yield from ((page, first) for page in range(third))
+        yield from ((page, page + 1) for page in range(first + 1, last))
+        yield from ((last, page) for page in range(2 * third, 3 * third))
+        yield from ((first, page) for page in range(first + 1, last + 1))
+
+    return EdgeSequence(f"a{3 * third}", 3 * third, tuple(edges()))
+
+
+def complete(nodes: int) -> EdgeSequence:
+    """c*: every page to every other."""
+    return EdgeSequence(f"c{nodes}", nodes, tuple(permutations(range(nodes), 2)))
+
+
+def roads(name: str, width: int, height: int, edges: int) -> EdgeSequence:
+    """A grid of streets, both ways, of which as many as fit are drawn at random."""
+    rng = Random(name)
+    places = range(width * height)
+    streets = [(place, place + 1) for place in places if (place + 1) % width]
+    streets += [(place, place + width) for place in places[:-width]]
+    rng.shuffle(streets)
+    both = [edge for one, other in streets[: edges // 2] for edge in ((one, other), (other, one))]
+    return EdgeSequence(name, width * height, tuple(both))
+
+
+def random_edges(nodes: int, edges: int, seed: int = 1) -> EdgeSequence:
+    """Different edges drawn at random."""
+    rng, found = Random(seed), dict[Edge, None]()
+    while len(found) < min(edges, nodes * (nodes - 1)):
+        source, target = rng.randrange(nodes), rng.randrange(nodes)
+        if source != target:
+            found[source, target] = None
+    return EdgeSequence(f"random-{nodes}-{edges}", nodes, tuple(found))
+
+
+SC = {
+    "sc1": (8, "01 12 20 23 34 45 53 56 67 76 61"),
+    "sc2": (8, "01 12 23 34 45 56 67 10 32 54 76 21 43 65"),
+    "sc3": (4, "01 12 20 13 30 32"),
+}
+"""Small graphs: pages, and edges as two digits."""
+
+
+def _small(name: str) -> EdgeSequence:
+    nodes, edges = SC[name]
+    return EdgeSequence(name, nodes, tuple((int(edge[0]), int(edge[1])) for edge in edges.split()))
+
+
+SUITE: dict[str, Callable[[], EdgeSequence]] = {
+    **{f"a{nodes}": partial(staged, nodes // 3) for nodes in (300, 900, 1500)},
+    **{f"c{nodes}": partial(complete, nodes) for nodes in (100, 200, 400, 800)},
+    "roads-georgia": partial(roads, "roads-georgia", 173, 9, 5016),
+    "roads-idaho": partial(roads, "roads-idaho", 16, 16, 672),
+    **{name: partial(_small, name) for name in SC},
+    "random-1000": partial(random_edges, 1000, 3000),
+}
+"""By name."""
+
+
+# ================================================================ saved
+#
+# Graphs with their answers as bytes (`.g`), and as DIMACS text.
+#
+# Law: what is packed comes back equal, edges in the order of insertion. A damaged file is refused
+# with a reason; nothing is read past its end.
+#
+# All numbers are little-endian u32: the name ends with a NUL; pages, edges, components; distances
+# page by page, with 2^32 - 1 where no path is; the component of each page; then a byte for each
+# pair of pages, 1 if an edge is there; then the edges, tail and head. The first ten bytes are
+# `minigraph` and the version.
+
+MAGIC = b"minigraph\x01"
+_NO_PATH = 0xFFFFFFFF
+_U32 = np.dtype("<u4")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SavedGraph:
+    """A graph, and the answers that algorithms are validated against."""
+
+    graph: EdgeSequence
+    distances: Distances
+    components: NDArray[np.int64]
+
+
+def solved(graph: EdgeSequence) -> SavedGraph:
+    """The graph with its answers."""
+    distances, components = A4(graph.nodes), Tarjan(graph.nodes)
+    distances.add_all(graph.edges)
+    for source, target in graph.edges:
+        components.add(source, target)
+    return SavedGraph(graph, distances.distances, components.components)
+
+
+def pack(saved: SavedGraph) -> bytes:
+    """The graph as bytes."""
+    graph = saved.graph
+    edges = np.array(graph.edges, dtype=_U32).reshape(-1, 2)
+    distances = saved.distances.astype(_U32)
+    distances[saved.distances == FAR] = _NO_PATH
+    is_edge = np.zeros((graph.nodes, graph.nodes), dtype=np.uint8)
+    is_edge[edges[:, 0], edges[:, 1]] = 1
+    sizes = np.array([graph.nodes, len(edges), len(np.unique(saved.components))], dtype=_U32)
+    parts = (sizes, distances, saved.components.astype(_U32), is_edge, edges)
+    name = graph.name.encode().replace(b"\0", b"")
+    return MAGIC + name + b"\0" + b"".join(part.tobytes() for part in parts)
+
+
+def unpack(data: bytes) -> SavedGraph:
+    """The graph in these bytes; ValueError if they are none."""
+    if not data.startswith(MAGIC[:-1]):
+        raise ValueError("it does not begin with `minigraph`")
+    if data[: len(MAGIC)] != MAGIC:
+        raise ValueError(f"it is of version {data[len(MAGIC) - 1]}; this program reads {MAGIC[-1]}")
+    end = data.find(b"\0", len(MAGIC))
+    if end < 0:
+        raise ValueError("its name has no end")
+    numbers = _Numbers(data, end + 1)
+    nodes, edges, components = numbers.take(3).tolist()
+    if nodes > MOST_PAGES or len(data) - numbers.place != 5 * nodes**2 + 4 * nodes + 8 * edges:
+        raise ValueError(f"it is not as long as {nodes:,} pages and {edges:,} edges are")
+    return _checked(
+        numbers, data[len(MAGIC) : end].decode(errors="replace"), nodes, edges, components
+    )
+
+
+class _Numbers:
+    """Takes numbers one array after the other."""
+
+    def __init__(self, data: bytes, place: int) -> None:
+        self._data, self.place = data, place
+
+    def take(
+        self, count: int, kind: np.dtype[np.unsignedinteger] = _U32
+    ) -> NDArray[np.unsignedinteger]:
+        """So many numbers."""
+        if len(self._data) < self.place + count * kind.itemsize:
+            raise ValueError("it ends too early")
+        found = np.frombuffer(self._data, dtype=kind, count=count, offset=self.place)
+        self.place += count * kind.itemsize
+        return found
+
+
+def _checked(numbers: _Numbers, name: str, nodes: int, edges: int, components: int) -> SavedGraph:
+    distances = numbers.take(nodes * nodes).reshape(nodes, nodes)
+    component_of = numbers.take(nodes).astype(np.int64)
+    numbers.take(nodes * nodes, np.dtype(np.uint8))
+    ends = numbers.take(2 * edges)
+    if (ends >= nodes).any() or (component_of >= nodes).any():
+        raise ValueError(f"it names a page that is not among its {nodes:,}")
+    if len(np.unique(component_of)) != components:
+        raise ValueError("its components are not as many as it says")
+    pairs = [(source, target) for source, target in ends.reshape(-1, 2).tolist()]
+    graph = EdgeSequence(name, nodes, tuple(pairs))
+    return SavedGraph(graph, np.minimum(distances, FAR).astype(np.uint16), component_of)
+
+
+def as_dimacs(graph: EdgeSequence) -> Iterator[str]:
+    """The lines of the graph as DIMACS text: pages from 1, all edges of length 1."""
+    yield f"c {graph.name}"
+    yield f"p sp {graph.nodes} {len(graph.edges)}"
+    yield from (f"a {source + 1} {target + 1} 1" for source, target in graph.edges)

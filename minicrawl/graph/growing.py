@@ -1,0 +1,147 @@
+"""The outline of a graph that grows, without looking at all of it again.
+
+Laws: after each edge, or each batch of edges, the outline is that of the graph so far. Edges only
+come, an edge that is there already changes nothing, and nodes are numbered in the order in which
+they come.
+
+GrowingGraph     edge by edge: all distances by A2, which counts the pairs of each distance, strong
+                 components by `levels`, weak ones by merging. For as many nodes as a matrix of all
+                 distances has room for.
+GrowingInBatches any size, without distances. Components only grow together, so an edge within one
+                 is not looked at again: what is left is the graph of the components, with the
+                 edges between them and the new ones.
+
+key     an edge as one number: its source in the upper bits, its target in the last 31
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from minicrawl.graph.csr import Csr
+from minicrawl.graph.distances import Extent
+from minicrawl.graph.dynamic import Levels, Merged
+from minicrawl.graph.matrices import CountedA2, Edge
+from minicrawl.graph.outline import Components, Connections, Outline, numbered, outline_of
+
+_BITS = 31
+_TARGET = (1 << _BITS) - 1
+Ids = NDArray[np.int64]
+
+
+class GrowingGraph:
+    """Edges one by one, between up to `most` nodes."""
+
+    def __init__(self, most: int) -> None:
+        self.nodes = 0
+        self._distances = CountedA2(most)
+        self._strong = Levels(most)
+        self._weak = Merged(most)
+        self._edges = dict[Edge, None]()
+        self._mutual = 0
+
+    def add(self, source: int, target: int) -> None:
+        """The edge is there from now on."""
+        if (source, target) in self._edges:
+            return
+        self._edges[source, target] = None
+        self._mutual += 2 * (source != target and (target, source) in self._edges)
+        self._distances.add(source, target)
+        self._strong.add(source, target)
+        self._weak.merge(source, target)
+
+    def outline(self) -> Outline:
+        """What the graph is like now."""
+        edges = np.array(list(self._edges), dtype=np.int64).reshape(-1, 2)
+        graph = Csr.from_edges(self.nodes, edges[:, 0], edges[:, 1])
+        found = Connections(
+            numbered(self._strong.components[: self.nodes]),
+            numbered(self._weak.labels()[: self.nodes]),
+            self._mutual / graph.edges if graph.edges else None,
+        )
+        return outline_of(graph, found, self._distances.extent())
+
+
+class GrowingInBatches:
+    """Many edges at once. Its distances are measured aside, of `graph`."""
+
+    def __init__(self) -> None:
+        self._keys = np.empty(0, dtype=np.int64)
+        self._between = self._keys  # the edges between different strong components
+        self._strong = self._weak = np.empty(0, dtype=np.int32)
+        self._mutual = 0
+
+    def grow(self, nodes: int, sources: Ids, targets: Ids) -> None:
+        """There are so many nodes now, and these edges as well."""
+        keys = np.unique(sources << _BITS | targets)
+        new = keys[~_are_among(keys, self._keys)]
+        self._strong = _with_singles(self._strong, nodes)
+        self._weak = _with_singles(self._weak, nodes)
+        self._count_mutual(new)
+        self._keys = np.insert(self._keys, np.searchsorted(self._keys, new), new)
+        self._merge_weak(new)
+        self._merge_strong(new)
+
+    @property
+    def graph(self) -> Csr:
+        """All of it."""
+        ends = np.arange(len(self._strong) + 1, dtype=np.int64) << _BITS
+        starts = np.searchsorted(self._keys, ends).astype(np.int64, copy=False)
+        return Csr(starts=starts, targets=(self._keys & _TARGET).astype(np.int32))
+
+    def outline(self, far: Extent) -> Outline:
+        """What the graph is like now; the distances are as they were measured last."""
+        edges = len(self._keys)
+        found = Connections(
+            _components(self._strong),
+            _components(self._weak),
+            self._mutual / edges if edges else None,
+        )
+        return outline_of(self.graph, found, far)
+
+    def _count_mutual(self, new: Ids) -> None:
+        """The edges that have one the other way, of which the new ones are not among the keys."""
+        sources, targets = new >> _BITS, new & _TARGET
+        back = np.sort((targets << _BITS | sources)[sources != targets])
+        self._mutual += 2 * int(np.count_nonzero(_are_among(back, self._keys)))
+        self._mutual += int(np.count_nonzero(_are_among(back, new)))
+
+    def _merge_weak(self, new: Ids) -> None:
+        self._weak = _merged(self._weak, new, "weak")
+
+    def _merge_strong(self, new: Ids) -> None:
+        keys = np.concatenate((self._between, new))
+        self._strong = labels = _merged(self._strong, keys, "strong")
+        self._between = keys[labels[keys >> _BITS] != labels[keys & _TARGET]]
+
+
+def _are_among(keys: Ids, known: Ids) -> NDArray[np.bool_]:
+    """Whether each key is one of the known ones; both ascend."""
+    if not len(known):
+        return np.zeros(len(keys), dtype=np.bool_)
+    places = np.searchsorted(known, keys).clip(max=len(known) - 1)
+    found: NDArray[np.bool_] = known[places] == keys
+    return found
+
+
+def _components(labels: NDArray[np.int32]) -> Components:
+    return Components(labels, np.bincount(labels))
+
+
+def _with_singles(labels: NDArray[np.int32], nodes: int) -> NDArray[np.int32]:
+    """New nodes are components of their own."""
+    first = int(labels.max(initial=-1)) + 1
+    singles = np.arange(first, first + nodes - len(labels), dtype=np.int32)
+    return np.concatenate((labels, singles))
+
+
+def _merged(labels: NDArray[np.int32], keys: Ids, connection: str) -> NDArray[np.int32]:
+    """The components when these edges are there as well."""
+    count = int(labels.max(initial=-1)) + 1
+    sources, targets = labels[keys >> _BITS], labels[keys & _TARGET]
+    ones = np.ones(len(keys), dtype=np.bool_)  # edges between the same components stay one
+    between = csr_array((ones, (sources, targets)), shape=(count, count))
+    _, merged = connected_components(between, connection=connection)
+    found: NDArray[np.int32] = merged[labels]
+    return found

@@ -1,0 +1,573 @@
+"""Link graphs as text, a module for each format.
+
+formats   which format a text has, and the graph in it
+edgelist  links between ids, or between names
+numbered  nodes first, then links by their numbers; DIMACS
+lines     the lines of a file, many at a time
+"""
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.errors import GraphFileError
+from minicrawl.graph.csr import MOST_NODES, LinkArrays, NodeHosts
+from minicrawl.graph.csr import Ids as IdArray
+
+# ================================================================ lines
+#
+# The lines of a graph file, many at a time.
+#
+# Law: a list is read whole or refused with the place and the line that is wrong; no line is guessed
+# at or passed over.
+#
+# plain    text in which the same marks stand between fields on every line. What is plain is taken
+#          apart at once; what is not is read line by line, as slow as it may be.
+# weight   a decimal number above 0 that 32 bits can hold.
+# comment  a line that begins with `#`, or with `%` unless that begins a letter of a URL, as in
+#          `%C3%85land`. Comments and empty lines say nothing.
+
+_COMMENT = rb"[#%](?!(?<=%)[0-9A-Fa-f]{2})"
+_SILENT = re.compile(rb"\s*(?:" + _COMMENT + rb".*)?", re.DOTALL)
+_COMMENT_INSIDE = re.compile(rb"\n[ \t]*" + _COMMENT)
+_NUMBER = b"0123456789.eE+-"
+_LEAST, _MOST = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
+A_WEIGHT: Final = "a weight above 0"
+_SHOWN = 40  # characters of a bad line that its message quotes
+
+
+class LineBlock(NamedTuple):
+    """Whole lines, each with its end, and how many of the list came before them."""
+
+    text: bytes
+    before: int
+
+    @property
+    def height(self) -> int:
+        """How many lines."""
+        return self.text.count(b"\n")
+
+    def said(self) -> Iterator[tuple[int, bytes]]:
+        """The lines that say something, without their ends, by their numbers."""
+        lines = self.text.split(b"\n")[:-1]
+        for number, line in enumerate(lines, start=self.before + 1):
+            if not _SILENT.fullmatch(line):
+                yield number, line
+
+    def from_first_said(self) -> "LineBlock":
+        """Without the comments on top, which would keep all that follows from being plain."""
+        silent, start = 0, 0
+        while start < len(self.text):
+            end = self.text.index(b"\n", start)
+            if not _SILENT.fullmatch(self.text, start, end):
+                break
+            silent, start = silent + 1, end + 1
+        return LineBlock(self.text[start:], self.before + silent) if silent else self
+
+    def behind_first(self) -> "LineBlock":
+        """Without the first line."""
+        return LineBlock(self.text[self.text.index(b"\n") + 1 :], self.before + 1)
+
+    def has_comments(self) -> bool:
+        return _COMMENT_INSIDE.search(b"\n" + self.text) is not None
+
+
+def weights(fields: Sequence[bytes]) -> NDArray[np.float64] | None:
+    """The weight in each field; nothing where one of them holds none."""
+    if b"".join(fields).translate(None, _NUMBER):
+        return None
+    try:
+        found = np.array(list(map(float, fields)))
+    except ValueError:
+        return None
+    return found if ((found >= _LEAST) & (found <= _MOST)).all() else None
+
+
+def refusal(place: str, number: int, expected: str, line: bytes) -> GraphFileError:
+    """What to raise over a line; `place` is what a message calls the list."""
+    return GraphFileError(f"{place}, line {number}: expected {expected}, found {quoted(line)}")
+
+
+def quoted(text: bytes) -> str:
+    """The text made harmless: one line, no control characters, no more than a glance long."""
+    shown = repr(text.strip()[: 4 * _SHOWN].decode(errors="backslashreplace"))
+    return shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 1]}…"
+
+
+# ================================================================ edgelist
+#
+# Lists of links, between ids or between names.
+#
+# Links between ids are two whole numbers a line, and a weight where the first line has one. Numbers
+# are in decimal digits, with blanks or tabs between and around them. Ids may be sparse: what counts
+# is which ids occur, not how large they are. In the graph of a list the nodes are in the order of
+# their ids, and an id in decimal digits is the name of its node (`Ids`).
+#
+# Names are URLs, hosts or titles, which stay as they are written. Which marks stand between the
+# fields of a line is said by its layout:
+#
+# tabs    source<TAB>target, with or without <TAB>weight; a first line that says just this is none
+# hosts   year|source|target<TAB>weight; what the years say of a link is summed
+# commas  source,target, with or without weight, under a line that says so; a field may be quoted
+# end     behind the weight, as an export has it: where the target redirects. It may be empty, and
+#         is
+#         not read
+
+ID_LIMIT: Final = 2**63
+"""Ids are below this."""
+
+IDS: Final = re.compile(rb"\s*[0-9]+[ \t]+[0-9]+(?P<weight>[ \t]+\S+)?\s*")
+"""A line of such a list."""
+
+_DIGITS = b"0123456789"
+_SURE = 10**18  # a number of more digits may not have fitted
+_ENDS = 2  # of a link
+
+
+class IdList:
+    """Reads links of ids, block after block."""
+
+    names = None
+
+    def __init__(self, first: bytes, place: str) -> None:
+        found = IDS.fullmatch(first)
+        self._place = place
+        self._columns = _ENDS + bool(found and found["weight"])
+        # What is left of a plain line without its digits.
+        self._marks = first.translate(None, _DIGITS) + b"\n"
+
+    def links(self, block: LineBlock) -> LinkArrays:
+        return self._plain(block) or self._line_by_line(block)
+
+    def finish(self) -> None:
+        """Such a list may end anywhere."""
+
+    def _plain(self, block: LineBlock) -> LinkArrays | None:
+        """Between as many marks as there are columns no number can be missing or too many."""
+        lines, marks = block.height, self._marks
+        if len(marks) != self._columns or block.text.translate(None, _DIGITS) != marks * lines:
+            return None
+        numbers = np.fromstring(block.text, dtype=np.int64, sep=" ")
+        if len(numbers) != self._columns * lines or numbers.max() >= _SURE:
+            return None
+        sources, targets, *rest = numbers.reshape(lines, self._columns).T
+        if not all(column.all() for column in rest):
+            return None
+        return LinkArrays(sources, targets, *(column.astype(np.float64) for column in rest))
+
+    def _line_by_line(self, block: LineBlock) -> LinkArrays:
+        ids: list[int] = []
+        burdens: list[bytes] = []
+        for number, line in block.said():
+            fields = line.split()
+            if len(fields) != self._columns or not b"".join(fields[:_ENDS]).isdigit():
+                raise refusal(self._place, number, self._expected(), line)
+            if fields[_ENDS:] and weights(fields[_ENDS:]) is None:
+                raise refusal(self._place, number, A_WEIGHT, fields[_ENDS])
+            ids += (self._bounded(field, number) for field in fields[:_ENDS])
+            burdens += fields[_ENDS:]
+        ends = np.array(ids, dtype=np.int64)
+        return LinkArrays(
+            ends[::2], ends[1::2], weights(burdens) if self._columns > _ENDS else None
+        )
+
+    def _expected(self) -> str:
+        return "two page ids" if self._columns == _ENDS else "two page ids and a weight"
+
+    def _bounded(self, digits: bytes, number: int) -> int:
+        significant = digits.lstrip(b"0") or b"0"
+        if len(significant) > len(str(ID_LIMIT)) or int(significant) >= ID_LIMIT:
+            found = f"page ids are below 2**63, found {quoted(digits)}"
+            raise GraphFileError(f"{self._place}, line {number}: {found}")
+        return int(significant)
+
+
+# ---------------------------------------------------------------- ids as names
+
+
+class Ids:
+    """Node i is called by the i-th of these numbers, which ascend, in decimal digits."""
+
+    def __init__(self, ids: NDArray[np.int64]) -> None:
+        self._ids = ids
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def of(self, nodes: Sequence[int]) -> list[str]:
+        return list(map(str, self._ids[np.asarray(nodes, dtype=np.int64)].tolist()))
+
+    def find(self, names: Sequence[str]) -> list[int | None]:
+        return [self._node(name) for name in names]
+
+    def hosts(self) -> NodeHosts:
+        return NodeHosts(np.arange(len(self), dtype=np.int32), _Digits(self._ids))
+
+    def _node(self, name: str) -> int | None:
+        if not (name.isascii() and name.isdigit()):
+            return None
+        number = int(name)
+        place = int(np.searchsorted(self._ids, number)) if number < ID_LIMIT else len(self)
+        return place if place < len(self) and self._ids[place] == number else None
+
+
+class _Digits(Sequence[str]):
+    """The numbers as texts, of which none is kept."""
+
+    def __init__(self, ids: NDArray[np.int64]) -> None:
+        self._ids = ids
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        found = self._ids[place].tolist()
+        return list(map(str, found)) if isinstance(place, slice) else str(found)
+
+
+# ---------------------------------------------------------------- between names
+
+
+class Layout(NamedTuple):
+    """What a line looks like."""
+
+    marks: bytes
+    source: int
+    weight: int | None
+    expected: str
+    is_quoted: bool = False
+    has_end: bool = False
+
+    @property
+    def target(self) -> int:
+        return self.source + 1
+
+    @property
+    def fields(self) -> int:
+        return len(self.marks) + 1
+
+
+HOSTS: Final = Layout(b"||\t", 1, 3, "year|host|host, a tab and a weight")
+TABS: Final = Layout(b"\t", 0, None, "two names with a tab between")
+TABS_WEIGHT: Final = Layout(b"\t\t", 0, 2, "two names and a weight with tabs between")
+COMMAS: Final = Layout(b",", 0, None, "two names with a comma between", True)
+COMMAS_WEIGHT: Final = Layout(b",,", 0, 2, "two names and a weight with commas between", True)
+_OF_EXPORT = "two names, a weight and a page that is not read, with {} between"
+COMMAS_END: Final = Layout(b",,,", 0, 2, _OF_EXPORT.format("commas"), True, True)
+TABS_END: Final = Layout(b"\t\t\t", 0, 2, _OF_EXPORT.format("tabs"), False, True)
+
+_HEADS: Final = {
+    b"source,target": COMMAS,
+    b"source,target,weight": COMMAS_WEIGHT,
+    b"source\ttarget": TABS,
+    b"source\ttarget\tweight": TABS_WEIGHT,
+    b"source,target,weight,end": COMMAS_END,
+    b"source\ttarget\tweight\tend": TABS_END,
+}
+_HOST_LINE: Final = re.compile(rb"[0-9]{4}\|[^|\t]+\|[^|\t]+\t[^|\t]+")
+
+
+def layout_of(first: bytes) -> tuple[Layout | None, bool]:
+    """The layout of a list that begins so, and whether that line is only its head."""
+    if layout := _HEADS.get(first.strip().replace(b'"', b"")):
+        return layout, True
+    if _HOST_LINE.fullmatch(first):
+        return HOSTS, False
+    return {1: TABS, 2: TABS_WEIGHT}.get(first.count(b"\t")), False
+
+
+class Numbering:
+    """Gives every name a number, from 0, as it comes."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[bytes, int] = {}
+
+    def of(self, names: Sequence[bytes]) -> IdArray:
+        numbers = self._numbers
+        return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)
+
+    def names(self) -> list[bytes]:
+        return list(self._numbers)
+
+
+class NameList:
+    """Reads links of names, block after block."""
+
+    def __init__(self, layout: Layout, place: str) -> None:
+        self._layout, self._place = layout, place
+        self._numbering = Numbering()
+        kept = {*layout.marks, *b"\n", *(b'"' if layout.is_quoted else b"")}
+        self._others = bytes(set(range(256)) - kept)
+        self._to_ends = bytes.maketrans(layout.marks, b"\n" * len(layout.marks))
+
+    @property
+    def names(self) -> list[bytes]:
+        """What the numbers of the links so far mean."""
+        return self._numbering.names()
+
+    def links(self, block: LineBlock) -> LinkArrays:
+        fields = self._plain(block) or self._line_by_line(block)
+        layout, width = self._layout, self._layout.fields
+        ends = [b""] * (len(fields) // width * 2)
+        ends[::2], ends[1::2] = fields[layout.source :: width], fields[layout.target :: width]
+        numbers = self._numbering.of(ends)
+        found = None if layout.weight is None else weights(fields[layout.weight :: width])
+        return LinkArrays(numbers[::2], numbers[1::2], found)
+
+    def finish(self) -> None:
+        """Such a list may end anywhere."""
+
+    def _plain(self, block: LineBlock) -> list[bytes] | None:
+        """The fields of all lines one after the other, if all are links of the same looks."""
+        fields = None if block.has_comments() else self._fields(block.text, block.height)
+        return fields if fields and self._weighs(fields) else None
+
+    def _line_by_line(self, block: LineBlock) -> list[bytes]:
+        fields: list[bytes] = []
+        for number, line in block.said():
+            found = self._fields(line + b"\n", 1) or self._unquoted(line)
+            if found is None:
+                raise refusal(self._place, number, self._layout.expected, line)
+            if not self._weighs(found):
+                raise refusal(self._place, number, A_WEIGHT, found[-1])
+            fields += found
+        return fields
+
+    def _fields(self, text: bytes, lines: int) -> list[bytes] | None:
+        layout = self._layout
+        if text.translate(None, self._others) != (layout.marks + b"\n") * lines:
+            return None
+        fields = text.translate(self._to_ends).split(b"\n")[:-1]
+        years = fields[:: layout.fields] if layout.source else []
+        is_whole = self._are_there(fields) and (not years or b"".join(years).isdigit())
+        return fields if is_whole else None
+
+    def _are_there(self, fields: Sequence[bytes | str]) -> bool:
+        """Whether none is empty, but for an end."""
+        width = self._layout.fields
+        read = width - self._layout.has_end
+        return all(all(fields[column::width]) for column in range(read))
+
+    def _unquoted(self, line: bytes) -> list[bytes] | None:
+        if not self._layout.is_quoted:
+            return None
+        try:
+            (row,) = csv.reader([line.decode(errors="surrogateescape")], strict=True)
+        except csv.Error:
+            return None
+        is_whole = len(row) == self._layout.fields and self._are_there(row)
+        return [cell.encode(errors="surrogateescape") for cell in row] if is_whole else None
+
+    def _weighs(self, fields: Sequence[bytes]) -> bool:
+        column = self._layout.weight
+        return column is None or weights(fields[column :: self._layout.fields]) is not None
+
+
+# ================================================================ numbered
+#
+# Old formats that say first which nodes there are, then who links to whom by number.
+#
+# counted   `nodes links 1`; then as many lines `number name`, from 1 on; then as many `from to`
+# lettered  `n number name`, from 0 on; then `e from to`
+# DIMACS    `p sp nodes links`; then as many lines `a from to weight`, from 1 on. Or, for graphs
+#         whose
+#           edges have no direction, `p edge nodes edges`, then as many lines `e one other`: such an
+#           edge is a link both ways. `c` begins a comment.
+#
+# Two nodes may have the same name: they are what the list says they are, two. Nodes that only have
+# a number are called by it. So that no line of text can fill the memory, of more than a million
+# nodes there are at most 64 for each link.
+
+_NUMBER_NUMBERED = rb"([0-9]{1,18})"
+_NAME = rb"(\S.*?)"
+
+COUNTS: Final = re.compile(rb"\s*" + _NUMBER_NUMBERED + rb"\s+" + _NUMBER_NUMBERED + rb"\s+1\s*")
+"""The head of a counted list."""
+
+IS_NAMED: Final = re.compile(rb"\s*1\s+(?![0-9]+(?:\s|$)).+", re.DOTALL)
+"""The line behind it, which no list of ids could hold."""
+
+IS_LETTERED: Final = re.compile(rb"n\s+0\s+\S.*", re.DOTALL)
+"""The first line of a lettered list."""
+
+
+IS_DIMACS: Final = re.compile(rb"c(?: [^\t]*)?|p [^\t]*", re.DOTALL)
+"""The first line of a list of DIMACS, which no list of names could hold."""
+
+
+class Marks(NamedTuple):
+    """How the two kinds of lines look."""
+
+    node: re.Pattern[bytes]
+    link: re.Pattern[bytes]
+    first: int
+
+
+def _marks(node: bytes, link: bytes, first: int) -> Marks:
+    """Patterns of lines that begin with these letters."""
+    return Marks(
+        re.compile(node + _NUMBER_NUMBERED + rb"\s+" + _NAME + rb"\s*", re.DOTALL),
+        re.compile(link + _NUMBER_NUMBERED + rb"\s+" + _NUMBER_NUMBERED + rb"\s*"),
+        first,
+    )
+
+
+COUNTED: Final = _marks(rb"\s*", rb"\s*", 1)
+LETTERED: Final = _marks(rb"n\s+", rb"e\s+", 0)
+
+
+class NumberedList:
+    """Reads names and then links, block after block.
+
+    `promised` is how many nodes and links there are, where the list said so.
+    """
+
+    def __init__(self, marks: Marks, place: str, promised: tuple[int, int] | None = None) -> None:
+        self.names: list[bytes] = []
+        self._marks, self._place, self._promised = marks, place, promised
+        self._links = 0
+
+    def links(self, block: LineBlock) -> LinkArrays:
+        found: list[int] = []
+        for number, line in block.said():
+            if self._is_of_node(line):
+                self._name(number, line)
+            else:
+                found += self._link(number, line)
+        ends = np.array(found, dtype=np.int64)
+        return LinkArrays(ends[::2], ends[1::2])
+
+    def finish(self) -> None:
+        """Refuse what ends too early, or does not end."""
+        if self._promised and self._promised != (len(self.names), self._links):
+            nodes, links = self._promised
+            raise GraphFileError(
+                f"{self._place}: {nodes} nodes and {links} links were announced, "
+                f"{len(self.names)} and {self._links} are there"
+            )
+
+    def _is_of_node(self, line: bytes) -> bool:
+        if self._promised:
+            return len(self.names) < self._promised[0]
+        return line.startswith(b"n")
+
+    def _name(self, number: int, line: bytes) -> None:
+        due = len(self.names) + self._marks.first
+        found = self._marks.node.fullmatch(line)
+        if not found or int(found[1]) != due:
+            raise refusal(self._place, number, f"the name of node {due}", line)
+        self.names.append(found[2])
+
+    def _link(self, number: int, line: bytes) -> tuple[int, int]:
+        found = self._marks.link.fullmatch(line)
+        ends = [int(digits) - self._marks.first for digits in found.groups()] if found else [-1]
+        if not all(0 <= end < len(self.names) for end in ends):
+            raise refusal(self._place, number, "two numbers of nodes", line)
+        self._links += 1
+        return ends[0], ends[1]
+
+
+# ---------------------------------------------------------------- DIMACS
+
+_PROBLEM = re.compile(
+    rb"p +(edge|col|sp) +" + _NUMBER_NUMBERED + rb" +" + _NUMBER_NUMBERED + rb" *"
+)
+_ARC = re.compile(rb"a +" + _NUMBER_NUMBERED + rb" +" + _NUMBER_NUMBERED + rb" +(\S+) *")
+_EDGE = re.compile(rb"e +" + _NUMBER_NUMBERED + rb" +" + _NUMBER_NUMBERED + rb" *")
+_FEW_NODES, _SPARSE = 1 << 16, 8
+
+
+class DimacsList:
+    """Reads the links of a list of DIMACS, block after block."""
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+        self._has_weights = False
+        self._promised: tuple[int, int] | None = None
+        self._links = 0
+
+    @property
+    def names(self) -> range:
+        """The numbers of the nodes."""
+        return range(1, 1 + (self._promised[0] if self._promised else 0))
+
+    def links(self, block: LineBlock) -> LinkArrays:
+        found = self._plain(block) or self._line_by_line(block)
+        self._links += len(found.sources)
+        if self._has_weights:
+            return found
+        sources, targets, _ = found
+        return LinkArrays(np.append(sources, targets), np.append(targets, sources))
+
+    def finish(self) -> None:
+        """Refuse what ends too early, or does not end, or says too little for so many nodes."""
+        nodes, links = self._promised or (0, 0)
+        if not self._promised or self._links != links:
+            said = f"{links} links were announced" if self._promised else "no line `p` announces"
+            raise GraphFileError(f"{self._place}: {said}, {self._links} are there")
+        if nodes > min(max(_FEW_NODES, _SPARSE * links), MOST_NODES):
+            raise GraphFileError(f"{self._place}: {nodes:,} nodes are too many for {links:,} links")
+        if not links:
+            raise GraphFileError(f"{self._place}: no link in it; expected {self._expected()}")
+
+    def _expected(self) -> str:
+        return "`a from to weight`" if self._has_weights else "`e one other`"
+
+    def _plain(self, block: LineBlock) -> LinkArrays | None:
+        """Lines that are all arcs, or all edges, with one blank between numbers."""
+        mark = b"a   \n" if self._has_weights else b"e  \n"
+        lines = block.height
+        if not self._promised or block.text.translate(None, _DIGITS) != mark * lines:
+            return None
+        numbers = np.fromstring(block.text.replace(mark[:1], b""), dtype=np.int64, sep=" ")
+        if (
+            len(numbers) != (len(mark) - 2) * lines
+            or not 0 < numbers.min() <= numbers.max() < _SURE
+        ):
+            return None
+        sources, targets, *rest = numbers.reshape(lines, -1).T
+        if max(sources.max(), targets.max()) > self._promised[0]:
+            return None
+        return LinkArrays(sources - 1, targets - 1, *(column.astype(np.float64) for column in rest))
+
+    def _line_by_line(self, block: LineBlock) -> LinkArrays:
+        ends: list[int] = []
+        burdens: list[bytes] = []
+        for number, line in block.said():
+            if line == b"c" or line.startswith(b"c "):
+                continue
+            if self._promised:
+                source, target, *burden = self._link(number, line)
+                ends += (int(source) - 1, int(target) - 1)
+                burdens += burden
+            else:
+                self._promise(number, line)
+        pairs = np.array(ends, dtype=np.int64)
+        return LinkArrays(pairs[::2], pairs[1::2], weights(burdens) if self._has_weights else None)
+
+    def _promise(self, number: int, line: bytes) -> None:
+        found = _PROBLEM.fullmatch(line)
+        if not found:
+            expected = "`p sp nodes links` or `p edge nodes edges`"
+            raise refusal(self._place, number, expected, line)
+        self._has_weights = found[1] == b"sp"
+        self._promised = int(found[2]), int(found[3])
+
+    def _link(self, number: int, line: bytes) -> tuple[bytes, ...]:
+        found = (_ARC if self._has_weights else _EDGE).fullmatch(line)
+        if not found or not all(
+            int(end) - 1 in range(len(self.names)) for end in found.groups()[:2]
+        ):
+            those = f"numbers of nodes from 1 to {len(self.names)}"
+            raise refusal(self._place, number, f"{self._expected()} with {those}", line)
+        if self._has_weights and weights([found[3]]) is None:
+            raise refusal(self._place, number, A_WEIGHT, found[3])
+        return found.groups()

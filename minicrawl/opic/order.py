@@ -1,0 +1,509 @@
+"""The pages of one host that wait, and the richest of them.
+
+The richest page is looked for among all pages of the host that wait. A large host keeps a heap of
+*candidates*, the pages at or above a *floor*, as in `schedule`.
+
+entry   page - (key << 32): one whole number that sorts by key, richest first, then by page.
+front   the entry of this host's best page in the heap of all hosts (`by_host`).
+floor   A page whose entry is larger changes nothing. The floor is the worst of the candidates. For
+        a host without candidates it is the entry in the front, or below all while the host waits.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from heapq import heapify, heappop, heappush, nsmallest
+from random import Random
+from typing import Any, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.model import PageId
+
+PAGE = 0xFFFFFFFF
+"""The bits of an entry in which its page can be read."""
+
+_LOWEST, _HIGHEST = -(1 << 63), (1 << 63) - 1
+_EVERY_PAGE = PAGE - (_LOWEST << 32)
+_NO_PAGE = -((_HIGHEST + 1) << 32)
+
+LARGE = 1024
+"""Pages of a host from which on it keeps candidates, one waiting page in 64."""
+FEWEST = 16
+_FEW = 12
+_SPARE_ROOM = 64
+_NO_PAGES = np.empty(0, dtype=np.uint32)
+
+Pages = NDArray[np.uint32]
+
+
+class PageColumn(Protocol):
+    """A number for each page."""
+
+    def __getitem__(self, page: int, /) -> int:
+        """That of one page."""
+
+
+class EligiblePages:
+    """The pages that may be taken: those whose flag is that of the pool, but for those on lease."""
+
+    __slots__ = ("flags", "floor_keys", "host_of", "keys", "large", "leased", "pool")
+
+    def __init__(
+        self,
+        keys: PageColumn,
+        flags: PageColumn,
+        host_of: PageColumn,
+        pool: int = 0,
+        large: int = LARGE,
+    ) -> None:
+        """A host with `large` pages keeps candidates."""
+        self.keys, self.flags, self.host_of = keys, flags, host_of
+        self.pool, self.large = pool, large
+        self.leased: set[int] = set()
+        self.floor_keys = array("q")
+        """Of each host: a page with a smaller key is below the floor."""
+
+    def is_eligible(self, page: PageId) -> bool:
+        """Whether the page may be taken."""
+        return self.flags[page] == self.pool and page not in self.leased
+
+    def is_current(self, entry: int) -> bool:
+        """Whether the page of the entry may be taken and its key is still the same."""
+        page = entry & PAGE
+        return self.is_eligible(page) and (page - entry) >> 32 == self.keys[page]
+
+    def is_large(self, pages: int) -> bool:
+        """Whether a host with so many pages keeps candidates."""
+        return pages >= self.large
+
+    def count_hosts(self) -> int:
+        """How many hosts are known."""
+        return max(cast("array[int]", self.host_of), default=-1) + 1
+
+    # ------------------------------------------------------------ many at once
+
+    def keys_of(self, pages: Pages) -> NDArray[np.int64]:
+        """Their keys."""
+        found: NDArray[np.int64] = np.frombuffer(cast("array[int]", self.keys), dtype=np.int64)[
+            pages
+        ]
+        return found
+
+    def are_in_pool(self, pages: Pages) -> NDArray[np.bool_]:
+        """Whether their flags are that of the pool."""
+        flags = np.frombuffer(cast(bytearray, self.flags), dtype=np.uint8)[pages]
+        found: NDArray[np.bool_] = flags == self.pool
+        return found
+
+    def hosts_of(self, pages: Pages) -> Pages:
+        """Their hosts."""
+        found: Pages = np.frombuffer(cast("array[int]", self.host_of), dtype=np.uint32)[pages]
+        return found
+
+
+class HostQueue:
+    """The pages of one host, in the order of their birth."""
+
+    __slots__ = (
+        "_candidates",
+        "_eligible",
+        "_floor",
+        "_host",
+        "_room",
+        "front",
+        "is_ready",
+        "pages",
+    )
+
+    def __init__(self, eligible: EligiblePages) -> None:
+        """The queue of the next host."""
+        self._eligible = eligible
+        self._host = len(eligible.floor_keys)
+        eligible.floor_keys.append(_LOWEST)
+        self.pages = array("I")
+        self.is_ready = True
+        self.front: int | None = None
+        self._candidates: list[int] | None = None
+        self._room = 0
+        self._put_floor(_EVERY_PAGE)
+
+    def __len__(self) -> int:
+        """How many candidates it has, the stale ones too."""
+        return len(self._candidates or ())
+
+    def offer(self, page: PageId, key: int) -> int | None:
+        """The page is new, or its key has grown: its entry, if the host now has that in front."""
+        entry = page - (key << 32)
+        if entry > self._floor or not self._eligible.is_eligible(page):
+            return None
+        if self._candidates is not None:
+            heappush(self._candidates, entry)
+            if len(self._candidates) > self._room:
+                self._tidy(self._candidates)
+        if self.is_ready and (self.front is None or entry < self.front):
+            self.put_in_front(entry)
+            return entry
+        return None
+
+    def put_in_front(self, entry: int) -> None:
+        """The host has this entry in the front from now on."""
+        self.front = entry
+        if self._candidates is None:
+            self._put_floor(entry)
+
+    def leave_front(self) -> None:
+        """No page of the host is in the front from now on."""
+        self.front = None
+        if self._candidates is None:
+            self._put_floor(_EVERY_PAGE if self.is_ready else _NO_PAGE)
+
+    def forget_candidates(self) -> None:
+        """Pages were added to `pages` without being offered."""
+        self._candidates = None
+
+    def best(self) -> int | None:
+        """The entry of the host's richest page that may be taken."""
+        if self._candidates is None:
+            if not self._eligible.is_large(len(self.pages)):
+                return self._richest()
+            self._candidates = []
+            self._put_floor(_NO_PAGE)
+        while self._candidates or self._refill():
+            if self._eligible.is_current(self._candidates[0]):
+                return self._candidates[0]
+            heappop(self._candidates)
+        return None
+
+    def _put_floor(self, entry: int) -> None:
+        self._floor = entry
+        self._eligible.floor_keys[self._host] = min(((entry & PAGE) - entry) >> 32, _HIGHEST)
+
+    def _richest(self) -> int | None:
+        """One look at all the pages."""
+        if len(self.pages) <= _FEW:
+            return self._richest_of_few()
+        waiting = self.waiting()
+        keys = self._eligible.keys_of(waiting)
+        for _ in range(len(keys)):
+            place = int(keys.argmax())
+            page = int(waiting[place])
+            if page not in self._eligible.leased:
+                return page - (int(keys[place]) << 32)
+            keys[place] = _LOWEST
+        return None
+
+    def _richest_of_few(self) -> int | None:
+        """The same without arrays, which would take longer."""
+        keys, is_eligible = self._eligible.keys, self._eligible.is_eligible
+        entries = [page - (keys[page] << 32) for page in self.pages if is_eligible(page)]
+        return min(entries, default=None)
+
+    def waiting(self) -> NDArray[np.uint32]:
+        """The pages that are still in the pool. The others are forgotten."""
+        pages = np.frombuffer(self.pages, dtype=np.uint32) if self.pages else _NO_PAGES
+        stay = self._eligible.are_in_pool(pages)
+        if not stay.all():
+            pages = pages[stay]
+            self.pages = array("I", pages.tobytes())
+        return pages
+
+    # ------------------------------------------------------------ candidates
+
+    def _tidy(self, candidates: list[int]) -> None:
+        """Drop stale candidates, and raise the floor if that leaves too many."""
+        keys, is_eligible = self._eligible.keys, self._eligible.is_eligible
+        pages = {entry & PAGE for entry in candidates}
+        entries = [page - (keys[page] << 32) for page in pages if is_eligible(page)]
+        entries = [entry for entry in entries if entry <= self._floor]  # a key may have fallen
+        wanted = self._wanted()
+        if len(entries) > 2 * wanted:
+            entries = nsmallest(wanted, entries)
+            self._put_floor(entries[-1])
+        self._fill(entries)
+
+    def _refill(self) -> bool:
+        """Lower the floor to the best pages that wait; False if it is at its lowest already."""
+        wanted = self._wanted()
+        while self._floor != _EVERY_PAGE and not self._candidates:
+            self._fill(self._gather(wanted))
+            wanted *= 8
+        return bool(self._candidates)
+
+    def _gather(self, wanted: int) -> list[int]:
+        """This many of the best pages that wait. The worst of them is the new floor.
+
+        The pages of a queue are in the order of their birth, so of equals the first are taken.
+        """
+        waiting = self.waiting()
+        keys = self._eligible.keys_of(waiting)
+        if wanted >= len(keys):
+            best = np.arange(len(keys))
+            self._put_floor(_EVERY_PAGE)
+        else:
+            key = int(np.partition(keys, -wanted)[-wanted])
+            above, equal = np.flatnonzero(keys > key), np.flatnonzero(keys == key)
+            best = np.concatenate((above, equal[: wanted - len(above)]))
+            self._put_floor(int(waiting[best[-1]]) - (key << 32))
+        found = zip(waiting[best].tolist(), keys[best].tolist(), strict=True)
+        return [page - (key << 32) for page, key in found if page not in self._eligible.leased]
+
+    def _fill(self, entries: list[int]) -> None:
+        heapify(entries)
+        self._candidates = entries
+        self._room = 2 * len(entries) + _SPARE_ROOM
+
+    def _wanted(self) -> int:
+        return max(FEWEST, len(self.pages) >> 6)
+
+
+# ================================================================ by host
+#
+# The richest page among the hosts that may be asked now: exact order, bounded memory.
+#
+# Law: `take` answers with the page of the largest key among the eligible pages of ready hosts.
+#
+# A host is *ready* until a page of it is taken, and again when it is `resume`d. Each host has a
+# `HostQueue` of all its pages that wait. The *front* is a heap of the ready hosts by their best
+# page. So to take a page costs the logarithm of the number of hosts, and a host that must wait
+# costs nothing.
+
+_SLACK = 256
+"""Entries that the front may hold beside two a host."""
+
+
+class ByHost:
+    """Picks the richest eligible page of a ready host; of equals the one found first.
+
+    A page is eligible while its flag is that of the pool and it is not on lease. The key of a page
+    that waits only grows, and the code that raises it must `offer` the page.
+    """
+
+    def __init__(self, eligible: EligiblePages) -> None:
+        """Hosts that are known already get their queues now, others with their first page."""
+        self._eligible = eligible
+        self._queues = [HostQueue(eligible) for _ in range(eligible.count_hosts())]
+        self._front: list[int] = []
+
+    def born(self, pages: Iterable[int]) -> None:
+        """These pages wait from now on."""
+        keys, host_of = self._eligible.keys, self._eligible.host_of
+        for page in pages:
+            queue = self._queue(host_of[page])
+            queue.pages.append(page)
+            if (entry := queue.offer(page, keys[page])) is not None:
+                self._push(entry)
+
+    def born_many(self, pages: NDArray[np.uint32]) -> None:
+        """The same, for pages whose keys take work to find."""
+        hosts, keys = self._eligible.hosts_of(pages), self._eligible.keys_of(pages)
+        for page, host, key in _rows(pages, hosts, keys):
+            queue = self._queue(host)
+            queue.pages.append(page)
+            if (entry := queue.offer(page, key)) is not None:
+                self._push(entry)
+
+    def wait(self, blocks: Iterable[NDArray[np.uint32]]) -> None:
+        """Pages by the million, in ascending order, wait from now on."""
+        for block in blocks:
+            hosts = self._eligible.hosts_of(block)
+            order = np.argsort(hosts, kind="stable")
+            found, firsts = np.unique(hosts[order], return_index=True)
+            _, *parts = np.split(block[order], firsts)
+            for host, mine in zip(found.tolist(), parts, strict=True):
+                self._queue(host).pages.frombytes(mine.tobytes())
+        for queue in self._queues:
+            queue.forget_candidates()
+            self._show(queue)
+
+    def offer(self, pages: Iterable[int]) -> None:
+        """The keys of these pages may have grown."""
+        keys, host_of = self._eligible.keys, self._eligible.host_of
+        floor_keys, queues = self._eligible.floor_keys, self._queues
+        for page in pages:
+            host, key = host_of[page], keys[page]
+            if key >= floor_keys[host] and (entry := queues[host].offer(page, key)) is not None:
+                self._push(entry)
+
+    def offer_many(
+        self, pages: NDArray[Any], hosts: NDArray[np.uint32], keys: NDArray[np.int64]
+    ) -> None:
+        """The same, for many pages of these hosts with these keys."""
+        (found,) = (
+            keys >= np.frombuffer(self._eligible.floor_keys, dtype=np.int64)[hosts]
+        ).nonzero()
+        for page, host, key in _rows(pages[found], hosts[found], keys[found]):
+            if (entry := self._queues[host].offer(page, key)) is not None:
+                self._push(entry)
+
+    def take(self) -> int | None:
+        """Lease the richest page and its host; None if no ready host has a page."""
+        while self._front:
+            page = self._lease(heappop(self._front))
+            if page is not None:
+                return page
+        return None
+
+    def _lease(self, entry: int) -> int | None:
+        """Lease the page of an entry and its host; None if it is out of date."""
+        page = entry & PAGE
+        queue = self._queues[self._eligible.host_of[page]]
+        if entry != queue.front:
+            return None
+        if not self._eligible.is_current(entry):
+            self._show(queue)
+            return None
+        self._eligible.leased.add(page)
+        queue.is_ready = False
+        queue.leave_front()
+        return page
+
+    def hold(self, page: PageId) -> None:
+        """Nobody may take the page until it is released."""
+        self._eligible.leased.add(page)
+
+    def waiting(self, host: int) -> NDArray[np.uint32]:
+        """The pages of a host that wait, those on lease too."""
+        return self._queue(host).waiting()
+
+    def release(self, page: PageId) -> None:
+        """The lease of the page has ended. Its host stays as it is."""
+        self._eligible.leased.discard(page)
+        self.offer((page,))
+
+    def resume(self, host: int) -> None:
+        """The host may be asked again."""
+        queue = self._queue(host)
+        if queue.is_ready and queue.front is not None:
+            return  # what is in front is the best, or is found to be out of date when it is leased
+        queue.is_ready = True
+        self._show(queue)
+
+    def pause(self, host: int) -> None:
+        """The host may not be asked."""
+        queue = self._queues[host]
+        queue.is_ready = False
+        queue.leave_front()
+
+    def is_ready(self, host: int) -> bool:
+        """Whether the host may be asked."""
+        return host >= len(self._queues) or self._queues[host].is_ready
+
+    def has_pages(self, host: int) -> bool:
+        """Whether a host that may be asked has pages that wait."""
+        return host < len(self._queues) and self._queues[host].front is not None
+
+    def precedence(self, host: int) -> float:
+        """Pages of hosts with less come first, whatever their keys are: here all are equal."""
+        return 0.0
+
+    def __len__(self) -> int:
+        """Entries in all the heaps, the stale ones too."""
+        return len(self._front) + sum(map(len, self._queues))
+
+    def _queue(self, host: int) -> HostQueue:
+        queues = self._queues
+        while host >= len(queues):
+            queues.append(HostQueue(self._eligible))
+        return queues[host]
+
+    def _show(self, queue: HostQueue) -> None:
+        """Bring the host's best page to the front, if it is ready."""
+        best = queue.best() if queue.is_ready else None
+        if best is None:
+            queue.leave_front()
+        else:
+            queue.put_in_front(best)
+            self._push(best)
+
+    def _push(self, entry: int) -> None:
+        heappush(self._front, entry)
+        if len(self._front) > 2 * len(self._queues) + _SLACK:
+            self._front = [queue.front for queue in self._queues if queue.front is not None]
+            heapify(self._front)
+
+
+def _rows(
+    pages: NDArray[Any], hosts: NDArray[np.uint32], keys: NDArray[np.int64]
+) -> Iterator[tuple[int, int, int]]:
+    return zip(pages.tolist(), hosts.tolist(), keys.tolist(), strict=True)
+
+
+# ================================================================ by site
+#
+# The best page of the most important site: `ByHost`, with the hosts in another order.
+#
+# Laws: `take` answers with the page of the largest key among the eligible pages of those ready
+# hosts whose site matters most. How much sites matter is looked up anew after 1, 2, 4 pages and so
+# on, and in the end after every `_MOST` pages, or an eighth as many as there are hosts: it costs
+# little.
+
+ImportanceOfHosts = Callable[[], NDArray[np.float64]]
+"""Answers, for each host, with the importance of its site. It grows with the hosts."""
+
+_MOST = 64
+
+
+class BySite(ByHost):
+    """Picks the richest eligible page of a ready host whose site matters most."""
+
+    def __init__(self, eligible: EligiblePages, importance: ImportanceOfHosts) -> None:
+        super().__init__(eligible)
+        self._ask_importance = importance
+        self._importance = np.zeros(0)
+        self._sites: list[tuple[float, int]] = []
+        self._left, self._every = 0, 1  # pages until the importance is looked up again
+
+    def take(self) -> int | None:
+        """Lease the page and its host; None if no ready host has a page."""
+        if not self._left:
+            self._look_up()
+        while self._sites:
+            _, entry = heappop(self._sites)
+            page = self._lease(entry)
+            if page is not None:
+                self._left -= 1
+                return page
+        return None
+
+    def precedence(self, host: int) -> float:
+        """Pages of hosts with less come first, whatever their keys are."""
+        importance = self._importance
+        return -float(importance[host]) if host < len(importance) else 0.0
+
+    def __len__(self) -> int:
+        """Entries in all the heaps, the stale ones too."""
+        return len(self._sites) + sum(map(len, self._queues))
+
+    def _look_up(self) -> None:
+        self._importance = self._ask_importance()
+        self._left = self._every
+        self._every = min(2 * self._every, max(_MOST, len(self._queues) >> 3))
+        self._order_anew()
+
+    def _order_anew(self) -> None:
+        fronts = (queue.front for queue in self._queues if queue.front is not None)
+        self._sites = [self._ranked(entry) for entry in fronts]
+        heapify(self._sites)
+
+    def _ranked(self, entry: int) -> tuple[float, int]:
+        return self.precedence(self._eligible.host_of[entry & PAGE]), entry
+
+    def _push(self, entry: int) -> None:
+        heappush(self._sites, self._ranked(entry))
+        if len(self._sites) > 2 * len(self._queues) + 256:
+            self._order_anew()
+
+
+# ================================================================ lots
+#
+# Lots: a number for each page, drawn by chance, the same in every run.
+
+
+def lots() -> Iterator[int]:
+    """Those of all pages, in the order of their birth."""
+    rng = Random(0)
+    while True:
+        yield rng.getrandbits(62)

@@ -1,0 +1,531 @@
+"""HITS: hubs, and the authorities they link to.
+
+hits         the rank itself, and two forms that a few links more or less do not turn over;
+             the base set that belongs to a question
+singular     pairs of authorities and hubs as singular vectors, by Lanczos' method
+communities  the groups that HITS finds beside the largest one
+guards       guards against pages that link to each other for the sake of rank
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from math import inf, sqrt
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.errors import UsageError
+from minicrawl.graph.adjacency import Adjacency, Vector, Weights
+from minicrawl.graph.csr import Csr, NamedGraph, with_links, with_nodes
+from minicrawl.opic.estimate import shares
+from minicrawl.progress import Progress, unreported
+from minicrawl.ranks.power import PowerMethod
+from minicrawl.ranks.scores import FURTHEST, Floats, Scores
+from minicrawl.ranks.singular import Pair, pair, pairs, scores, unit
+from minicrawl.ranks.sites import sites_of
+
+# ================================================================ guards
+#
+# Guards against collusion: pages that link to each other for the sake of rank.
+#
+# Laws: the nodes stay as they are, and of links only weights change, or they are left out. The same
+# graph is guarded in the same way. A guard that cannot change anything is refused, and so are
+# guards that leave no link.
+#
+# capped     At most so many links inside its site count towards a page, or so many links of any one
+#            site: those of the pages that come first in the graph, in a store the ones that were
+#            known first. The others are left out and not made lighter: a rank by which a page
+#            shares
+#            all it has among its links, however light, would not notice.
+# weighed    A link inside a site and one between two sites count differently; what counts nothing
+#            is left out.
+#
+# A site is a registrable domain; of nodes that are no URLs, each is its own.
+
+_ALIKE = "all links get the same weight"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guards:
+    """What is asked for; without any the graph is left alone."""
+
+    most_internal: int | None = None
+    most_of_site: int | None = None
+    internal: float = 1.0
+    transverse: float = 1.0
+
+    def __post_init__(self) -> None:
+        for most in (self.most_internal, self.most_of_site):
+            if most is not None and most < 0:
+                raise UsageError(f"the links of a site that count must be 0 or more, not {most}")
+        for name in ("internal", "transverse"):
+            weight = getattr(self, name)
+            if not 0 <= weight < np.inf:
+                raise UsageError(f"the weight of {name} links is 0 or more, not {weight}")
+
+    def asked_for(self) -> dict[str, float]:
+        """Those that are not as usual, by their names."""
+        usual = asdict(Guards())
+        return {name: value for name, value in asdict(self).items() if value != usual[name]}
+
+    def guarded(self, named: NamedGraph) -> NamedGraph:
+        """The graph as the guards let it pass."""
+        if self == Guards() or not named.graph.edges:
+            return named
+        site_of = sites_of(named.names).of_node
+        self._refuse_idle(named, site_of)
+        found = self._applied(named, site_of)
+        if not found.graph.edges:
+            raise UsageError(f"{self._asked()} drops all {named.graph.edges:,} links of the graph")
+        return found
+
+    def _refuse_idle(self, named: NamedGraph, site_of: NDArray[np.int32]) -> None:
+        is_inside = site_of[named.graph.sources()] == site_of[named.graph.targets]
+        guards_internal = self.most_internal is not None or self.internal != 1
+        if guards_internal and not is_inside.any():
+            reason = "no link is inside a registrable domain (ids and titles have none)"
+        elif self.most_of_site and len(np.unique(site_of)) == len(site_of):
+            reason = "no two nodes are on one registrable domain (ids and titles have none)"
+        elif self.transverse != 1 and is_inside.all():
+            reason = "no link leads from one registrable domain to another"
+        elif self.internal != 1 and (is_inside.all() or self.internal == self.transverse):
+            reason = _ALIKE if self.internal else ""
+        else:
+            reason = _ALIKE if self.transverse not in (0, 1) and not is_inside.any() else ""
+        if reason:
+            raise UsageError(f"{self._asked()} changes nothing: {reason}")
+
+    def _asked(self) -> str:
+        """The guards as options."""
+        caps = {"--intra-cap": self.most_internal, "--domain-cap": self.most_of_site}
+        weights = {"internal": self.internal, "transverse": self.transverse}
+        given = [f"{name} {most}" for name, most in caps.items() if most is not None]
+        given += [f"--weight {kind}={weight:g}" for kind, weight in weights.items() if weight != 1]
+        return " with ".join(given)
+
+    def _applied(self, named: NamedGraph, site_of: NDArray[np.int32]) -> NamedGraph:
+        if self.internal != self.transverse or self.internal != 1:
+            named = weighed(named, site_of, internal=self.internal, transverse=self.transverse)
+        if self.most_internal is not None:
+            named = capped_inside(named, site_of, self.most_internal)
+        return named if self.most_of_site is None else capped(named, site_of, self.most_of_site)
+
+
+def capped_inside(named: NamedGraph, site_of: NDArray[np.int32], most: int) -> NamedGraph:
+    """At most so many links of its own site towards a page; those between sites all stay."""
+    graph = named.graph
+    is_kept = site_of[graph.sources()] != site_of[graph.targets]
+    inside = np.flatnonzero(~is_kept)
+    is_kept[inside] = first_of_each(graph.targets[inside].astype(np.int64), most)
+    return kept(named, is_kept)
+
+
+def capped(named: NamedGraph, site_of: NDArray[np.int32], most: int) -> NamedGraph:
+    """At most so many links of one site, its own or another, towards a page."""
+    targets = named.graph.targets.astype(np.int64)
+    sites = int(site_of.max(initial=0)) + 1
+    return kept(named, first_of_each(targets * sites + site_of[named.graph.sources()], most))
+
+
+def weighed(
+    named: NamedGraph, site_of: NDArray[np.int32], *, internal: float, transverse: float
+) -> NamedGraph:
+    """Links inside a site count `internal`, those between sites `transverse`."""
+    graph = named.graph
+    is_inside = site_of[graph.sources()] == site_of[graph.targets]
+    weights = np.where(is_inside, np.float32(internal), np.float32(transverse))
+    if named.weights is not None:
+        weights *= named.weights
+    return kept(replace(named, weights=weights), weights > 0)
+
+
+def kept(named: NamedGraph, is_kept: NDArray[np.bool_]) -> NamedGraph:
+    """All nodes, and these of the links."""
+    weights = None if named.weights is None else named.weights[is_kept]
+    return replace(named, graph=with_links(named.graph, is_kept), weights=weights)
+
+
+def first_of_each(keys: NDArray[np.int64], most: int) -> NDArray[np.bool_]:
+    """Whether each place is among the first `most` that have its key."""
+    order = np.argsort(keys, kind="stable")
+    in_order = keys[order]
+    is_first = np.ones(len(keys), dtype=np.bool_)
+    np.not_equal(in_order[1:], in_order[:-1], out=is_first[1:])
+    firsts = np.flatnonzero(is_first)
+    ranks = np.arange(len(keys)) - np.repeat(firsts, np.diff(firsts, append=len(keys)))
+    is_early = np.empty(len(keys), dtype=np.bool_)
+    is_early[order] = ranks < most
+    return is_early
+
+
+# ================================================================ hits
+#
+# HITS: good hubs link to good authorities, good authorities are linked to by good hubs.
+#
+#     a = Aᵀ h    the authority of a page is what the hubs that link to it have (Kleinberg, 1998)
+#     h = A a     a page is as good a hub as the authorities that it links to
+#
+# Each iteration computes first a, then h of the new a, both brought to length 1. Begun with all
+# hubs alike, the iterations come to the part of that beginning in the leading eigenvectors of AᵀA
+# and AAᵀ; the error falls by the ratio of the two largest eigenvalues. Scores are shares that sum
+# to 1. Brought to length 1 they are the values of the literature. Where there is no link, all nodes
+# are alike.
+#
+# hits        The limit, in fewer steps and with the bound that `singular` derives.
+# textbook    Just so many iterations. How far they are from the limit is not known: that they
+#         change
+#             little proves nothing.
+#
+# HITS hands everything to the first eigenvector. Where the second eigenvalue is nearly as large, a
+# few links decide which of two communities gets all. Two forms are stable (Ng, Zheng, Jordan,
+# 2001):
+#
+# randomised  A surfer goes forward along a link, then back along one, and so on. Before each move
+#         it
+#             starts anew anywhere with probability ε, and where there is no link to go along as
+#             well.
+#             Authorities are where it is after moves forward, hubs after moves back.
+#     a = ε/n + (1 − ε) (what hubs share among their links, and 1/n of what those without links
+#     have)
+#     h = the same of a, along the links backwards
+#             Two moves contract by (1 − ε)², which gives the bound of the power method; hubs are
+#             nearer by 1 − ε still.
+# subspace    The first K eigenvectors count, by the squares of their eigenvalues λ.
+#     a_j = Σ λ_i² x_ij²,  h_j = Σ λ_i² y_ij²
+#             The sine of the angle between the space found and that of the first K is at most that
+#             of
+#             residuals and gap (Davis and Kahan), up to the deflation of `singular`; shares are 16
+#             √K
+#             of it away, over Σ λ_i² / λ_1². If the K-th eigenvalue is as large as the next one,
+#             the
+#             K-th vector is one of many, and no bound is claimed. Where K is more than the rank of
+#             A,
+#             all eigenvectors count. Further down eigenvalues lie ever closer together: each vector
+#             takes more steps, and adds less. So K is at most 100.
+#
+# HITS is asked about a base set: a root set, what that links to, and some of what links to it.
+# Kleinberg (1998) begins with the 200 best results of a search and takes at most 50 pages that link
+# to each of them, so that a page which half the web links to does not bring half the web along. The
+# paper does not say which 50: here they are those that come first in the graph.
+#
+# Law: a base set is a part of the graph with all links between its nodes.
+
+TOLERANCE = 1e-8
+"""The error that will do, summed over all nodes."""
+
+MOST_DIMENSIONS = 100
+"""Of a subspace."""
+
+_ROOM = 1 << 23  # bytes: less than a large graph takes, as more room saves few steps
+_MOST_STEPS = 1000
+_FINER = 1e-2  # so much better than their space are the vectors to be known
+_ROUNDING = 1e-14  # as a share of the first eigenvalue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Hits:
+    """Both ranks of one graph."""
+
+    authorities: Scores
+    hubs: Scores
+
+    @property
+    def converged(self) -> bool:
+        return self.authorities.converged and self.hubs.converged
+
+
+def hits(
+    graph: Csr,
+    weights: Weights | None = None,
+    *,
+    tolerance: float = TOLERANCE,
+    most_steps: int = 1000,
+    start: Floats | None = None,
+    tell: Progress = unreported,
+) -> Hits:
+    """The limit of the rounds, or how near so many steps come; `start` are the hubs at first."""
+    links = Adjacency(graph, weights)
+    found = pair(
+        links,
+        links.pushed(_hubs_at_first(graph, start)),
+        tolerance=tolerance,
+        most_steps=most_steps,
+        room=_ROOM,
+        tell=tell,
+    )
+    if not found.value:
+        return all_alike(graph.nodes)
+    # The limit has no negative entries: those of its approximation are rounding.
+    authorities, hubs = (np.abs(x, out=x) for x in (found.authorities, found.hubs))
+    return Hits(
+        authorities=scores(authorities, found.sine, found.steps, tolerance),
+        hubs=scores(hubs, found.sine, found.steps, tolerance),
+    )
+
+
+def textbook(
+    graph: Csr,
+    weights: Weights | None = None,
+    *,
+    rounds: int,
+    start: Floats | None = None,
+    tell: Progress = unreported,
+) -> Hits:
+    """What just so many iterations come to; 1 at least."""
+    if rounds < 1:
+        raise UsageError(f"HITS takes 1 round or more, not {rounds}")
+    links, hubs = Adjacency(graph, weights), _hubs_at_first(graph, start)
+    for done in range(rounds):
+        authorities = unit(links.pushed(hubs))
+        hubs = unit(links.pulled(authorities))
+        if not hubs.any():
+            return all_alike(graph.nodes)
+        tell((done + 1) / rounds)
+    return Hits(authorities=_as_they_are(authorities, rounds), hubs=_as_they_are(hubs, rounds))
+
+
+def _hubs_at_first(graph: Csr, start: Floats | None) -> Vector:
+    return np.ones(graph.nodes) if start is None else np.asarray(start, dtype=np.float64)
+
+
+def _as_they_are(x: Vector, rounds: int) -> Scores:
+    return Scores(values=shares(x), iterations=rounds, error_bound=inf, converged=False)
+
+
+def all_alike(nodes: int) -> Hits:
+    """The ranks of nodes that no link tells apart."""
+    alike = Scores(values=shares(np.zeros(nodes)), iterations=0, error_bound=0.0, converged=True)
+    return Hits(authorities=alike, hubs=alike)
+
+
+def randomised(
+    graph: Csr,
+    weights: Weights | None = None,
+    *,
+    anew: float = 0.15,
+    tolerance: float = TOLERANCE,
+    most_iterations: int = 10_000,
+    tell: Progress = unreported,
+) -> Hits:
+    """Where the surfer is in the long run; `anew` is ε."""
+    if not 0 < anew <= 1:
+        raise UsageError(f"the surfer starts anew with a probability above 0, up to 1, not {anew}")
+    if not graph.nodes:
+        return all_alike(0)
+    links = Adjacency(graph, weights)
+    forward = _move(links.pushed, links.pulled(np.ones(graph.nodes)), anew)
+    back = _move(links.pulled, links.pushed(np.ones(graph.nodes)), anew)
+    authorities = hubs = np.full(graph.nodes, 1 / graph.nodes)
+
+    def step() -> float:
+        nonlocal authorities, hubs
+        before, authorities = authorities, forward(hubs)
+        hubs = back(authorities)
+        return float(np.abs(authorities - before).sum())
+
+    method = PowerMethod(
+        contraction=(1 - anew) ** 2, tolerance=tolerance, most_iterations=most_iterations
+    )
+    iterations, (bound,) = method.run(step, tell)
+    return Hits(
+        authorities=_reached(authorities, iterations, bound, tolerance),
+        hubs=_reached(hubs, iterations, bound * (1 - anew), tolerance),
+    )
+
+
+def _move(
+    along: Callable[[Vector], Vector], weight: Vector, anew: float
+) -> Callable[[Vector], Vector]:
+    """One move; `weight` is that of all links by which the surfer can leave each node."""
+    share = 1 / np.where(weight == 0, np.inf, weight)
+
+    def move(x: Vector) -> Vector:
+        moved = along((1 - anew) * share * x)
+        moved += (1 - moved.sum()) / len(x)
+        return moved
+
+    return move
+
+
+def subspace(
+    graph: Csr,
+    weights: Weights | None = None,
+    *,
+    rng: np.random.Generator,
+    size: int = 10,
+    tolerance: float = TOLERANCE,
+    tell: Progress = unreported,
+) -> Hits:
+    """Authorities and hubs by the first `size` eigenvectors together."""
+    if not 1 <= size <= MOST_DIMENSIONS:
+        raise UsageError(f"a subspace has 1 to {MOST_DIMENSIONS} dimensions, not {size}")
+    # One more: how far its eigenvalue is from those before says how well the space is known.
+    sought = pairs(
+        Adjacency(graph, weights),
+        size + 1,
+        rng,
+        tolerance=tolerance * _FINER,
+        most_steps=_MOST_STEPS,
+        tell=tell,
+    )
+    authorities, hubs, found = np.zeros(graph.nodes), np.zeros(graph.nodes), list[Pair]()
+    for each in sought:
+        if len(found) < size:
+            part = (each.value / (found or [each])[0].value) ** 2
+            authorities += part * each.authorities**2
+            hubs += part * each.hubs**2
+        found.append(each)
+    if not found:
+        return all_alike(graph.nodes)
+    steps, bound = sum(each.steps for each in found), _subspace_bound(found, size)
+    return Hits(
+        authorities=_reached(shares(authorities), steps, bound, tolerance),
+        hubs=_reached(shares(hubs), steps, bound, tolerance),
+    )
+
+
+def _subspace_bound(found: list[Pair], size: int) -> float:
+    """Of shares; `found` are the pairs, one more than the subspace has if there is one more."""
+    values = np.array([each.value for each in found])
+    gap = values[:size][-1] - values[size] if len(values) > size else values[-1]
+    residual = sqrt(sum(each.residual**2 for each in found[:size])) + _ROUNDING * values[0]
+    if gap <= 0:
+        return FURTHEST
+    parts = (values[:size] / values[0]) ** 2
+    return min(float(16 * sqrt(size) * residual / gap / parts.sum()), FURTHEST)
+
+
+def _reached(x: Vector, steps: int, bound: float, tolerance: float) -> Scores:
+    return Scores(values=x, iterations=steps, error_bound=bound, converged=bound <= tolerance)
+
+
+# ---------------------------------------------------------------- base sets
+
+
+ROOTS = 200
+"""How many pages a search gives, by default."""
+LINKING = 50
+"""How many pages that link to a root are taken, by default."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BaseSet:
+    """A graph of its own, and the nodes that it is made of."""
+
+    named: NamedGraph
+    nodes: NDArray[np.int64]
+
+    def over_all(self, scores: Scores, nodes: int) -> Scores:
+        """Its scores for a graph of so many nodes: those outside have none."""
+        values = np.zeros(nodes)
+        values[self.nodes] = scores.values
+        return replace(scores, values=values)
+
+
+def base_set(named: NamedGraph, roots: Sequence[int], linking: int = LINKING) -> BaseSet:
+    """What is grown from `roots`, with at most so many pages that link to each."""
+    is_chosen = _grown(named.graph, np.asarray(roots, dtype=np.int64), linking)
+    return BaseSet(with_nodes(named, is_chosen), np.flatnonzero(is_chosen))
+
+
+def _grown(graph: Csr, roots: NDArray[np.int64], linking: int) -> NDArray[np.bool_]:
+    is_root = np.zeros(graph.nodes, dtype=np.bool_)
+    is_root[roots] = True
+    is_chosen = is_root.copy()
+    is_chosen[graph.targets[np.repeat(is_root, graph.out_degrees())]] = True
+    leads_to_root = np.flatnonzero(is_root[graph.targets])
+    ends = graph.targets[leads_to_root].astype(np.int64)
+    sources = graph.sources()[leads_to_root]
+    is_chosen[sources[first_of_each(ends, linking)]] = True
+    return is_chosen
+
+
+# ================================================================ communities
+#
+# Communities: groups of hubs and authorities that HITS finds beside the largest one.
+#
+# deflation    The n-th community by the n-th eigenvectors of AᵀA and AAᵀ, at right angles to all
+#              before. From the second on they have entries of either sign: two communities, which
+#              avoid each other's links (Kleinberg, 1998).
+# destroying   The first community of what is left when all links to the largest authorities of
+#         those
+#              before are taken away.
+#
+# Scores are the shares of one community. The bound of their error is that of `singular`.
+
+Sign = Literal["+", "-"]
+
+TOLERANCE_COMMUNITIES = 1e-6
+"""Eigenvalues further down lie close together: to know their vectors better takes long."""
+
+_FINER_COMMUNITIES = 0.1  # entries of one sign are known less well than all together
+_ROUNDING_COMMUNITIES = 1e-9  # entries of a unit vector below this are of no sign
+_LITTLE = 1e-6  # who has less than this share of the best is no authority
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Community:
+    """The n-th, and the sign of its entries; those of `destroying` are all positive."""
+
+    number: int
+    sign: Sign
+    hits: Hits
+
+
+def by_deflation(
+    graph: Csr,
+    weights: Weights | None = None,
+    *,
+    count: int,
+    rng: np.random.Generator,
+    tell: Progress = unreported,
+) -> Iterator[Community]:
+    """Those of the first `count` eigenvectors; fewer where there are no more."""
+    found = pairs(
+        Adjacency(graph, weights),
+        count,
+        rng,
+        tolerance=TOLERANCE_COMMUNITIES * _FINER_COMMUNITIES,
+        most_steps=_MOST_STEPS,
+        tell=tell,
+    )
+    for number, each in enumerate(found, start=1):
+        yield from _of_either_sign(number, each)
+
+
+def by_destroying(
+    graph: Csr,
+    weights: Weights | None = None,
+    *,
+    count: int,
+    largest: int = 10,
+    tell: Progress = unreported,
+) -> Iterator[Community]:
+    """`count` of them, fewer where no link is left; each costs its `largest` their links."""
+    for number in range(1, count + 1):
+        if not graph.edges:
+            return
+        found = hits(graph, weights, tolerance=TOLERANCE_COMMUNITIES, most_steps=_MOST_STEPS)
+        yield Community(number=number, sign="+", hits=found)
+        values = found.authorities.values
+        best = np.argsort(-values, kind="stable")[:largest]
+        is_left = ~np.isin(graph.targets, best[values[best] > _LITTLE * values.max()])
+        graph = with_links(graph, is_left)
+        weights = None if weights is None else weights[is_left]
+        tell(number / count)
+
+
+def _of_either_sign(number: int, found: Pair) -> Iterator[Community]:
+    signs: tuple[tuple[Sign, int], ...] = (("+", 1), ("-", -1))
+    for sign, factor in signs:
+        authorities = np.maximum(factor * found.authorities, 0)
+        hubs = np.maximum(factor * found.hubs, 0)
+        if authorities.max() > _ROUNDING_COMMUNITIES and (number > 1 or factor > 0):
+            both = (
+                scores(x, found.sine, found.steps, TOLERANCE_COMMUNITIES)
+                for x in (authorities, hubs)
+            )
+            yield Community(
+                number=number, sign=sign, hits=Hits(authorities=next(both), hubs=next(both))
+            )

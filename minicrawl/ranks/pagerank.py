@@ -1,0 +1,423 @@
+"""PageRank: how often a walk that follows links and at times jumps comes by (Brin, Page, 1998).
+
+The walk G and its contraction κ are those of `walk`.
+
+power         x' = G x, as in `power`. A lazy walk rests half of the time: x' = (x + G x) / 2 has
+              the same limit. Its contraction (1 + κ) / 2 takes the place of κ in the bound.
+gauss-seidel  The methods of `residual`, which hand on only what is new.
+sweeping
+
+Residual methods: nodes hand on what waits for them, and no more.
+
+    r = G x - x   the residual: what waits at each node.  x' = x + what nodes take of r
+
+gauss-seidel  Block after block; what a block hands to later ones is handed on in the same
+              iteration. Where a few nodes hold most of r then, for the links that they take, these
+              hand on some times more: cycles of pages that nothing leaves but jumps are slow to
+              come to rest, and have few links. What jumps is handed out at the end of the
+              iteration.
+sweeping      The same, but in each iteration only nodes hand on whose |r|, measured by their links,
+              is above the average. What these hand on may sum up to anything; so 1 - κ of it, which
+              always jumps, is not handed out but taken to be that of a sum of 1, and |r| falls by
+              as much in each iteration.
+
+A lazy walk hands on half of what waits. The methods keep r instead of computing it; at the end it
+is computed afresh, and they go on if it is not what they took it for. As r then sums to 0, `walk`
+gives the bound |r| / ((1 - κ) |x|).
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import assert_never
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.errors import UsageError
+from minicrawl.graph.adjacency import Adjacency, AdjacencyBlock, AnyFloats, Weights
+from minicrawl.graph.csr import Csr
+from minicrawl.progress import Progress, unreported
+from minicrawl.ranks.power import PowerMethod, rounding_floor
+from minicrawl.ranks.scores import FURTHEST, Floats, Scores, share_done
+
+# ================================================================ walk
+#
+# A walk over the links that now and then jumps: what PageRank and its relatives are the limit of.
+#
+# One step hands everything on that there is, x -> G x, and nothing is lost:
+#
+#     (G x)_j = Σ x_i s_i w_ij / w_i  +  v_j Σ x_i a_i  +  1/n Σ x_i b_i,     s_i + a_i + b_i = 1
+#
+# w    weights of links; w_i is the sum of those that leave node i.
+# s    what a node hands to the nodes it links to: the damping c, or nothing where it has no link.
+# v    where jumps lead to, summing to 1.
+# a    what of a node jumps to v.
+# b    what of a node goes to all nodes alike.
+# κ    the contraction: the largest s. G x - G y is no longer than κ |x - y| if x and y have equal
+#      sums, |.| being the sum over all nodes; for at least 1 - κ of every node goes the same way,
+#      and no more than the rest can differ. (Uniformly spread dangling mass is c of a node.)
+#
+# So there is one limit x* = G x* of sum 1 if κ < 1, and for x of sum 1
+#
+#     |x - x*| <= |x - G x| + |G x - G x*| <= |G x - x| + κ |x - x*|
+#     |x - x*| <= |G x - x| / (1 - κ)
+
+
+class Dangling(StrEnum):
+    """Where a page without links hands what it has."""
+
+    UNIFORM = "uniform"
+    TELEPORT = "teleport"
+    VIRTUAL = "virtual"
+    """To OPIC's virtual page, which also gets the small edge of all others and links to all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Walk:
+    """`per_weight` is what node i hands along a link of weight 1, `contraction` is κ."""
+
+    links: Adjacency
+    shares: AnyFloats
+    per_weight: AnyFloats
+    dangling: Dangling
+    contraction: float
+
+    def jumps(
+        self, x: AnyFloats, rows: slice | NDArray[np.intp] = slice(None)
+    ) -> tuple[float, float]:
+        """How much of x jumps, and how much goes to all alike; `x` is that of these rows."""
+        held = float(x.sum(dtype=np.float64))
+        handed = float(np.einsum("i,i->", x, self.shares[rows], dtype=np.float64))
+        match self.dangling:
+            case Dangling.UNIFORM:
+                return (1 - self.contraction) * held, self.contraction * held - handed
+            case Dangling.TELEPORT:
+                return held - handed, 0.0
+            case Dangling.VIRTUAL:
+                return 0.0, held - handed
+            case other:
+                assert_never(other)
+
+    def step(self, xs: AnyFloats, teleports: AnyFloats) -> AnyFloats:
+        """G x of every row x, each with the jumps of its own row."""
+        found = self.links.pushed_all(xs * self.per_weight)
+        for row, x in enumerate(xs):
+            jumping, to_all = self.jumps(x)
+            found[row] += teleports[row] * x.dtype.type(jumping) + x.dtype.type(to_all / len(x))
+        return found
+
+
+def walk_of(
+    graph: Csr,
+    weights: Weights | None,
+    damping: float | None,
+    dangling: Dangling,
+    precision: type[np.float32 | np.float64],
+) -> Walk:
+    """Without a damping the virtual page is one more link of each page, as in OPIC's paper."""
+    if damping is None and dangling is not Dangling.VIRTUAL:
+        raise UsageError("a walk without a damping needs the virtual page")
+    if damping is not None and not 0 <= damping < 1:
+        raise UsageError(f"damping is 0 or more and below 1, not {damping}")
+    strengths = _strengths(graph, weights)
+    if damping is None:
+        shares = strengths / (strengths + 1)
+        contraction = float(shares.max(initial=0))
+    else:
+        shares, contraction = np.where(strengths > 0, damping, 0.0), damping
+    per_weight = np.divide(shares, strengths, out=np.zeros_like(shares), where=strengths > 0)
+    return Walk(
+        links=Adjacency(graph, weights),
+        shares=shares.astype(precision, copy=False),
+        per_weight=per_weight.astype(precision, copy=False),
+        dangling=dangling,
+        contraction=contraction,
+    )
+
+
+def _strengths(graph: Csr, weights: Weights | None) -> AnyFloats:
+    """The weight of all links that leave each node."""
+    if weights is None:
+        return graph.out_degrees().astype(np.float64)
+    return Adjacency(graph, weights).pulled(np.ones(graph.nodes))
+
+
+# ================================================================ pagerank
+
+_NODES_AT_ONCE = 1 << 15
+_MUCH = 2.0  # times what is waiting on average
+_MOST_FEW = 8  # one of so many links
+_TURNS_OF_FEW = 3
+
+Turns = Callable[[Adjacency, AnyFloats], Iterable[AdjacencyBlock]]
+"""The nodes that hand on in an iteration, one block after the other; r changes in between."""
+
+
+def in_order(links: Adjacency, r: AnyFloats) -> Iterator[AdjacencyBlock]:
+    """All nodes, and then the few at which much waits some times more."""
+    yield from links.blocks()
+    waiting = _waiting(r)
+    few = _holding(links, r, _MUCH * waiting)
+    counts = links.graph.starts[few + 1] - links.graph.starts[few]
+    is_little = counts.sum() * _MOST_FEW <= links.graph.edges
+    if is_little and 2 * _waiting(r[few]) >= waiting:
+        yield from _TURNS_OF_FEW * list(links.blocks_of(few))
+
+
+def above_average(links: Adjacency, r: AnyFloats) -> Iterator[AdjacencyBlock]:
+    """The nodes at which more waits than on average; one node at least."""
+    return links.blocks_of(_holding(links, r, 0.999 * _waiting(r)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ResidualMethod:
+    """How to come to the limit of a walk whose jumps lead to `teleport`."""
+
+    walk: Walk
+    teleport: AnyFloats
+    turns: Turns
+    lazy: bool
+    stop: PowerMethod
+
+    def run(self, x: AnyFloats, tell: Progress) -> tuple[int, float]:
+        """Bring x to the limit, in place: the number of iterations, and the bound of the error."""
+        iterations, stop = 0, self.stop
+        goal = max(stop.tolerance - stop.floor, 0.5 * stop.floor)
+        while True:
+            x /= x.sum(dtype=np.float64)
+            r = self.walk.step(x[np.newaxis], self.teleport[np.newaxis])[0] - x
+            bound = self._bound(x, r) + stop.floor
+            tell(share_done(bound, stop.tolerance))
+            if iterations >= stop.most_iterations or stop.is_enough(bound):
+                return iterations, bound
+            while iterations < stop.most_iterations and (left := self._bound(x, r)) > goal:
+                self._iterate(x, r)
+                iterations += 1
+                tell(share_done(left, stop.tolerance))
+
+    def _iterate(self, x: AnyFloats, r: AnyFloats) -> None:
+        jumping, to_all, held = self._hand_on(x, r)
+        if self.turns is above_average:
+            jumping, to_all = self._without_usual_jumps(jumping, to_all, held)
+        r += self.teleport * r.dtype.type(jumping) + r.dtype.type(to_all / len(r))
+
+    def _hand_on(self, x: AnyFloats, r: AnyFloats) -> tuple[float, float, float]:
+        """Nodes take in a part of what waits for them and hand it on.
+
+        The result is what of it jumps, what goes to all alike, and how much it was.
+        """
+        walk, part = self.walk, r.dtype.type(0.5 if self.lazy else 1.0)
+        jumping = to_all = held = 0.0
+        for block in self.turns(walk.links, r):
+            taken = r[block.nodes] * part
+            x[block.nodes] += taken
+            r[block.nodes] -= taken
+            given = taken * walk.per_weight[block.nodes]
+            walk.links.push(block, given[np.newaxis], r[np.newaxis])
+            jumps, spread = walk.jumps(taken, block.nodes)
+            jumping, to_all = jumping + jumps, to_all + spread
+            held += float(taken.sum(dtype=np.float64))
+        return jumping, to_all, held
+
+    def _without_usual_jumps(
+        self, jumping: float, to_all: float, held: float
+    ) -> tuple[float, float]:
+        """What jumps and goes to all, but for the 1 - κ of what was held that always does."""
+        usual = (1 - self.walk.contraction) * held
+        if self.walk.dangling is Dangling.VIRTUAL:
+            return jumping, to_all - usual
+        return jumping - usual, to_all
+
+    def _bound(self, x: AnyFloats, r: AnyFloats) -> float:
+        """|r| / ((1 - κ) |x|)."""
+        return _waiting(r) / ((1 - self.walk.contraction) * float(x.sum(dtype=np.float64)))
+
+
+def _holding(links: Adjacency, r: AnyFloats, waiting: float) -> NDArray[np.intp]:
+    """Nodes for which more waits, by each of their links, than if so much waited for all."""
+    graph = links.graph
+    bar = waiting / (graph.edges + graph.nodes)
+    is_holding = np.empty(graph.nodes, dtype=np.bool_)
+    for nodes, _, starts in links.blocks():
+        is_holding[nodes] = np.abs(r[nodes]) >= bar * (np.diff(starts) + 1)
+    return np.flatnonzero(is_holding)
+
+
+def _waiting(r: AnyFloats) -> float:
+    # Some at a time: no vector as large as r is made, nor given back.
+    some = (r[first : first + _NODES_AT_ONCE] for first in range(0, len(r), _NODES_AT_ONCE))
+    return sum(float(np.abs(each).sum(dtype=np.float64)) for each in some)
+
+
+DAMPING = 0.85
+TOLERANCE = 1e-8
+"""The error that will do, summed over all nodes."""
+
+
+class Method(StrEnum):
+    """How the limit is found."""
+
+    POWER = "power"
+    GAUSS_SEIDEL = "gauss-seidel"
+    SWEEPING = "sweeping"
+
+
+_TURNS: dict[Method, Turns] = {Method.GAUSS_SEIDEL: in_order, Method.SWEEPING: above_average}
+
+PRECISIONS: dict[str, type[np.float32 | np.float64]] = {
+    "single": np.float32,
+    "double": np.float64,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRankOptions:
+    """Which PageRank, and how well it must be known.
+
+    A `damping` of None is for the virtual page alone: it is one more link of each page.
+    """
+
+    damping: float | None = DAMPING
+    dangling: Dangling = Dangling.UNIFORM
+    method: Method | None = None
+    """By default Gauss-Seidel for one rank, and power for several at once."""
+    lazy: bool = False
+    tolerance: float = TOLERANCE
+    most_iterations: int = 1000
+    precision: str = "double"
+
+    def __post_init__(self) -> None:
+        if not self.tolerance > 0:
+            raise UsageError(f"an error is above 0, not {self.tolerance}")
+        if self.most_iterations < 1:
+            raise UsageError(f"a rank takes 1 round or more, not {self.most_iterations}")
+
+
+USUAL = PageRankOptions()
+
+
+def pagerank(
+    graph: Csr,
+    weights: Weights | None = None,
+    *,
+    options: PageRankOptions = USUAL,
+    teleport: NDArray[np.float64] | None = None,
+    start: Floats | None = None,
+    tell: Progress = unreported,
+) -> Scores:
+    """The limit, or how near so many iterations come to it.
+
+    Jumps go to all nodes alike, or by the weights in `teleport`. The iterations begin with all
+    nodes alike, or with the scores in `start`.
+    """
+    if teleport is None:
+        jumps = _alike(graph.nodes, options)
+    elif options.dangling is Dangling.VIRTUAL:
+        raise UsageError("the virtual page links to all alike: leave out the targets of jumps")
+    else:
+        jumps = _shares_of(teleport[np.newaxis], options)
+    begin = jumps if start is None else _in_precision(start[np.newaxis], options)
+    return _ranks(graph, weights, jumps, begin, options, tell)[0]
+
+
+def pageranks(
+    graph: Csr,
+    weights: Weights | None = None,
+    *,
+    teleports: NDArray[np.float64],
+    options: PageRankOptions = USUAL,
+    tell: Progress = unreported,
+) -> list[Scores]:
+    """One rank for each row of `teleports`. The method power passes over the links for all at once.
+
+    Rows need not sum to 1: each counts as its share of the row's sum.
+    """
+    jumps = _shares_of(teleports, options)
+    return _ranks(graph, weights, jumps, jumps, options, tell)
+
+
+def _alike(nodes: int, options: PageRankOptions) -> AnyFloats:
+    """Jumps to all nodes alike: one share stands for them all."""
+    return np.full((1, 1), 1 / max(nodes, 1), dtype=PRECISIONS[options.precision])
+
+
+def _shares_of(teleports: NDArray[np.float64], options: PageRankOptions) -> AnyFloats:
+    totals = teleports.sum(axis=1, keepdims=True)
+    is_empty = not teleports.shape[1]
+    if (teleports < 0).any() or not (is_empty or (np.isfinite(totals) & (totals > 0)).all()):
+        raise UsageError(
+            "the weights of the targets of jumps must be 0 or more, and at least one above 0"
+        )
+    return _in_precision(teleports / totals, options)
+
+
+def _in_precision(values: Floats, options: PageRankOptions) -> AnyFloats:
+    found: AnyFloats = values.astype(PRECISIONS[options.precision], copy=False)
+    return found
+
+
+def _ranks(
+    graph: Csr,
+    weights: Weights | None,
+    jumps: AnyFloats,
+    begin: AnyFloats,
+    options: PageRankOptions,
+    tell: Progress,
+) -> list[Scores]:
+    """One rank for each row of `jumps`; row i begins with row i of `begin`."""
+    if not graph.nodes:
+        return [_without_nodes() for _ in jumps]
+    walk = walk_of(graph, weights, options.damping, options.dangling, PRECISIONS[options.precision])
+    xs = np.broadcast_to(begin, (len(jumps), graph.nodes)).copy()
+    method = options.method or (Method.GAUSS_SEIDEL if len(jumps) == 1 else Method.POWER)
+    if method is Method.POWER:
+        return _by_power(walk, jumps, xs, options, tell)
+    stop = _stop(walk, options)
+    found = [
+        ResidualMethod(
+            walk=walk, teleport=jump, turns=_TURNS[method], lazy=options.lazy, stop=stop
+        ).run(x, tell)
+        for jump, x in zip(jumps, xs, strict=True)
+    ]
+    return [_scores(x, *each, options.tolerance) for x, each in zip(xs, found, strict=True)]
+
+
+def _by_power(
+    walk: Walk, jumps: AnyFloats, xs: AnyFloats, options: PageRankOptions, tell: Progress
+) -> list[Scores]:
+    def step() -> NDArray[np.float64]:
+        nonlocal xs
+        ys = walk.step(xs, jumps)
+        if options.lazy:
+            ys = (xs + ys) / 2
+        changes: NDArray[np.float64] = np.abs(ys - xs).sum(axis=1, dtype=np.float64)
+        xs = ys
+        return changes
+
+    iterations, bounds = _stop(walk, options).run(step, tell)
+    return [
+        _scores(x, iterations, bound, options.tolerance)
+        for x, bound in zip(xs, bounds, strict=True)
+    ]
+
+
+def _stop(walk: Walk, options: PageRankOptions) -> PowerMethod:
+    return PowerMethod(
+        contraction=(1 + walk.contraction) / 2 if options.lazy else walk.contraction,
+        tolerance=options.tolerance,
+        most_iterations=options.most_iterations,
+        floor=rounding_floor(walk.contraction, walk.shares.dtype),
+    )
+
+
+def _without_nodes() -> Scores:
+    return Scores(values=np.empty(0), iterations=0, error_bound=0.0, converged=True)
+
+
+def _scores(x: AnyFloats, iterations: int, bound: float, tolerance: float) -> Scores:
+    bound = min(bound, FURTHEST)
+    values = (x / x.sum(dtype=np.float64)).astype(x.dtype)
+    return Scores(
+        values=values, iterations=iterations, error_bound=bound, converged=bound <= tolerance
+    )

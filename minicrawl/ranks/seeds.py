@@ -1,0 +1,591 @@
+"""Seeds for a crawl, one from each community of a graph (Daneshpajouh, Nasiri, Ghodsi, 2008).
+
+cores       a community's core: hubs and the authorities they link to, one core after another
+evaluation  how far apart cores lie, and what crawls from seeds read how soon
+succession  seeds from an old graph in a newer one
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum, StrEnum, auto
+from heapq import heappop, heappush
+from itertools import islice, zip_longest
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from minicrawl.errors import UsageError
+from minicrawl.graph.csr import Csr, NamedGraph, with_links, with_pages
+from minicrawl.graph.distances import Nodes, fronts, levels, linked_from
+from minicrawl.progress import Progress, unreported
+from minicrawl.ranks.hits import textbook
+from minicrawl.ranks.scores import Floats
+
+# ================================================================ cores
+#
+# The core of a community: hubs and the authorities that they link to, grown by scores.
+#
+# Laws: a core begins with the best authority of all. Hubs and authorities join in turn:
+#
+#     to Hubs         the page v of best h(v) with v -> w, w in Authorities, v not in Hubs
+#     to Authorities  the page w of best a(w) with v -> w, v in Hubs, w not in Authorities
+#
+# Of equals the lower number is the better. A page may be both. When a core is complete, is its
+# rule:
+#
+# size      |Hubs| + |Authorities| has come to `size`; up to `at_once` of either join in a turn.
+#         (The
+#           paper looks at the size after both sides had their turn, so its cores may be larger.)
+# density   the cover density, 100 E(Hubs, Authorities) / (|Hubs| |Authorities|), would fall below
+#           `density`: the page that would bring it there is taken back, and the core is complete.
+#           (The paper tests it after adding and keeps that page: where it asks for a density of 100
+#           its cores have 67 to 99.)
+# maximal   as `density`, but the page is passed over for good, and the next best is tried.
+#
+# h, a        the scores as hub and as authority.
+# E(H, A)     how many links lead from pages in H to pages in A.
+#
+# One core from each community of a graph, the strongest community first.
+#
+# Law: links inside a host count for nothing. Then, until there are cores enough or no links: HITS
+# on what is left, a core is grown from its best authority, and the pages of the core are taken
+# away. So no page is in two cores.
+
+MOST_HUBS = 999
+FEWEST_PAGES = 2  # a hub and an authority
+ALL_LINKS = 100  # percent
+
+
+class CoreKind(StrEnum):
+    """When a core is complete."""
+
+    SIZE = "size"
+    DENSITY = "density"
+    MAXIMAL = "maximal"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoreRule:
+    """When a core is complete, in numbers. A rule of density takes no more than `most_hubs`."""
+
+    kind: CoreKind = CoreKind.MAXIMAL
+    size: int = 20
+    at_once: int = 1
+    density: float = ALL_LINKS
+    most_hubs: int = MOST_HUBS
+
+    def __post_init__(self) -> None:
+        if self.size < FEWEST_PAGES:
+            raise UsageError(f"a core has at least {FEWEST_PAGES} pages, not {self.size}")
+        if self.at_once < 1:
+            raise UsageError(f"at least 1 page joins at once, not {self.at_once}")
+        if not 0 < self.density <= ALL_LINKS:
+            raise UsageError(f"a density is above 0 and at most {ALL_LINKS}, not {self.density}")
+        if self.most_hubs < 1:
+            raise UsageError(f"a core has at least 1 hub, not {self.most_hubs}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RankedGraph:
+    """A graph, followed either way, and what its pages are worth as hubs and as authorities."""
+
+    graph: Csr
+    backwards: Csr
+    hubs: Floats
+    authorities: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Core:
+    """Its pages in the order in which they joined; `links` lead from hubs to authorities.
+
+    The best hub is the one of highest h(v), of equals the first that joined. The best authority
+    is the first. `links_left` are all links of the graph that the core was grown in.
+    """
+
+    hubs: tuple[int, ...]
+    authorities: tuple[int, ...]
+    links: int
+    links_left: int
+    best_hub: int
+
+    @property
+    def best_authority(self) -> int:
+        return self.authorities[0]
+
+    @property
+    def size(self) -> int:
+        return len(self.hubs) + len(self.authorities)
+
+    @property
+    def density(self) -> float:
+        """The cover density, in percent."""
+        return ALL_LINKS * self.links / (len(self.hubs) * len(self.authorities))
+
+
+def grown(ranked: RankedGraph, rule: CoreRule) -> Core:
+    """The core around the best authority of a graph that has links."""
+    core = _Growing(ranked)
+    while not _is_complete(core, rule) and _go_round(core, rule):
+        pass
+    return Core(
+        hubs=tuple(core.hubs.members),
+        authorities=tuple(core.authorities.members),
+        links=core.links,
+        links_left=ranked.graph.edges,
+        best_hub=max(core.hubs.members, key=ranked.hubs.__getitem__),
+    )
+
+
+def _is_complete(core: "_Growing", rule: CoreRule) -> bool:
+    hubs, authorities = len(core.hubs.members), len(core.authorities.members)
+    if rule.kind is CoreKind.SIZE:
+        return hubs + authorities >= rule.size
+    return hubs >= rule.most_hubs
+
+
+def _go_round(core: "_Growing", rule: CoreRule) -> bool:
+    """Both sides have a turn; whether it may go on."""
+    has_grown = False
+    for side in (core.hubs, core.authorities):
+        answer = _TURNS[rule.kind](core, side, rule)
+        if answer is _Answer.REFUSED:
+            return False
+        has_grown |= answer is _Answer.JOINED
+    return has_grown
+
+
+class _Answer(Enum):
+    """What came of it that the best candidate wanted to join."""
+
+    JOINED = auto()
+    REFUSED = auto()
+    NOBODY = auto()
+
+
+class _Side:
+    """One side of a core, and who may join it for being linked with the other side."""
+
+    def __init__(self, links: Csr, scores: Floats) -> None:
+        """`links` lead from pages of this side to pages of the other."""
+        self.links = links
+        self.members: list[int] = []
+        self.is_member = np.zeros(links.nodes, dtype=np.bool_)
+        self._scores = scores
+        self._was_offered = np.zeros(links.nodes, dtype=np.bool_)
+        # Each run is sorted, and the heap holds the best of each: a page costs what it takes to
+        # sort it with its like, and only who is taken costs more.
+        self._bests: list[tuple[float, int, Iterator[tuple[float, int]]]] = []
+
+    def offer(self, pages: NDArray[np.integer]) -> None:
+        """These are linked with the other side; whoever was offered before is no news."""
+        news = pages[~self._was_offered[pages]]
+        self._was_offered[news] = True
+        losses = -self._scores[news]
+        order = np.argsort(losses, kind="stable")
+        self._push(iter(zip(losses[order].tolist(), news[order].tolist(), strict=True)))
+
+    def take(self) -> int | None:
+        """The best of those who were offered and not yet taken."""
+        if not self._bests:
+            return None
+        _, page, run = heappop(self._bests)
+        self._push(run)
+        return page
+
+    def join(self, page: int) -> None:
+        self.members.append(page)
+        self.is_member[page] = True
+
+    def _push(self, run: Iterator[tuple[float, int]]) -> None:
+        for loss, page in run:
+            heappush(self._bests, (loss, page, run))
+            break
+
+
+class _Growing:
+    """A core on its way."""
+
+    def __init__(self, ranked: RankedGraph) -> None:
+        self.hubs = _Side(ranked.graph, ranked.hubs)
+        self.authorities = _Side(ranked.backwards, ranked.authorities)
+        self.links = 0
+        self.authorities.offer(np.array([np.argmax(ranked.authorities)]))
+        self.admit(self.authorities)
+
+    def admit(self, side: _Side, least_density: float = 0.0) -> _Answer:
+        """The best candidate joins, unless the density would fall below the least."""
+        page = side.take()
+        if page is None:
+            return _Answer.NOBODY
+        other = self.authorities if side is self.hubs else self.hubs
+        linked = side.links.targets_of(page)
+        links = self.links + int(np.count_nonzero(other.is_member[linked]))
+        if ALL_LINKS * links < least_density * (len(side.members) + 1) * len(other.members):
+            return _Answer.REFUSED
+        self.links = links
+        side.join(page)
+        other.offer(linked)
+        return _Answer.JOINED
+
+
+def _admit_several(core: _Growing, side: _Side, rule: CoreRule) -> _Answer:
+    room = rule.size - len(core.hubs.members) - len(core.authorities.members)
+    answers = [core.admit(side) for _ in range(min(rule.at_once, room))]
+    return answers[0] if answers else _Answer.REFUSED
+
+
+def _admit_the_best(core: _Growing, side: _Side, rule: CoreRule) -> _Answer:
+    return core.admit(side, rule.density)
+
+
+def _admit_the_best_that_fits(core: _Growing, side: _Side, rule: CoreRule) -> _Answer:
+    while (answer := core.admit(side, rule.density)) is _Answer.REFUSED:
+        pass
+    return answer
+
+
+_TURNS: dict[CoreKind, Callable[[_Growing, _Side, CoreRule], _Answer]] = {
+    CoreKind.SIZE: _admit_several,
+    CoreKind.DENSITY: _admit_the_best,
+    CoreKind.MAXIMAL: _admit_the_best_that_fits,
+}
+
+
+ROUNDS = 60
+"""Of HITS before each core."""
+
+
+def extracted(
+    graph: Csr,
+    count: int,
+    rule: CoreRule = CoreRule(),
+    *,
+    rounds: int = ROUNDS,
+    tell: Progress = unreported,
+) -> list[Core]:
+    """So many cores, or as many as there are, of a graph without the links inside hosts."""
+    cores = []
+    for core in islice(_all_cores(graph, rule, rounds), count):
+        cores.append(core)
+        tell(len(cores) / count)
+    return cores
+
+
+def between_hosts(graph: Csr, hosts: NDArray[np.integer]) -> Csr:
+    """The graph without the links that stay inside a host."""
+    return with_links(graph, hosts[graph.sources()] != hosts[graph.targets])
+
+
+def _all_cores(graph: Csr, rule: CoreRule, rounds: int) -> Iterator[Core]:
+    left = _Left(graph=graph, backwards=graph.reversed(), pages=np.arange(graph.nodes))
+    while (left := left.linked()).graph.edges:
+        core = grown(left.ranked(rounds), rule)
+        yield _renumbered(core, left.pages)
+        left = left.without(core)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Left:
+    """What is left of a graph; its page i is `pages[i]` of the whole."""
+
+    graph: Csr
+    backwards: Csr
+    pages: NDArray[np.integer]
+
+    def linked(self) -> "_Left":
+        """Without the pages that no link leaves or leads to."""
+        return self._with((self.graph.out_degrees() > 0) | (self.backwards.out_degrees() > 0))
+
+    def without(self, core: Core) -> "_Left":
+        is_kept = np.ones(len(self.pages), dtype=np.bool_)
+        is_kept[[*core.hubs, *core.authorities]] = False
+        return self._with(is_kept)
+
+    def ranked(self, rounds: int) -> RankedGraph:
+        found = textbook(self.graph, rounds=rounds)
+        return RankedGraph(
+            graph=self.graph,
+            backwards=self.backwards,
+            hubs=found.hubs.values,
+            authorities=found.authorities.values,
+        )
+
+    def _with(self, is_kept: NDArray[np.bool_]) -> "_Left":
+        return _Left(
+            graph=with_pages(self.graph, is_kept),
+            backwards=with_pages(self.backwards, is_kept),
+            pages=self.pages[is_kept],
+        )
+
+
+def _renumbered(core: Core, pages: NDArray[np.integer]) -> Core:
+    return replace(
+        core,
+        best_hub=int(pages[core.best_hub]),
+        hubs=tuple(pages[list(core.hubs)].tolist()),
+        authorities=tuple(pages[list(core.authorities)].tolist()),
+    )
+
+
+# ================================================================ evaluation
+#
+# How good seeds are: how far apart their cores lie, and what crawls from them read how soon.
+#
+# Laws: a crawl goes breadth first along all links, so that a page is read on the depth that is its
+# distance from the nearest seed. What several crawls read on a depth is the mean of their pages,
+# and the mean importance of what all of them read there together. Depths of two crawls are not
+# alike: the one that is wider there has read more, also of less importance. So both are compared
+# after as many pages, too; a crawl that has come to its end by then keeps what it gathered.
+# Distances between cores are those of two different ones between which a path leads, in its
+# direction.
+
+
+class DepthCoverage(NamedTuple):
+    """What crawls read on one depth."""
+
+    pages: float = 0.0
+    importance: float | None = None
+    """The mean of the pages, where there were any."""
+
+
+class Depth(NamedTuple):
+    """One depth of a crawl from the seeds, and of crawls from as many random pages."""
+
+    seeds: DepthCoverage
+    random: DepthCoverage
+
+
+class EqualPages(NamedTuple):
+    """The share of all importance that crawls have gathered after as many pages."""
+
+    pages: int
+    seeds: float
+    random: float
+    random_error: float | None
+    """The standard error of `random`; None if there was one draw."""
+
+
+class CrawlComparison(NamedTuple):
+    """A crawl from the seeds beside crawls from as many random pages."""
+
+    depths: list[Depth]
+    after: list[EqualPages]
+
+
+def between_cores(
+    graph: Csr, cores: Sequence[Core], tell: Progress = unreported
+) -> NDArray[np.int32]:
+    """[i, j] is the length of the shortest path from any page of core i to any page of core j."""
+    pages = [[*core.hubs, *core.authorities] for core in cores]
+    rows = []
+    for sources in pages:
+        rows.append(_nearest(levels(graph, sources), pages))
+        tell(len(rows) / len(pages))
+    return np.array(rows, dtype=np.int32).reshape(len(pages), len(pages))
+
+
+class CoreDistances(NamedTuple):
+    """The distances between cores in short."""
+
+    smallest: int
+    mean: float
+    largest: int
+
+
+def in_short(distances: NDArray[np.int32]) -> CoreDistances | None:
+    """Of the distances that `between_cores` found; None where no path leads."""
+    found = distances[distances > 0]
+    if not found.size:
+        return None
+    return CoreDistances(int(found.min()), float(found.mean()), int(found.max()))
+
+
+class DegreeCounts(NamedTuple):
+    """How many pages have each degree; degrees that no page has are left out."""
+
+    degrees: NDArray[np.intp]
+    pages: NDArray[np.intp]
+
+
+def distribution(degrees: NDArray[np.integer]) -> DegreeCounts:
+    """Of all degrees above 0, which logarithms have a place for."""
+    pages = np.bincount(degrees)
+    found = np.flatnonzero(pages)
+    found = found[found > 0]
+    return DegreeCounts(found, pages[found])
+
+
+def compared(
+    graph: Csr,
+    importance: Floats,
+    seeds: Nodes,
+    rng: Generator,
+    *,
+    draws: int,
+    tell: Progress = unreported,
+) -> CrawlComparison:
+    """So many times random pages are drawn, any of the graph."""
+    marks = _marks(len(seeds), graph.nodes)
+    crawls = [_crawl(graph, importance, seeds, marks)]
+    for _ in range(draws):
+        tell(len(crawls) / (draws + 1))
+        drawn = rng.choice(graph.nodes, size=len(seeds), replace=False)
+        crawls.append(_crawl(graph, importance, drawn, marks))
+    tell(1.0)
+    by_depth = zip_longest(*(crawl.depths for crawl in crawls), fillvalue=_Sum(0, 0.0))
+    depths = [Depth(_mean(sums[:1]), _mean(sums[1:])) for sums in by_depth]
+    return CrawlComparison(depths, _after(marks, crawls))
+
+
+class _Sum(NamedTuple):
+    """The pages that one crawl read on one depth, and what they are worth together."""
+
+    pages: int
+    importance: float
+
+
+class _Crawl(NamedTuple):
+    """What one crawl read, depth by depth, and what it had gathered after so many pages each."""
+
+    depths: list[_Sum]
+    gathered: Floats
+    pages: int
+
+
+def _nearest(level: NDArray[np.int32], cores: Sequence[Sequence[int]]) -> list[int]:
+    # Without a sign UNREACHED is further away than any.
+    return [int(level[core].view(np.uint32).min().view(np.int32)) for core in cores]
+
+
+def _marks(first: int, last: int) -> NDArray[np.int64]:
+    """The numbers of pages after which crawls are compared: 1, 2, 5, 10, ... above the seeds."""
+    steps = [count * 10**power for power in range(len(str(last))) for count in (1, 2, 5)]
+    return np.array([count for count in steps if first < count < last] + [last] * (last > 0))
+
+
+def _crawl(graph: Csr, importance: Floats, seeds: Nodes, marks: NDArray[np.int64]) -> _Crawl:
+    read = list(fronts(graph, seeds))
+    sums = [_Sum(len(pages), float(importance[pages].sum())) for pages in read]
+    in_order = importance[np.concatenate(read)] if read else np.zeros(0)
+    so_far = np.concatenate(([0.0], np.cumsum(in_order)))
+    return _Crawl(sums, so_far[np.minimum(marks, len(in_order))], len(in_order))
+
+
+def _after(marks: NDArray[np.int64], crawls: Sequence[_Crawl]) -> list[EqualPages]:
+    """Up to where the longest crawl has come to its end."""
+    first, *others = crawls
+    most = max((crawl.pages for crawl in crawls), default=0)
+    shown = int(np.searchsorted(marks, most)) + 1
+    random = np.array([crawl.gathered for crawl in others])
+    errors = random.std(axis=0, ddof=1) / len(random) ** 0.5 if len(random) > 1 else None
+    return [
+        EqualPages(
+            pages=int(min(marks[place], most)),
+            seeds=float(first.gathered[place]),
+            random=float(random[:, place].mean()),
+            random_error=None if errors is None else float(errors[place]),
+        )
+        for place in range(min(shown, len(marks)))
+    ]
+
+
+def _mean(sums: Sequence[_Sum]) -> DepthCoverage:
+    pages = sum(one.pages for one in sums)
+    if not pages:
+        return DepthCoverage()
+    return DepthCoverage(pages / len(sums), sum(one.importance for one in sums) / pages)
+
+
+# ================================================================ succession
+#
+# Seeds from an old graph in a newer one: which are still there, and what may stand in for others.
+#
+# Laws: a seed is still there if the newer graph has a node of its name. Otherwise the page most
+# like it is one on the same host that shares a link with it, and the most links: the seed's are
+# those of the old graph, the page's those of the newer one, in or out, the other ends being known
+# by name. Of equals, it is the one with the fewest links besides, then the first of the graph. No
+# page stands in for two seeds, nor is one taken that is a seed already.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heir:
+    """What became of a seed; `node` is of the newer graph, None where nothing is left of it."""
+
+    seed: str
+    node: int | None
+    shared_links: int | None = None
+    """Where another page stands in for the seed."""
+
+
+def still_there(old: NamedGraph, new: NamedGraph, seeds: Sequence[int]) -> list[Heir]:
+    """The seeds by their names."""
+    names = old.names.of(seeds)
+    found = new.names.find(names)
+    return [Heir(seed=name, node=node) for name, node in zip(names, found, strict=True)]
+
+
+def most_similar(old: NamedGraph, new: NamedGraph, seeds: Sequence[int]) -> list[Heir]:
+    """The same, and for those that vanished what is like them."""
+    heirs = still_there(old, new, seeds)
+    taken = [heir.node for heir in heirs if heir.node is not None]
+    if not (vanished := [place for place, heir in enumerate(heirs) if heir.node is None]):
+        return heirs
+    likeness = _Likeness(old, new, [seeds[place] for place in vanished])
+    for place in vanished:
+        if like := likeness.best(seeds[place], taken):
+            node, shared_links = like
+            heirs[place] = replace(heirs[place], node=node, shared_links=shared_links)
+            taken.append(node)
+    return heirs
+
+
+class _Likeness:
+    """Which nodes of a newer graph are like some of an old graph."""
+
+    def __init__(self, old: NamedGraph, new: NamedGraph, nodes: Sequence[int]) -> None:
+        self._links, self._backlinks = old.graph, old.graph.reversed()
+        self._new_links, self._new_backlinks = new.graph, new.graph.reversed()
+        self._degrees = new.graph.out_degrees() + new.graph.in_degrees()
+        self._hosts, self._new_hosts = old.names.hosts(), new.names.hosts()
+        ends = [self._links.targets_of(node) for node in nodes]
+        ends += [self._backlinks.targets_of(node) for node in nodes]
+        self._new_node = _in_the_new(old, new, np.unique(np.concatenate(ends)))
+
+    def best(self, node: int, taken: Sequence[int]) -> tuple[int, int] | None:
+        """The node that is most like it, and how many links they share."""
+        shared = self._shared_links(node)
+        shared[taken] = 0
+        shared[~self._is_on_host(node)] = 0
+        if not (most := shared.max(initial=0)):
+            return None
+        equals = np.flatnonzero(shared == most)
+        return int(equals[self._degrees[equals].argmin()]), int(most)
+
+    def _shared_links(self, node: int) -> NDArray[np.int64]:
+        linked = self._new_nodes(self._links.targets_of(node))
+        linking = self._new_nodes(self._backlinks.targets_of(node))
+        likes = linked_from(self._new_backlinks, linked), linked_from(self._new_links, linking)
+        return np.bincount(np.concatenate(likes), minlength=self._new_links.nodes)
+
+    def _new_nodes(self, nodes: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Those of them that are still there."""
+        found = map(self._new_node.get, nodes.tolist())
+        return np.array([node for node in found if node is not None], dtype=np.int64)
+
+    def _is_on_host(self, node: int) -> NDArray[np.bool_]:
+        host = self._hosts.names[self._hosts.of_node[node]]
+        names = list(self._new_hosts.names)
+        number = names.index(host) if host in names else -1
+        on_host: NDArray[np.bool_] = self._new_hosts.of_node == number
+        return on_host
+
+
+def _in_the_new(
+    old: NamedGraph, new: NamedGraph, nodes: NDArray[np.integer]
+) -> dict[int, int | None]:
+    """The nodes of the same names; asked for at once, as that may be a look at all names."""
+    places = nodes.tolist()
+    return dict(zip(places, new.names.find(old.names.of(places)), strict=True))

@@ -1,0 +1,359 @@
+"""The figures of a crawl while it grows, sampled in a process of their own.
+
+Laws: the sampler reads the store as any reader does, so the crawl does nothing for it; it has the
+lowest priority, takes at most one core and mostly less than half of it, and may be killed at any
+time. When its parent ends, or wants no more of it, it takes a last sample, of all steps, and ends.
+Each figure says how it was found and when.
+
+Up to `MOST_EXACT` crawled pages every figure is kept up link by link. Above that components,
+degrees and reciprocity are kept up batch by batch, and distances are measured aside: of all pairs
+while that takes no more than `MOST_WORK`, else estimated with their error. Measuring takes half of
+the time, or all of it where the figures would be older than `OLDEST_S` before the next are there.
+"""
+
+import select
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from minicrawl.errors import UsageError
+from minicrawl.graph.csr import Csr
+from minicrawl.graph.distances import Extent
+from minicrawl.graph.growing import GrowingGraph, GrowingInBatches
+from minicrawl.graph.outline import Outline, extent
+from minicrawl.model import CRAWLED, READ_STATES, State
+from minicrawl.progress import Progress, unreported
+from minicrawl.report.live import GraphNews, LinkLog
+from minicrawl.report.sampling_process import EVERY_S
+from minicrawl.report.snapshot import Snapshot
+from minicrawl.store import questions, tables
+from minicrawl.store import questions as fetches
+from minicrawl.store import tables as columns
+from minicrawl.store.derived import OPIC, gathered, rank_row, reading_beside
+from minicrawl.store.reader import reading
+from minicrawl.store.records import reporting_damage
+from minicrawl.store.samples import Basis, Sample, keep_sample, samples
+
+OLDEST_S = 28.0
+MOST_EXACT = 3000
+_MOST_LINKS_AT_ONCE = 100_000
+"""With more to begin with, link by link takes longer than a crawl that is watched lasts."""
+MOST_WORK = 8_000_000
+WORK_AT_ONCE = 1_000_000
+"""For who waits for the answer."""
+_SEED = 1
+_NOTHING_KEPT = -1, 0.0, None
+"""The last step of the last sample, when its distances were measured, and what was gathered."""
+_NOTHING_YET = Extent(0, None, 0, is_exact=True)
+
+
+class LiveGraph:
+    """The graph of a store, and its outline as the log grows."""
+
+    def __init__(self, graph_of: str = CRAWLED, most_exact: int = MOST_EXACT) -> None:
+        self.log = LinkLog(graph_of)
+        self.distances_at = 0.0
+        self._most = most_exact
+        self._growing: GrowingGraph | None = GrowingGraph(most_exact) if most_exact else None
+        self._batches = GrowingInBatches()
+        self._far = _NOTHING_YET
+        self._measured = 0
+
+    def follow(self, connection: tables.Connection, until: int | None = None) -> None:
+        """Take in what the log has, up to its end or to this step."""
+        news = self.log.follow(connection, until)
+        if news.is_rewritten:
+            self._batches = GrowingInBatches()
+            if self._growing is not None:
+                self._growing = GrowingGraph(self._most)
+        self._batches.grow(news.nodes, news.sources, news.targets)
+        if self._growing is not None:
+            self._grow(self._growing, news)
+
+    def _grow(self, growing: GrowingGraph, news: GraphNews) -> None:
+        if news.nodes > self._most or len(news.sources) > _MOST_LINKS_AT_ONCE:
+            self._growing = None  # from here on in batches
+            return
+        growing.nodes = news.nodes
+        for source, target in zip(news.sources.tolist(), news.targets.tolist(), strict=True):
+            growing.add(source, target)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all figures are kept up link by link."""
+        return self._growing is not None
+
+    @property
+    def graph(self) -> Csr:
+        return self._batches.graph
+
+    @property
+    def distances_basis(self) -> Basis:
+        if self.is_exact:
+            return Basis.EXACT
+        if self._far.is_exact:
+            return Basis.BATCH
+        return Basis.HYPERBALL if self._far.by_hyperball else Basis.ESTIMATE
+
+    @property
+    def is_unmeasured(self) -> bool:
+        """Whether nothing is known of its distances."""
+        return not self.is_exact and not self._measured
+
+    @property
+    def are_distances_old(self) -> bool:
+        """Whether there are steps that the distances do not know."""
+        return not self.is_exact and self._measured != self.log.step
+
+    def measure(self, now: float, most_work: int, tell: Progress = unreported) -> None:
+        """Measure the distances as they are at this moment."""
+        step, graph = self.log.step, self.graph
+        self._far = extent(graph, np.random.default_rng(_SEED), tell, most_work)
+        self._measured, self.distances_at = step, now
+
+    def outline(self) -> Outline:
+        """What the graph is like now."""
+        if self._growing is not None:
+            return self._growing.outline()
+        return self._batches.outline(self._far)
+
+
+def sample_of(live: LiveGraph, at: float, counts: Mapping[str, Any]) -> Sample:
+    """The figures of the graph, and those that the crawl counts."""
+    return Sample(
+        at=at,
+        step=live.log.step,
+        graph_of=live.log.graph_of,
+        basis=Basis.EXACT if live.is_exact else Basis.BATCH,
+        distances_at=at if live.is_exact else live.distances_at,
+        distances_basis=live.distances_basis,
+        outline=live.outline(),
+        **counts,
+    )
+
+
+def by_state(states: Mapping[int, int]) -> dict[str, int]:
+    """Pages crawled and errors, of all pages by their states."""
+    return {
+        "crawled": sum(states.get(state, 0) for state in READ_STATES),
+        "errors": sum(
+            pages
+            for state, pages in states.items()
+            if State(state).is_failure or state == State.TYPE
+        ),
+    }
+
+
+def counts_of(store: Path, connection: tables.Connection) -> dict[str, Any]:
+    """What the crawl itself counted up to its last commit."""
+    counters = tables.counters(connection)
+    numbers = {name: value for name, value in counters.items() if isinstance(value, int | float)}
+    states = counters.get(tables.STATES)
+    pages = states.items() if isinstance(states, dict) else ()
+    with reading_beside(store, connection) as derived:
+        converged = rank_row(derived, OPIC)
+    is_current = converged is not None and converged.step == tables.last_step(connection)
+    shown = gathered(converged) if converged is not None and is_current else None
+    return by_state({int(state): int(count) for state, count in pages}) | {
+        "running_s": numbers.get("running_s", 0.0),
+        "requests": int(numbers.get("requests", 0)),
+        "known": questions.pages_known(connection),
+        "hosts": questions.hosts_known(connection),
+        "maximum": counters.get(tables.MAXIMUM),
+        "wire_bytes": int(numbers.get("wire_bytes", 0)),
+        "importance_gathered": shown or numbers.get(tables.GATHERED),
+    }
+
+
+def sampled_now(
+    store: Path, graph_of: str = CRAWLED, most_work: int = WORK_AT_ONCE
+) -> Sample | None:
+    """The figures as of the last commit, computed from the log; None if it has no links to show.
+
+    Nothing is kept.
+    """
+    now, live = time.time(), LiveGraph(graph_of, most_exact=0)
+    with reading(store) as connection, reporting_damage(store):
+        terms = tables.terms(connection)
+        if terms is None or not terms.links:
+            return None
+        live.follow(connection)
+        live.measure(now, most_work)
+        return sample_of(live, now, counts_of(store, connection))
+
+
+class Sampler:
+    """Takes samples of a store, again and again, and keeps them beside it."""
+
+    def __init__(
+        self,
+        store: Path,
+        graph_of: str = CRAWLED,
+        clock: Callable[[], float] = time.monotonic,
+        is_over: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`is_over` says whether no more samples are wanted than the last one."""
+        self._store, self._graph_of, self._clock = store, graph_of, clock
+        self._is_over = is_over
+        self._live, self._birth = LiveGraph(graph_of), ""
+        self._due = 0.0
+        self._known: tuple[int, float, object] = _NOTHING_KEPT
+
+    def look(self) -> None:
+        """Keep a sample if the log has grown and it is time."""
+        began = self._clock()
+        if began < self._due or not self._store.is_file():
+            return
+        with reading(self._store) as connection, reporting_damage(self._store):
+            if tables.fetches_known(connection):
+                self._keep(connection)
+        self._due = self._clock() + max(EVERY_S, self._clock() - began)
+
+    def _keep(self, connection: tables.Connection) -> None:
+        if self._birth != (birth := tables.birth(connection)):  # another store of that name
+            self._live, self._birth = LiveGraph(self._graph_of), birth
+            self._known = _NOTHING_KEPT
+        self._live.follow(connection)
+        if self._live.is_unmeasured or (self._is_over() and self._live.are_distances_old):
+            self._live.measure(time.time(), WORK_AT_ONCE if self._is_over() else MOST_WORK)
+        counts = counts_of(self._store, connection)
+        known = self._live.log.step, self._live.distances_at, counts["importance_gathered"]
+        if known != self._known:
+            sample = sample_of(self._live, time.time(), counts)
+            keep_sample(self._store, connection, sample)
+            self._known = known
+
+    def measure(self) -> float:
+        """Measure the distances, if they are old, and go on looking meanwhile; the seconds."""
+        began = self._clock()
+        if self._live.are_distances_old:
+            with suppress(_OverError):
+                self._live.measure(time.time(), MOST_WORK, self._look_meanwhile)
+        return self._clock() - began
+
+    def _look_meanwhile(self, _share: float) -> None:
+        if self._is_over():
+            raise _OverError  # the last sample needs distances that have all links
+        self.look()
+
+    def pauses(self) -> Iterator[float]:
+        """Work, and say each time how long to wait then. The last sample ends it."""
+        measure_at = 0.0
+        while not self._is_over():
+            self.look()
+            if self._clock() >= measure_at:
+                took_s = self.measure()
+                measure_at = self._clock() + max(0.0, min(took_s, OLDEST_S - 2 * took_s))
+            yield max(0.0, self._due - self._clock())
+        self._due = 0.0
+        self.look()
+
+
+class _OverError(Exception):
+    """What is being measured is not wanted any more."""
+
+
+def main() -> None:
+    """The process: the store and which graph are its arguments. It ends with its standard input."""
+    store, graph_of = sys.argv[1:]
+    for pause_s in Sampler(Path(store), graph_of, is_over=_has_input_ended).pauses():
+        _has_input_ended(pause_s)
+
+
+def _has_input_ended(patience_s: float = 0.0) -> bool:
+    return bool(select.select([sys.stdin], [], [], patience_s)[0])
+
+
+# ================================================================ history
+#
+# The figures of a crawl over time: the samples that were taken, or samples made again of the log.
+#
+# Laws: a crawl that nobody watched has the same history as one that was, but for what only the
+# moment knew: importance gathered is then the share of what the pages are worth by now. Time is
+# running time: a pause between two runs counts as `LONGEST_GAP_S`.
+
+FEWEST = 20
+"""With fewer samples a curve says less than one that is made again."""
+POINTS = 60
+LONGEST_GAP_S = 60.0
+
+
+def history(store: Path, graph_of: str = CRAWLED, tell: Progress = unreported) -> list[Sample]:
+    """Samples in the order of time. The last one knows all of the store."""
+    kept = [sample for sample in samples(store) if sample.graph_of == graph_of]
+    if len(kept) < FEWEST:
+        return remade(store, graph_of, tell)
+    last = sampled_now(store, graph_of)
+    return kept if last is None or last.step == kept[-1].step else [*kept, last]
+
+
+def remade(
+    store: Path, graph_of: str = CRAWLED, tell: Progress = unreported, points: int = POINTS
+) -> list[Sample]:
+    """Samples made of the log, at so many moments of the running time."""
+    with reading(store) as connection, reporting_damage(store):
+        past, live = _Past(store, connection), LiveGraph(graph_of, most_exact=0)
+        found = []
+        for number, place in enumerate(past.places(points), start=1):
+            live.follow(connection, past.step_at(place))
+            at = float(past.times[place])
+            live.measure(at, WORK_AT_ONCE)
+            found.append(sample_of(live, at, past.counts(place, live.log)))
+            tell(number / points)
+        return found
+
+
+class _Past:
+    """When which step was done, and what was asked for by then. A place is that of a request."""
+
+    def __init__(self, store: Path, connection: tables.Connection) -> None:
+        pages, self.times, octets = fetches.requests(connection)
+        if not len(pages):
+            raise UsageError(f"{store} has no history: nothing was fetched for it yet")
+        self._bytes = np.cumsum(octets)
+        gaps = np.diff(self.times, prepend=self.times[0])
+        self._running = np.cumsum(np.minimum(gaps, LONGEST_GAP_S))
+        self._steps, turned = questions.turns(connection)
+        known = questions.pages_known(connection)
+        last_asked = np.zeros(known)
+        last_asked[pages] = self.times
+        self._done_at = np.maximum.accumulate(last_asked[turned])
+        self._last = tables.last_step(connection)
+        self._hosts = 1 + np.maximum.accumulate(
+            columns.whole(columns.urls(connection, "host"), "host")
+        )
+        self._maximum = tables.counters(connection).get(tables.MAXIMUM)
+        self._worth = Snapshot(store, connection).importance
+
+    def places(self, points: int) -> list[int]:
+        """Of the last requests of so many equal parts of the running time."""
+        ends = self._running[-1] * np.arange(1, points + 1) / points
+        places = np.searchsorted(self._running, ends, side="right") - 1
+        places[-1] = len(self.times) - 1
+        return list(map(int, np.unique(places)))
+
+    def step_at(self, place: int) -> int:
+        """The last step that was done by then."""
+        if place == len(self.times) - 1:
+            return self._last
+        turn = int(np.searchsorted(self._done_at, self.times[place], side="right"))
+        return int(self._steps[turn - 1]) if turn else 0
+
+    def counts(self, place: int, log: LinkLog) -> dict[str, Any]:
+        """What the crawl had counted by then."""
+        was_read = np.isin(log.states, READ_STATES)
+        pages = enumerate(np.bincount(log.states).tolist())
+        return by_state({state: count for state, count in pages if count}) | {
+            "running_s": float(self._running[place]),
+            "requests": place + 1,
+            "known": len(log),
+            "hosts": int(self._hosts[len(log) - 1]) if len(log) else 0,
+            "maximum": self._maximum,
+            "wire_bytes": int(self._bytes[place]),
+            "importance_gathered": float(self._worth[: len(log)][was_read].sum()),
+        }

@@ -1,0 +1,100 @@
+"""The process that samples a crawl: it is started, its last sample is read, and it is ended.
+
+Laws: who crawls imports nothing for it. What computes the figures is imported by the process
+itself, and a crawl that is watched starts as fast as another one. The last sample of a crawl that
+has ended is that of its end.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
+
+from minicrawl.errors import MinicrawlError
+from minicrawl.store import questions, tables
+from minicrawl.store.reader import reading
+from minicrawl.store.samples import Sample, fresh_sample, latest_sample
+
+EVERY_S = 2.0
+LAST_S = 30.0
+"""The longest time for the sample of the end."""
+MOST_AT_ONCE = 50_000
+"""Pages whose graph is measured without being asked for; more take longer than a second."""
+_MOMENT_S = 1.0
+COMMAND = "import os; os.nice(19); from minicrawl.report.sampling import main; main()"
+"""What the process runs, at the lowest priority from its first moment on."""
+
+
+def shown_sample(
+    store: Path,
+    graph_of: str,
+    *,
+    is_running: bool,
+    even_of_many: bool = False,
+    measured: Sample | None = None,
+) -> Sample | None:
+    """Return the figures of the graph as they are now: those that were sampled or `measured`
+    before, if nothing has happened since, or else new ones.
+
+    A graph of many pages is not measured unless that is asked for: its last sample is shown.
+    """
+    kept = fresh_sample(store, graph_of, time.time(), is_running=is_running)
+    if kept is not None:
+        return kept
+    with reading(store) as connection:
+        pages, step = questions.pages_known(connection), tables.last_step(connection)
+    if measured is not None and (measured.step, measured.graph_of) == (step, graph_of):
+        return measured
+    if pages <= MOST_AT_ONCE or even_of_many:
+        from minicrawl.report.sampling import sampled_now
+
+        return sampled_now(store, graph_of)
+    last = latest_sample(store)
+    return last if last is not None and last.graph_of == graph_of else None
+
+
+@contextmanager
+def sampling_beside(store: Path, graph_of: str) -> Iterator["SamplingProcess"]:
+    """While it lasts, a process samples a crawl, which never waits for it. It is killed then."""
+    arguments = [sys.executable, "-c", COMMAND, str(store), graph_of]
+    with Popen(
+        arguments, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True
+    ) as process:
+        try:
+            yield SamplingProcess(store, process)
+        finally:
+            process.kill()
+
+
+class SamplingProcess:
+    """A process that samples. Its file is read no more often than samples come."""
+
+    def __init__(self, store: Path, process: "Popen[bytes]") -> None:
+        self._store, self._process = store, process
+        self._began = time.time()
+        self._due = 0.0
+        self._sample: Sample | None = None
+
+    def finish(self, tell: Callable[[], None]) -> None:
+        """Wait until the crawl, which is over, was sampled as it has ended. `tell` is called if
+        that takes longer than a moment.
+        """
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        with suppress(TimeoutExpired):
+            try:
+                self._process.wait(_MOMENT_S)
+            except TimeoutExpired:
+                tell()
+                self._process.wait(LAST_S)
+
+    def read(self) -> Sample | None:
+        """The last sample since the crawl began."""
+        if time.monotonic() >= self._due:
+            with suppress(MinicrawlError):  # what cannot be read now can be read later
+                found = latest_sample(self._store)
+                self._sample = found if found and found.at >= self._began else None
+            self._due = time.monotonic() + EVERY_S
+        return self._sample

@@ -1,0 +1,351 @@
+"""What is derived from a store, in a file beside it: ranks, and an index of the links to each page;
+`samples` adds samples of the graph.
+
+The file, `crawl.db-ranks`, is not part of the store, because a crawl may be writing the store, and
+because the data can be computed again: the file may be deleted at any time.
+
+Laws: every write is a transaction. Data of another store that had the same name is ignored, and
+deleted by the next write. A rank replaces the old one of its name as a whole, and so does the
+index, which is as of one step. All is written and read block by block. A page that was found after
+a rank was made has no score, which reads as NaN.
+"""
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from itertools import count, pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.errors import StoreError, UsageError
+from minicrawl.graph.csr import Csr
+from minicrawl.store import tables
+from minicrawl.store.reader import begin_snapshot, connect, file_beside, remove_log
+from minicrawl.store.records import DERIVED, NONSENSE, translating_derived_errors
+from minicrawl.store.tables import Connection
+
+OPIC = "opic"
+"""The name of the importance: converged, where it is kept here, or as the crawl estimates it."""
+OPIC_SITES = "opic-sites"
+"""The name of the importance of sites as it was when the importance converged. The pages of a site
+have equal parts of it.
+"""
+GATHERED = "gathered"
+"""An option of `OPIC`: of what is on pages that may be read, the share of those that were."""
+READABLE_PAGES = "readable"
+"""An option of `OPIC`: how many pages may be read or were."""
+FLOWED = "flowed"
+"""An option of `OPIC`: what flows through a page in a lap of `opic.refine`, on average."""
+
+SUFFIX = "-ranks"
+
+_PATIENCE_S = 60.0
+_SCORES_AT_ONCE = 1 << 16
+_RANKS = """
+CREATE TABLE IF NOT EXISTS ranks (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    options TEXT NOT NULL,      -- as JSON
+    made_at REAL NOT NULL,
+    step INTEGER NOT NULL,      -- the last one when it was made
+    nodes INTEGER NOT NULL,     -- the pages of the store then
+    edges INTEGER NOT NULL,
+    iterations INTEGER NOT NULL,
+    error_bound REAL NOT NULL,
+    converged INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS scores (
+    rank INTEGER NOT NULL,
+    block INTEGER NOT NULL,
+    scores BLOB NOT NULL,       -- a float for each page of the block
+    PRIMARY KEY (rank, block)
+)
+"""
+_PAGES_A_BLOCK = 1 << 12
+_BACKLINKS = """
+CREATE TABLE IF NOT EXISTS backlinks_as_of (
+    step INTEGER NOT NULL       -- the last one in the index
+);
+CREATE TABLE IF NOT EXISTS backlinks (
+    block INTEGER PRIMARY KEY,
+    starts BLOB NOT NULL,       -- where the givers of each page begin, then the end
+    givers BLOB NOT NULL
+)
+"""
+
+Floats = NDArray[np.float64] | NDArray[np.float32]
+
+
+class RankRow(NamedTuple):
+    """A rank without its scores."""
+
+    name: str
+    options: str
+    made_at: float
+    step: int
+    nodes: int
+    edges: int
+    iterations: int
+    error_bound: float
+    converged: bool
+
+
+def beside(store: Path) -> Path:
+    """The path of the file. It is the same for all names of a store."""
+    return file_beside(store, SUFFIX)
+
+
+@contextmanager
+def reading_beside(store: Path, connection: Connection) -> Iterator[Connection | None]:
+    """A connection to the file of the store that `connection` reads; None if there is no data."""
+    path = beside(store)
+    if not path.is_file():
+        yield None
+        return
+    birth = tables.birth(connection)  # outside, since damage of the store is none of this file
+    with (
+        translating_derived_errors(path),
+        closing(connect(path)) as derived,
+        _reporting_damage(path),
+    ):
+        begin_snapshot(derived)
+        yield derived if _is_derived_from(derived, birth) else None
+    remove_log(path)
+
+
+@contextmanager
+def writing_beside(store: Path, connection: Connection, schema: str) -> Iterator[Connection]:
+    """A transaction in the file. The schema has statements such as `CREATE TABLE IF NOT EXISTS`."""
+    path, birth = beside(store), tables.birth(connection)
+    if not os.access(path.parent, os.W_OK):
+        raise UsageError(f"{path} cannot be written, as its folder is read-only")
+    with (
+        translating_derived_errors(path),
+        closing(sqlite3.connect(path, timeout=_PATIENCE_S, isolation_level=None)) as derived,
+    ):
+        derived.execute("PRAGMA journal_mode = WAL")
+        derived.execute("BEGIN IMMEDIATE")
+        with derived:  # commits, or rolls back
+            if not _is_derived_from(derived, birth):
+                _clear(derived, birth)
+            for statement in schema.split(";"):
+                derived.execute(statement)
+            yield derived
+
+
+@contextmanager
+def _reporting_damage(path: Path) -> Iterator[None]:
+    """Turn an error of bad values into a `StoreError` about the file."""
+    try:
+        yield
+    except NONSENSE as error:
+        raise StoreError(f"{path} is damaged ({error}); {DERIVED}") from error
+
+
+def has_table(derived: Connection, name: str) -> bool:
+    """Whether the file has a table of this name."""
+    found = derived.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)).fetchone()
+    return found is not None
+
+
+def _is_derived_from(derived: Connection, birth: str) -> bool:
+    """Whether the file belongs to the store of this birth."""
+    if not has_table(derived, "derived_from"):
+        return False
+    row = derived.execute("SELECT store FROM derived_from").fetchone()
+    return row is not None and str(row[0]) == birth
+
+
+def _clear(derived: Connection, birth: str) -> None:
+    names = derived.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    for (name,) in names:
+        derived.execute(f'DROP TABLE "{name}"')
+    derived.execute("CREATE TABLE derived_from (store TEXT NOT NULL)")
+    derived.execute("INSERT INTO derived_from VALUES (?)", (birth,))
+
+
+# ---------------------------------------------------------------- ranks
+
+
+def keep_ranks(
+    store: Path, connection: Connection, found: Iterable[tuple[RankRow, Floats]]
+) -> None:
+    """Write these ranks of the store that `connection` reads, all of them or none."""
+    with writing_beside(store, connection, _RANKS) as derived:
+        for row, values in found:
+            _replace_rank(derived, row, values)
+
+
+def drop_rank(store: Path, connection: Connection, name: str) -> None:
+    """Delete a rank with its scores."""
+    with writing_beside(store, connection, _RANKS) as derived:
+        _delete_rank(derived, name)
+
+
+def kept_ranks(derived: Connection | None) -> list[RankRow]:
+    """All ranks, by name."""
+    if derived is None or not has_table(derived, "ranks"):
+        return []
+    columns = ", ".join(RankRow._fields)
+    rows = derived.execute(f"SELECT {columns} FROM ranks ORDER BY name")
+    return [_checked_row(RankRow._make(row)) for row in rows]
+
+
+def rank_row(derived: Connection | None, name: str) -> RankRow | None:
+    """The rank of this name, if it is kept."""
+    return next((row for row in kept_ranks(derived) if row.name == name), None)
+
+
+def gathered(row: RankRow) -> float | None:
+    """The share of the importance on pages that were read; None if it is not kept."""
+    return _number(row, GATHERED)
+
+
+def flowed(row: RankRow) -> float | None:
+    """What flows through a page, on average; None if it is not kept."""
+    return _number(row, FLOWED)
+
+
+def readable_pages(row: RankRow) -> float | None:
+    """How many pages may be read or were; None if it is not kept."""
+    return _number(row, READABLE_PAGES)
+
+
+def _number(row: RankRow, option: str) -> float | None:
+    found = json.loads(row.options).get(option)
+    return float(found) if isinstance(found, float | int) else None
+
+
+def rank_scores(derived: Connection, name: str, pages: int) -> NDArray[np.float64]:
+    """The scores by this rank of all pages in the store."""
+    found = np.full(pages, np.nan)
+    cursor = derived.execute(
+        "SELECT block, scores FROM scores JOIN ranks ON ranks.id = rank WHERE name = ?", (name,)
+    )
+    for block, blob in cursor:
+        first = block * _SCORES_AT_ONCE
+        values = np.frombuffer(blob)[: max(pages - first, 0)]
+        found[first : first + len(values)] = values
+    return found
+
+
+def _checked_row(row: RankRow) -> RankRow:
+    """The row; raises an error of `NONSENSE` if `keep_ranks` cannot have written it."""
+    numbers = row.step, row.nodes, row.edges, row.iterations, row.error_bound
+    if not all(isinstance(number, int | float) for number in numbers):
+        raise ValueError(f"{row.name} has text instead of numbers")
+    if not isinstance(json.loads(row.options), dict):
+        raise ValueError(f"{row.name} has no options")
+    datetime.fromtimestamp(row.made_at, UTC)
+    return row._replace(converged=bool(row.converged))
+
+
+def _replace_rank(derived: Connection, row: RankRow, values: Floats) -> None:
+    _delete_rank(derived, row.name)
+    cursor = derived.execute("INSERT INTO ranks VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    for number, blob in zip(count(), _score_blocks(values), strict=False):
+        derived.execute("INSERT INTO scores VALUES (?, ?, ?)", (cursor.lastrowid, number, blob))
+
+
+def _delete_rank(derived: Connection, name: str) -> None:
+    derived.execute(
+        "DELETE FROM scores WHERE rank = (SELECT id FROM ranks WHERE name = ?)", (name,)
+    )
+    derived.execute("DELETE FROM ranks WHERE name = ?", (name,))
+
+
+def _score_blocks(values: Floats) -> Iterator[bytes]:
+    for first in range(0, len(values), _SCORES_AT_ONCE):
+        yield values[first : first + _SCORES_AT_ONCE].astype(np.float64).tobytes()
+
+
+# ---------------------------------------------------------------- the index of links
+
+
+def keep_backlinks(store: Path, connection: Connection, step: int, inlinks: Csr) -> None:
+    """Replace the index of the store that `connection` reads by these links, as of this step."""
+    with writing_beside(store, connection, _BACKLINKS) as derived:
+        derived.execute("DELETE FROM backlinks_as_of")
+        derived.execute("DELETE FROM backlinks")
+        derived.execute("INSERT INTO backlinks_as_of VALUES (?)", (step,))
+        derived.executemany("INSERT INTO backlinks VALUES (?, ?, ?)", _index_blocks(inlinks))
+
+
+def backlinks_step(derived: Connection | None) -> int | None:
+    """The last step in the index; None if there is no index."""
+    if derived is None or not has_table(derived, "backlinks_as_of"):
+        return None
+    (step,) = derived.execute("SELECT step FROM backlinks_as_of").fetchone()
+    return int(step)
+
+
+def backlinks_of(derived: Connection, pages: Iterable[int]) -> NDArray[np.int32]:
+    """The pages that link to any of these pages. Pages that are not in the index have none."""
+    found = [np.empty(0, dtype=np.int32)]
+    for page in sorted(pages):
+        number, place = divmod(page, _PAGES_A_BLOCK)
+        starts, blob = _index_block(derived, number)
+        if place + 1 < len(starts):
+            found.append(blob[starts[place] : starts[place + 1]])
+    return np.concatenate(found)
+
+
+def _index_block(derived: Connection, number: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    row = derived.execute("SELECT starts, givers FROM backlinks WHERE block = ?", (number,))
+    starts, blob = row.fetchone() or (b"", b"")
+    return np.frombuffer(starts, dtype=np.int64), np.frombuffer(blob, dtype=np.int32)
+
+
+def _index_blocks(inlinks: Csr) -> Iterator[tuple[int, bytes, bytes]]:
+    firsts = [*range(0, inlinks.nodes, _PAGES_A_BLOCK), inlinks.nodes]
+    for number, (first, end) in enumerate(pairwise(firsts)):
+        starts = inlinks.starts[first : end + 1]
+        blob = inlinks.targets[starts[0] : starts[-1]].tobytes()
+        yield number, (starts - starts[0]).tobytes(), blob
+
+
+# ================================================================ topics
+#
+# The pages of topics whose ranks are kept: in the file of derived data beside a store.
+#
+# Law: topics of one name are replaced together, as their ranks are.
+#
+# family   the name that the ranks of some topics have in common: NAME-TOPIC is the rank of a topic
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS topics (
+    family TEXT NOT NULL, topic TEXT NOT NULL, pages BLOB NOT NULL,
+    PRIMARY KEY (family, topic)
+) WITHOUT ROWID
+"""
+
+Topics = dict[str, list[int]]
+"""The pages of each topic."""
+
+
+def keep_topics(
+    store: Path, connection: Connection, family: str, topics: Mapping[str, Sequence[int]]
+) -> None:
+    """Replace the topics of this family."""
+    with writing_beside(store, connection, _SCHEMA) as derived:
+        derived.execute("DELETE FROM topics WHERE family = ?", (family,))
+        rows = ((family, topic, np.array(some).tobytes()) for topic, some in topics.items())
+        derived.executemany("INSERT INTO topics VALUES (?, ?, ?)", rows)
+
+
+def kept_topics(store: Path, connection: Connection) -> dict[str, Topics]:
+    """The topics of each family."""
+    found: dict[str, Topics] = {}
+    with reading_beside(store, connection) as derived:
+        if derived is None or not has_table(derived, "topics"):
+            return found
+        rows = derived.execute("SELECT family, topic, pages FROM topics ORDER BY family, topic")
+        for family, topic, blob in rows:
+            found.setdefault(family, {})[topic] = np.frombuffer(blob, np.int64).tolist()
+    return found

@@ -1,0 +1,336 @@
+"""All files of a store: what lies beside it goes where the store goes.
+
+Laws: a store is moved or set aside while nobody writes it. Within one file system each file is
+renamed and the store comes last, so that a move that was broken off is completed by the same
+command. Between file systems the old files are removed when all copies are complete.
+
+beside   the files and folders whose names are that of the store and `-` or `.log`
+"""
+
+import os
+import shutil
+import sqlite3
+import struct
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, suppress
+from errno import EXDEV
+from itertools import chain, count
+from pathlib import Path
+from typing import NamedTuple
+
+from minicrawl.errors import DamagedStore, MinicrawlError, StoreError, UsageError
+from minicrawl.store.derived import has_table, reading_beside, writing_beside
+from minicrawl.store.reader import DASHBOARD, LOCK, LOG, file_beside, real_path
+from minicrawl.store.records import translating_sqlite_errors
+from minicrawl.store.tables import Connection
+from minicrawl.store.writer import locked
+
+_BESIDE = ("-*", ".log*")
+_MAGIC = b"SQLite format 3\0"
+
+
+def is_database(path: Path) -> bool:
+    """Whether this is a file of SQLite, as stores are, and no other one."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_MAGIC)) == _MAGIC
+
+
+def files_of(store: Path) -> list[Path]:
+    """Return the files and folders that belong to a store; the store comes last.
+
+    Its lock and the note of its dashboard belong to the place where it is: who holds them goes on
+    there, whatever store comes next.
+    """
+    place = real_path(store)
+    name = place.name.translate({ord(sign): f"[{sign}]" for sign in "*?["})
+    found = chain.from_iterable(place.parent.glob(f"{name}{end}") for end in _BESIDE)
+    of_place = {file_beside(place, LOCK), file_beside(place, DASHBOARD)}
+    kept = sorted(file for file in found if file not in of_place)
+    return [*kept, place] if place.exists() else kept
+
+
+def bytes_of(file: Path) -> int:
+    """The size of a file, or of all files in a folder."""
+    with suppress(FileNotFoundError):  # a log may go at any time
+        if not file.is_dir():
+            return file.stat().st_size
+    return sum(bytes_of(inner) for inner in file.iterdir()) if file.is_dir() else 0
+
+
+def set_aside(path: Path) -> Path | None:
+    """Rename the store. Returns its new name, or None if there is no store.
+
+    If the path is a link, the store that it leads to is renamed, and the link stays.
+    """
+    if not path.exists():
+        return None
+    if path.is_symlink():
+        path = real_path(path)
+    stamp = time.strftime(f"{path.name}.%Y-%m-%dT%H-%M-%S")
+    names = chain((stamp,), (f"{stamp}-{number}" for number in count(2)))
+    aside = next(free for name in names if not (free := path.with_name(name)).exists())
+    with locked(path):
+        for file, target in _moves(path, aside):
+            file.rename(target)
+    return aside
+
+
+def move(
+    path: Path,
+    to: Path,
+    *,
+    is_folder: bool = False,
+    made: Callable[[Path], None] = lambda _folder: None,
+) -> list[Path]:
+    """Move the store and all that lies beside it. Returns the new files, the store last.
+
+    `to` is the new name, or a folder. `made` is called with a folder that did not exist.
+    """
+    if not path.is_file():
+        raise UsageError(f"no store at {path}")
+    target = to / path.name if to.is_dir() or is_folder else to
+    _refuse_what_is_there(path, target)
+    with locked(path):
+        if file_beside(path, LOG).exists():
+            raise StoreError(f"{path} is being read: wait until that is over")
+        moves = list(_moves(path, target))
+        try:
+            if not target.parent.exists():
+                target.parent.mkdir(parents=True)
+                made(target.parent)
+            _move_all(moves)
+        except OSError as error:
+            raise MinicrawlError(
+                f"{path} cannot be moved to {target}: {error.strerror}; run the same again"
+            ) from error
+    return [new for _, new in moves]
+
+
+def _refuse_what_is_there(path: Path, target: Path) -> None:
+    for _, new in _moves(path, target):
+        if os.path.lexists(new):
+            raise UsageError(f"{new} exists: a move replaces nothing")
+
+
+def _moves(path: Path, target: Path) -> Iterator[tuple[Path, Path]]:
+    place = real_path(path)
+    for file in files_of(place):
+        yield file, target.with_name(target.name + file.name.removeprefix(place.name))
+
+
+def _move_all(moves: list[tuple[Path, Path]]) -> None:
+    for file, target in moves:
+        try:
+            file.rename(target)
+        except OSError as error:
+            if error.errno != EXDEV:
+                raise
+            _copy_all(moves)
+            return
+
+
+def _copy_all(moves: list[tuple[Path, Path]]) -> None:
+    """Copy to another file system, under names that no store has until all is there."""
+    drafts = [(file, target.with_name(f"{target.name}.part"), target) for file, target in moves]
+    try:
+        for file, draft, _ in drafts:
+            _remove(draft)
+            shutil.copytree(file, draft) if file.is_dir() else shutil.copy2(file, draft)
+    except BaseException:
+        for _, draft, _ in drafts:
+            _remove(draft)
+        raise
+    for _, draft, target in drafts:
+        draft.rename(target)
+    for file, _ in reversed(moves):
+        _remove(file)
+
+
+def _remove(file: Path) -> None:
+    if file.is_dir():
+        shutil.rmtree(file)
+    else:
+        file.unlink(missing_ok=True)
+
+
+# ================================================================ wal
+#
+# The write-ahead log of a store as bytes: what a writer has committed, and a store made of it.
+#
+# Laws: what is read ends with a commit. A store that is folded from an older file and the bytes of
+# its logs, one after the other, has the pages that the writer had after its last commit; what was
+# cut off within a commit does not count, as after a kill.
+#
+# SQLite describes both files in "WAL-mode File Format". How far the log is committed is in the
+# index beside it, which the writer has just brought up to date; the log itself may have older bytes
+# behind.
+#
+# salt    a random number in the header of a log and in each of its frames; a new log has a new one
+# frame   a page with its header; the header of the last one of a commit has the size of the store
+# fold    to move what the log says into the file
+
+_INDEX = "-shm"
+_JOURNAL = "-journal"
+_HEADER, _FRAME_HEADER = 32, 24
+_SALTS_AT = 16
+_SALT_BYTES = 8
+_INDEX_HEADER = struct.Struct("=12xBBHI12x8s")
+"""Of the index: is it set up, order of bytes, size of a page, frames, and the salts."""
+_LARGEST_PAGE = 1 << 16
+
+
+class WalPiece(NamedTuple):
+    """Bytes of a log."""
+
+    offset: int
+    """0 if they are its first ones."""
+    content: bytes
+
+
+class WalTail:
+    """What was committed since it was read last."""
+
+    def __init__(self, path: Path) -> None:
+        self._log, self._index = file_beside(path, LOG), file_beside(path, _INDEX)
+        self._salts = b""
+        self._offset = 0
+
+    @property
+    def log_bytes(self) -> int:
+        """How long the log is, as far as it was read."""
+        return self._offset
+
+    def forget(self) -> None:
+        """The log is in the file: a new one begins."""
+        self._offset = 0
+
+    def pieces(self, most_bytes: int) -> Iterator[WalPiece]:
+        """The new bytes, in pieces. What was given is not given again."""
+        end, salts = self._committed()
+        if salts != self._salts:
+            self._salts, self._offset = salts, 0
+        if end <= self._offset:
+            return
+        with self._log.open("rb") as log:
+            self._check(log.read(_HEADER))
+            while self._offset < end:
+                log.seek(self._offset)
+                piece = log.read(min(most_bytes, end - self._offset))
+                if not piece:
+                    raise DamagedStore(f"{self._log} is shorter than SQLite says")
+                offset, self._offset = self._offset, self._offset + len(piece)
+                yield WalPiece(offset, piece)
+
+    def _committed(self) -> tuple[int, bytes]:
+        """Up to which byte the log is committed, and its salts."""
+        try:
+            with self._index.open("rb") as index:
+                head = index.read(_INDEX_HEADER.size)
+        except FileNotFoundError:
+            return 0, self._salts
+        is_set_up, _, page, frames, salts = _INDEX_HEADER.unpack(head)
+        if not is_set_up or not frames:
+            return 0, self._salts
+        size = _LARGEST_PAGE if page == 1 else page
+        return _HEADER + frames * (_FRAME_HEADER + size), salts
+
+    def _check(self, header: bytes) -> None:
+        if header[_SALTS_AT : _SALTS_AT + _SALT_BYTES] != self._salts:
+            raise DamagedStore(f"{self._log} is not the log that SQLite says it is")
+
+
+def make_empty(path: Path) -> None:
+    """A file without tables, to fold the first log into, instead of whatever was there."""
+    remove(path)
+    with translating_sqlite_errors(path), closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+
+
+def remove(path: Path) -> None:
+    """Remove the store and its log. What else lies beside it stays."""
+    for suffix in ("", LOG, _INDEX, _JOURNAL):
+        file_beside(path, suffix).unlink(missing_ok=True)
+
+
+def log_of(path: Path) -> Path:
+    """Where the bytes of a log are to be laid."""
+    return file_beside(path, LOG)
+
+
+def fold(path: Path) -> None:
+    """Move the commits of the log that lies beside the file into it, and remove the log."""
+    with translating_sqlite_errors(path), closing(sqlite3.connect(path)) as connection:
+        busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    if busy:
+        raise DamagedStore(f"{path} is read by somebody while it is restored")
+
+
+# ================================================================ checks
+#
+# What came of links that are not crawled: kept beside the store, as it can be asked for again.
+#
+# check    a URL that was asked for, once
+# finding  a page that refers to something that is not there, though no link of the crawl leads to
+#         it
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS checks (
+    url TEXT PRIMARY KEY, state INTEGER NOT NULL, status INTEGER, detail TEXT NOT NULL,
+    at REAL NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS findings (
+    source INTEGER NOT NULL, target TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL
+)
+"""
+
+
+class CheckRow(NamedTuple):
+    """A URL that was asked for. `state` is the number of a `State`."""
+
+    url: str
+    state: int
+    status: int | None
+    detail: str
+    at: float
+
+
+class FindingRow(NamedTuple):
+    """A page that refers to an asset, or to an anchor (`kind`) that is not there."""
+
+    source: int
+    target: str
+    kind: str
+    text: str
+
+
+def keep_checks(store: Path, connection: Connection, rows: Iterable[CheckRow]) -> None:
+    """Add what came of these URLs."""
+    with writing_beside(store, connection, _SCHEMA) as derived:
+        derived.executemany("INSERT OR REPLACE INTO checks VALUES (?, ?, ?, ?, ?)", rows)
+
+
+def keep_findings(store: Path, connection: Connection, rows: Iterable[FindingRow]) -> None:
+    """Replace all findings."""
+    with writing_beside(store, connection, _SCHEMA) as derived:
+        derived.execute("DELETE FROM findings")
+        derived.executemany("INSERT INTO findings VALUES (?, ?, ?, ?)", rows)
+
+
+def all_checks(store: Path, connection: Connection) -> list[CheckRow]:
+    """All that was asked for."""
+    with reading_beside(store, connection) as derived:
+        if derived is None or not has_table(derived, "checks"):
+            return []
+        return list(map(CheckRow._make, derived.execute("SELECT * FROM checks ORDER BY url")))
+
+
+def all_findings(store: Path, connection: Connection) -> list[FindingRow]:
+    """All findings, by the ids of the pages."""
+    with reading_beside(store, connection) as derived:
+        if derived is None or not has_table(derived, "findings"):
+            return []
+        rows = derived.execute("SELECT * FROM findings ORDER BY source, target")
+        return list(map(FindingRow._make, rows))

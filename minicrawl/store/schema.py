@@ -1,0 +1,379 @@
+"""What an SQLite file must have to be a store.
+
+migrations  the tables, their version, and how an older store comes up to date
+views       views with names in place of numbers, for people with sqlite3
+"""
+
+import sqlite3
+
+from minicrawl.errors import UsageError
+
+# ================================================================ views
+#
+# The views of a store, for people who open it with sqlite3: all names instead of numbers.
+#
+# Law: a view is as of the last checkpoint, which a crawl makes when it ends and while it runs.
+#
+# pages      a row a page: URL, state, depth, cash and history in units, what it answered. Pages of
+#            other shards are not among them
+# links      a row a link of each page that was read, as it was written: redirects are not followed,
+#            links of duplicates and of a page to itself are there
+# redirects  a row a page that stands for another one, and what it stands for
+# requests   a row a request, with its URL and its time
+#
+# A migration is never changed once it was released, so these scripts are not either.
+
+_STATES = """
+    (0, 'unread'), (1, 'fetched'), (2, 'moved'), (3, 'canonical'), (4, 'alias'), (5, 'twin'),
+    (10, 'robots'), (11, 'scope'), (12, 'depth'), (13, 'host-budget'), (14, 'address'),
+    (15, 'type'), (16, 'trap'), (17, 'allowance'), (20, 'dns'), (21, 'connect'), (22, 'tls'),
+    (23, 'timeout'), (24, 'reset'), (25, 'protocol'), (26, 'encoding'), (27, 'too-large'),
+    (28, 'throttled'), (29, 'server-error'), (30, 'not-found'), (31, 'client-error'),
+    (32, 'bad-status'), (33, 'bad-redirect'), (34, 'lost'), (35, 'crowded'),
+    (36, 'interrupted')
+"""
+
+# A blob is a row of numbers, each of seven bits a byte, the lowest first: how many links, what
+# else there is, and the page ids of the links as differences. `hex` is how SQL gets at a byte. In
+# a row of `byte` the octet is not worked in yet; `target` is the sum of the differences before.
+_DIGITS = "'123456789ABCDEF'"
+_OCTET = f"""
+    16 * instr({_DIGITS}, substr(hex(substr(spending, {{0}}, 1)), 1, 1))
+    + instr({_DIGITS}, substr(hex(substr(spending, {{0}}, 1)), 2, 1))
+"""
+_TARGETS = f"""
+    WITH RECURSIVE byte(place, octet, number, shift, nth, links, target, found) AS (
+        SELECT 1, {_OCTET.format("1")}, 0, 0, 0, 0, 0, NULL
+        UNION ALL
+        SELECT
+            place + 1,
+            {_OCTET.format("place + 1")},
+            iif(octet < 128, 0, number + ((octet & 127) << shift)),
+            iif(octet < 128, 0, shift + 7),
+            nth + (octet < 128),
+            iif(nth = 0 AND octet < 128, number + (octet << shift), links),
+            iif(nth > 1 AND octet < 128, target + number + (octet << shift), target),
+            iif(nth > 1 AND octet < 128, target + number + (octet << shift), NULL)
+        FROM byte
+        WHERE place <= length(spending) AND (nth < 2 OR nth < links + 2)
+    )
+    SELECT json_group_array(found) FROM byte WHERE found IS NOT NULL
+"""
+
+_PAGES = """
+CREATE VIEW pages AS
+SELECT
+    urls.id, origin || path AS url, states.name AS state, depth, inlinks,
+    (key + CASE WHEN state = 0 THEN pot / max(unread, 1) ELSE dividend END) / 4294967296.0 AS cash,
+    history / 4294967296.0 AS history,
+    title, documents.status, datetime(first_at, 'unixepoch') AS first_fetched,
+    datetime(last_at, 'unixepoch') AS last_fetched
+FROM frontier
+JOIN urls USING (id)
+JOIN hosts ON hosts.id = host
+LEFT JOIN states ON states.id = state
+LEFT JOIN documents ON documents.page = urls.id
+CROSS JOIN (
+    SELECT
+        CAST((SELECT value FROM meta WHERE name = 'pot') AS INTEGER) AS pot,
+        CAST((SELECT value FROM meta WHERE name = 'unread') AS INTEGER) AS unread,
+        CAST((SELECT value FROM meta WHERE name = 'dividend') AS INTEGER) AS dividend
+)
+"""
+
+_LINKS = """\
+CREATE VIEW links AS
+SELECT
+    source AS source_id, target AS target_id,
+    givers.origin || giver.path AS source, takers.origin || taker.path AS target,
+    states.name AS target_state
+FROM spendings
+CROSS JOIN urls AS giver ON giver.id = source
+CROSS JOIN hosts AS givers ON givers.id = giver.host
+CROSS JOIN urls AS taker ON taker.id = target
+CROSS JOIN hosts AS takers ON takers.id = taker.host
+CROSS JOIN frontier AS reached ON reached.id = target
+LEFT JOIN states ON states.id = reached.state
+"""
+_REDIRECTS = """\
+CREATE VIEW redirects AS
+SELECT
+    source AS page_id, target AS target_id, kinds.name AS kind,
+    givers.origin || giver.path AS url, takers.origin || taker.path AS target,
+    states.name AS target_state
+FROM spendings
+CROSS JOIN states AS kinds ON kinds.id = spendings.state
+CROSS JOIN urls AS giver ON giver.id = source
+CROSS JOIN hosts AS givers ON givers.id = giver.host
+CROSS JOIN urls AS taker ON taker.id = target
+CROSS JOIN hosts AS takers ON takers.id = taker.host
+CROSS JOIN frontier AS reached ON reached.id = target
+LEFT JOIN states ON states.id = reached.state
+"""
+
+VERSION_4 = f"""
+CREATE VIEW states (id, name) AS VALUES {_STATES};
+DROP VIEW pages;
+{_PAGES};
+CREATE VIEW spendings AS
+SELECT frontier.id AS source, frontier.state AS state, target.value AS target
+FROM frontier
+JOIN steps ON seq = spent AND spending IS NOT NULL
+CROSS JOIN json_each(({_TARGETS})) AS target;
+{_LINKS}WHERE spendings.state = 1;
+{_REDIRECTS}WHERE spendings.state IN (2, 3, 4, 5);
+CREATE VIEW requests AS
+SELECT
+    fetches.id, page AS page_id, origin || path AS url, datetime(at, 'unixepoch') AS at, outcome,
+    status, wire_bytes, elapsed_s, detail
+FROM fetches
+JOIN urls ON urls.id = page
+JOIN hosts ON hosts.id = host;
+"""
+
+_ALL_STATES = f"{_STATES}, (18, 'focus'), (37, 'proxy')"
+
+VERSION_5 = f"""
+DROP VIEW states;
+CREATE VIEW states (id, name) AS VALUES {_ALL_STATES};
+"""
+
+_WITH_FOREIGN = f"{_ALL_STATES}, (6, 'foreign')"
+
+VERSION_7 = f"""
+DROP VIEW states;
+CREATE VIEW states (id, name) AS VALUES {_WITH_FOREIGN};
+DROP VIEW pages;
+{_PAGES}WHERE frontier.state != 6;
+"""
+
+# The first number is 1 if the page links to itself, else 0; the pages follow. Behind the links are
+# how many unpaid ones a page has that stands for another one, and these: it has one link, and
+# neither weights nor focus.
+_WITH_UNPAID = f"""
+    WITH RECURSIVE byte(place, octet, number, shift, nth, links, extras, target, found) AS (
+        SELECT 1, {_OCTET.format("1")}, 0, 0, 0, 0, 0, 0, NULL
+        UNION ALL
+        SELECT
+            place + 1,
+            {_OCTET.format("place + 1")},
+            iif(octet < 128, 0, number + ((octet & 127) << shift)),
+            iif(octet < 128, 0, shift + 7),
+            nth + (octet < 128),
+            iif(nth = 0 AND octet < 128, number + (octet << shift), links),
+            iif(nth = 1, octet, extras),
+            CASE
+                WHEN octet > 127 OR nth < 2 THEN target
+                WHEN nth = links + 2 THEN 0
+                ELSE target + number + (octet << shift)
+            END,
+            CASE
+                WHEN nth = 1 THEN (octet & 4) / 4
+                WHEN octet < 128 AND nth > 1 AND nth != links + 2
+                THEN target + number + (octet << shift)
+            END
+        FROM byte
+        WHERE place <= length(spending) AND (nth < 2 OR nth < links + 2 OR extras & 8)
+    )
+    SELECT json_group_array(found) FROM byte WHERE found IS NOT NULL
+"""
+
+VERSION_10 = f"""
+DROP VIEW links;
+DROP VIEW redirects;
+DROP VIEW spendings;
+CREATE VIEW spendings AS
+SELECT
+    frontier.id AS source, frontier.state AS state,
+    iif(target.key, target.value, frontier.id) AS target, target.key AS nth
+FROM frontier
+JOIN steps ON seq = spent AND spending IS NOT NULL
+CROSS JOIN json_each(({_WITH_UNPAID})) AS target
+WHERE target.key OR target.value;
+{_LINKS}WHERE spendings.state = 1 OR (spendings.state IN (3, 4) AND nth != 1);
+{_REDIRECTS}WHERE spendings.state IN (2, 3, 4, 5) AND nth = 1;
+"""
+
+
+# ================================================================ migrations
+#
+# The tables, their version, and the migrations.
+#
+# Law: the version of a store is in `user_version`. An older store is upgraded version by version, a
+# newer one is refused. Page ids are dense, in the order in which pages were found.
+#
+# steps      the log, append-only: every step that moved cash, and where the cash went
+# frontier   the checkpoint of the log: a row a page. `meta` has the watermark, which is the last
+#         step
+#            in the rows, the totals at that step, and of a shard the ends of its channels
+# originals  URLs as they were written, where the URL of the page differs
+# siblings   what the order by siblings knows, as of the checkpoint; empty for another order
+# written    what links say, for who wants to keep that: see `written_links`
+# refinement of earlier versions, which refined in the store; otherwise empty
+# pages      and other views for people: see `views`
+
+APPLICATION_ID = 0x6D637277
+"""Marks an SQLite file as a store."""
+
+_VERSION_1 = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE hosts (
+    id INTEGER PRIMARY KEY,
+    origin TEXT NOT NULL,
+    robots TEXT,            -- the rules that concern us, as they were understood
+    robots_until REAL,      -- when they must be asked for again
+    wait_until REAL         -- when it may be asked again, where it asked for a long pause
+);
+CREATE TABLE urls (
+    id INTEGER PRIMARY KEY,
+    host INTEGER NOT NULL,
+    path TEXT NOT NULL,
+    depth INTEGER NOT NULL  -- links away from the seeds when it became known
+);
+CREATE TABLE steps (
+    seq INTEGER PRIMARY KEY,
+    kind INTEGER NOT NULL,
+    page INTEGER NOT NULL,
+    state INTEGER NOT NULL, -- of the page, from here on
+    born INTEGER NOT NULL,
+    amount INTEGER NOT NULL,
+    spending BLOB
+);
+CREATE TABLE frontier (
+    id INTEGER PRIMARY KEY,
+    state INTEGER NOT NULL,
+    key INTEGER NOT NULL,      -- atoms; see the view pages for what they mean
+    history INTEGER NOT NULL,  -- atoms, as the window counts them
+    g_time INTEGER NOT NULL,   -- G when it was last read, or born, in ticks of 2^16 atoms
+    inlinks INTEGER NOT NULL,
+    spent INTEGER NOT NULL,    -- the step that says where its cash goes, or 0
+    measures BLOB              -- of windows that keep them
+);
+CREATE TABLE fetches (
+    id INTEGER PRIMARY KEY,
+    page INTEGER NOT NULL,
+    at REAL NOT NULL,
+    outcome TEXT NOT NULL,
+    status INTEGER,
+    wire_bytes INTEGER NOT NULL,
+    elapsed_s REAL NOT NULL,
+    detail TEXT NOT NULL
+);
+CREATE INDEX fetches_of_page ON fetches (page);
+CREATE TABLE documents (
+    page INTEGER PRIMARY KEY,
+    title TEXT NOT NULL,
+    status INTEGER NOT NULL,
+    etag TEXT,
+    last_modified TEXT,
+    content INTEGER NOT NULL,  -- 64 bits of a hash of the body
+    noindex INTEGER NOT NULL,
+    first_at REAL NOT NULL,
+    last_at REAL NOT NULL,
+    checks INTEGER NOT NULL,   -- how often it was asked for again
+    changes INTEGER NOT NULL   -- and how often it had changed
+);
+CREATE TABLE mirrors (
+    host INTEGER NOT NULL,
+    of_host INTEGER NOT NULL,
+    pages INTEGER NOT NULL,
+    PRIMARY KEY (host, of_host)
+) WITHOUT ROWID;
+CREATE TABLE refinement (
+    seq INTEGER PRIMARY KEY,   -- the last step that it knows of
+    rounds INTEGER NOT NULL,
+    history BLOB NOT NULL,     -- a float for each page
+    cash BLOB NOT NULL
+);
+CREATE VIEW pages AS
+SELECT
+    urls.id, origin || path AS url, depth, state, inlinks,
+    (key + CASE WHEN state = 0 THEN pot / max(unread, 1) ELSE dividend END) / 4294967296.0 AS cash,
+    history / 4294967296.0 AS history,
+    title, documents.status, last_at
+FROM frontier
+JOIN urls USING (id)
+JOIN hosts ON hosts.id = host
+LEFT JOIN documents ON documents.page = urls.id
+CROSS JOIN (
+    SELECT
+        CAST((SELECT value FROM meta WHERE name = 'pot') AS INTEGER) AS pot,
+        CAST((SELECT value FROM meta WHERE name = 'unread') AS INTEGER) AS unread,
+        CAST((SELECT value FROM meta WHERE name = 'dividend') AS INTEGER) AS dividend
+);
+"""
+
+_VERSION_2 = """
+ALTER TABLE hosts ADD COLUMN trouble TEXT;  -- why it could not be asked, the last time that was so
+CREATE TABLE originals (   -- of pages whose URL had marks of a visit when it became known
+    page INTEGER PRIMARY KEY,
+    url TEXT NOT NULL
+);
+"""
+
+_STAYS_GREEDY = """
+UPDATE meta SET value = json_set(value, '$.settings.strategy', 'greedy')  -- as it was by default
+WHERE name = 'counters' AND json_type(value, '$.settings') = 'object'
+    AND json_type(value, '$.settings.strategy') IS NULL;
+"""
+
+_VERSION_3 = """
+CREATE TABLE siblings (    -- what siblings have shown, as of the last checkpoint: arrays by name
+    name TEXT PRIMARY KEY,
+    data BLOB NOT NULL
+);
+"""
+
+_VERSION_6 = """
+CREATE TABLE written (     -- what links say, of pages that are compressed together
+    id INTEGER PRIMARY KEY,
+    closed INTEGER NOT NULL,
+    pages BLOB NOT NULL,
+    data BLOB NOT NULL
+);
+"""
+
+_VERSION_8 = """
+UPDATE meta SET value = json_set(value, '$.settings.keep', 'none')  -- as it was by default
+WHERE name = 'counters' AND json_type(value, '$.settings') = 'object'
+    AND json_type(value, '$.settings.keep') IS NULL;
+"""
+
+MIGRATIONS: tuple[str, ...] = (
+    *(_VERSION_1, _VERSION_2, _VERSION_3 + _STAYS_GREEDY, VERSION_4, VERSION_5, _VERSION_6),
+    VERSION_7,
+    _VERSION_8,
+    _STAYS_GREEDY,
+    VERSION_10,
+)
+"""The n-th script upgrades version n - 1 to version n."""
+
+VERSION = len(MIGRATIONS)
+
+
+def prepare(connection: sqlite3.Connection, name: str) -> None:
+    """Upgrade a store to the current version. Refuse newer ones and files of other kinds."""
+    version = check_version(connection, name)
+    for number in range(version, VERSION):
+        script = f"BEGIN;{MIGRATIONS[number]}PRAGMA application_id = {APPLICATION_ID};"
+        connection.executescript(f"{script}PRAGMA user_version = {number + 1};COMMIT;")
+
+
+def check_version(connection: sqlite3.Connection, name: str) -> int:
+    """The version of the store; 0 for a new file."""
+    try:
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
+            raise  # an error of the disk, or damage of an SQLite file, does not say whose it is
+        raise UsageError(f"{name} is not a minicrawl store: {error}") from error
+    if tables and application != APPLICATION_ID:
+        raise UsageError(f"{name} is an SQLite database, but not a minicrawl store")
+    if version > VERSION:
+        raise UsageError(
+            f"{name} has schema version {version}, but this minicrawl knows only {VERSION}: "
+            "upgrade minicrawl"
+        )
+    return int(version)

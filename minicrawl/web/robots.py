@@ -1,0 +1,512 @@
+"""robots.txt: its rules, and the rule that matches a path.
+
+rules   parses robots.txt
+match   finds the rule that matches a path
+"""
+
+import math
+import re
+from bisect import bisect_right
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from string import ascii_letters, digits, hexdigits
+from typing import NamedTuple
+
+from minicrawl.model import Failed, FailureKind, Refused
+
+# ================================================================ match
+#
+# The rule of a robots.txt that matches a path. Patterns are prepared once for many checks.
+#
+# Laws: paths and patterns are compared by RFC 9309 2.2.2, with equivalent escapes decoded. Of all
+# rules that match a path the longest one decides, and allow wins a tie. A check takes little time
+# for any file and any path. A check that would take more forbids more, never less.
+#
+# rule       a pattern of a path that is allowed or forbidden; `*` is any run of characters, a `$`
+#            at the end is the end of the path
+# rank       twice a pattern's length, and one more if it allows: the greatest rank decides
+# escape     "%" and two hexadecimal digits
+# key        the normalized form in which paths and pieces of patterns are compared
+# literal    a pattern without a star inside; found by bisection
+# starred    a pattern with a star inside; tried one after the other
+#
+# A printable ASCII character equals its escape, so `%2A` and `%24` in a pattern are a star and a
+# dollar. There are four exceptions: "%", "#", and in a path "/" and "?", which divide it. After the
+# first "?" these two divide nothing, and equal their escapes too.
+
+# More than twice the maximum of 3,000 real files.
+_MAX_STARRED, _MAX_STARRED_CHARS = 1000, 32 * 1024
+_UNRULED = 1  # the rank if nothing matches: like an empty pattern that allows
+
+# ---------------------------------------------------------------- spelling
+
+_UNRESERVED = ascii_letters + digits + "-._~"
+_PRINTABLE = "".join(map(chr, range(0x20, 0x7F)))
+
+# Not after a "%" that is no escape, which would become one with the decoded character.
+_ESCAPE = re.compile("(?<!%)(?<!%[0-9a-fA-F])%([0-9a-fA-F]{2})")
+_BARE_PERCENT = re.compile("%(?![0-9a-fA-F]{2})")
+_BYTES = {code: f"%{code:02X}" for code in range(0x80, 0x100)}
+
+
+class _Spellings(dict[str, str]):
+    """The replacement of each escape, by its two digits. Some characters are decoded."""
+
+    def __init__(self, decoded: str) -> None:
+        for code in (high + low for high in hexdigits for low in hexdigits):
+            char = chr(int(code, 16))
+            self[code] = char if char in decoded else f"%{code.upper()}"
+
+    def __missing__(self, code: str) -> str:
+        """Not an escape: the "%" stays."""
+        return f"%{code}"
+
+
+_IN_RULES = _Spellings(_UNRESERVED)
+_IN_PATHS = _Spellings(re.sub("[%#/?]", "", _PRINTABLE))
+_IN_QUERIES = _Spellings(re.sub("[%#]", "", _PRINTABLE))
+
+
+def normalize_pattern(pattern: str) -> str:
+    """Decode escapes of unreserved characters, put others in upper case, and escape bytes.
+
+    Bytes beyond ASCII come as Latin-1 characters. To normalize again changes nothing.
+    """
+    pattern = _ESCAPE.sub(lambda escape: _IN_RULES[escape[1]], pattern)
+    return pattern if pattern.isascii() else pattern.translate(_BYTES)
+
+
+def _respelled(text: str, spellings: _Spellings) -> str:
+    if "%" not in text:
+        return text
+    start, *rest = text.split("%")
+    return start + "".join([spellings[part[:2]] + part[2:] for part in rest])
+
+
+def _key(text: str) -> str:
+    path, question, query = text.partition("?")
+    return _respelled(path, _IN_PATHS) + question + _respelled(query, _IN_QUERIES)
+
+
+def _keys_of_pieces(pattern: str) -> list[str]:
+    """The keys of the pieces between the stars. All after a "?" is query."""
+    pieces: list[str] = []
+    in_query = False
+    for piece in pattern.split("*"):
+        pieces.append(_respelled(piece, _IN_QUERIES) if in_query else _key(piece))
+        in_query = in_query or "?" in piece
+    return pieces
+
+
+# ---------------------------------------------------------------- literal patterns
+
+
+class _Literals:
+    """Prefixes with their ranks: finds the greatest rank of the prefixes of a path.
+
+    In sorted order, all prefixes of a path come before it. The nearest entry before the path is a
+    prefix itself, or the prefixes of the path are among its own, which are linked as parents.
+    """
+
+    __slots__ = ("_parents", "_prefixes", "_ranks")
+
+    def __init__(self, ranks: Mapping[str, int]) -> None:
+        self._prefixes = sorted(ranks)
+        self._parents: list[int] = []
+        self._ranks: list[int] = []
+        chain: list[int] = []
+        for place, prefix in enumerate(self._prefixes):
+            while chain and not prefix.startswith(self._prefixes[chain[-1]]):
+                chain.pop()
+            parent = chain[-1] if chain else -1
+            self._parents.append(parent)
+            self._ranks.append(max(ranks[prefix], self._ranks[parent] if chain else 0))
+            chain.append(place)
+
+    def rank(self, path: str) -> int:
+        place = bisect_right(self._prefixes, path) - 1
+        while place >= 0:
+            if path.startswith(self._prefixes[place]):
+                return self._ranks[place]
+            place = self._parents[place]
+        return _UNRULED
+
+
+# ---------------------------------------------------------------- starred patterns
+
+
+class _Starred(NamedTuple):
+    """A pattern split at its stars. The tail is the piece between the last star and a `$`."""
+
+    rank: int
+    head: str
+    middle: tuple[str, ...]
+    tail: str
+    longest: str  # piece of middle and tail; a path without it cannot match
+
+    def matches(self, path: str) -> bool:
+        """Whether the path matches. The first place of each piece is always the best one."""
+        if not path.startswith(self.head):
+            return False
+        end = len(self.head)
+        for piece in self.middle:
+            start = path.find(piece, end)
+            if start < 0:
+                return False
+            end = start + len(piece)
+        return path.endswith(self.tail) and end + len(self.tail) <= len(path)
+
+
+def _cut(pattern: str, rank: int) -> _Starred:
+    head, *pieces = _keys_of_pieces(pattern.removesuffix("$"))
+    tail = pieces.pop() if pieces and pattern.endswith("$") else ""
+    middle = tuple(filter(None, pieces))
+    return _Starred(rank, head, middle, tail, max(*middle, tail, "", key=len))
+
+
+# The search for a piece may compare the whole piece at each place of the path. Real files are far
+# from that, so the cost is tracked only if it could be high. Prices are nanoseconds, measured with
+# the worst known input.
+_CHEAP = 80_000
+_BUDGET = 100_000
+_LOOK, _FIND, _DECODE = 90, 90, 150
+_COMPARISONS = 4  # of characters, in a nanosecond
+
+
+class _Stars:
+    """Starred patterns, the greatest rank first."""
+
+    __slots__ = ("_chars", "_ends", "_further", "_heads", "_patterns", "_ranks", "_searches")
+
+    def __init__(self, patterns: Sequence[_Starred]) -> None:
+        self._patterns = tuple(patterns)
+        # Out of budget, only the heads of the patterns that forbid are compared.
+        self._heads = _Literals({it.head: it.rank for it in patterns[::-1] if it.rank % 2 == 0})
+        self._ranks = [-pattern.rank for pattern in self._patterns]
+        self._chars = sum(sum(map(len, it.middle)) + len(it.tail) + 1 for it in self._patterns)
+        self._further = sum(len(pattern.middle) for pattern in self._patterns if pattern.middle[1:])
+        # A piece is compared only where its last character is in the path, at this price.
+        self._ends = {pattern.longest[-1] for pattern in self._patterns}
+        self._searches = [(it.longest, it.longest[-1], 6 + len(it.longest) // 3) for it in patterns]
+
+    def rank(self, path: str, least: int, budget: int) -> int:
+        """The greatest rank of the patterns that match, or `least` if that is greater."""
+        count = bisect_right(self._ranks, -least)
+        length = len(path)
+        comparisons = min(self._chars, count * length // 4) * length
+        if comparisons // _COMPARISONS + self._further * _FIND > _CHEAP:
+            return self._rank_within(budget, path, least, count)
+        for pattern in self._patterns[:count]:
+            if pattern.longest in path and pattern.matches(path):
+                return pattern.rank
+        return least
+
+    def _rank_within(self, budget: int, path: str, least: int, count: int) -> int:
+        length = len(path)
+        budget -= count * _LOOK + len(self._ends) * length // 2
+        if budget <= 0:
+            return max(least, self._heads.rank(path))
+        starts = {end: path.count(end) for end in self._ends}
+        for place, (longest, end, price) in enumerate(self._searches[:count]):
+            if not starts[end]:
+                continue
+            budget -= length + starts[end] * price
+            if budget > 0 and longest not in path:
+                continue
+            pattern = self._patterns[place]
+            budget -= min(len(pattern.middle), length) * _FIND + length * (2 + len(longest) // 3)
+            if budget <= 0:
+                return max(least, self._heads.rank(path))
+            if pattern.matches(path):
+                return pattern.rank
+        return least
+
+
+def _affordable(starred: Iterable[_Starred]) -> int:
+    """The number of patterns to try. The others that forbid match by their heads alone."""
+    chars = list(accumulate(pattern.rank // 2 for pattern in starred))
+    return min(bisect_right(chars, _MAX_STARRED_CHARS), _MAX_STARRED)
+
+
+# ---------------------------------------------------------------- all patterns
+
+
+class _Patterns:
+    """All patterns: finds the greatest rank of those that match a key."""
+
+    __slots__ = ("_exact", "_literals", "_stars")
+
+    def __init__(self, ranked: Iterable[tuple[int, str]]) -> None:
+        self._exact: dict[str, int] = {}
+        literals: list[tuple[str, int]] = []
+        starred: list[_Starred] = []
+        for rank, pattern in ranked:
+            cut = _cut(pattern, rank)
+            if cut.longest:
+                starred.append(cut)
+            elif pattern.endswith("$") and "*" not in pattern:
+                self._exact[cut.head] = max(cut.rank, self._exact.get(cut.head, 0))
+            else:
+                literals.append((cut.head, cut.rank))
+        starred.sort(reverse=True)
+        affordable = _affordable(starred)
+        self._stars = _Stars(starred[:affordable])
+        literals += [(dear.head, dear.rank) for dear in starred[affordable:] if dear.rank % 2 == 0]
+        self._literals = _Literals(dict(sorted(literals)))
+
+    def rank(self, key: str, budget: int) -> int:
+        least = max(self._literals.rank(key), self._exact.get(key, 0))
+        return self._stars.rank(key, least, budget)
+
+
+class Matcher:
+    """The rules of a host, prepared for checks."""
+
+    __slots__ = ("_as_written", "_patterns")
+
+    def __init__(self, allowed: Iterable[str], forbidden: Iterable[str]) -> None:
+        ranked = [(2 * len(it), it) for it in forbidden]
+        ranked += [(2 * len(it) + 1, it) for it in allowed]
+        self._patterns = _Patterns(ranked)
+        unsure = [it for it in ranked if "%" in it[1] and _depends_on_place(it[1])]
+        self._as_written = _Patterns(unsure) if unsure else None
+
+    def allows(self, path: str) -> bool:
+        """Whether the rules allow a path: the part of a canonical URL after its origin."""
+        if "%" not in path:
+            key, budget = path, _BUDGET
+        else:
+            key, budget = _key(path), _BUDGET - _DECODE * path.count("%")
+        if self._as_written is None:
+            return self._patterns.rank(key, budget) % 2 == 1
+        others = [self._as_written.rank(it, budget // 3) for it in _other_keys(path, key)]
+        return max(self._patterns.rank(key, budget // 3), *others) % 2 == 1
+
+
+def _depends_on_place(pattern: str) -> bool:
+    """Whether one key is not enough: text after a star may be in the path or in the query.
+
+    It is not enough for a "%" that is no escape either: it may be the beginning of one.
+    """
+    behind_star = pattern.partition("?")[0].partition("*")[2]
+    is_either = any(escape in behind_star for escape in ("%2F", "%2f", "%3F", "%3f"))
+    return is_either or _BARE_PERCENT.search(pattern) is not None
+
+
+def _other_keys(path: str, key: str) -> Iterator[str]:
+    """The path as written, and the key with all "/" and "?" of the query escaped."""
+    yield _respelled(path, _IN_RULES)
+    above, question, query = key.partition("?")
+    yield above + question + query.replace("/", "%2F").replace("?", "%3F")
+
+
+# ================================================================ rules
+#
+# Parse robots.txt by RFC 9309, and like Google's parser where the RFC leaves it open.
+#
+# Laws: only the groups that name the crawler apply, or the groups of `*` if there are none. A host
+# that cannot answer forbids everything. Parsing takes time proportional to the length. `match`
+# compares paths and rules. Escapes are decoded as by the RFC, unlike in Google's matcher: `/%61` is
+# `/a`.
+#
+# /robots.txt itself follows the rules like any path: a caller that checks it has it already.
+
+ANSWER_VALID_S = 24 * 3600.0
+"""How long a robots.txt may be cached. RFC 9309 allows a day."""
+
+SILENCE_VALID_S = 3600.0
+"""How long to wait after a host could not answer."""
+
+_MAX_LINE_BYTES = 8 * 2083 - 1
+
+_FIELD = re.compile(
+    rb"""(?P<agent> user[- ]?agent)
+    | (?P<allow> allow)
+    | (?P<forbid> diss?allow | diss?alow | diasllow | disallaw)
+    | (?P<delay> crawl[- ]?delay)
+    | (?P<sitemap> site-?map)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_EVERYONE = re.compile(rb"\*(?:\s|$)")
+_TOKEN = re.compile(rb"[a-zA-Z_-]*")
+
+
+# ---------------------------------------------------------------- rules
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The rules of a host for the crawler. Files with the same rules are equal."""
+
+    allowed: tuple[str, ...] = ()
+    forbidden: tuple[str, ...] = ()
+    crawl_delay_s: float | None = None
+    sitemaps: tuple[str, ...] = ()
+    _matcher: Matcher = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_matcher", Matcher(self.allowed, self.forbidden))
+
+    def allows(self, url: str) -> bool:
+        """Whether a canonical URL of this host may be requested."""
+        start = url.find("/", len("https://"))
+        return self._matcher.allows(url[start:] if start > 0 else "/")
+
+    def text(self) -> str:
+        """The shortest robots.txt with these rules. `from_text` parses it."""
+        lines = ["User-agent: *"]
+        lines += [f"Allow: {pattern}" for pattern in self.allowed]
+        lines += [f"Disallow: {pattern}" for pattern in self.forbidden]
+        if self.crawl_delay_s is not None:
+            lines.append(f"Crawl-delay: {self.crawl_delay_s}")
+        lines += [f"Sitemap: {sitemap}" for sitemap in self.sitemaps]
+        return "\n".join(lines)
+
+    @staticmethod
+    def from_text(text: str) -> "Rules":
+        return _read(text.encode().split(b"\n"), agent="*")
+
+
+ALLOW_ALL = Rules()
+FORBID_ALL = Rules(forbidden=("/",))
+
+
+# ---------------------------------------------------------------- parsing
+
+
+def parse(body: bytes, agent: str, *, cut: bool = False) -> Rules:
+    """The rules for `agent`, a product token. `cut`: the end of the body is missing.
+
+    The last line of such a body is ignored, because half a rule is another rule.
+    """
+    text = _utf8(body)
+    if cut:
+        text = text[: max(text.rfind(b"\n"), text.rfind(b"\r")) + 1]
+    return _read((line[:_MAX_LINE_BYTES] for line in text.splitlines() if line), agent)
+
+
+@dataclass(slots=True)
+class _Group:
+    """The combined rules of all groups of an agent."""
+
+    allowed: set[str] = field(default_factory=set)
+    forbidden: set[str] = field(default_factory=set)
+    delays_s: list[float] = field(default_factory=list)
+
+    def add(self, name: str, value: bytes) -> None:
+        if name == "delay":
+            self.delays_s += _delay_s(value)
+        elif not value.startswith((b"/", b"*")):
+            return
+        elif name == "forbid":
+            self.forbidden.add(normalize_pattern(value.decode("latin-1")))
+        else:
+            self._allow(normalize_pattern(value.decode("latin-1")))
+
+    def _allow(self, pattern: str) -> None:
+        self.allowed.add(pattern)
+        folder, slash, page = pattern.rpartition("/")
+        if slash and page.startswith("index.htm"):
+            self.allowed.add(f"{folder}/$")
+
+    def rules(self, sitemaps: Iterable[str]) -> Rules:
+        return Rules(
+            allowed=tuple(sorted(self.allowed)),
+            forbidden=tuple(sorted(self.forbidden - self.allowed)),
+            crawl_delay_s=max(self.delays_s, default=None),
+            sitemaps=tuple(sitemaps),
+        )
+
+
+def _read(lines: Iterable[bytes], agent: str) -> Rules:
+    """Parse the groups. Only a rule ends a list of agents; a blank line does not."""
+    token = agent.lower().encode()
+    everyones = _Group()
+    ours: _Group | None = None
+    group: _Group | None = None
+    ruled = False
+    sitemaps: dict[str, None] = {}
+    for name, value in filter(None, map(_field, lines)):
+        if name == "agent":
+            if ruled:
+                group, ruled = None, False
+            if _EVERYONE.match(value):
+                group = group or everyones
+            elif _names(value, token):
+                group = ours = ours or _Group()
+        elif name == "sitemap":
+            sitemaps[value.decode(errors="replace")] = None
+        else:
+            ruled = ruled or name != "delay"
+            if group is not None:
+                group.add(name, value)
+    return (ours or everyones).rules(filter(None, sitemaps))
+
+
+def _names(value: bytes, token: bytes) -> bool:
+    found = _TOKEN.match(value)
+    return found is not None and found[0].lower() == token
+
+
+def _field(line: bytes) -> tuple[str, bytes] | None:
+    """The field and its value. Between two words the colon may be missing."""
+    content = line.partition(b"#")[0].strip()
+    known = _FIELD.match(content)
+    if known is None or known.lastgroup is None:
+        return None
+    _, colon, value = content.partition(b":")
+    if not colon:
+        match content.split():
+            case [_, word]:
+                value = word
+            case _:
+                return None
+    return known.lastgroup, value.strip()
+
+
+def _delay_s(value: bytes) -> list[float]:
+    try:
+        delay_s = float(value)
+    except ValueError:
+        return []
+    return [delay_s] if math.isfinite(delay_s) and delay_s >= 0 else []
+
+
+def _utf8(body: bytes) -> bytes:
+    if body.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        return body.decode("utf-16", errors="ignore").encode()
+    return body.removeprefix(BOM_UTF8)
+
+
+# ---------------------------------------------------------------- after a request
+
+
+class RobotsDecision(NamedTuple):
+    """Rules, and the time until robots.txt has to be requested again."""
+
+    rules: Rules
+    valid_s: float
+
+    @property
+    def has_no_answer(self) -> bool:
+        """Whether the host could not answer."""
+        return self.valid_s == SILENCE_VALID_S
+
+
+_NO_SUCH_FILE = (FailureKind.NOT_FOUND, FailureKind.CLIENT_ERROR, FailureKind.BAD_REDIRECT)
+
+
+def decision_for(answer: Rules | Failed | Refused, known: Rules = FORBID_ALL) -> RobotsDecision:
+    """The rules after a request for robots.txt. `known` are the rules before it.
+
+    A missing file forbids nothing. A host that cannot answer keeps its old rules for now, and
+    forbids everything if it has none: after an overload, a timeout, or a redirect that the crawler
+    does not follow.
+    """
+    if isinstance(answer, Rules):
+        return RobotsDecision(answer, ANSWER_VALID_S)
+    if isinstance(answer, Failed) and answer.kind in _NO_SUCH_FILE:
+        return RobotsDecision(ALLOW_ALL, ANSWER_VALID_S)
+    return RobotsDecision(known, SILENCE_VALID_S)

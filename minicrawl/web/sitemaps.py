@@ -1,0 +1,467 @@
+"""Sitemaps and feeds: the URLs in them, however broken they are.
+
+sitemap     XML sitemaps, sitemap indexes, RSS, Atom, lists of URLs
+json_feed   JSON Feed
+"""
+
+import json
+import re
+import sys
+import zlib
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
+
+from minicrawl.model import Originals
+from minicrawl.web.html.encoding import codec, sniff
+from minicrawl.web.html.tokens import attributes
+from minicrawl.web.urls import LONGEST, MOST_CHARS, resolve_links
+
+# ================================================================ sitemaps
+#
+# Sitemaps and feeds: the URLs in them, however broken they are.
+#
+# sitemap     XML sitemaps, sitemap indexes, RSS, Atom, lists of URLs
+# json_feed   JSON Feed
+
+MAX_BYTES = 50 * 1024 * 1024
+"""Of an unpacked sitemap. The rest is ignored."""
+
+
+# ================================================================ json feed
+#
+# JSON Feed: the URLs of its entries, and its title, however broken the rest is.
+#
+# Laws: it is read in one pass, in time proportional to its length; however deep it is nested, that
+# takes no memory. Only the strings that count are decoded. What is not a string where one belongs
+# is not there. A string that is broken is lost, but none before or after it, and no URL is guessed.
+#
+# entry   an object in the list "items" of the outermost object
+
+_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*+)("|\\?\Z)|([{}\[\]:,])', re.DOTALL)
+_OF_AN_ENTRY = ("url", "external_url", "id")
+"""The first one that is a URL counts. An id is one as a rule, and need not be."""
+_URL = re.compile(r"https?://", re.IGNORECASE)
+_IN_FEED, _IN_ITEMS, _IN_ENTRY = 1, 2, 3
+"""How deep it is nested there."""
+
+
+class JsonFeed(NamedTuple):
+    """What is in it, as written."""
+
+    title: str
+    urls: list[str]
+
+
+def read(text: str, most_urls: int) -> JsonFeed:
+    """The feed, with its first URLs."""
+    feed = _Feed()
+    urls = list[str]()
+    for token in _TOKEN.finditer(text):
+        written, end, mark = token.groups()
+        if mark is None:
+            feed.take(written if end == '"' else "")
+        elif feed.place.move(mark):
+            urls += feed.end_entry()
+            if len(urls) >= most_urls:
+                break
+    return JsonFeed(feed.title, urls + feed.end_entry())
+
+
+class _Feed:
+    """What was said so far, of the feed and of the entry that is open."""
+
+    def __init__(self) -> None:
+        self.title = ""
+        self.place = _Place()
+        self._entry: dict[str, str] = {}
+
+    def take(self, written: str) -> None:
+        """Take a string, decoded only if it counts."""
+        place = self.place
+        if place.is_key:
+            place.name(_value(written))
+        elif place.key in _OF_AN_ENTRY and place.key not in self._entry and place.is_in_entry:
+            self._entry[place.key] = _value(written)
+        elif place.key == "title" and not self.title and place.is_in_feed:
+            self.title = _value(written)
+
+    def end_entry(self) -> list[str]:
+        """End the open entry, and answer with its URL, if it has one."""
+        found = (self._entry.get(name, "").strip() for name in _OF_AN_ENTRY)
+        urls = [url for url in found if _URL.match(url)][:1]
+        self._entry.clear()
+        return urls
+
+
+class _Place:
+    """Where in a feed the next string is."""
+
+    def __init__(self) -> None:
+        self.key = ""  # of the value that is next, in the innermost object that matters
+        self.is_key = False
+        self._depth = 0
+        self._opened = ["", "", "", ""]  # by which mark, at each depth that matters
+        self._is_in_items = False
+
+    @property
+    def is_in_feed(self) -> bool:
+        return self._depth == _IN_FEED and self._opened[_IN_FEED] == "{"
+
+    @property
+    def is_in_entry(self) -> bool:
+        is_object = self._depth == _IN_ENTRY and self._opened[_IN_ENTRY] == "{"
+        return is_object and self._is_in_items
+
+    def name(self, key: str) -> None:
+        """The next value has this key."""
+        self.key, self.is_key = key, False
+
+    def move(self, mark: str) -> bool:
+        """Pass a mark; whether an entry has ended."""
+        self.is_key = False
+        if mark in "{[":
+            self._open(mark)
+        elif mark in "}]":
+            self._depth = max(self._depth - 1, 0)
+            return self._depth == _IN_ITEMS and self._is_in_items
+        elif mark == ",":
+            self.is_key = self._depth <= _IN_ENTRY and self._opened[self._depth] == "{"
+        return False
+
+    def _open(self, mark: str) -> None:
+        self._depth += 1
+        if self._depth == _IN_ITEMS:
+            is_in_feed = self._opened[_IN_FEED] == "{"
+            self._is_in_items = mark == "[" and self.key == "items" and is_in_feed
+        if self._depth <= _IN_ENTRY:
+            self._opened[self._depth] = mark
+        self.is_key = mark == "{"
+
+
+def _value(written: str) -> str:
+    """Decode a string; a string that is no text is empty."""
+    if "\\" not in written:  # as most are: the JSON parser takes 3 µs for a string
+        return written
+    try:
+        value: str = json.loads(f'"{written}"', strict=False)
+        value.encode()
+    except ValueError:
+        return ""
+    return value
+
+
+# ================================================================ sitemap
+#
+# Parse sitemaps and feeds: the URLs of pages, and of further sitemaps.
+#
+# The beginning of the body decides the format: gzip, with another format inside; XML, which may be
+# a sitemap, a sitemap index, RSS or Atom; JSON Feed; otherwise a list of absolute URLs, one a line.
+#
+# Laws: all readable URLs count, however broken the rest is. A broken entry is lost, but none before
+# or after it, and no URL is guessed. The input is limited in bytes, tags, URLs and characters of
+# URLs, whatever the body unpacks to, and a limit that was reached is reported. XML is parsed in one
+# pass in time proportional to its length: no quantifier backtracks, and none goes past the next
+# "<". Only the entities of XML itself are expanded, and no document type is read.
+#
+# entry      an element whose content, or whose href, is a URL
+# leaf       an element without attributes that has only text, and is not an entry
+# local      a name without its namespace, which is wrong in many sitemaps
+
+MAX_URLS = 50_000
+"""The limit of the sitemap protocol. The rest of a longer file is ignored."""
+
+MAX_CHARS = MOST_CHARS
+"""Characters of all URLs together."""
+
+_MAX_GROWTH, _FREE_BYTES = (
+    100,
+    1024 * 1024,
+)  # of the packed size; real sitemaps grow by a factor of 30
+_PACKED_CHUNK_BYTES = 4 * 1024  # the loss at a broken place
+_GZIP_MAGIC = b"\x1f\x8b"
+_GZIP_ONLY = 16 + zlib.MAX_WBITS
+_AT_ONCE = 1000
+_LINE = re.compile(rb"^[ \t]*+(https?://\S++)[ \t]*+$", re.IGNORECASE | re.MULTILINE)
+_UTF_8 = "utf-8"
+_UTF_16 = ("utf-16le", "utf-16be")
+
+
+@dataclass(frozen=True, slots=True)
+class Sitemap:
+    """The canonical URLs of a sitemap, each once, in order."""
+
+    pages: tuple[str, ...] = ()
+    sitemaps: tuple[str, ...] = ()
+    originals: Originals = ()  # of the pages
+    limit: str = ""  # a message about a limit that was reached
+
+
+def parse(body: bytes, url: str, *, strip_marks: bool = True) -> Sitemap:
+    """Parse the sitemap at `url`. Of a gzip file with several members, only the first is read."""
+    content, limit = _content(body)
+    found = _READERS.get(content[:1], _read_lines)(content)
+    canonicalizer = _Canonicalizer(url, strip_marks)
+    pages = canonicalizer.canonical(found.pages)
+    sitemaps = canonicalizer.canonical(found.sitemaps)
+    return Sitemap(
+        pages=tuple(pages),
+        sitemaps=tuple(sitemaps),
+        originals=tuple([(page, original) for page, original in pages.items() if original]),
+        limit=found.limit or canonicalizer.limit or limit,
+    )
+
+
+# ---------------------------------------------------------------- the bytes
+
+
+def _content(body: bytes) -> tuple[bytes, str]:
+    """The unpacked content, with UTF-16 as UTF-8; and the limit that was reached."""
+    packed = body.startswith(_GZIP_MAGIC)
+    content, limit = _unpacked(body) if packed else (body[:MAX_BYTES], "")
+    if len(content) >= MAX_BYTES:
+        limit = f"only {MAX_BYTES:,} bytes of a sitemap are read"
+    if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        content = content.decode("utf-16", errors="ignore").encode()
+    elif (encoding := sniff(content)) in _UTF_16:
+        content = content.decode(encoding, errors="ignore").encode()
+    return content.removeprefix(BOM_UTF8).lstrip(), limit
+
+
+def _unpacked(packed: bytes) -> tuple[bytes, str]:
+    """The unpacked bytes, as far as they can be unpacked; and the limit that was reached."""
+    member = zlib.decompressobj(_GZIP_ONLY)
+    pieces = []
+    most = room = min(max(_FREE_BYTES, _MAX_GROWTH * len(packed)), MAX_BYTES)
+    for start in range(0, len(packed), _PACKED_CHUNK_BYTES):
+        try:
+            pieces.append(member.decompress(packed[start : start + _PACKED_CHUNK_BYTES], room))
+        except zlib.error:
+            break
+        room -= len(pieces[-1])
+        if member.eof or not room:
+            break
+    limit = "" if room else f"only {most:,} bytes of a sitemap of this size are unpacked"
+    return b"".join(pieces), limit
+
+
+# ---------------------------------------------------------------- the URLs
+
+
+@dataclass(frozen=True, slots=True)
+class _FoundUrls:
+    """URLs as written."""
+
+    pages: Sequence[str] = ()
+    sitemaps: Sequence[str] = ()
+    limit: str = ""
+
+
+def _too_many() -> str:
+    return f"only {MAX_URLS:,} URLs of a sitemap are read"
+
+
+def _read_lines(content: bytes) -> _FoundUrls:
+    """The URLs of a list, without lines that are not UTF-8."""
+    lines = islice(_LINE.finditer(content.replace(b"\r", b"\n")), MAX_URLS)
+    pages = [line[1].decode(errors="replace") for line in lines]
+    limit = _too_many() if len(pages) == MAX_URLS else ""
+    return _FoundUrls(
+        [page for page in pages if "\N{REPLACEMENT CHARACTER}" not in page], (), limit
+    )
+
+
+def _read_xml(content: bytes) -> _FoundUrls:
+    found = UrlsInXml(content, sniff(content) or _UTF_8)
+    found.read(MAX_URLS)
+    if found.urls == MAX_URLS:
+        limit = _too_many()
+    else:
+        limit = f"only {_MAX_EVENTS:,} tags of a sitemap are read" if found.has_more else ""
+    return _FoundUrls(found.pages, found.sitemaps, limit)
+
+
+def _read_json(content: bytes) -> _FoundUrls:
+    urls = read(content.decode(errors="replace"), MAX_URLS).urls
+    limit = _too_many() if len(urls) >= MAX_URLS else ""
+    return _FoundUrls([url for url in urls if not _UNREADABLE.search(url)], (), limit)
+
+
+_READERS: dict[bytes, Callable[[bytes], _FoundUrls]] = {b"<": _read_xml, b"{": _read_json}
+"""By the first byte."""
+
+
+class _Canonicalizer:
+    """Makes URLs canonical, up to `MAX_CHARS` characters of them."""
+
+    def __init__(self, url: str, strip_marks: bool) -> None:
+        self.limit = ""
+        self._room = MAX_CHARS
+        self._url, self._strip_marks = url, strip_marks
+
+    def canonical(self, written: Sequence[str]) -> dict[str, str | None]:
+        """The canonical URLs, each with its original or None."""
+        names: dict[str, str | None] = {}
+        for start in range(0, len(written), _AT_ONCE):
+            some = written[start : start + _AT_ONCE]
+            found = resolve_links(some, self._url, strip_marks=self._strip_marks)
+            for name, original in found.items():
+                if name in names:
+                    continue
+                self._room -= len(name) + len(original or "")
+                if self._room < 0:
+                    self.limit = f"only {MAX_CHARS:,} characters of URLs of a sitemap are kept"
+                    return names
+                names[name] = original
+        return names
+
+
+# ---------------------------------------------------------------- XML
+
+_MAX_EVENTS = 800_000  # tags, without leaves; one takes a microsecond or two
+_LONGEST_WRITTEN = 8 * LONGEST  # bytes; each character may be written as a reference
+
+_NAME = rb"[a-zA-Z_\x80-\xff][^\s<>/=\"']*+"
+_ENTRY_TAGS = (  # without those of images, of which a page may have many
+    rb"(?:(?!image:|video:)[^\s<>/:]++:)?+(?:loc|link|url|urlset|item|entry|sitemap|sitemapindex)[\s/>]"
+)
+_LEAF = rb"<(?!%b)%b>[^<]*+</(?!%b)%b>" % (_ENTRY_TAGS, _NAME, _ENTRY_TAGS, _NAME)
+_MARKUP = (
+    rb"<(?:(?P<opened>%b)(?P<said>(?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+)>"
+    rb"|/(?P<closed>%b)[^<>]*+>|(?P<section>!--|!\[CDATA\[)|[!?][^<>]*+>?+|(?P<broken>))"
+) % (_NAME, _NAME)
+_GROUPS = ("opened", "said", "closed", "section", "broken")
+_OUTSIDE = re.compile(rb"(?:[^<]*+%b)*+[^<]*+(?:%b|\Z)" % (_LEAF, _MARKUP))
+_INSIDE = re.compile(rb"(?P<text>[^<]*+)(?:%b|\Z)" % _MARKUP)
+
+_PAGES = {(b"url", b"loc"), (b"urlset", b"loc"), (b"item", b"link"), (b"entry", b"link")}
+_SITEMAPS = {(b"sitemap", b"loc"), (b"sitemapindex", b"loc")}
+"""Elements with a URL in them, each after its parent."""
+_SECTION_ENDS = {b"!--": b"-->", b"![CDATA[": b"]]>"}
+_REFERENCE = re.compile(
+    r"&(?:(amp|lt|gt|quot|apos)|#(?=[0-9])0*+([0-9]*+)"
+    r"|#[xX](?=[0-9a-fA-F])0*+([0-9a-fA-F]*+));"
+)
+_OWN_ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
+_UNREADABLE = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ufffd-\uffff\ud800-\udfff]")
+_MOST_DIGITS = 8  # more digits are never a valid code
+
+
+def _unescaped(text: str) -> str:
+    """Expand the entities of XML itself. Other references stay as text."""
+    return _REFERENCE.sub(_character, text) if "&" in text else text
+
+
+def _character(reference: re.Match[str]) -> str:
+    name, decimal, hexadecimal = reference.groups()
+    if name:
+        return _OWN_ENTITIES[name]
+    digits, base = (hexadecimal, 16) if decimal is None else (decimal, 10)
+    code = int(digits[:_MOST_DIGITS] or "0", base)
+    return chr(code) if code <= sys.maxunicode else "\N{REPLACEMENT CHARACTER}"
+
+
+def _local(name: bytes) -> bytes:
+    return name.rpartition(b":")[2] if b":" in name else name
+
+
+@dataclass(slots=True)
+class _Entry:
+    """An element that is open and has a URL in it, and the list that the URL belongs to."""
+
+    urls: list[str]
+    text: list[str]
+    written_bytes: int = 0
+
+
+class UrlsInXml:
+    """The URLs of an XML document, as written: pages and sitemaps."""
+
+    def __init__(self, content: bytes, encoding: str) -> None:
+        self.pages: list[str] = []
+        self.sitemaps: list[str] = []
+        self.urls = 0
+        self.has_more = False
+        self._content, self._codec = content, codec(encoding)
+        self._last_ends = {end: content.rfind(end) for end in _SECTION_ENDS.values()}
+        self._open = [b""]  # the root's parent has no name
+        self._times_open: defaultdict[bytes, int] = defaultdict(int)
+        self._entry: _Entry | None = None
+
+    def read(self, most_urls: int) -> None:
+        """Parse to the end, or until a limit is reached."""
+        at = events = 0
+        while at < len(self._content) and self.urls < most_urls and events < _MAX_EVENTS:
+            pattern = _OUTSIDE if self._entry is None else _INSIDE
+            markup = pattern.match(self._content, at)
+            assert markup is not None
+            at = self._take(markup)
+            events += 1
+        self.has_more = at < len(self._content)
+
+    def _take(self, markup: re.Match[bytes]) -> int:
+        """Process a tag; return the place after it."""
+        if (entry := self._entry) is not None:
+            self._add(entry, markup["text"], _unescaped)
+        opened, said, closed, section, broken = markup.group(*_GROUPS)
+        if opened:
+            self._start(_local(opened), said)
+        elif closed:
+            self._end(_local(closed))
+        elif section:
+            return self._skip_section(section, markup.end())
+        elif broken is not None:
+            self._entry = None
+        return markup.end()
+
+    def _skip_section(self, section: bytes, start: int) -> int:
+        """Skip a comment, or add CDATA; return the place after it. Unclosed, its entry is lost."""
+        end = _SECTION_ENDS[section]
+        if start > self._last_ends[end]:
+            self._entry = None
+            return start
+        stop = self._content.index(end, start)
+        if (entry := self._entry) is not None and section != b"!--":
+            self._add(entry, self._content[start : min(stop, start + _LONGEST_WRITTEN + 1)], str)
+        return stop + len(end)
+
+    def _start(self, name: bytes, said: bytes) -> None:
+        self._entry, place = None, (self._open[-1], name)
+        if place in _PAGES or place in _SITEMAPS:
+            urls = self.pages if place in _PAGES else self.sitemaps
+            self._begin_entry(urls, attributes(said.decode(self._codec, errors="replace")))
+        self._open.append(name)
+        self._times_open[name] += 1
+        if said.endswith(b"/"):
+            self._end(name)
+
+    def _begin_entry(self, urls: list[str], said: dict[str, str]) -> None:
+        if said.get("rel", "alternate") == "alternate":
+            self._entry = _Entry(urls, [_unescaped(said.get("href", ""))])
+
+    def _end(self, name: bytes) -> None:
+        """Close the innermost element of this name, and all unclosed elements in it."""
+        if not self._times_open[name]:
+            return
+        self._close_entry()
+        closed = None
+        while closed != name:
+            closed = self._open.pop()
+            self._times_open[closed] -= 1
+
+    def _close_entry(self) -> None:
+        entry, self._entry = self._entry, None
+        url = "" if entry is None else "".join(entry.text).strip()
+        if entry is not None and url and not _UNREADABLE.search(url):
+            entry.urls.append(url)
+            self.urls += 1
+
+    def _add(self, entry: _Entry, written: bytes, read: Callable[[str], str]) -> None:
+        entry.written_bytes += len(written)
+        if entry.written_bytes > _LONGEST_WRITTEN:
+            self._entry = None
+        else:
+            entry.text.append(read(written.decode(self._codec, errors="replace")))
