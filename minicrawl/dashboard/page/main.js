@@ -80,7 +80,7 @@ for (const name of NAMES) {
 }
 
 addEventListener("hashchange", () => location.reload()); // the printed address was opened here
-if (await hasToken()) show("status");
+if (await hasToken()) show(shown); // somebody may have chosen another view meanwhile
 else {
   for (const name of NAMES) { $(`tab-${name}`).disabled = true; $(name).hidden = true; }
   put($("state"), "no token");
