@@ -37,7 +37,6 @@ from minicrawl.cli.crawl.live import (
     watched,
 )
 from minicrawl.cli.crawl.logs import Log, LogFiles, progress_line
-from minicrawl.cli.search.indexing import bring_index_up_to_date
 from minicrawl.crawl.events import (
     Asked,
     Converging,
@@ -362,4 +361,6 @@ def indexing_beside(crawl: "Crawl") -> Iterator[None]:
             yield
         finally:
             process.kill()
+    from minicrawl.cli.search.indexing import bring_index_up_to_date  # only where it is wanted
+
     bring_index_up_to_date(storing.store)
