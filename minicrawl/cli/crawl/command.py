@@ -241,7 +241,7 @@ def _open_beside(crawl: "Crawl", stack: ExitStack, *, has_dashboard: bool, has_i
 
         stack.enter_context(dashboard_beside(crawl))
     if has_index:
-        from minicrawl.cli.crawl.session import indexing_beside
+        from minicrawl.cli.crawl.indexing import indexing_beside
 
         stack.enter_context(indexing_beside(crawl))
 

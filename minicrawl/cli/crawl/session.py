@@ -5,14 +5,12 @@ Law: however a run ends, the command that resumes the crawl is printed. All mess
 
 import asyncio
 import re
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from subprocess import DEVNULL, PIPE, Popen
 from typing import TYPE_CHECKING
 
 import click
@@ -52,11 +50,9 @@ from minicrawl.crawl.events import (
 )
 from minicrawl.crawl.process_memory import keep_large_arrays_apart
 from minicrawl.crawl.progress import Progress
-from minicrawl.errors import Interrupted, UsageError
+from minicrawl.errors import Interrupted
 from minicrawl.export.cells import visible
-from minicrawl.report.search.indexing import COMMAND
 from minicrawl.report.status import Status, mirrors, status
-from minicrawl.search.index import check_installed
 from minicrawl.web.urls import readable
 from minicrawl.wording import as_duration, counted, rate
 
@@ -336,31 +332,3 @@ def _show_note(event: Event, shown: Display) -> None:
 def _listed(counts: dict[str, int]) -> str:
     listed = ", ".join(f"{kind} {number:,}" for kind, number in counts.items())
     return listed and f" ({listed})"
-
-
-# ================================================================ indexing
-#
-# `crawl --index`: the search index is kept up to date while a crawl runs.
-#
-# Law: the crawl never waits for the process that does it. It is killed when the crawl is over, and
-# the rest is indexed then; after Ctrl-C, by the next crawl, or by `minicrawl index`.
-
-
-@contextmanager
-def indexing_beside(crawl: "Crawl") -> Iterator[None]:
-    """While it lasts, a process indexes what is read; without an error, all is indexed then."""
-    storing = crawl.settings.storing
-    if not storing.keeps_answers:
-        raise UsageError("--index needs the pages: it does not go with --keep none or --keep links")
-    check_installed()
-    arguments = [sys.executable, "-c", COMMAND, str(storing.store)]
-    with Popen(
-        arguments, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True
-    ) as process:
-        try:
-            yield
-        finally:
-            process.kill()
-    from minicrawl.cli.search.indexing import bring_index_up_to_date  # only where it is wanted
-
-    bring_index_up_to_date(storing.store)

@@ -12,14 +12,13 @@ from minicrawl.cli.crawl.live import (
     RICHEST,
     DisplayState,
     Lines,
-    Panel,
     RunCounter,
     Silence,
     Speed,
     as_line,
-    as_panel,
     display,
 )
+from minicrawl.cli.crawl.panel import Panel, as_panel
 from minicrawl.config import Budget
 from minicrawl.crawl.events import Asked, Delayed, Ended, Reason, Settled
 from minicrawl.crawl.progress import Progress, RenderingProgress
