@@ -6,9 +6,9 @@ richest one of the most important site of such hosts. A lease is given back, or 
 Unread pages never compete with pages that were read before. The two share the fetches as the user
 wants: those of the crawl, and those of each host that has both. Where all hosts with pages of the
 pool that is due are busy, the other pool waits for them: else the share would be that of the hosts.
-Where time limits the crawl rather than pages, it waits `PATIENCE_S`, or one slow host with unread
-pages would make the crawl idle. A host that failed is not waited for. The best page to read again
-has the next turn of its host.
+Where time limits the crawl rather than pages, it waits for a quarter of a second, or one slow host
+with unread pages would make the crawl idle. A host that failed is not waited for. The best page to
+read again has the next turn of its host.
 
 lease    a page whose turn it is, and its host for as long
 balance  Fetches that reading again is owed; less than 0 if it had more than its share. It is that
@@ -38,7 +38,8 @@ from minicrawl.model import PageId
 from minicrawl.opic.order import ImportanceOfHosts
 from minicrawl.ports import Clock
 
-PATIENCE_S = 0.25
+_PATIENCE_S = 0.25
+"""How long one pool waits for the other where no number of pages or bytes limits the crawl."""
 _MOST_OWED = 16.0
 _PART = 0.15
 """Hosts with unread pages give this part of their share to others while the crawl has read too many
@@ -79,7 +80,7 @@ class LeaseScheduler:
         """Hosts with unread pages that may soon be asked for the next one."""
         budget, order = settings.budget, settings.order
         fetches = budget.pages, budget.new_pages, budget.body_bytes
-        self._patience_s = PATIENCE_S if fetches == (None, None, None) else inf
+        self._patience_s = _PATIENCE_S if fetches == (None, None, None) else inf
         self._waits_since: float | None = None  # a pool for the other one, whose share is due
         self.queue = (
             best_site_first(frontier, order.strategy, importance_of_sites)

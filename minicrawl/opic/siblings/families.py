@@ -181,7 +181,7 @@ turns yet.
 """
 _GROWTH = 1 + 1 / 32
 MANY_GIFTS = 1 << 16
-"""So many that wait are joined: where nothing unread is left, rounds do not end any more."""
+"""So many gifts that wait are joined: no round ends once nothing is left unread."""
 NOBODY = (1 << 32) - 1
 """In place of the host that made another one known."""
 _SEEDED, _UNKNOWN = (1 << 32) - 1, (1 << 32) - 2
@@ -239,8 +239,9 @@ class FamilyIncomes:
         """Add up the gifts that wait; `family_of` has the family of each host. Answers with the
         families that were given something.
         """
+        self._join_gifts()  # so the sums are the same to the bit, whenever gifts were joined before
         takers, givers, units = (np.array(column) for column in self._gifts)
-        self._gifts = _no_gifts()
+        self._gifts, self._joined = _no_gifts(), 0
         takers, givers = family_of[takers], family_of[givers]
         counts = (takers != givers) & (takers != _SEEDED)
         takers, givers, units = takers[counts], givers[counts], units[counts]
