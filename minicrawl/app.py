@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
@@ -32,12 +32,12 @@ from minicrawl.crawl.progress import Progress, ProgressMeter
 from minicrawl.crawl.schedule.scope_gate import ScopeGate, gate_for
 from minicrawl.crawl.settle.keeping import open_keeping
 from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.shards import WHOLE, ShardSetup
 from minicrawl.crawl.start import resume
 from minicrawl.crawl.start.opening import (
     NO_SEED,
     Beginning,
     SeedLogins,
-    agree,
     browsers_for,
     cookies_for,
     opened_crawl,
@@ -58,7 +58,6 @@ from minicrawl.web.urls import ResolvedUrl
 if TYPE_CHECKING:
     import httpx
 
-    from minicrawl.crawl.shard.traffic import ShardSetup
     from minicrawl.crawl.start.preview import Preview
     from minicrawl.export.cells import ExportRow
 
@@ -81,7 +80,7 @@ class _GivenParts(NamedTuple):
     """What takes the place of parts that a crawl makes itself."""
 
     transport: httpx.AsyncBaseTransport | None
-    shard: ShardSetup | None
+    shard: ShardSetup
 
 
 class Crawl:
@@ -133,7 +132,7 @@ class Crawl:
         self._listeners = Listeners()
         self._hooks = Hooks(accept, on_page, stop)
         self._hooks.halt = self.stop
-        self._parts = _GivenParts(transport, shard)
+        self._parts = _GivenParts(transport, shard or WHOLE)
         self._crawler: Crawler | None = None
         self._meter: ProgressMeter | None = None
         self._ending: LastConvergence | None = None
@@ -310,7 +309,7 @@ class Crawl:
         loaded = resume.resumed(self._given, store.connection)
         if ignored := told_ignored(loaded.ignored.values()):
             self._tell(Warned(text=ignored))
-        self.settings = agree(store, loaded, self._parts.shard)
+        self.settings = self._parts.shard.agree(store, loaded)
         return self.settings
 
     def _seeds_at_hand(self) -> Iterator[ResolvedUrl]:
@@ -328,20 +327,6 @@ class Crawl:
         if self._hooks.has_rule and isinstance(event, Settled):
             self._hooks.look(self.progress())
         self._listeners.tell(event)
-
-
-# ---------------------------------------------------------------- demo
-
-
-@contextmanager
-def demo(loaded: Loaded, pages: int, *, fresh: bool = False, command: str = "") -> Iterator[Crawl]:
-    """A crawl of a small web that this process serves itself. Of the settings only flags count."""
-    from minicrawl.demo.web import DemoServer, DemoWeb, demo_settings
-
-    web = DemoWeb(pages)
-    with DemoServer(web) as server:
-        settings = demo_settings(loaded, pages, server.address)
-        yield Crawl(web.seeds, settings, fresh=fresh, command=command)
 
 
 def _until(is_stopped: Callable[[], bool], seeds: Iterable[str]) -> Iterator[str]:

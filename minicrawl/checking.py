@@ -58,8 +58,6 @@ from minicrawl.report.link_graphs import urls
 from minicrawl.report.links import PageReferences
 from minicrawl.report.problems import link_counts
 from minicrawl.report.snapshot import Snapshot, snapshot
-from minicrawl.search.near_duplicates import ALIKE, shingles
-from minicrawl.search.page_text import words_of
 from minicrawl.store import tables
 from minicrawl.store.files import CheckRow, FindingRow, all_checks, keep_checks, keep_findings
 from minicrawl.store.reader import archive_folder, reading
@@ -67,7 +65,9 @@ from minicrawl.store.writer import StoreWriter
 from minicrawl.web.headers import parse_content_type
 from minicrawl.web.html.encoding import decode
 from minicrawl.web.html.page import parse_page, plain_text
+from minicrawl.web.shingles import ALIKE, shingles
 from minicrawl.web.urls import ResolvedUrl, canonical, host, origin, site
+from minicrawl.web.words import words_of
 from minicrawl.wording import counted
 
 if TYPE_CHECKING:

@@ -1,53 +1,112 @@
-"""What other packages add to minicrawl, by entry points in groups of these names.
+"""What packages add to minicrawl by entry points: other packages, and minicrawl's own rooms.
+
+A room is a folder beside the core, such as `minicrawl.search`. The core names no room: it asks here
+what there is, so a room whose folder and entry points are deleted is gone, and nothing else.
 
 Laws: what is built in cannot be replaced. A package is imported when what it adds is used, and not
-before. Where no package adds anything, that is found out by names of files alone, since commands
-start in a tenth of a second.
+before: `--help` is to take a tenth of a second. So entry points are read from the files that
+installers leave beside packages, as importlib.metadata reads them, without its parsers of mail.
 """
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
 from minicrawl.errors import MinicrawlError
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 
 COMMANDS = "minicrawl.commands"
 """Commands of click, beside `crawl` and the others."""
+COMPANIONS = "minicrawl.companions"
+"""`cli.crawl.companions.Companion`: what goes along with a crawl, and its options."""
+CLUSTERS = "minicrawl.clusters"
+"""`cli.common.clusters.ClusterDoor`: what `--cluster` does."""
 EXPORTERS = "minicrawl.exporters"
 """Writers of blocks of rows (`export.formats.Writer`), by the suffix of the file."""
+PANELS = "minicrawl.panels"
+"""Functions of a store that return routes of starlette, for the dashboard."""
 RANKS = "minicrawl.ranks"
 """Functions of a named graph and of a report of progress that return `ranks.scores.Scores`."""
+STORED = "minicrawl.stored"
+"""Functions of a store that return `report.archived.StoredPart`, for `archive info`."""
 WINDOWS = "minicrawl.windows"
 """Functions of a width and of a number of measures that return an `opic.windows.window.Window`."""
 
+_OWN = "minicrawl"
 _FILE = "entry_points.txt"
 _MARK = b"[minicrawl."
+_DESCRIPTION = re.compile(r"([^-]+)(?:-.*)?\.(?:dist|egg)-info")
 
 
-def entry_points(group: str) -> dict[str, "EntryPoint"]:
-    """The entry points of a group by name. Of two packages with one name the first one counts."""
-    if not _are_there_any(tuple(sys.path)):
-        return {}
-    from importlib import metadata
+class EntryPoint(NamedTuple):
+    """A name, and the object that a package has for it: `module:attribute`."""
 
-    found: dict[str, EntryPoint] = {}
-    for point in metadata.entry_points(group=group):
-        found.setdefault(point.name, point)
-    return dict(sorted(found.items()))
+    name: str
+    value: str
+    package: str
+
+    def load(self) -> object:
+        """Import the object. A package that cannot be imported is not a bug of ours."""
+        module, _, attribute = self.value.partition(":")
+        try:
+            return getattr(import_module(module), attribute)
+        except Exception as error:
+            raise MinicrawlError(
+                f"the package {self.package} adds {self.name!r}, which cannot be imported: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+
+    def summary(self) -> str:
+        """Return the first line of the object's docstring, read from its source, which is not run.
+
+        Where it cannot be found, the package is named instead.
+        """
+        module, _, attribute = self.value.partition(":")
+        for place in sys.path:
+            path = Path(place or ".", *module.split("."))
+            for file in (path.with_suffix(".py"), path / "__init__.py"):
+                if file.is_file() and (line := _first_line(file, attribute)):
+                    return line
+        return f"A command of the package {self.package}."
+
+
+def _first_line(file: Path, function: str) -> str | None:
+    source = file.read_text(encoding="utf-8", errors="replace")
+    found = re.search(
+        rf'^def {re.escape(function)}\(.*?:\n +r?"""(.+?)(?:"""|\n)',
+        source,
+        re.MULTILINE | re.DOTALL,
+    )
+    return found and found[1].strip()
+
+
+def entry_points(group: str) -> dict[str, EntryPoint]:
+    """Return the entry points of a group by name; minicrawl's own come first, and count."""
+    found = _groups(tuple(sys.path)).get(group, {})
+    return dict(sorted(found.items(), key=lambda item: (item[1].package != _OWN, item[0])))
 
 
 @cache
-def _are_there_any(path: tuple[str, ...]) -> bool:
-    """Whether a package on this path names a group of ours."""
-    return any(_names_a_group(folder) for place in path for folder in _descriptions(place))
+def _groups(path: tuple[str, ...]) -> dict[str, dict[str, EntryPoint]]:
+    """The entry points of all groups of ours. Of two packages with one name the first one counts,
+    as it does when they are imported.
+    """
+    groups: dict[str, dict[str, EntryPoint]] = {}
+    packages: dict[str, list[tuple[str, EntryPoint]]] = {}
+    for folder in (folder for place in path for folder in _descriptions(place)):
+        name = _package_of(folder)
+        if name not in packages:
+            packages[name] = list(_named_in(folder, name))
+    for _, points in sorted(packages.items(), key=lambda item: item[0] != _OWN):
+        for group, point in points:
+            groups.setdefault(group, {}).setdefault(point.name, point)
+    return groups
 
 
 def _descriptions(place: str) -> Iterator[str]:
@@ -57,15 +116,31 @@ def _descriptions(place: str) -> Iterator[str]:
     except OSError:
         return
     for entry in entries:
-        if entry.name.endswith((".dist-info", ".egg-info")):
+        if _DESCRIPTION.fullmatch(entry.name):
             yield entry.path
 
 
-def _names_a_group(folder: str) -> bool:
+def _package_of(folder: str) -> str:
+    found = _DESCRIPTION.fullmatch(Path(folder).name)
+    assert found is not None
+    return found[1].replace("_", "-").lower()
+
+
+def _named_in(folder: str, package: str) -> Iterator[tuple[str, EntryPoint]]:
+    """The entry points of a package, each with its group."""
     try:
-        return _MARK in Path(folder, _FILE).read_bytes()
+        content = Path(folder, _FILE).read_bytes()
     except OSError:
-        return False
+        return
+    if _MARK not in content:
+        return
+    group = ""
+    for line in content.decode(errors="replace").splitlines():
+        name, equals, value = line.partition("=")
+        if line.startswith("["):
+            group = line.strip(" []")
+        elif equals and group.startswith(_MARK[1:].decode()):
+            yield group, EntryPoint(name.strip(), value.partition("[")[0].strip(), package)
 
 
 class Registry(Mapping[str, T]):
@@ -77,7 +152,7 @@ class Registry(Mapping[str, T]):
     def __getitem__(self, name: str) -> T:
         if name in self._built_in:
             return self._built_in[name]
-        return cast(T, loaded(entry_points(self._group)[name]))
+        return cast(T, entry_points(self._group)[name].load())
 
     def __contains__(self, name: object) -> bool:
         return name in self._built_in or name in entry_points(self._group)
@@ -87,19 +162,3 @@ class Registry(Mapping[str, T]):
 
     def __len__(self) -> int:
         return len(list(iter(self)))
-
-
-def loaded(point: "EntryPoint") -> object:
-    """What an entry point names. A package that cannot be imported is not a bug of ours."""
-    try:
-        return point.load()
-    except Exception as error:
-        raise MinicrawlError(
-            f"the package {package_of(point)} adds {point.name!r}, which cannot be imported: "
-            f"{type(error).__name__}: {error}"
-        ) from error
-
-
-def package_of(point: "EntryPoint") -> str:
-    """The name of the package that an entry point is of."""
-    return "?" if point.dist is None else point.dist.name

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.analysis.source import Source, opened
 from minicrawl.config.parts import Storing
 from minicrawl.export.cells import COLUMNS, ExportRow
 from minicrawl.model import State
@@ -28,6 +27,7 @@ from minicrawl.report.errors import ErrorQuery, ErrorReport, errors
 from minicrawl.report.kept import kept, scores
 from minicrawl.report.ranks import PageSelection, score_column
 from minicrawl.report.snapshot import Snapshot
+from minicrawl.report.source import Source, opened
 from minicrawl.report.status import Status, status
 from minicrawl.store.derived import OPIC
 

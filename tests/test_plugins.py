@@ -5,14 +5,13 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
-from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 
 from minicrawl import plugins
 from minicrawl.errors import MinicrawlError
-from minicrawl.plugins import Registry
+from minicrawl.plugins import EntryPoint, Registry
 from tests.stores import filled_store
 
 ROOT = Path(__file__).parents[1]
@@ -131,6 +130,6 @@ class TestRegistry:
         assert Registry[object](plugins.WINDOWS, {"half-life": 1})["half-life"] == 1
 
     def test_a_package_that_is_broken_is_named(self) -> None:
-        point = EntryPoint("wrong", "minicrawl_nowhere:thing", plugins.RANKS)
+        point = EntryPoint("wrong", "minicrawl_nowhere:thing", "nowhere")
         with pytest.raises(MinicrawlError, match="'wrong', which cannot be imported"):
-            plugins.loaded(point)
+            point.load()

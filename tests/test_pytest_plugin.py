@@ -49,7 +49,7 @@ def test_two_webs_are_apart_and_may_change(serve_pages, tmp_path):
 
 def test_the_fixture_serves_pages_until_the_test_is_over(tmp_path: Path) -> None:
     (tmp_path / "test_crawl.py").write_text(TESTS, encoding="utf-8")
-    plugin = "minicrawl.pytest_plugin"
+    plugin = "minicrawl.demo.pytest_plugin"
     command = [sys.executable, "-m", "pytest", "-q", "-p", plugin, "-p", "no:cacheprovider"]
     environment = {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     ran = subprocess.run(
@@ -70,10 +70,13 @@ def test_pytest_finds_it_by_itself_where_minicrawl_is_installed() -> None:
 
 
 def test_the_plugin_alone_imports_nothing_of_minicrawl() -> None:
-    code = (
-        "import sys, minicrawl.pytest_plugin; print(*[n for n in sys.modules if 'minicrawl' in n])"
-    )
+    plugin = "minicrawl.demo.pytest_plugin"
+    code = f"import sys, {plugin}; print(*[n for n in sys.modules if 'minicrawl' in n])"
     ran = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert set(ran.stdout.split()) == {"minicrawl", "minicrawl.version", "minicrawl.pytest_plugin"}
+    assert set(ran.stdout.split()) == {
+        "minicrawl",
+        "minicrawl.version",
+        "minicrawl.demo.pytest_plugin",
+    }

@@ -24,18 +24,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from minicrawl import plugins
 from minicrawl.cli.examples import GROUPS, epilog
-from minicrawl.errors import MinicrawlError
+from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.export.cells import visible
 from minicrawl.version import __version__
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 PROGRAM = "minicrawl"
 COMPLETION_VARIABLE = "_MINICRAWL_COMPLETE"
@@ -54,38 +50,21 @@ COMMANDS = {
         "minicrawl.cli.crawl.control:control",
         "Pause, stop or change a crawl while it runs.",
     ),
-    "dashboard": (
-        "minicrawl.cli.dashboard:dashboard",
-        "Watch and steer a crawl in the browser.",
-    ),
-    "node": ("minicrawl.cli.cluster.commands:node", "Add this machine to a cluster."),
-    "cluster": ("minicrawl.cli.cluster:cluster", "Look at a cluster, and steer its nodes."),
     "config": ("minicrawl.cli.config:config", "Show the settings and where they come from."),
-    "lab": ("minicrawl.cli.lab:lab", "Run experiments that show how the algorithm behaves."),
     "import": (
         "minicrawl.cli.stores:import_",
         "Make a store of WARC files, without fetching.",
     ),
     "refine": ("minicrawl.cli.crawl.refine:refine", "Compute converged ranks of a crawl."),
-    "rank": ("minicrawl.cli.rank:rank", "Rank pages by the links of the whole graph."),
-    "seed-set": ("minicrawl.cli.seed_set:seed_set", "Find seeds, one in each community."),
     "graph": ("minicrawl.cli.graph:graph", "Describe a link graph, or import one from a file."),
     "top": ("minicrawl.cli.reports.top:top", "Show the most important pages."),
     "export": ("minicrawl.cli.reports.export:export", "Write pages and their ranks to a file."),
-    "compare": ("minicrawl.cli.rank.compare:compare", "Show how well two ranks agree."),
-    "stability": (
-        "minicrawl.cli.rank.compare:stability",
-        "Show how a rank changes when pages are removed.",
-    ),
-    "agree": ("minicrawl.cli.rank.compare:agree", "Show how well a rank agrees with human grades."),
     "status": ("minicrawl.cli.reports.status:status", "Show the progress of a crawl."),
     "plot": ("minicrawl.cli.reports.plot:plot", "Draw a crawl: its curves, its graph, its hosts."),
     "check": ("minicrawl.cli.reports.status:check", "Check that a store is intact."),
     "move": ("minicrawl.cli.stores:move", "Move a store with all that belongs to it."),
     "explain": ("minicrawl.cli.reports.pages:explain", "Explain the rank and state of a page."),
     "page": ("minicrawl.cli.reports.pages:page", "Show a page as it was fetched."),
-    "search": ("minicrawl.cli.search.command:search", "Find pages by what they say."),
-    "index": ("minicrawl.cli.search.indexing:index", "Bring the search index up to date."),
     "archive": ("minicrawl.cli.archive:archive", "Describe, verify or prune kept pages."),
     "backlinks": ("minicrawl.cli.reports.pages:backlinks", "Show the pages that link to a page."),
     "links": ("minicrawl.cli.reports.pages:links", "Show the pages that a page links to."),
@@ -114,6 +93,17 @@ COMMANDS = {
     "errors": ("minicrawl.cli.reports.status:errors", "Show what failed, and why."),
     "frontier": ("minicrawl.cli.reports.status:frontier", "Show the pages that are read next."),
 }
+
+
+ROOMS = {
+    "cluster": "cluster node",
+    "dashboard": "dashboard",
+    "lab": "lab",
+    "ranks": "agree compare rank seed-set stability",
+    "search": "index search",
+}
+"""The rooms beside the core with their commands, for who asks for one that is gone."""
+EXTRAS = {room: f"[{room}]" for room in ("cluster", "dashboard", "lab", "search")}
 
 
 class DeferredCommand(click.Command):
@@ -146,20 +136,27 @@ class LazyGroup(click.Group):
 
 
 class AddedCommand(DeferredCommand):
-    """A command of another package."""
+    """A command of another package, or of a room beside the core."""
 
-    def __init__(self, point: "EntryPoint") -> None:
-        summary = f"A command of the package {plugins.package_of(point)}."
-        super().__init__(point.name, target=point.value, summary=summary)
+    def __init__(self, point: plugins.EntryPoint) -> None:
+        super().__init__(point.name, target=point.value, summary=point.summary())
         self._point = point
 
     def load(self) -> click.Command:
         """Import it from its package."""
-        command = plugins.loaded(self._point)
+        command = self._point.load()
         if not isinstance(command, click.Command):
-            package, kind = plugins.package_of(self._point), type(command).__name__
+            package, kind = self._point.package, type(command).__name__
             raise MinicrawlError(f"the package {package} adds {self.name!r}: {kind}, no command")
         return command
+
+
+def is_missing(what: str, room: str) -> UsageError:
+    """Return the error that a command or an option is of a room which is not installed."""
+    return UsageError(
+        f"{what} is part of minicrawl.{room}, which this installation lacks: "
+        f"install minicrawl{EXTRAS.get(room, '')} again"
+    )
 
 
 class Program(LazyGroup):
@@ -171,11 +168,18 @@ class Program(LazyGroup):
         point = None if built_in else plugins.entry_points(plugins.COMMANDS).get(cmd_name)
         return built_in if point is None else AddedCommand(point)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Say of a command that is gone what brings it."""
+        for room, names in ROOMS.items():
+            if args[0] in names.split() and self.get_command(ctx, args[0]) is None:
+                raise is_missing(f"minicrawl {args[0]}", room)
+        return super().resolve_command(ctx, args)
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of all commands."""
-        own = super().list_commands(ctx)
-        added = plugins.entry_points(plugins.COMMANDS)
-        return [*own, *(name for name in added if name not in own)]
+        return sorted({*super().list_commands(ctx), *plugins.entry_points(plugins.COMMANDS)})
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         left = dict.fromkeys(self.list_commands(ctx))

@@ -24,7 +24,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
 from minicrawl.app import Crawl
+from minicrawl.cluster import together  # noqa: F401  # else imported when the crawl begins
 from minicrawl.cluster.access import connected_anew, import_engine, opened
+from minicrawl.cluster.assignment import AddressParts, parts_as_bytes, parts_in
+from minicrawl.cluster.channels import BatchError, TransferBatch
 from minicrawl.cluster.engine import (
     BatchDelivery,
     Broadcast,
@@ -40,21 +43,19 @@ from minicrawl.cluster.node.node import lease_clock
 from minicrawl.cluster.node.shards import ShardCommand, ShardEnd, ShardJob, ShardOrders
 from minicrawl.cluster.pages import take_over_pages
 from minicrawl.cluster.replica import take_over
+from minicrawl.cluster.shard import ShardFacts, as_bytes, facts_in
 from minicrawl.cluster.shipping import ReplicaLimits, ShardReplica
 from minicrawl.cluster.terms import TOLD_PREFIX, seeds_of
+from minicrawl.cluster.traffic import ShardSetup
 from minicrawl.config import Loaded, Storing, load
 from minicrawl.config.rows import BY_NAME
 from minicrawl.control.requests import ControlRequest, Reply, Verb, ask
 from minicrawl.crawl.events import Event, Warned
 from minicrawl.crawl.process_memory import keep_large_arrays_apart
-from minicrawl.crawl.shard import together  # noqa: F401  # else imported when the crawl begins
-from minicrawl.crawl.shard.traffic import ShardSetup
 from minicrawl.crawl.workers.channel import PickleChannel
 from minicrawl.crawl.workers.messages import connection_at_stdin
 from minicrawl.errors import MinicrawlError, NoRoom, StoreError
-from minicrawl.shards.assignment import AddressParts, parts_as_bytes, parts_in
-from minicrawl.shards.channels import BatchError, ShardPlace, TransferBatch
-from minicrawl.shards.shard import ShardFacts, as_bytes, facts_in
+from minicrawl.frontier.channels import ShardPlace
 from minicrawl.store.reader import archive_folder
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from minicrawl.cluster.channels import TransferBatch
 from minicrawl.errors import MinicrawlError
-from minicrawl.shards.channels import TransferBatch
 
 MOST_ENTRY_BYTES = 1 << 19
 """Of an entry of a log. A message of NATS has at most a MiB, unless its server says otherwise."""

@@ -12,9 +12,12 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from minicrawl.cluster import terms as records
+from minicrawl.cluster.assignment import water_level
+from minicrawl.cluster.channels import BatchError
 from minicrawl.cluster.engine import Broadcast, ClusterEngine, KeyEntry
 from minicrawl.cluster.node.held import BEAT_S, LEASE_S, cancelled, follow, listen
 from minicrawl.cluster.node.node import lease_clock
+from minicrawl.cluster.shard import ShardFacts, facts_in, fetched_together
 from minicrawl.cluster.terms import (
     DRAIN_PREFIX,
     NO_CRAWL,
@@ -34,9 +37,6 @@ from minicrawl.cluster.terms import (
 )
 from minicrawl.errors import UsageError
 from minicrawl.opic.money import UNIT
-from minicrawl.shards.assignment import water_level
-from minicrawl.shards.channels import BatchError
-from minicrawl.shards.shard import ShardFacts, facts_in, fetched_together
 
 LOOK_S = 3 * BEAT_S
 """A node that says nothing for so long while one looks is silent."""

@@ -25,7 +25,7 @@ from minicrawl.config.rows import BY_NAME, TABLE
 from minicrawl.config.setting import ACCESS, CLUSTER
 from minicrawl.config.settings import as_text, from_store, harmless, plain, told_ignored
 from minicrawl.errors import MinicrawlError, UsageError
-from minicrawl.shards.channels import MOST_SHARDS
+from minicrawl.frontier.channels import MOST_SHARDS
 from minicrawl.store import schema
 from minicrawl.version import __version__
 from minicrawl.web.urls import canonical_seed

@@ -14,7 +14,7 @@ traps           is there no end of pages like this one?
 workers         which process does it?
 settle          what came of it, and what changes?
 start           how does a crawl begin, or resume?
-shard           what comes from other shards, and what goes to them?
+shards          one shard of several, or the whole crawl
 steering        what the user changes while the crawl runs
 events          what listeners hear; how far the crawl has come
 progress        what listeners hear; how far the crawl has come

@@ -69,10 +69,7 @@ class Crawler:
         self._time = TimeLimit(settings.budget)
         self._is_paused = False
         parts.restore(context)
-        if recorder.shard is not None:
-            from minicrawl.crawl.shard.together import ShardCrawl  # most crawls have one shard
-
-            context.shard = ShardCrawl(self, recorder.shard)
+        context.exchange = recorder.shard.exchange(self)
 
     @property
     def context(self) -> CrawlContext:
@@ -159,9 +156,7 @@ class Crawler:
 
     async def _work(self, group: asyncio.TaskGroup) -> Reason:
         """Crawl, while batches come from other shards and go to them, if there are some."""
-        shard = self._context.shard
-        work = self._crawl(group)
-        return await (work if shard is None else shard.during(work, group))
+        return await self._context.exchange.during(self._crawl(group), group)
 
     async def _crawl(self, group: asyncio.TaskGroup) -> Reason:
         recorder, clock = self._context.recorder, self._context.clock
@@ -191,18 +186,15 @@ class Crawler:
             return
         if self._aside.reopen_due():
             self._news.set()
-        shard = self._context.shard
-        if shard is None or shard.may_fetch():
+        if self._context.exchange.may_fetch():
             self._turns.launch(group)
 
     def _reason_to_end(self, now: float) -> Reason | None:
         if self._time.is_over(now):
             return self._time.reason
-        reason, shard = self._own_reason(), self._context.shard
-        if shard is None:
-            return reason
-        has_unread = self._aside.has_unread()
-        return shard.reason_to_end(reason, has_unread=has_unread, turns=len(self._turns))
+        return self._context.exchange.reason_to_end(
+            self._own_reason(), self._aside.has_unread, turns=len(self._turns)
+        )
 
     def _own_reason(self) -> Reason | None:
         """Why it ends, as far as it alone decides that."""
@@ -221,11 +213,10 @@ class Crawler:
         """Whether pages wait for their hosts, or wait again from now on."""
         if self.parts.hosts.next_wake() is not None and self._aside.has_unread():
             return True
-        shard = self._context.shard
-        if shard is not None and shard.holds_back:
+        exchange = self._context.exchange
+        if exchange.holds_back:
             return True
-        may_close = shard is None or shard.exchange.is_over()
-        found = self._aside.reopen_or_close(may_close=may_close)
+        found = self._aside.reopen_or_close(may_close=exchange.is_over())
         if found:
             self._news.set()
         return found

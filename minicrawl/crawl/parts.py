@@ -20,6 +20,7 @@ from minicrawl.crawl.schedule.scope_gate import OffFocusTracker, ScopeGate
 from minicrawl.crawl.settle.posting import Newborns, ReplayScheduler, StepPoster
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.settle.settler import Settler
+from minicrawl.crawl.shards import WHOLE
 from minicrawl.crawl.start.resume import reopen
 from minicrawl.crawl.traps.detector import TrapDetector
 from minicrawl.crawl.turns.turn import SuspendedTurns
@@ -30,7 +31,7 @@ from minicrawl.ports import Clock, WebAccess
 
 if TYPE_CHECKING:
     from minicrawl.crawl.rendering.pool import PageRenderer
-    from minicrawl.crawl.shard.together import ShardCrawl
+    from minicrawl.crawl.shards import Exchange
 
 
 # ================================================================ hooks
@@ -161,7 +162,7 @@ class CrawlContext:
     """To be called when something has happened that may let another page have its turn."""
     hooks: Hooks = field(default_factory=Hooks)
     renderer: PageRenderer | None = None  # if pages are rendered
-    shard: ShardCrawl | None = None  # if the crawl has several
+    exchange: Exchange = WHOLE  # with the other shards, where there are any
 
 
 class CrawlParts:
@@ -175,7 +176,7 @@ class CrawlParts:
         self.leases = LeaseScheduler(
             settings, recorder, clock, lambda: self.traps.importance_of_sites(endowment)
         )
-        shards = 1 if recorder.shard is None else recorder.shard.parts_of_pace
+        shards = recorder.shard.parts_of_pace
         origins = frontier.urls.origins
         self.hosts = hosts_of(settings, origins, self.leases.resume, clock, shards)
         self.side_requests = SideRequests(self.hosts, clock, context.wake)
@@ -219,8 +220,7 @@ class CrawlParts:
             self.traps.restore(pages_by_host)
             for host, count in pages_by_host:
                 self.hosts[host].pages += count
-                if recorder.shard is not None:
-                    self.hosts.spare(host, recorder.shard.began)
+                self.hosts.spare(host, recorder.shard.others_asked_until)
         self.settler.finish_loading()
 
 

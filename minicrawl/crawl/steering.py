@@ -182,8 +182,7 @@ class CrawlSteering:
         found = [resolve_seed(url, strip_marks=strip_marks) for url in urls]
         seeds = {seed.url: seed for seed in found if seed is not None}
         recorder = self._context.recorder
-        if (shard := recorder.shard) is not None:
-            seeds = {url: seed for url, seed in seeds.items() if shard.pages.is_own(url)}
+        seeds = {url: seed for url, seed in seeds.items() if recorder.shard.is_own(url)}
         originals = tuple((one.url, one.original) for one in seeds.values() if one.original)
         met = await self._introducer.introduce(list(seeds), 0, originals)
         before = recorder.seeds.ids()

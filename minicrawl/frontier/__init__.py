@@ -2,6 +2,7 @@
 
 pages          the fold: the ledger, the state of each page, and its last spending; what changed
                since the last checkpoint
+channels       what a shard has sent to others and received, where a crawl has several
 sibling_steps  what siblings have shown, as a fold over the same steps
 urls           the URL, host and depth of each page; the seen-set: URL -> page id, in a few bytes
                a page; the site of each host, as soon as somebody asks for it

@@ -238,7 +238,7 @@ def _load_checkpoint(frontier: Frontier, connection: tables.Connection) -> None:
     frontier.window.restore(pasts(), tables.measures(connection))
     frontier.ledger.restore(key, _flags(frontier), saved.totals)
     if (ends := tables.channels(connection)) is not None:
-        from minicrawl.shards.channels import Channels  # most crawls have one shard
+        from minicrawl.frontier.channels import Channels
 
         frontier.channels = Channels.from_rows(ends)
     frontier.take_changes()  # none: all pages so far have a row

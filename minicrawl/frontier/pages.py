@@ -34,8 +34,8 @@ from minicrawl.store import tables
 from minicrawl.store.records import PaidRow, StepRow, StoreTerms
 
 if TYPE_CHECKING:
+    from minicrawl.frontier.channels import Channels
     from minicrawl.frontier.sibling_steps import SiblingSteps
-    from minicrawl.shards.channels import Channels
 
 
 # ================================================================ changes
@@ -285,7 +285,7 @@ class Frontier:
     def _trade(self, step: Step) -> None:
         """Pages are of other shards; or cash left for other shards, or came from them."""
         if self.channels is None:
-            from minicrawl.shards.channels import Channels  # most crawls have one shard
+            from minicrawl.frontier.channels import Channels
 
             self.channels = Channels()
         self.channels.apply(step)

@@ -1,5 +1,7 @@
 """The laboratory: the paper's experiments, run on the crawler's own ledger, windows and orders.
 
+A room beside the core: it can be deleted, with its entry points.
+
 webs         the graph an experiment runs on: synthetic, or from a file; what an order of reading
              is; those in which a known web is read again and again; what a crawler has discovered
              of a web; the crawl's order by siblings, for the laboratory; how far an estimate is
@@ -10,8 +12,10 @@ order        the importance gathered against the pages fetched, for every order 
 convergence  how fast the estimates approach the true importance (figures 2 and 3)
 windows      how the windows follow a web that changes (figures 4, 5 and 6)
 cluster      a crawl in shards on many nodes, beside one machine
-figures      all of it drawn, and as numbers; a crawl in one picture, for `minicrawl plot`
+figures      all of it drawn, and as numbers
 graphs       algorithms for graphs that grow edge by edge
+
+commands/    `minicrawl lab`
 
 An experiment is a function from a web and settings to series of numbers.
 """

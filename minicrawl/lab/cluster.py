@@ -17,6 +17,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.cluster import shard as audit
+from minicrawl.cluster.assignment import NO_LEVEL, PotTold, sketch, to_level, water_level
+from minicrawl.cluster.channels import Posting, Transfer, TransferBatch
+from minicrawl.cluster.shard import Shard
+from minicrawl.frontier.channels import SHARDS, shard_of
 from minicrawl.lab.convergence import true_importance
 from minicrawl.lab.order import Crawls, DrawnMean, PoliteCrawl, draw_seeds, spread
 from minicrawl.lab.webs import Exploration, Greedy, Web
@@ -25,10 +30,6 @@ from minicrawl.opic.ledger import FOREIGN, UNREAD, Ledger
 from minicrawl.opic.money import fixed_edge
 from minicrawl.opic.schedule import Richest
 from minicrawl.progress import Progress, part
-from minicrawl.shards import shard as audit
-from minicrawl.shards.assignment import NO_LEVEL, PotTold, sketch, to_level, water_level
-from minicrawl.shards.channels import SHARDS, Posting, Transfer, TransferBatch, shard_of
-from minicrawl.shards.shard import Shard
 
 # ================================================================ traffic
 #

@@ -36,7 +36,7 @@ from minicrawl.graph.dynamic import (
 from minicrawl.graph.formats import LinkStream
 from minicrawl.graph.matrices import FAR, Edge
 from minicrawl.graphfiles.reading import blocks
-from minicrawl.lab.figures import prepare, pyplot
+from minicrawl.report.figures import prepare, pyplot
 
 # ================================================================ bench
 #

@@ -24,7 +24,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from math import log
 from typing import assert_never
 
 import numpy as np
@@ -48,6 +47,7 @@ from minicrawl.ranks.pagerank import (
     walk_of,
 )
 from minicrawl.ranks.scores import FURTHEST, Scores
+from minicrawl.search.query import parts_by_counts
 
 # ================================================================ variants
 #
@@ -215,22 +215,6 @@ def parts_by_words(texts: Mapping[str, Sequence[str]], query: str) -> dict[str, 
     if not any(word in count for count in counts.values() for word in wanted):
         raise UsageError(f"no topic has a word of {query!r}: use other words, or --mix")
     return parts_by_counts(counts, wanted)
-
-
-def parts_by_counts(counts: Mapping[str, Counter[str]], wanted: Iterable[str]) -> dict[str, float]:
-    """The same by how often each topic has each word; equal parts if no topic has one of them."""
-    words = list(wanted)
-    if not any(word in count for count in counts.values() for word in words):
-        return dict.fromkeys(counts, 1 / len(counts))
-    different = len(set().union(*counts.values()))
-    logs = np.array(
-        [
-            sum(log((count[word] + 1) / (count.total() + different)) for word in words)
-            for count in counts.values()
-        ]
-    )
-    likely = np.exp(logs - logs.max())
-    return dict(zip(counts, (likely / likely.sum()).tolist(), strict=True))
 
 
 def words_of(text: str) -> list[str]:

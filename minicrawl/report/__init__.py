@@ -12,7 +12,9 @@ site_report       everything that the owner of a site may want to mend
 archived          what kept pages need to be shown
 links             links of pages, problems of links, graphs of links
 live              a crawl while it runs
-search            the search index: made, kept up to date, asked
+source            the graph of a store or of a graph file, with its names
+near_duplicates   the table of pages that are alike, which the search index leaves
+figures           figures as PNG and CSV; a crawl in one picture
 flows             the links of all pages, with the cash on each
 link_graphs       the graph of pages or hosts, for files
 problems          broken links, redirects, orphans, duplicates

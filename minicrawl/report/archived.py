@@ -15,8 +15,9 @@ from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
+from minicrawl import plugins
 from minicrawl.archive.index import IndexRow
 from minicrawl.archive.reader import ArchiveReader, last_page
 from minicrawl.archive.record import Answer, RecordKind, key_of, text_of
@@ -33,7 +34,7 @@ from minicrawl.report.snapshot import Snapshot, page_of
 from minicrawl.report.status import status
 from minicrawl.store import questions, tables
 from minicrawl.store.files import bytes_of
-from minicrawl.store.reader import archive_folder, reading, search_folder
+from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.records import reporting_damage
 from minicrawl.store.written_links import WrittenLinks, written_bytes
 from minicrawl.web.documents import document as pdf
@@ -112,7 +113,7 @@ def stored_parts(store: Path) -> list[StoredPart]:
     with reading(store) as connection, reporting_damage(store):
         parts = [
             *_repository(store, connection),
-            *_index(search_folder(store)),
+            *_of_packages(store),
             StoredPart("links", *_with_unit(questions.links_stored(connection), "links")),
             *_written(connection),
             StoredPart("documents", *_with_unit(questions.documents_stored(connection), "pages")),
@@ -134,32 +135,15 @@ def _repository(store: Path, connection: tables.Connection) -> Iterator[StoredPa
     yield StoredPart("repository", records, "answers", bytes_of(folder))
 
 
+def _of_packages(store: Path) -> Iterator[StoredPart]:
+    """What installed packages keep beside a store, such as the search index."""
+    for point in plugins.entry_points(plugins.STORED).values():
+        yield from cast(Callable[[Path], Iterator[StoredPart]], point.load())(store)
+
+
 def _written(connection: tables.Connection) -> Iterator[StoredPart]:
     if found := WrittenLinks(connection):
         yield StoredPart("link texts", len(found), "pages", written_bytes(connection))
-
-
-def _index(folder: Path) -> Iterator[StoredPart]:
-    """The index and its anchors. That tantivy is installed is not needed."""
-    index = folder / "index"
-    if not (index / "meta.json").is_file():
-        return
-    yield StoredPart("index", _pages_of(index / "meta.json"), "pages", bytes_of(index))
-    from minicrawl.report.search.indexing import folder_errors
-    from minicrawl.search.notes import Notes
-
-    with folder_errors(folder), closing(Notes(folder)) as notes:
-        yield StoredPart("anchors", *_with_unit(notes.anchors_stored(), "texts"))
-
-
-def _pages_of(meta: Path) -> int:
-    """What the segments of the index have, but for what was deleted since."""
-    try:
-        segments = json.loads(meta.read_bytes())["segments"]
-        deleted = ((one.get("deletes") or {}).get("num_deleted_docs", 0) for one in segments)
-        return int(sum(one["max_doc"] for one in segments) - sum(deleted))
-    except (ValueError, KeyError, TypeError):
-        return 0  # it is damaged, which the next search says, and mends
 
 
 # ================================================================ requisites

@@ -18,6 +18,7 @@ from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.reader import verify as verify_archive
 from minicrawl.archive.record import key_of
 from minicrawl.errors import DamagedStore, MinicrawlError
+from minicrawl.frontier.channels import ShardPlace
 from minicrawl.frontier.checkpoint import contradictions, verify
 from minicrawl.model import STANDS_FOR_ANOTHER, State
 from minicrawl.opic.journal import StepKind
@@ -26,7 +27,6 @@ from minicrawl.progress import Progress
 from minicrawl.report.archived import lost_pages
 from minicrawl.report.changes import differences
 from minicrawl.report.snapshot import unproven
-from minicrawl.shards.channels import ShardPlace
 from minicrawl.store import questions, tables
 from minicrawl.store import tables as columns
 from minicrawl.store.blobs import unpack

@@ -32,7 +32,7 @@ from minicrawl.store.records import StoreTerms, reporting_damage
 from minicrawl.web.urls import Location, canonical_seed, host_of, location, split
 
 if TYPE_CHECKING:
-    from minicrawl.search.near_duplicates import NearDuplicates
+    from minicrawl.report.near_duplicates import NearDuplicates
 
 _NEAREST_SHOWN = 3
 _FEW = 1000
@@ -136,7 +136,7 @@ class Snapshot:
     @cached_property
     def near_duplicates(self) -> NearDuplicates:
         """The pages that are alike, as far as the search index knows."""
-        from minicrawl.search.near_duplicates import NONE, kept
+        from minicrawl.report.near_duplicates import NONE, kept
 
         return kept(search_folder(self.path), tables.birth(self.connection)) or NONE
 

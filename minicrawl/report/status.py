@@ -193,7 +193,7 @@ def _alike_across_hosts(path: Path, connection: tables.Connection) -> Counter[tu
     folder = search_folder(path)
     if not folder.exists():
         return Counter()
-    from minicrawl.search.near_duplicates import NONE, kept
+    from minicrawl.report.near_duplicates import NONE, kept
 
     found = kept(folder, tables.birth(connection)) or NONE
     host_of = columns.whole(columns.urls(connection, "host"), "host")

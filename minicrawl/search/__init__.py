@@ -1,10 +1,18 @@
-"""Search: an index of the words of pages, and the order of what is found.
+"""Search: an index of what pages say, and the order of what is found.
 
-page_text        from markup to title, headings, text and links; blocks that a site repeats on its
-                 pages; from text to the words that are compared, on both sides
-query            what a user asks for; the lines of a page that have the words
-notes            what the index must remember: anchor texts, blocks, and how far it has come
+A room beside the core: it can be deleted, with its entry points.
+
+page_text        from markup to title, headings, text and links; blocks that a site repeats
+page_reader      reads kept pages in processes that can be killed
 index            the index itself, a folder of tantivy
-near_duplicates  pages whose texts are alike; signatures of texts
+notes            what the index must remember: anchor texts, blocks, how far it has come
+indexing         brings the index up to date, also while a crawl runs
+query            what a user asks for, and the lines of a page that have the words
 ranking          the second look at the best pages
+searching        finds pages, and the pages whose texts are alike (near_duplicates)
+judgements       what users said of results; how good a ranking is on all judged searches
+serving          the search in a browser, alone and as a panel of the dashboard; page/ is sent
+commands         `minicrawl search`; index_command is `minicrawl index`
+beside_crawl     `crawl --index`
+stored           what `archive info` lists
 """

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.errors import NoRoom, StoreError, UsageError
 from minicrawl.search.notes import Entry, StoredEntry, packed, sites_in, unpacked, words_of_url
-from minicrawl.search.page_text import indexed, is_single_sign
 from minicrawl.search.query import Phrase, Query
+from minicrawl.web.words import indexed, is_single_sign
 
 if TYPE_CHECKING:
     import tantivy

@@ -25,9 +25,11 @@ from zlib import crc32
 
 import numpy as np
 
-from minicrawl.search.near_duplicates import PLACES, SignedPages
-from minicrawl.search.page_text import SiteLines, comparable, whole, words_of
+from minicrawl.search.near_duplicates import SignedPages
+from minicrawl.search.page_text import SiteLines
+from minicrawl.web.shingles import PLACES
 from minicrawl.web.urls import host
+from minicrawl.web.words import comparable, whole, words_of
 
 NAME = "notes.db"
 VERSION = 5

@@ -9,18 +9,23 @@ Law: every text is a query or is refused with a reason; no character of it is sy
     -site:...       not these; also -title:, -url: and -lang:
 """
 
+from __future__ import annotations
+
 import re
 from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import accumulate, chain, islice
+from math import log
 from typing import NamedTuple
 
+import numpy as np
+
 from minicrawl.errors import UsageError
-from minicrawl.search.page_text import is_single_sign, of_phrase, spans, words_of
+from minicrawl.web.words import is_single_sign, of_phrase, spans, words_of
 
 MOST_WORDS = 32
 """Words of a query; the others are ignored."""
@@ -301,3 +306,19 @@ def _marks(text: str, wanted: set[str]) -> Iterator[tuple[int, int]]:
         end = span.end
     if end:
         yield begin, end
+
+
+def parts_by_counts(counts: Mapping[str, Counter[str]], wanted: Iterable[str]) -> dict[str, float]:
+    """The same by how often each topic has each word; equal parts if no topic has one of them."""
+    words = list(wanted)
+    if not any(word in count for count in counts.values() for word in words):
+        return dict.fromkeys(counts, 1 / len(counts))
+    different = len(set().union(*counts.values()))
+    logs = np.array(
+        [
+            sum(log((count[word] + 1) / (count.total() + different)) for word in words)
+            for count in counts.values()
+        ]
+    )
+    likely = np.exp(logs - logs.max())
+    return dict(zip(counts, (likely / likely.sum()).tolist(), strict=True))

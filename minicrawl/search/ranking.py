@@ -34,7 +34,7 @@ from typing import NamedTuple
 
 from minicrawl.search.index import FieldWeights, Places, grades, is_in, places
 from minicrawl.search.notes import StoredEntry
-from minicrawl.search.page_text import comparable, of_phrase, words_of
+from minicrawl.web.words import comparable, of_phrase, words_of
 
 _FIELDS = {"title": 1.0, "anchor": 0.8, "headings": 0.7, "body": 0.5}
 _MOST_IMPORTANT = 300.0

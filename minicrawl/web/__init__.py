@@ -9,6 +9,8 @@ html      the encoding, tags, links and text of a page
 robots    robots.txt: its rules, and the rule that matches a path
 sitemaps  sitemaps and feeds
 cookies   cookies and their jar
+words     the words of a text, as they are compared
+shingles  signatures of texts, to find those that are alike
 
 All of it is pure: no I/O, no clock.
 """

@@ -17,13 +17,13 @@ from typing import NamedTuple
 import click
 import numpy as np
 
-from minicrawl.analysis.ranks import RANKS
-from minicrawl.analysis.source import opened
 from minicrawl.errors import MinicrawlError
 from minicrawl.progress import unreported
+from minicrawl.ranks.by_name import RANKS
 from minicrawl.ranks.compare import compare
 from minicrawl.report.kept import convergence
 from minicrawl.report.snapshot import Snapshot
+from minicrawl.report.source import opened
 from minicrawl.report.status import status
 from tests.bench.notes import circumstances, head, into_document, row, tell
 from tests.real.nginx import SITES, serving

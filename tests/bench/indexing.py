@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import click
 
-from minicrawl.report.search.indexing import COMMAND, bring_up_to_date
+from minicrawl.search.indexing import COMMAND, bring_up_to_date
 from tests.bench.manuals import Manuals, installed, manuals
 from tests.bench.notes import circumstances, head, into_document, row, tell
 from tests.bench.peers import Task, minicrawl

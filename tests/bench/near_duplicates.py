@@ -19,27 +19,21 @@ import click
 import numpy as np
 from scipy.sparse import csr_array
 
-from minicrawl.report.search.indexing import bring_up_to_date
+from minicrawl.report.near_duplicates import NONE, NearDuplicates, kept
+from minicrawl.search.indexing import bring_up_to_date
 from minicrawl.search.near_duplicates import (
-    ALIKE,
     FEW,
-    NONE,
-    PLACES,
-    Hashes,
-    NearDuplicates,
     ReadText,
     SignedPages,
     are_alike,
     common_among,
     found_among,
     jaccard,
-    kept,
-    shingles,
-    signature,
 )
 from minicrawl.search.notes import Entry
-from minicrawl.search.page_text import words_of
 from minicrawl.store.reader import search_folder
+from minicrawl.web.shingles import ALIKE, PLACES, Hashes, shingles, signature
+from minicrawl.web.words import words_of
 from tests.bench.notes import circumstances, head, into_document, row, tell
 from tests.bench.search import crawled, read_entries
 

@@ -18,7 +18,7 @@ from zlib import crc32
 from lxml import html
 from lxml.html import HtmlElement
 
-from minicrawl.search.page_text import words_of
+from minicrawl.web.words import words_of
 
 ROOTS = {
     "java": Path("/usr/share/doc/openjdk-17-jre-headless/api"),

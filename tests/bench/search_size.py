@@ -15,10 +15,10 @@ from tempfile import TemporaryDirectory
 import click
 import numpy as np
 
-from minicrawl.report.search.searching import Finder, SearchRequest
 from minicrawl.search.index import FOLDER, FieldWeights, SearchIndex
 from minicrawl.search.notes import Entry
 from minicrawl.search.query import parse
+from minicrawl.search.searching import Finder, SearchRequest
 from tests.bench.notes import circumstances, head, into_document, row, tell
 from tests.bench.search import crawled, read_entries
 

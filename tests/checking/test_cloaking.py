@@ -14,9 +14,9 @@ from minicrawl.app import SystemClock
 from minicrawl.checking import BROWSER, Cloaking, check_cloaking
 from minicrawl.cli import main
 from minicrawl.demo.pages import DemoResponse
+from minicrawl.demo.pytest_plugin import DictWeb
 from minicrawl.demo.web import DemoServer
 from minicrawl.errors import MinicrawlError
-from minicrawl.pytest_plugin import DictWeb
 from minicrawl.version import __version__
 from tests.crawl.fakes import FakeClock, in_time
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.cli.cluster.crawling import as_line
-from minicrawl.cli.cluster.status import as_ranges, cells_of, facts_of
+from minicrawl.cluster.channels import BatchError
+from minicrawl.cluster.commands.crawling import as_line
+from minicrawl.cluster.commands.status import as_ranges, cells_of, facts_of
 from minicrawl.cluster.overview import ClusterStatus, NodeRow
-from minicrawl.crawl.shard.together import ShardPace
-from minicrawl.shards.channels import BatchError
-from minicrawl.shards.shard import ShardFacts, as_bytes, facts_in
+from minicrawl.cluster.shard import ShardFacts, as_bytes, facts_in
+from minicrawl.cluster.together import ShardPace
 from tests.cluster.engines import needs_server
 
 NOBODY = "nats://127.0.0.1:1"

@@ -36,7 +36,7 @@ def served(hand: HandCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             await keep(engine, hand)
         yield engine
 
-    monkeypatch.setattr("minicrawl.cli.cluster.commands.opened", opened)
+    monkeypatch.setattr("minicrawl.cluster.commands.nodes.opened", opened)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return servers
 

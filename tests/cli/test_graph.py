@@ -57,7 +57,7 @@ def refusal(capsys: Captured, *arguments: str) -> str:
 
 STOPPED_HALFWAY = """
 import os, signal, sys
-from minicrawl.analysis import importing
+from minicrawl.crawl.start import graph_import as importing
 from minicrawl.cli import main
 
 def wait_for_a_signal(*_):

@@ -13,9 +13,9 @@ pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
 from minicrawl.cli import main
-from minicrawl.report.search.judgements import Verdict, file_of, kept
+from minicrawl.search.judgements import Verdict, file_of, kept
 from minicrawl.store.reader import search_folder
-from tests.report.search.stores import HIDDEN, PAGES, PIER, SEA, read_into
+from tests.search.stored.stores import HIDDEN, PAGES, PIER, SEA, read_into
 
 Captured = pytest.CaptureFixture[str]
 

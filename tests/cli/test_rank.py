@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.cli import rank as group
-from minicrawl.cli.rank.running import ranking
 from minicrawl.graph.csr import NamedGraph
 from minicrawl.opic.money import PARTS
 from minicrawl.progress import Progress
+from minicrawl.ranks import commands as group
+from minicrawl.ranks.commands.running import ranking
 from minicrawl.ranks.scores import Scores
 from minicrawl.store import tables
 from minicrawl.store.derived import RankRow, beside, kept_ranks, reading_beside

@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.cli.search.indexing import bring_index_up_to_date
 from minicrawl.config import Settings
 from minicrawl.crawl.settle.posting import CashShares
 from minicrawl.model import ParsedPage
 from minicrawl.opic.money import PARTS
+from minicrawl.search.index_command import bring_index_up_to_date
 from minicrawl.store.derived import beside, kept_ranks, reading_beside
 from minicrawl.store.reader import reading
 from minicrawl.web.html.markup import scan
 from minicrawl.web.html.page import ParseOptions, parse_page
 from tests.archive.archives import HEADERS
-from tests.report.search.stores import read_into
+from tests.search.stored.stores import read_into
 from tests.stores import DEEP, A, B, C, HandCrawl, filled_store
 
 Captured = pytest.CaptureFixture[str]

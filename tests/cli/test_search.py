@@ -10,9 +10,9 @@ pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
 from minicrawl.cli import main
-from minicrawl.cli.search.indexing import bring_index_up_to_date
+from minicrawl.search.index_command import bring_index_up_to_date
 from minicrawl.store.reader import archive_folder, search_folder
-from tests.report.search.stores import HIDDEN, PAGES, PIER, SEA, read_into
+from tests.search.stored.stores import HIDDEN, PAGES, PIER, SEA, read_into
 
 Captured = pytest.CaptureFixture[str]
 

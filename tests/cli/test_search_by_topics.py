@@ -9,12 +9,12 @@ pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
 from minicrawl.cli import main
-from minicrawl.report.search.indexing import TopicMixture
 from minicrawl.report.snapshot import snapshot
 from minicrawl.search.index import FOLDER, SearchIndex
+from minicrawl.search.indexing import TopicMixture
 from minicrawl.search.query import parse
 from minicrawl.store.reader import search_folder
-from tests.report.search.stores import read_into
+from tests.search.stored.stores import read_into
 
 Captured = pytest.CaptureFixture[str]
 

@@ -17,6 +17,7 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import NamedTuple
 
+from minicrawl.cluster.channels import TransferBatch, pack
 from minicrawl.cluster.engine import (
     MOST_VALUE_BYTES,
     BatchDelivery,
@@ -30,7 +31,6 @@ from minicrawl.cluster.engine import (
     LogEntry,
     LogSpan,
 )
-from minicrawl.shards.channels import TransferBatch, pack
 
 _MOST_TURNS = 5
 """Of the loop, that a slow engine lets pass."""

@@ -5,17 +5,11 @@ from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 
+from minicrawl.cluster.channels import Arrival, BatchError, Transfer, TransferBatch, judge
+from minicrawl.cluster.shard import Shard
+from minicrawl.frontier.channels import Channels, shard_of
 from minicrawl.model import State
 from minicrawl.opic.journal import Spending, Step, StepKind
-from minicrawl.shards.channels import (
-    Arrival,
-    BatchError,
-    Channels,
-    Transfer,
-    TransferBatch,
-    shard_of,
-)
-from minicrawl.shards.shard import Shard
 from minicrawl.store.records import StepRow, StoreTerms
 from minicrawl.web.urls import host, site
 from tests.stores import HandCrawl
@@ -68,7 +62,7 @@ class HandShard(HandCrawl):
         return batch
 
     def receive(self, batch: TransferBatch) -> None:
-        assert self.shard.channels.judge(batch) is Arrival.NEXT
+        assert judge(self.shard.channels, batch) is Arrival.NEXT
         for step in self.shard.receipt(batch):
             state = State.BAD_REDIRECT if step.kind is StepKind.DEAD_END else State.UNREAD
             self._do(step, state)

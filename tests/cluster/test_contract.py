@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from minicrawl.cluster.channels import Transfer, TransferBatch, unpack
 from minicrawl.cluster.engine import (
     MOST_ENTRY_BYTES,
     MOST_VALUE_BYTES,
@@ -23,7 +24,6 @@ from minicrawl.cluster.engine import (
     LogSpan,
 )
 from minicrawl.cluster.node.held import cancelled, listen
-from minicrawl.shards.channels import Transfer, TransferBatch, unpack
 from tests.cluster.engines import KINDS, Connect, EngineKind
 
 T = TypeVar("T")

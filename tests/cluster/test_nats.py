@@ -19,6 +19,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from minicrawl.cluster.access import ClusterAccess, opened
+from minicrawl.cluster.channels import Transfer, TransferBatch, unpack
 from minicrawl.cluster.engine import (
     ClusterEngine,
     EngineError,
@@ -32,7 +33,6 @@ from minicrawl.cluster.nats.connecting import NatsEngine, connect, connected
 from minicrawl.cluster.node.held import cancelled
 from minicrawl.cluster.servers import LocalServers, local_servers
 from minicrawl.errors import UsageError
-from minicrawl.shards.channels import Transfer, TransferBatch, unpack
 from tests.cluster.engines import needs_server
 
 pytestmark = needs_server

@@ -4,6 +4,7 @@ import asyncio
 
 from minicrawl.cluster.engine import KeyEntry
 from minicrawl.cluster.overview import ClusterWatch
+from minicrawl.cluster.shard import ShardFacts, as_bytes
 from minicrawl.cluster.terms import (
     STATE_KEY,
     TERMS_KEY,
@@ -12,7 +13,6 @@ from minicrawl.cluster.terms import (
     StateRecord,
     TermsRecord,
 )
-from minicrawl.shards.shard import ShardFacts, as_bytes
 from tests.cluster.fake_engine import FakeEngine
 
 RUN = 2

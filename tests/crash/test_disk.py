@@ -22,7 +22,7 @@ from minicrawl.store.writer import StoreWriter
 from tests.crash.child import Plan, amounts, start_alone
 from tests.crash.killing import PATIENCE_S, UNDER_WAY, Crawls, said
 from tests.crash.web import Server, serving
-from tests.report.search.stores import PAGES, SEA, read_into
+from tests.search.stored.stores import PAGES, SEA, read_into
 from tests.stores import filled_store
 
 pytestmark = pytest.mark.proof

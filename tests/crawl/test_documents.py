@@ -13,10 +13,10 @@ from minicrawl.demo.pages import DemoResponse
 from minicrawl.demo.web import DemoServer
 from minicrawl.errors import UsageError
 from minicrawl.report.archived import version
-from minicrawl.report.search.indexing import bring_up_to_date
-from minicrawl.report.search.searching import Finder, SearchRequest
 from minicrawl.report.snapshot import snapshot
+from minicrawl.search.indexing import bring_up_to_date
 from minicrawl.search.query import parse
+from minicrawl.search.searching import Finder, SearchRequest
 from minicrawl.store.reader import reading, search_folder
 from minicrawl.web.documents import document as reader
 from tests.crawl.fakes import links_of, states_of

@@ -19,10 +19,10 @@ pytest.importorskip("uvicorn")
 
 from minicrawl.cli import main
 from minicrawl.dashboard.routes import TOKEN_HEADER
-from minicrawl.report.search.indexing import bring_up_to_date
+from minicrawl.search.indexing import bring_up_to_date
 from tests.dashboard.servers import ARGUMENTS, CHROMIUM, PATIENCE_MS, needs_chromium
 from tests.processes import killed_on_failure
-from tests.report.search.stores import read_into
+from tests.search.stored.stores import read_into
 
 pytestmark = pytest.mark.timeout(600)
 

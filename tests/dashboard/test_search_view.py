@@ -11,11 +11,11 @@ pytest.importorskip("selectolax")
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
-from minicrawl.report.search.indexing import bring_up_to_date
+from minicrawl.search.indexing import bring_up_to_date
 from minicrawl.store.reader import search_folder
 from tests.dashboard.browsers import Watched, browser, playwright, watch
 from tests.dashboard.servers import dashboard_of, needs_chromium
-from tests.report.search.stores import read_into
+from tests.search.stored.stores import read_into
 
 __all__ = ["browser", "watch"]
 pytestmark = [needs_chromium, pytest.mark.timeout(600)]

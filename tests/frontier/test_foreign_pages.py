@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from minicrawl.crawl.refinement import refine
 from minicrawl.errors import UsageError
+from minicrawl.frontier.channels import ChannelEnd, Channels, ShardPlace
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import State
 from minicrawl.opic.journal import Spending, Step, StepKind
@@ -21,7 +22,6 @@ from minicrawl.report.audit import audit
 from minicrawl.report.ranks import PageSelection, rows
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.status import status
-from minicrawl.shards.channels import ChannelEnd, Channels, ShardPlace
 from minicrawl.store.records import StoreTerms
 from minicrawl.web.urls import host, site
 from tests.stores import HandCrawl

@@ -12,6 +12,25 @@ from typing import Any
 import numpy as np
 
 from minicrawl.cluster import terms as records
+from minicrawl.cluster.assignment import (
+    WHOLE,
+    AddressPart,
+    AddressRecordError,
+    parts_as_bytes,
+    parts_in,
+    to_level,
+    water_level,
+    who_looks,
+    with_own,
+)
+from minicrawl.cluster.channels import (
+    MOST_TRANSFERS,
+    BatchError,
+    Transfer,
+    TransferBatch,
+    pack,
+    unpack,
+)
 from minicrawl.cluster.child import _listed
 from minicrawl.cluster.engine import EngineError, KeyEntry
 from minicrawl.cluster.node.held import ClusterView, plan
@@ -27,28 +46,9 @@ from minicrawl.cluster.replica import (
     unpack_entry,
 )
 from minicrawl.cluster.replica import _read as read_snapshot
+from minicrawl.cluster.shard import ShardFacts, as_bytes, facts_in, fetched_together, has_ended
 from minicrawl.cluster.terms import Record, RecordError
 from minicrawl.errors import UsageError
-from minicrawl.shards.assignment import (
-    WHOLE,
-    AddressPart,
-    AddressRecordError,
-    parts_as_bytes,
-    parts_in,
-    to_level,
-    water_level,
-    who_looks,
-    with_own,
-)
-from minicrawl.shards.channels import (
-    MOST_TRANSFERS,
-    BatchError,
-    Transfer,
-    TransferBatch,
-    pack,
-    unpack,
-)
-from minicrawl.shards.shard import ShardFacts, as_bytes, facts_in, fetched_together, has_ended
 from tests.cluster.fake_engine import FakeEngine
 from tests.fuzz.mutation import mutated
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.graph.csr import LinkArrays
-from minicrawl.graphfiles.blocks import BlockFiles, MemoryPlan, NodeIds
+from minicrawl.ranks.block_files import BlockFiles, MemoryPlan, NodeIds
 
 NODES = 7
 PAIRS = st.lists(st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)), max_size=40)

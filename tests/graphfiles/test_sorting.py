@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.graphfiles import blocks
-from minicrawl.graphfiles.blocks import Sorter
+from minicrawl.ranks import block_files as blocks
+from minicrawl.ranks.block_files import Sorter
 
 NUMBERS = st.lists(st.integers(0, 2**63 - 1) | st.integers(0, 9), max_size=40)
 

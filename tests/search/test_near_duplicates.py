@@ -8,26 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from minicrawl.report.near_duplicates import FILE, NONE, NearDuplicates, keep, kept
 from minicrawl.search.near_duplicates import (
-    ALIKE,
-    FILE,
-    LONGEST_SIGNED,
-    NONE,
-    PLACES,
-    NearDuplicates,
     ReadText,
     SignedPages,
     are_alike,
     common_among,
     found_among,
     jaccard,
-    keep,
-    kept,
-    likeness,
-    shingles,
-    signature,
 )
-from minicrawl.search.page_text import indexed
+from minicrawl.web.shingles import ALIKE, LONGEST_SIGNED, PLACES, likeness, shingles, signature
+from minicrawl.web.words import indexed
 
 WORDS = [f"word{number}" for number in range(3_000)]
 

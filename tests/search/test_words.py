@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.search.page_text import LONGEST, comparable, indexed, spans, words_of
+from minicrawl.web.words import LONGEST, comparable, indexed, spans, words_of
 
 SAME = [
     ("Crème brûlée", "creme BRULEE"),

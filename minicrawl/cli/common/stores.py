@@ -172,9 +172,9 @@ def _is_of_cluster(given: Mapping[str, object], loaded: Loaded, more: Mapping[st
 
 def _gathered(loaded: Loaded, *, pages: bool) -> AbstractContextManager[Path]:
     """The store of a cluster."""
-    from minicrawl.cli.cluster.gather import store_of_cluster  # most commands read one machine's
+    from minicrawl.cli.common.clusters import cluster_door  # most commands read one machine's
 
-    return store_of_cluster(loaded.settings.cluster, pages=pages)
+    return cluster_door().gathered(loaded.settings.cluster, pages=pages)
 
 
 def _store_of(loaded: Loaded, purpose: str) -> Path:
@@ -305,7 +305,7 @@ def source_options(command: Command) -> Command:
 
     @functools.wraps(command)
     def with_source(store: Path, graph: Path | None, **rest: Any) -> Any:
-        from minicrawl.analysis.source import opened
+        from minicrawl.report.source import opened
 
         context = click.get_current_context()
         if graph and context.get_parameter_source("store") is ParameterSource.COMMANDLINE:

@@ -7,7 +7,7 @@ preview     what --dry-run shows
 live        the display in lines; keys that the user presses; signals while the crawl runs
 panel       the display on a terminal
 logs        events as lines of a log
-indexing    --index
+companions  what other packages add to `crawl`: options, a web, a dashboard beside it
 control     `minicrawl control`
 refine      `minicrawl refine`
 """

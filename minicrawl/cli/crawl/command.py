@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from minicrawl.cli import PROGRAM
+from minicrawl.cli.common.clusters import cluster_door
 from minicrawl.cli.common.options import (
     CommandWithSettings,
     Number,
     graph_of_option,
     loaded_options,
 )
+from minicrawl.cli.crawl.companions import CrawlRequest, OwnWeb, companion_options, companions
 from minicrawl.config import Loaded
 from minicrawl.config.rows import BY_NAME, TABLE
 from minicrawl.config.setting import ACCESS
@@ -27,21 +29,22 @@ if TYPE_CHECKING:
     from minicrawl.app import Crawl
     from minicrawl.cli.crawl.session import Session
 
-DEMO_PAGES = 2000
 SHOWN_FIRST = 20
 SHOWN_TOP = 10
 _ARGUMENTS = f"{__name__}.arguments"
-_DEMO = "demo"
-_FOR_ONE_MACHINE = {
-    "fresh": "--fresh",
-    "must_resume": "--resume",
-    "dry_run": "--dry-run",
-    "demo": "--demo",
-    "has_dashboard": "--dashboard",
-    "graph_stats": "--graph-stats",
-    "log_file": "--log-file",
-    "max_failures": "--max-failures",
-}
+_OF_THE_RUN = (
+    "quiet",
+    "verbose",
+    "graph_stats",
+    "graph_of",
+    "log_file",
+    "log_format",
+    "log_keep",
+    "as_json",
+    "color",
+    "max_failures",
+)
+"""The options that `session.RunOptions` takes as they are."""
 _NOT_TO_RESUME = ("--fresh", "-")
 _SEEN_BY_ALL = "is seen by everybody on this machine, in the list of processes"
 _HIDES_LOGIN = {"proxy": "@FILE", "auth": "HOST=@FILE", "bearer": "HOST=@FILE"}
@@ -69,40 +72,12 @@ class CrawlCommand(CommandWithSettings):
     help="Show the scope, the robots.txt of the first hosts and the first pages. Nothing but "
     "robots.txt is fetched, and nothing is written.",
 )
-@click.option("--demo", is_flag=True, help="Crawl a small web that minicrawl serves itself.")
-@click.option(
-    "--demo-pages",
-    type=click.IntRange(min=100),
-    metavar="N",
-    help=f"Size of that web in pages.  [default: {DEMO_PAGES}]",
-)
-@click.option(
-    "--shards",
-    type=click.IntRange(1, 1 << 16),
-    metavar="N",
-    help="With --cluster: the parts of the crawl, which the nodes share. The number never changes, "
-    "and should be some times that of the nodes.  [default: 16]",
-)
 @click.option(
     "--max-failures",
     type=Number(0, 1),
     metavar="SHARE",
     help="Exit with 3 if more than this share of the requested pages failed; from 0 to 1.  "
     "[default: 1]",
-)
-@click.option(
-    "--dashboard",
-    "has_dashboard",
-    is_flag=True,
-    help="Show the crawl in the browser as well: start a dashboard and print its address. It stays "
-    "until Ctrl-C.",
-)
-@click.option(
-    "--index",
-    "has_index",
-    is_flag=True,
-    help="Keep the search index up to date, in a process of low priority beside the crawl. Needs "
-    "--keep pages or text.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Show errors only.")
 @click.option(
@@ -147,84 +122,46 @@ class CrawlCommand(CommandWithSettings):
     help="When to colour stderr. auto: on a terminal, and if NO_COLOR is not set.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON at the end.")
+@companion_options
 @loaded_options()
 @click.pass_context
 def crawl(
-    context: click.Context,
-    /,
-    loaded: Loaded,
-    seeds: tuple[str, ...],
-    shards: int | None,
-    **options: Any,
+    context: click.Context, /, loaded: Loaded, seeds: tuple[str, ...], **options: Any
 ) -> None:
     """Crawl the web from SEEDS, the most important pages first.
 
     SEEDS are URLs such as example.org, and files with one URL per line or a column `url` (CSV); -
     is stdin. The same command resumes the crawl later, and then needs no SEEDS.
     """
-    _refuse_conflicts(context.params, loaded)
-    resume = _resume_command(context.meta[_ARGUMENTS])
+    del options  # the session and the companions take theirs from the context
+    asked = CrawlRequest(loaded, context.params, _resume_command(context.meta[_ARGUMENTS]))
+    _refuse_conflicts(asked)
     _warn_of_logins(loaded, seeds)
-    if loaded.settings.cluster.url is not None:
-        _crawl_in_cluster(loaded, seeds, shards, resume, context.params)
-    else:
-        _crawl_here(context, loaded, seeds, resume, **options)
+    if not any(companion.crawls_instead(asked) for companion in companions()):
+        _crawl_here(context, asked)
 
 
-def _crawl_here(
-    context: click.Context,
-    loaded: Loaded,
-    seeds: tuple[str, ...],
-    resume: str,
-    *,
-    fresh: bool,
-    must_resume: bool,
-    dry_run: bool,
-    demo: bool,
-    demo_pages: int | None,
-    has_dashboard: bool,
-    has_index: bool,
-    **run_options: Any,
-) -> None:
+def _crawl_here(context: click.Context, asked: CrawlRequest) -> None:
     """Crawl with this machine alone."""
     from minicrawl.cli.crawl.session import RunOptions, Session
 
-    pages = (demo_pages or DEMO_PAGES) if demo else None
+    given = asked.given
     with ExitStack() as stack:
-        crawl = _open_crawl(loaded, seeds, pages, fresh=fresh, resume=resume, stack=stack)
-        _refuse_nothing(crawl.settings.storing.store, must_resume=must_resume)
-        if dry_run:
+        web = next((web for one in companions() if (web := one.own_web(asked))), None)
+        served = None if web is None else stack.enter_context(web)
+        crawl = _open_crawl(asked, served, stack)
+        _refuse_nothing(crawl.settings.storing.store, must_resume=given["must_resume"])
+        if given["dry_run"]:
             _preview(crawl)
             return
-        _open_beside(crawl, stack, has_dashboard=has_dashboard, has_index=has_index)
-        run_options["graph_stats"] |= has_dashboard
-        session = Session(crawl, RunOptions(resume=resume, is_demo=demo, **run_options))
+        for companion in companions():
+            stack.enter_context(companion.beside(crawl, asked))
+        run = {name: given[name] for name in _OF_THE_RUN}
+        run["graph_stats"] |= any(one.samples_graph(asked) for one in companions())
+        is_demo = served is not None
+        session = Session(crawl, RunOptions(resume=asked.resume, is_demo=is_demo, **run))
         session.run()
-        _conclude(context, session, crawl.settings.storing.store if demo else None)
-
-
-def _crawl_in_cluster(
-    loaded: Loaded,
-    seeds: tuple[str, ...],
-    shards: int | None,
-    resume: str,
-    given: dict[str, Any],
-) -> None:
-    """Crawl as one node of several."""
-    from minicrawl.cli.cluster.crawling import ClusterRun, crawl_in_cluster
-    from minicrawl.cli.crawl.seed_lists import seeds_of
-
-    with ExitStack() as stack:
-        run = ClusterRun(
-            loaded=loaded,
-            seeds=seeds_of(seeds, stack) if seeds else (),
-            shards=shards,
-            demo_pages=given["demo_pages"] or DEMO_PAGES,
-            resume=resume,
-            is_quiet=given["quiet"],
-            as_json=given["as_json"],
-        )
-        crawl_in_cluster(run)
+        _conclude(context, session, crawl.settings.storing.store if is_demo else None)
 
 
 def _preview(crawl: "Crawl") -> None:
@@ -232,18 +169,6 @@ def _preview(crawl: "Crawl") -> None:
     from minicrawl.cli.crawl.preview import show_preview
 
     show_preview(asyncio.run(crawl.preview(SHOWN_FIRST)), crawl.settings.scope)
-
-
-def _open_beside(crawl: "Crawl", stack: ExitStack, *, has_dashboard: bool, has_index: bool) -> None:
-    """Open what goes along with the crawl until it ends."""
-    if has_dashboard:
-        from minicrawl.cli.dashboard import dashboard_beside
-
-        stack.enter_context(dashboard_beside(crawl))
-    if has_index:
-        from minicrawl.cli.crawl.indexing import indexing_beside
-
-        stack.enter_context(indexing_beside(crawl))
 
 
 def _conclude(context: click.Context, session: "Session", demo: Path | None) -> None:
@@ -256,35 +181,18 @@ def _conclude(context: click.Context, session: "Session", demo: Path | None) -> 
     session.fail_without_success()
 
 
-def _refuse_conflicts(given: dict[str, Any], loaded: Loaded) -> None:
-    cluster = loaded.settings.cluster.url
-    if cluster is not None:
-        _refuse_beside_a_cluster(given, cluster)
-    elif given["shards"]:
-        raise click.UsageError("--shards needs --cluster")
+def _refuse_conflicts(asked: CrawlRequest) -> None:
+    given = asked.given
+    if asked.loaded.settings.cluster.url is not None:
+        cluster_door()
+    for companion in companions():
+        companion.refuse(asked)
     if given["quiet"] and given["verbose"]:
         raise click.UsageError("--quiet and --verbose cannot be combined")
-    if given["demo"] and given["seeds"]:
-        raise click.UsageError("--demo has its own seeds: leave out SEEDS")
     if given["fresh"] and given["must_resume"]:
         raise click.UsageError("--fresh and --resume cannot be combined")
     if given["log_keep"] is not None and not given["log_file"]:
         raise click.UsageError("--log-keep needs --log-file")
-    if given["demo_pages"] and not given["demo"] and cluster != _DEMO:
-        raise click.UsageError("--demo-pages needs --demo")
-
-
-def _refuse_beside_a_cluster(given: dict[str, Any], cluster: str) -> None:
-    for name, flag in _FOR_ONE_MACHINE.items():
-        if given[name]:
-            raise click.UsageError(f"{flag} is for a crawl on one machine: leave out --cluster")
-    if given["has_index"]:
-        raise click.UsageError(
-            "--index is for a crawl on one machine: minicrawl index --cluster URL makes the index "
-            "of what --keep pages keeps"
-        )
-    if given["seeds"] and cluster == _DEMO:
-        raise click.UsageError("--cluster demo has its own seeds: leave out SEEDS")
 
 
 def _warn_of_logins(loaded: Loaded, seeds: Sequence[str]) -> None:
@@ -323,24 +231,14 @@ def _without_secrets(arguments: Iterable[str]) -> Iterator[str]:
             next(rest, None)  # its value
 
 
-def _open_crawl(
-    loaded: Loaded,
-    seeds: Sequence[str],
-    demo_pages: int | None,
-    *,
-    fresh: bool,
-    resume: str,
-    stack: ExitStack,
-) -> "Crawl":
-    """The crawl of the seeds, or of a demo web; it ends with the stack."""
+def _open_crawl(asked: CrawlRequest, served: OwnWeb | None, stack: ExitStack) -> "Crawl":
+    """The crawl of the seeds, or of a web that is served meanwhile; it ends with the stack."""
     from minicrawl import app
     from minicrawl.cli.common.stores import reporting_damaged_store
     from minicrawl.cli.crawl.seed_lists import seeds_of
 
-    if demo_pages:
-        demo = app.demo(loaded, demo_pages, fresh=fresh, command=resume)
-        crawl = stack.enter_context(demo)
-    else:
-        crawl = app.Crawl(seeds_of(seeds, stack), loaded, fresh=fresh, command=resume)
+    seeds = seeds_of(asked.given["seeds"], stack) if served is None else served.seeds
+    loaded = asked.loaded if served is None else served.loaded
+    crawl = app.Crawl(seeds, loaded, fresh=asked.given["fresh"], command=asked.resume)
     stack.enter_context(reporting_damaged_store(crawl.settings.storing.store))
     return crawl

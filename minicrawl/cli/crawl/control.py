@@ -6,6 +6,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from minicrawl.cli.common.clusters import cluster_door
 from minicrawl.cli.common.options import CommandWithSettings, settings_options
 from minicrawl.cli.common.stores import STEER, json_option, store_option_for
 from minicrawl.cli.common.tables import show_facts, show_json
@@ -54,9 +55,7 @@ def control(  # click passes them by name
     request = _request(action, values)
     is_store = context.get_parameter_source("store") is ParameterSource.COMMANDLINE
     if settings.cluster.url is not None and not is_store:
-        from minicrawl.cli.cluster.status import steer
-
-        steer(settings.cluster, action, request, as_json=as_json)
+        cluster_door().steer(settings.cluster, action, request, as_json=as_json)
         return
     _show(ask(store, request), as_json=as_json)
 

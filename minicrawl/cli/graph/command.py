@@ -8,8 +8,6 @@ from pathlib import Path
 import click
 import numpy as np
 
-from minicrawl.analysis.importing import Imported, import_graph
-from minicrawl.analysis.source import Source, as_linked, opened
 from minicrawl.cli.common.figures import outline_facts
 from minicrawl.cli.common.options import graph_of_option, naming
 from minicrawl.cli.common.stores import (
@@ -19,9 +17,11 @@ from minicrawl.cli.common.stores import (
     store_option_for,
 )
 from minicrawl.cli.common.tables import show_facts, show_json
+from minicrawl.crawl.start.graph_import import Imported, import_graph
 from minicrawl.graph.outline import outline
 from minicrawl.graphfiles.reading import PIPE
 from minicrawl.model import KNOWN
+from minicrawl.report.source import Source, as_linked, opened
 from minicrawl.store.reader import refuse_to_overwrite
 from minicrawl.wording import counted
 

@@ -11,7 +11,6 @@ from typing import Any, BinaryIO, NamedTuple
 
 import click
 
-from minicrawl.analysis.source import unseen
 from minicrawl.cli.common.options import graph_of_option
 from minicrawl.cli.common.stores import (
     READ,
@@ -46,6 +45,7 @@ from minicrawl.report.link_graphs import HostGraph, PageGraph
 from minicrawl.report.links import RAW_COLUMNS, all_links
 from minicrawl.report.ranks import PageSelection, blocks, score_column
 from minicrawl.report.snapshot import Snapshot, snapshot
+from minicrawl.report.source import unseen
 from minicrawl.store.derived import OPIC
 from minicrawl.wording import counted
 

@@ -7,8 +7,8 @@ import click
 
 from minicrawl.cli.common.options import graph_of_option
 from minicrawl.cli.common.stores import progress, store_option
-from minicrawl.lab.figures import MOST_HOSTS, HostLinks, draw_crawl, pyplot
 from minicrawl.model import CRAWLED, KNOWN
+from minicrawl.report.figures import MOST_HOSTS, HostLinks, draw_crawl, pyplot
 from minicrawl.report.link_graphs import HostGraph
 from minicrawl.report.ranks import PageSelection
 from minicrawl.report.sampling import history

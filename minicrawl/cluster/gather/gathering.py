@@ -50,11 +50,11 @@ from minicrawl.cluster.terms import (
 from minicrawl.crawl.refinement import refine
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.export.drafts import drafting, scratch
+from minicrawl.frontier.channels import ChannelEnd
 from minicrawl.frontier.importance import gathered
 from minicrawl.opic.money import UNIT
 from minicrawl.progress import Progress, part, unreported
 from minicrawl.report.snapshot import load
-from minicrawl.shards.channels import ChannelEnd
 from minicrawl.store import tables
 from minicrawl.store.files import files_of
 from minicrawl.store.reader import (

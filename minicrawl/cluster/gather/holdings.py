@@ -20,14 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.cluster.gather.stores import Pages, ShardStore
+from minicrawl.cluster.shard import Statement, faults, statement_of
 from minicrawl.errors import DamagedStore
+from minicrawl.frontier.channels import ChannelEnd, Channels
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import READ_STATES, State
 from minicrawl.opic.journal import Spending, StepKind
 from minicrawl.opic.ledger import FOREIGN, READ, Totals
 from minicrawl.report.snapshot import inlinks, last_spent, load
-from minicrawl.shards.channels import ChannelEnd, Channels
-from minicrawl.shards.shard import Statement, faults, statement_of
 from minicrawl.store import questions, tables
 from minicrawl.store import tables as columns
 from minicrawl.store.blobs import has_self_link, pack, pack_plain, unpack, unpack_plain

@@ -28,6 +28,7 @@ import zstandard
 from nats.aio.msg import Msg
 from nats.errors import Error
 
+from minicrawl.cluster.channels import MOST_BYTES, TransferBatch, pack
 from minicrawl.cluster.engine import (
     MOST_ENTRY_BYTES,
     MOST_VALUE_BYTES,
@@ -52,7 +53,6 @@ from minicrawl.cluster.nats.asking import (
     Streams,
     header,
 )
-from minicrawl.shards.channels import MOST_BYTES, TransferBatch, pack
 
 _AT_ONCE = 16
 """Entries that are asked for at the same time."""

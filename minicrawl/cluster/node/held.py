@@ -12,6 +12,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
+from minicrawl.cluster.assignment import assignment
 from minicrawl.cluster.engine import (
     Broadcast,
     Broadcasts,
@@ -22,7 +23,6 @@ from minicrawl.cluster.engine import (
 )
 from minicrawl.cluster.node.shards import ShardEnd, ShardOrders
 from minicrawl.cluster.terms import LEASE_PREFIX, BeatRecord, LeaseRecord, NodeRecord
-from minicrawl.shards.assignment import assignment
 
 # ================================================================ leases
 #

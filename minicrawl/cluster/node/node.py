@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from minicrawl.cluster import terms as records
+from minicrawl.cluster.channels import BatchError, rhythm_s
 from minicrawl.cluster.engine import (
     Broadcast,
     ClusterEngine,
@@ -41,6 +42,7 @@ from minicrawl.cluster.node.held import (
     plan,
 )
 from minicrawl.cluster.node.shards import ShardEnd, ShardNeed, ShardOrders, SharedBudget, Yield
+from minicrawl.cluster.shard import ShardFacts, facts_in, fetched_together, has_ended
 from minicrawl.cluster.terms import (
     GRANTS_KEY,
     NODE_PREFIX,
@@ -59,8 +61,6 @@ from minicrawl.cluster.terms import (
     WishRecord,
 )
 from minicrawl.errors import UsageError
-from minicrawl.shards.channels import BatchError, rhythm_s
-from minicrawl.shards.shard import ShardFacts, facts_in, fetched_together, has_ended
 from minicrawl.wording import counted
 
 # ================================================================ crawl state

@@ -146,7 +146,6 @@ class RobotsCache:
 
 PROXY_PAUSE_S = 10.0
 """For a host whose proxy failed: it is asked again, as that says nothing of the host."""
-LONG_PAUSE_S = 10.0
 """A pause that a later run has to keep as well."""
 UNREACHABLE = frozenset(
     (
@@ -170,7 +169,7 @@ class BackOff:
     ) -> None:
         self._politeness, self._max_tries = settings.politeness, settings.limits.max_tries
         self._recorder, self._hosts, self._clock = recorder, hosts, clock
-        self._long_pause_s = LONG_PAUSE_S if recorder.shard is None else 0.0  # a move is quick
+        self._long_pause_s = recorder.shard.long_pause_s
         self._proxy_faults = Counter[int]()  # before robots.txt was had
 
     def strike(self, host: int, answer: FetchResult) -> bool:
@@ -278,8 +277,7 @@ class HostOnboarding:
         rules = self._robots.recall(host)
         if rules is not None:
             self._queue_sitemaps(host, rules)
-            if (shard := self._recorder.shard) is not None:
-                self._hosts.spare(host, shard.began)
+            self._hosts.spare(host, self._recorder.shard.others_asked_until)
 
     def allow(self, host: int, url: str) -> bool:
         """Whether its rules, which are known, let us ask for this URL."""

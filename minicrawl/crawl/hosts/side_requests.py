@@ -339,8 +339,7 @@ class SitemapQueue:
 
     async def _refusal(self, by: int, url: str, tell: Listener) -> State | None:
         """Why this one is not asked for, if so."""
-        shard = self._recorder.shard
-        if shard is not None and not shard.pages.is_own(url):
+        if not self._recorder.shard.is_own(url):
             return State.FOREIGN
         state = self._gate.refusal_of_file(url, self._depth_of(by, origin(url)))
         if state is not None:

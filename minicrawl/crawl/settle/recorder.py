@@ -25,6 +25,7 @@ from minicrawl.crawl.settle.stored import (
     StoredPages,
     UrlLookup,
 )
+from minicrawl.crawl.shards import WHOLE
 from minicrawl.frontier.importance import CurrentShares
 from minicrawl.frontier.urls import NO_PAGES, Meeting, PagesByUrl
 from minicrawl.model import KeptAnswer, Originals, PageId, State
@@ -37,7 +38,7 @@ from minicrawl.store.writer import StoreWriter
 from minicrawl.web.html.markup import joined
 
 if TYPE_CHECKING:
-    from minicrawl.crawl.shard.traffic import LocalShard
+    from minicrawl.crawl.shards import Membership
 
 
 class Recorder:
@@ -61,8 +62,7 @@ class Recorder:
         self.committer = Committer(
             ArchivingStore(store, keeping), reader, self._rows, self.frontier, self.counters
         )
-        self.shard: LocalShard | None = None
-        """If the crawl has several shards."""
+        self.shard: Membership = WHOLE
         self._shares = CurrentShares(self.frontier)
         self._url_lookup = UrlLookup(store.path)
 
@@ -87,18 +87,8 @@ class Recorder:
         looked_up: PagesByUrl = NO_PAGES,
     ) -> Meeting:
         """The pages of these URLs; the step that follows must bear the new ones."""
-        looked_up = self.meet_foreign(urls, depth, originals, looked_up)
+        looked_up = self.shard.meet_foreign(urls, depth, originals, looked_up)
         return self.meet_all(urls, depth, originals, looked_up)
-
-    def meet_foreign(
-        self, urls: Sequence[str], depth: int, originals: Originals, looked_up: PagesByUrl
-    ) -> PagesByUrl:
-        """Of these URLs those of other shards, which are born at once if they are new, so before
-        the pages of this shard that are met and not born yet.
-        """
-        if self.shard is None:
-            return looked_up
-        return self.shard.meet_foreign(urls, depth, originals, looked_up)
 
     def meet_all(
         self, urls: Sequence[str], depth: int, originals: Originals, looked_up: PagesByUrl
@@ -138,8 +128,7 @@ class Recorder:
             self.seeds.endowed_by(row.seq)
         plans = self.frontier.apply(row)
         self._rows.add_step(row)
-        if self.shard is not None:
-            self.shard.saw(step, plans)
+        self.shard.saw(step, plans)
         return plans
 
     def agree_on_terms(self, order: Order) -> None:

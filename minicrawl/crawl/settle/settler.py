@@ -162,7 +162,7 @@ class Settler:
     ) -> Ending:
         """In a cycle of canonical forms, each of which is read, the last one is itself."""
         parsed, depth = read.parsed, self._frontier.urls.depth[page] + 1
-        self._recorder.meet_foreign(parsed.links, depth, parsed.originals, read.looked_up)
+        self._recorder.shard.meet_foreign(parsed.links, depth, parsed.originals, read.looked_up)
         other, other_new = self._meet_target(page, canonical, parsed.originals)
         links, new = self._meet_links(page, read, is_barren)
         if self._frontier.books.leads_to(other, page):

@@ -12,13 +12,14 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from minicrawl.config import Access, Loaded, Rendering, Settings, Storing
+from minicrawl.config import Access, Rendering, Settings, Storing
 from minicrawl.config.parts import OFF, Order
 from minicrawl.config.values import hidden_login
 from minicrawl.crawl.events import Listener, Noted, nobody_listens
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.settle.keeping import NOWHERE, Keeping
 from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.shards import WHOLE, ShardSetup
 from minicrawl.crawl.start import resume
 from minicrawl.crawl.start.preview import check_types
 from minicrawl.errors import UsageError
@@ -33,7 +34,6 @@ from minicrawl.store.writer import SAFE, StoreWriter
 from minicrawl.web.urls import ResolvedUrl, resolve_seed
 
 if TYPE_CHECKING:
-    from minicrawl.crawl.shard.traffic import ShardSetup
     from minicrawl.fetch.access import AccessByOrigin, Login
     from minicrawl.fetch.targets import Origin
 
@@ -236,17 +236,6 @@ async def _introduce(recorder: Recorder, seeds: Iterator[ResolvedUrl], tell: Lis
 NO_SEED = "there is no seed to start from: give a file of URLs, one per line"
 
 
-def agree(store: StoreWriter, loaded: Loaded, shard: ShardSetup | None = None) -> Settings:
-    """The settings for this store, which keeps them, unless it refuses them."""
-    if shard is not None:
-        from minicrawl.crawl.shard.traffic import agree_in_shards  # most crawls have one shard
-
-        return agree_in_shards(store, loaded, shard.place)
-    store.agree(resume.terms_of(loaded.settings))
-    resume.keep(store, loaded)
-    return loaded.settings
-
-
 @asynccontextmanager
 async def opened_crawl(  # the last ones are given by their names
     agree: Callable[[StoreWriter], Settings],
@@ -256,12 +245,11 @@ async def opened_crawl(  # the last ones are given by their names
     keep: Callable[[StoreWriter, Storing], Keeping] = lambda _store, _storing: NOWHERE,
     *,
     needs_pages: bool = True,
-    shard: ShardSetup | None = None,
+    shard: ShardSetup = WHOLE,
 ) -> AsyncIterator[Recorder]:
     """The store with the seeds in it. It is created if it does not exist."""
-    replica = None if shard is None else shard.replica
     with (
-        closing(StoreWriter.open(path, replica)) as store,
+        closing(StoreWriter.open(path, shard.replica)) as store,
         translating_sqlite_errors(path, SAFE),
     ):
         settings = agree(store)
@@ -271,12 +259,9 @@ async def opened_crawl(  # the last ones are given by their names
             closing(connect(path)) as connection,
             closing(recorder_of(store, connection, keeping, by_siblings=by_siblings)) as recorder,
         ):
-            if shard is not None:
-                from minicrawl.crawl.shard.traffic import join
-
-                seeds = join(recorder, shard, seeds)
-            await plant(recorder, seeds, settings.order.endowment, tell)
-            if needs_pages and shard is None and not len(recorder.frontier):
+            own = shard.join(recorder, seeds)
+            await plant(recorder, own, settings.order.endowment, tell)
+            if needs_pages and shard.needs_pages and not len(recorder.frontier):
                 raise UsageError(NO_SEED)
             yield recorder
         store.compact()

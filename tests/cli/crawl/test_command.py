@@ -466,7 +466,7 @@ class TestDemo:
                 super().__init__(*arguments, **options)
                 started.append(self)
 
-        monkeypatch.setattr("minicrawl.cli.crawl.indexing.Popen", Noted)
+        monkeypatch.setattr("minicrawl.search.beside_crawl.Popen", Noted)
         command = ["crawl", "--demo", "--demo-pages", "100", "--index"]
         assert main([*command, "--keep", "none"]) == 2
         assert "--keep none" in capsys.readouterr().err

@@ -9,7 +9,14 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.graph.outline import DegreeDistribution
-from minicrawl.lab.figures import MOST_HOSTS, HostLinks, crawl_picture, curves, draw_crawl, pyplot
+from minicrawl.report.figures import (
+    MOST_HOSTS,
+    HostLinks,
+    crawl_picture,
+    curves,
+    draw_crawl,
+    pyplot,
+)
 from minicrawl.report.sampling import remade
 from tests.stores import HandCrawl
 

@@ -12,13 +12,13 @@ from typing import Any, cast
 import pytest
 
 from minicrawl.cluster import child as address_records
+from minicrawl.cluster import traffic as addresses
 from minicrawl.cluster.child import ADDRESS_PREFIX, EngineAddressRecords
+from minicrawl.cluster.traffic import ShardAddresses
 from minicrawl.config import Politeness
 from minicrawl.crawl.events import Event, Warned
 from minicrawl.crawl.hosts.pacing import FIRST, AddressPacing, address_delay
-from minicrawl.crawl.shard import traffic as addresses
-from minicrawl.crawl.shard.traffic import ShardAddresses
-from minicrawl.shards.channels import ShardPlace
+from minicrawl.frontier.channels import ShardPlace
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
 
 SHARDS, MOST, PACE_S = 4, 8, 0.1

@@ -10,11 +10,11 @@ from minicrawl.cluster.child import EngineExchange
 from minicrawl.cluster.engine import EngineUnavailable
 from minicrawl.cluster.gather.gathering import gather_cluster, kept_store
 from minicrawl.cluster.replica import store_snapshot
+from minicrawl.cluster.shard import ShardFacts
 from minicrawl.cluster.terms import FORMAT, STATE_KEY, TERMS_KEY, StateRecord, TermsRecord
 from minicrawl.errors import UsageError
+from minicrawl.frontier.channels import ShardPlace
 from minicrawl.report.audit import audit
-from minicrawl.shards.channels import ShardPlace
-from minicrawl.shards.shard import ShardFacts
 from minicrawl.store import schema
 from minicrawl.store.reader import search_folder
 from tests.cluster.fake_engine import FakeEngine, FakeServers

@@ -12,6 +12,7 @@ from minicrawl.cluster.engine import KeyEntry, KeyTaken
 from minicrawl.cluster.node.held import HOLD_S, LEASE_S, YOUNG_S, ClusterView, HeldShards
 from minicrawl.cluster.node.node import CrawlState, Node, NodeParts, NodePresence
 from minicrawl.cluster.node.shards import ShardEnd, ShardOrders
+from minicrawl.cluster.shard import ShardFacts, as_bytes
 from minicrawl.cluster.terms import (
     STATE_KEY,
     Doing,
@@ -21,7 +22,6 @@ from minicrawl.cluster.terms import (
     TermsRecord,
 )
 from minicrawl.errors import UsageError
-from minicrawl.shards.shard import ShardFacts, as_bytes
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
 
 SHARDS, WORKERS = 4, 1

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from minicrawl.analysis.source import opened
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.opic.estimate import shares
 from minicrawl.ranks.hits import Hits, hits, textbook
 from minicrawl.ranks.singular import unit
+from minicrawl.report.source import opened
 from tests.ranks.graphs import (
     DEGENERATE,
     NODES,

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from minicrawl.analysis.source import opened
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.ranks.pagerank import Dangling, Method, PageRankOptions, pagerank
 from minicrawl.ranks.trust import inverse_pagerank
+from minicrawl.report.source import opened
 from tests.ranks.graphs import (
     DEGENERATE,
     NODES,

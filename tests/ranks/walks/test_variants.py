@@ -13,12 +13,12 @@ from minicrawl.ranks.pagerank import Dangling, PageRankOptions, pagerank
 from minicrawl.ranks.trust import (
     favouring_recent,
     mixture,
-    parts_by_counts,
     parts_by_words,
     teleport,
     topic_ranks,
     without_dangling,
 )
+from minicrawl.search.query import parts_by_counts
 from tests.ranks.graphs import NODES, Pairs, a_node, graph_of, some_links
 
 TIGHT = PageRankOptions(tolerance=1e-12)

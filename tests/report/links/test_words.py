@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from minicrawl.app import Crawl
+from minicrawl.demo.pytest_plugin import DictWeb
 from minicrawl.demo.web import DemoServer
-from minicrawl.pytest_plugin import DictWeb
 from minicrawl.report.links import words_of_links
 from minicrawl.report.snapshot import snapshot
-from tests.report.search.stores import keep, read_into
+from tests.search.stored.stores import keep, read_into
 
 HOME, MILL, NEWS, OLD = (f"http://a.example/{name}" for name in ("", "mill", "news", "old"))
 TEN = "nine-long "

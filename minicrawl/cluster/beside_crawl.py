@@ -1,0 +1,109 @@
+"""`--cluster` for commands of the core: `crawl` begins or joins a crawl, others read or steer it.
+
+Everything heavy is imported when a cluster is named: `crawl --help` imports this module.
+"""
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from typing import Any
+
+import click
+
+from minicrawl.cli.crawl.companions import Companion, CrawlRequest
+from minicrawl.config import Cluster
+from minicrawl.control.requests import ControlRequest
+
+_DEMO = "demo"
+_DEMO_PAGES = 2000
+_FOR_ONE_MACHINE = {
+    "fresh": "--fresh",
+    "must_resume": "--resume",
+    "dry_run": "--dry-run",
+    "demo": "--demo",
+    "has_dashboard": "--dashboard",
+    "graph_stats": "--graph-stats",
+    "log_file": "--log-file",
+    "max_failures": "--max-failures",
+}
+
+
+class ClusterCrawl(Companion):
+    """The crawl of this machine as one node of several."""
+
+    options = (
+        click.option(
+            "--shards",
+            type=click.IntRange(1, 1 << 16),
+            metavar="N",
+            help="With --cluster: the parts of the crawl, which the nodes share. The number never "
+            "changes, and should be some times that of the nodes.  [default: 16]",
+        ),
+    )
+
+    def refuse(self, asked: CrawlRequest) -> None:
+        """Refuse what one machine alone can do."""
+        cluster = asked.loaded.settings.cluster.url
+        if cluster is not None:
+            _refuse_beside_a_cluster(asked.given, cluster)
+        elif asked.given["shards"]:
+            raise click.UsageError("--shards needs --cluster")
+
+    def crawls_instead(self, asked: CrawlRequest) -> bool:
+        """Crawl as a node until the whole crawl is over."""
+        if asked.loaded.settings.cluster.url is None:
+            return False
+        from minicrawl.cli.crawl.seed_lists import seeds_of
+        from minicrawl.cluster.commands.crawling import ClusterRun, crawl_in_cluster
+
+        given = asked.given
+        with ExitStack() as stack:
+            run = ClusterRun(
+                loaded=asked.loaded,
+                seeds=seeds_of(given["seeds"], stack) if given["seeds"] else (),
+                shards=given["shards"],
+                demo_pages=given.get("demo_pages") or _DEMO_PAGES,
+                resume=asked.resume,
+                is_quiet=given["quiet"],
+                as_json=given["as_json"],
+            )
+            crawl_in_cluster(run)
+        return True
+
+
+class Nats:
+    """What other commands do with `--cluster`: a `cli.common.clusters.ClusterDoor`."""
+
+    def gathered(self, cluster: Cluster, *, pages: bool) -> AbstractContextManager[Path]:
+        """Return a store of all shards, with the pages that were kept or without them."""
+        from minicrawl.cluster.commands.gather import store_of_cluster
+
+        return store_of_cluster(cluster, pages=pages)
+
+    def steer(
+        self, cluster: Cluster, action: str, request: ControlRequest, *, as_json: bool
+    ) -> None:
+        """Steer the crawl of all nodes."""
+        from minicrawl.cluster.commands.status import steer
+
+        steer(cluster, action, request, as_json=as_json)
+
+    def serve(self, cluster: Cluster, host: str, port: int | None, *, ends_alone: bool) -> None:
+        """Show all nodes in the browser until the process is told to end."""
+        from minicrawl.cluster.commands.crawling import serve_cluster
+        from minicrawl.dashboard.serving import Place
+
+        serve_cluster(cluster, Place(host=host, port=port, ends_alone=ends_alone))
+
+
+def _refuse_beside_a_cluster(given: Mapping[str, Any], cluster: str) -> None:
+    for name, flag in _FOR_ONE_MACHINE.items():
+        if given.get(name):
+            raise click.UsageError(f"{flag} is for a crawl on one machine: leave out --cluster")
+    if given.get("has_index"):
+        raise click.UsageError(
+            "--index is for a crawl on one machine: minicrawl index --cluster URL makes the index "
+            "of what --keep pages keeps"
+        )
+    if given["seeds"] and cluster == _DEMO:
+        raise click.UsageError("--cluster demo has its own seeds: leave out SEEDS")

@@ -1,0 +1,207 @@
+"""A graph as a store: what a crawl would have left that read every page with links, each once.
+
+Laws: the store gets its name when it is whole, and none is overwritten. Names that are spelled in
+two ways and are one URL become one page. A page without links is one that was not read. A link of
+a page to itself is none, as in a crawl.
+
+home    where a node is in the store: an origin and a path
+weight  A store keeps whole numbers. Weights that are whole stay as they are, others are scaled so
+        that the largest is 2^31; where all are alike there are none.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.export.cells import visible
+from minicrawl.export.drafts import drafting
+from minicrawl.frontier.checkpoint import cut_checkpoint
+from minicrawl.frontier.importance import gathered
+from minicrawl.frontier.pages import Frontier
+from minicrawl.graph.csr import Csr, NamedGraph
+from minicrawl.model import State
+from minicrawl.opic.journal import Spending, Step, StepKind
+from minicrawl.progress import Progress, unreported
+from minicrawl.store import tables
+from minicrawl.store.reader import real_path, refuse_to_overwrite
+from minicrawl.store.records import (
+    NOT_ASKED,
+    Batch,
+    DocumentRow,
+    FetchRow,
+    HostRow,
+    StepRow,
+    StoreTerms,
+    UrlRow,
+)
+from minicrawl.store.writer import StoreWriter
+from minicrawl.web.urls import Location, location
+
+TERMS = StoreTerms(strip_marks=False, imported=True)
+
+_NAMES_AT_ONCE = 10_000
+_BIRTHS_AT_ONCE = 50_000
+_VISITS_AT_ONCE = 5_000
+_CHANGES_A_CHECKPOINT = 1_000_000
+_LARGEST_WEIGHT = 2**31
+_LARGEST_WHOLE = 2**53
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """What came of it."""
+
+    pages: int
+    links: int
+    read: int
+    merged: int
+    """Names that are one URL with another."""
+    self_links: int
+    """Links that were left out."""
+    store: Path
+
+
+class GraphToImport(NamedTuple):
+    """What goes into the store: homes all differ, weights are those of the links if they differ."""
+
+    homes: Sequence[Location]
+    graph: Csr
+    weights: NDArray[np.int64] | None
+
+
+def import_graph(
+    named: NamedGraph, store: Path, label: str, now: float, tell: Progress = unreported
+) -> Imported:
+    """Make the store; `label` says in it where the graph is from."""
+    refuse_to_overwrite(store)
+    web = _web_of(named)
+    place = real_path(store)
+    with drafting(place) as folder:
+        beside = folder / place.name
+        with closing(StoreWriter.open(beside)) as opened:
+            opened.agree(TERMS)
+            _Reader(opened, web, label, now).read_all(tell)
+        refuse_to_overwrite(store)
+        beside.rename(place)
+    return Imported(
+        pages=web.graph.nodes,
+        links=web.graph.edges,
+        read=int(np.count_nonzero(web.graph.out_degrees())),
+        merged=named.graph.nodes - web.graph.nodes,
+        self_links=int(np.count_nonzero(named.graph.sources() == named.graph.targets)),
+        store=store,
+    )
+
+
+# ---------------------------------------------------------------- what goes into the store
+
+
+def _web_of(named: NamedGraph) -> GraphToImport:
+    graph, weights = named.graph, named.weights
+    pages: dict[Location, int] = {}
+    page_of = np.fromiter(
+        (pages.setdefault(home, len(pages)) for home in _homes(named)),
+        dtype=np.int64,
+        count=graph.nodes,
+    )
+    sources, targets = page_of[graph.sources()], page_of[graph.targets]
+    abroad = sources != targets
+    sources, targets = sources[abroad], targets[abroad]
+    linked = Csr.from_edges(len(pages), sources, targets)
+    if weights is None:
+        return GraphToImport(list(pages), linked, None)
+    _, link = np.unique(sources * len(pages) + targets, return_inverse=True)
+    summed = np.bincount(link, weights=weights[abroad]).astype(np.float64, copy=False)
+    return GraphToImport(list(pages), linked, _whole(summed))
+
+
+def _homes(named: NamedGraph) -> Iterator[Location]:
+    for first in range(0, len(named.names), _NAMES_AT_ONCE):
+        nodes = range(first, min(first + _NAMES_AT_ONCE, len(named.names)))
+        yield from map(location, map(visible, named.names.of(nodes)))
+
+
+def _whole(weights: NDArray[np.float64]) -> NDArray[np.int64] | None:
+    """The weights as whole numbers above 0; nothing where all are alike."""
+    if not weights.size or (weights == weights[0]).all():
+        return None
+    largest = float(weights.max())
+    if largest > _LARGEST_WHOLE or (weights != np.rint(weights)).any():
+        weights = weights * (_LARGEST_WEIGHT / largest)
+    found: NDArray[np.int64] = np.maximum(np.rint(weights), 1).astype(np.int64)
+    return found
+
+
+# ---------------------------------------------------------------- how it gets there
+
+
+class _Reader:
+    """Reads all pages that have links, one after the other, and writes down what happened."""
+
+    def __init__(self, store: StoreWriter, web: GraphToImport, label: str, now: float) -> None:
+        self._store, self._web = store, web
+        self._label, self._now = f"imported from {label}", now
+        self._frontier = Frontier(TERMS, _nothing_is_spent_twice)
+        self._hosts: dict[str, int] = {}
+        self._fetches = 0
+
+    def read_all(self, tell: Progress) -> None:
+        reads = np.flatnonzero(self._web.graph.out_degrees())
+        pages, all_turns = len(self._web.homes), max(len(self._web.homes) + len(reads), 1)
+        for first in range(0, pages, _BIRTHS_AT_ONCE):
+            self._bear(first, self._web.homes[first : first + _BIRTHS_AT_ONCE])
+            tell(min(first + _BIRTHS_AT_ONCE, pages) / all_turns)
+        for first in range(0, len(reads), _VISITS_AT_ONCE):
+            self._visit(reads[first : first + _VISITS_AT_ONCE].tolist())
+            tell((pages + min(first + _VISITS_AT_ONCE, len(reads))) / all_turns)
+        self._commit(Batch(), {tables.GATHERED: gathered(self._frontier)})
+        self._store.checkpoint(cut_checkpoint(self._frontier))
+
+    def _bear(self, first: int, born: Sequence[Location]) -> None:
+        batch = Batch()
+        for page, (origin, path) in enumerate(born, start=first):
+            if origin not in self._hosts:
+                self._hosts[origin] = len(self._hosts)
+                batch.hosts.append(HostRow(self._hosts[origin], origin))
+            batch.urls.append(UrlRow(page, self._hosts[origin], path, 0))
+        batch.steps.append(self._do(Step(StepKind.BORN, born=len(born)), State.UNREAD))
+        self._commit(batch)
+
+    def _visit(self, pages: list[int]) -> None:
+        batch = Batch()
+        for page in pages:
+            step = Step(StepKind.VISIT, page, spending=self._spending(page))
+            batch.steps.append(self._do(step, State.FETCHED))
+            batch.fetches.append(FetchRow(page, self._now, NOT_ASKED, None, 0, 0.0, self._label))
+            batch.documents.append(
+                DocumentRow(page, "", 0, None, None, 0, False, self._now, self._now, 0, 0)
+            )
+        self._fetches += len(pages)
+        self._commit(batch)
+        if self._frontier.changes > _CHANGES_A_CHECKPOINT:
+            self._store.checkpoint(cut_checkpoint(self._frontier))
+
+    def _spending(self, page: int) -> Spending:
+        graph, weights = self._web.graph, self._web.weights
+        row = slice(graph.starts[page], graph.starts[page + 1])
+        links = graph.targets[row].tolist()
+        return Spending(links) if weights is None else Spending(links, weights[row].tolist())
+
+    def _do(self, step: Step, state: State) -> StepRow:
+        row = StepRow(self._frontier.last_seq + 1, state, step)
+        self._frontier.apply(row)
+        return row
+
+    def _commit(self, batch: Batch, others: Mapping[str, object] | None = None) -> None:
+        counted = {tables.FETCHES: self._fetches, **(others or {})}
+        batch.counters = self._frontier.tally() | counted
+        self._store.commit(batch)
+
+
+def _nothing_is_spent_twice(seq: int) -> Spending:
+    raise LookupError(f"every page is read once, so nobody asks for step {seq}")

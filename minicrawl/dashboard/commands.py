@@ -1,0 +1,79 @@
+"""`minicrawl dashboard`: watch and steer a crawl in the browser."""
+
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from click.core import ParameterSource
+
+from minicrawl.cli.common.clusters import cluster_door
+from minicrawl.cli.common.options import CommandWithSettings, loaded_from, settings_options
+from minicrawl.cli.common.stores import WATCH, store_option_for
+from minicrawl.config import Settings
+from minicrawl.errors import UsageError
+
+if TYPE_CHECKING:
+    pass
+
+_MISSING = "the dashboard needs starlette and uvicorn: install minicrawl[dashboard]"
+
+
+@click.command(cls=CommandWithSettings)
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="The address to listen at. The connection is not encrypted.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    metavar="N",
+    help="The port to listen at; 0 for any.  [default: 8420, or any if that is in use]",
+)
+@click.option(
+    "--auto-end",
+    is_flag=True,
+    help="End by itself when the process that started it has ended and nobody has looked for 10 "
+    "minutes.",
+)
+@settings_options("cluster")
+@store_option_for(WATCH)
+@click.pass_context
+def dashboard(  # click passes them by name
+    context: click.Context,
+    store: Path,
+    settings: Settings,
+    host: str,
+    port: int | None,
+    auto_end: bool,
+) -> None:
+    """Watch and steer a crawl in the browser.
+
+    Prints the address to open. The token at its end is needed to see and to change anything. Ctrl-C
+    ends the dashboard, but not the crawl.
+
+    With --cluster it shows the nodes of a cluster, and what its shards have found together. They
+    are gathered while somebody looks.
+    """
+    try:
+        from minicrawl.dashboard.launching import Launcher
+        from minicrawl.dashboard.serving import Place, serve_views
+        from minicrawl.dashboard.views import Views
+    except ModuleNotFoundError as error:
+        if error.name not in ("starlette", "uvicorn"):
+            raise
+        raise UsageError(_MISSING) from None
+
+    is_store = context.get_parameter_source("store") is ParameterSource.COMMANDLINE
+    with suppress(KeyboardInterrupt):
+        if settings.cluster.url is not None and not is_store:
+            cluster_door().serve(settings.cluster, host, port, ends_alone=auto_end)
+        else:
+            config = context.params["config_file"]
+            named = () if config is None else ("--config", str(config))
+            launcher = Launcher(store, partial(loaded_from, {}, config), named)
+            place = Place(host=host, port=port, ends_alone=auto_end)
+            serve_views(Views(store, launcher), store, place, click.echo)

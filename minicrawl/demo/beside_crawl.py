@@ -1,0 +1,49 @@
+"""`crawl --demo`: crawl a small web that this process serves itself."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+import click
+
+from minicrawl.cli.crawl.companions import Companion, CrawlRequest, OwnWeb
+
+DEMO_PAGES = 2000
+
+
+class Demo(Companion):
+    """The demo web. Of the settings only flags count, so that every demo is alike."""
+
+    options = (
+        click.option(
+            "--demo", is_flag=True, help="Crawl a small web that minicrawl serves itself."
+        ),
+        click.option(
+            "--demo-pages",
+            type=click.IntRange(min=100),
+            metavar="N",
+            help=f"Size of that web in pages.  [default: {DEMO_PAGES}]",
+        ),
+    )
+
+    def refuse(self, asked: CrawlRequest) -> None:
+        """Refuse seeds, and a size of nothing."""
+        given, cluster = asked.given, asked.loaded.settings.cluster.url
+        if given["demo"] and given["seeds"]:
+            raise click.UsageError("--demo has its own seeds: leave out SEEDS")
+        if given["demo_pages"] and not given["demo"] and cluster != "demo":
+            raise click.UsageError("--demo-pages needs --demo")
+
+    def own_web(self, asked: CrawlRequest) -> AbstractContextManager[OwnWeb] | None:
+        """Serve the web while it is crawled."""
+        if not asked.given["demo"]:
+            return None
+        return _served(asked, asked.given["demo_pages"] or DEMO_PAGES)
+
+
+@contextmanager
+def _served(asked: CrawlRequest, pages: int) -> Iterator[OwnWeb]:
+    from minicrawl.demo.web import DemoServer, DemoWeb, demo_settings
+
+    web = DemoWeb(pages)
+    with DemoServer(web) as server:
+        yield OwnWeb(web.seeds, demo_settings(asked.loaded, pages, server.address))

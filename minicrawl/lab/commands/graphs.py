@@ -1,0 +1,303 @@
+"""`minicrawl lab graphs`."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from minicrawl.cli.common.options import Number
+from minicrawl.cli.common.stores import progress
+from minicrawl.cli.common.tables import show_json, show_lines, show_table
+from minicrawl.errors import GraphFileError
+from minicrawl.export.drafts import replacing
+from minicrawl.graph.dynamic import (
+    ALGORITHMS,
+    MAGIC,
+    SUITE,
+    AlgorithmKind,
+    DynamicAlgorithm,
+    EdgeSequence,
+    SavedGraph,
+    algorithm,
+    as_dimacs,
+    pack,
+    solved,
+    unpack,
+)
+from minicrawl.graph.matrices import FAR, MOST_PAGES
+from minicrawl.lab import graphs as lab
+from minicrawl.lab.commands.options import json_option
+from minicrawl.lab.graphs import draw_reports
+from minicrawl.progress import Progress
+from minicrawl.wording import counted
+
+_MB = 1 << 20
+
+
+class GraphType(click.ParamType[SavedGraph]):
+    """A graph of the suite by its name, or a file."""
+
+    name = "graph"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> SavedGraph:
+        if isinstance(value, SavedGraph):
+            return value
+        if value in SUITE:
+            return solved(SUITE[value]())
+        path = Path(value)
+        if not path.is_file():
+            self.fail(f"{value!r} is neither a file nor one of {', '.join(SUITE)}", param, ctx)
+        return _from_file(path)
+
+
+class AlgorithmType(click.ParamType[DynamicAlgorithm]):
+    """An algorithm by its name or its number."""
+
+    name = "algorithm"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> DynamicAlgorithm:
+        try:
+            return algorithm(str(value))
+        except KeyError:
+            self.fail(f"{value!r} is not one of {', '.join(ALGORITHMS)}", param, ctx)
+
+
+def _from_file(path: Path) -> SavedGraph:
+    data = path.read_bytes()
+    if not data.startswith(MAGIC[:-1]):
+        return solved(_sequence(path))
+    try:
+        return unpack(data)
+    except ValueError as error:
+        raise GraphFileError(f"{path}: {error}") from error
+
+
+def _sequence(path: Path) -> EdgeSequence:
+    """The links of a graph file in their order."""
+    graph = lab.read_sequence(path)
+    if graph.nodes > MOST_PAGES:
+        most = f"distances are kept for at most {MOST_PAGES:,}"
+        raise GraphFileError(f"{path}: {graph.nodes:,} pages are too many: {most}")
+    return graph
+
+
+@click.command("graphs")
+@click.argument("graphs", metavar="GRAPH...", type=GraphType(), nargs=-1, required=True)
+@click.option(
+    "--algorithm",
+    "chosen",
+    multiple=True,
+    type=AlgorithmType(),
+    metavar="NAME",
+    help="A name, or the number in the table; repeatable.  [default: all of --kind]",
+)
+@click.option(
+    "--kind",
+    type=click.Choice([kind.value for kind in AlgorithmKind]),
+    help="Compare algorithms for distances, or for strong components.  [default: both]",
+)
+@click.option(
+    "--threshold",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="The number of edges that an algorithm for batches gets at once.",
+)
+@click.option(
+    "--trials",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Run each algorithm N times on each graph.",
+)
+@click.option(
+    "--timeout",
+    metavar="SECONDS",
+    type=Number(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="End a trial that takes longer.",
+)
+@click.option("--validate", is_flag=True, help="Compare each answer with that of the graph.")
+@click.option("--print-matrices", is_flag=True, help="Show what each algorithm answers.")
+@click.option(
+    "--convert",
+    "into",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the graph into FILE and run nothing: with its answers if the name ends in .g, "
+    "else as DIMACS text.",
+)
+@click.option("--name", metavar="NAME", help="With --convert, the name of the graph in FILE.")
+@click.option(
+    "--out",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Draw times, memory and widths of blocks as PNG in DIR, with CSV beside each.",
+)
+@json_option
+def compare_graphs(
+    graphs: Sequence[SavedGraph],
+    chosen: Sequence[DynamicAlgorithm],
+    kind: str | None,
+    threshold: int,
+    trials: int,
+    timeout: float,
+    validate: bool,
+    print_matrices: bool,
+    into: Path | None,
+    name: str | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Compare algorithms for distances and strong components of a graph that grows.
+
+    Each GRAPH is a file, or one of a300, a900, a1500, c100, c200, c400, c800, roads-georgia,
+    roads-idaho, sc1, sc2, sc3, random-1000. Its edges are inserted one by one, and each algorithm
+    answers after each edge.
+    """
+    if into is not None:
+        _convert(graphs, into, name)
+        return
+    if name is not None:
+        raise click.UsageError("--name needs --convert")
+    rules = lab.TrialRules(
+        threshold=threshold,
+        trials=trials,
+        timeout_s=timeout,
+        validate=validate,
+        want_answer=print_matrices,
+    )
+    _compare(graphs, _algorithms(chosen, kind), rules, out, as_json=as_json)
+
+
+def _algorithms(chosen: Sequence[DynamicAlgorithm], kind: str | None) -> list[DynamicAlgorithm]:
+    """Those that were chosen, each once, or all of this kind."""
+    of_kind = [found for found in ALGORITHMS.values() if kind in (None, found.kind.value)]
+    return list(dict.fromkeys(chosen)) or of_kind
+
+
+def _compare(
+    graphs: Sequence[SavedGraph],
+    algorithms: Sequence[DynamicAlgorithm],
+    rules: lab.TrialRules,
+    out: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    with progress("graphs") as tell:
+        reports = _reports(graphs, algorithms, rules, tell)
+    if as_json:
+        show_json([_as_json(saved, reports[saved.graph.name]) for saved in graphs])
+    else:
+        for saved in graphs:
+            _show(saved, reports[saved.graph.name], rules)
+    if out is not None:
+        show_lines([str(path) for path in draw_reports(out, reports, rules.timeout_s)])
+    if any(report.wrong for found in reports.values() for report in found):
+        raise click.exceptions.Exit(1)
+
+
+def _reports(
+    graphs: Sequence[SavedGraph],
+    algorithms: Sequence[DynamicAlgorithm],
+    rules: lab.TrialRules,
+    tell: Progress,
+) -> dict[str, list[lab.AlgorithmReport]]:
+    """What each algorithm took on each graph, by the name of the graph."""
+    reports: dict[str, list[lab.AlgorithmReport]] = {}
+    for number, saved in enumerate(graphs):
+        found = reports[saved.graph.name] = []
+        for report in lab.compare(saved, algorithms, rules):
+            found.append(report)
+            tell((number + len(found) / len(algorithms)) / len(graphs))
+    return reports
+
+
+def _convert(graphs: Sequence[SavedGraph], into: Path, name: str | None) -> None:
+    if len(graphs) > 1:
+        raise click.UsageError("--convert writes one graph: name one")
+    saved = graphs[0]
+    if name is not None:
+        if not name.isprintable():
+            raise click.UsageError("--name takes printable characters only")
+        saved = replace(saved, graph=replace(saved.graph, name=name))
+    with replacing(into) as file:
+        if into.suffix == ".g":
+            file.write(pack(saved))
+        else:
+            file.writelines(f"{line}\n".encode() for line in as_dimacs(saved.graph))
+    click.echo(into)
+
+
+def _as_json(saved: SavedGraph, reports: Sequence[lab.AlgorithmReport]) -> dict[str, object]:
+    return {"graph": _facts(saved), "algorithms": [report.as_json() for report in reports]}
+
+
+def _facts(saved: SavedGraph) -> dict[str, object]:
+    graph = saved.graph
+    return {
+        "name": graph.name,
+        "nodes": graph.nodes,
+        "edges": len(graph.edges),
+        "components": len(set(saved.components.tolist())),
+        "density": graph.density,
+    }
+
+
+def _show(saved: SavedGraph, reports: Sequence[lab.AlgorithmReport], rules: lab.TrialRules) -> None:
+    graph, components = saved.graph, len(set(saved.components.tolist()))
+    numbers = {name: number for number, name in enumerate(ALGORITHMS, 1)}
+    show_table(
+        f"{graph.name}: {counted(graph.nodes, 'page')}, {counted(len(graph.edges), 'edge')}, "
+        f"density {graph.density:.4f}, {counted(components, 'component')}",
+        ["algorithm", "number", "answers", "seconds", "MiB", "validation", *_trial_names(rules)],
+        (
+            [
+                report.algorithm.name,
+                str(numbers[report.algorithm.name]),
+                report.algorithm.kind.value,
+                _seconds(report.seconds),
+                f"{report.memory_bytes / _MB:.1f}",
+                _verdict(report) if rules.validate else "",
+                *(_seconds(trial.seconds) for trial in report.trials if rules.trials > 1),
+                *([""] * (rules.trials - len(report.trials))),
+            ]
+            for report in reports
+        ),
+        f"median of {rules.trials}; batches of {rules.threshold:,} edges",
+    )
+    for report in reports:
+        _print_answer(report)
+
+
+def _trial_names(rules: lab.TrialRules) -> list[str]:
+    return [f"trial {number}" for number in range(1, rules.trials + 1) if rules.trials > 1]
+
+
+def _seconds(seconds: float | None) -> str:
+    return "over time" if seconds is None else f"{seconds:.3f}"
+
+
+def _verdict(report: lab.AlgorithmReport) -> str:
+    if report.wrong:
+        return report.wrong
+    return "not finished" if report.seconds is None else "passed"
+
+
+def _print_answer(report: lab.AlgorithmReport) -> None:
+    answer = report.trials[-1].answer
+    if answer is None:
+        return
+    click.echo(f"\n{report.algorithm.name}")
+    rows = answer if answer.ndim > 1 else [answer]
+    for row in rows:
+        click.echo(" ".join("." if value == FAR else str(value) for value in row.tolist()))

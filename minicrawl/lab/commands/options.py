@@ -1,0 +1,221 @@
+"""Which web an experiment runs on and how long it may take: the options that experiments share.
+
+The numbers of an experiment as a table or as JSON.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import click
+
+from minicrawl.cli.common.stores import progress
+from minicrawl.cli.common.tables import show_json
+from minicrawl.config.values import LEAST_EDGE
+from minicrawl.graph.csr import MOST_NODES, Csr
+from minicrawl.lab import webs
+from minicrawl.lab.webs import EstimateErrors, Model, Web
+from minicrawl.lab.windows import RATES
+from minicrawl.report.source import crawled, opened
+from minicrawl.store.files import is_database
+from minicrawl.wording import counted
+
+_TWO_DIGITS = 9.95
+
+
+class SeriesOfNumbers(Protocol):
+    """A curve or a point of one."""
+
+    def as_json(self) -> dict[str, object]:
+        """Its numbers by their names."""
+
+
+T = TypeVar("T", bound=SeriesOfNumbers)
+
+
+def show(
+    graph: Csr, series: Sequence[T], as_json: bool, as_table: Callable[[Csr, Sequence[T]], None]
+) -> None:
+    """Show the series of an experiment on this graph."""
+    if as_json:
+        size = {"nodes": graph.nodes, "edges": graph.edges}
+        show_json({"graph": size, "series": [one.as_json() for one in series]})
+    else:
+        as_table(graph, series)
+
+
+def about(graph: Csr) -> str:
+    """How large the graph is."""
+    return f"{counted(graph.nodes, 'page')}, {counted(graph.edges, 'link')}"
+
+
+def pair(found: EstimateErrors) -> str:
+    """The errors of all pages and of the important ones."""
+    return f"{_percent(found.all)}/{_percent(found.top10)}"
+
+
+def _percent(error: float) -> str:
+    """Two digits that count, at most one behind the point."""
+    return f"{error:.0f}" if error >= _TWO_DIGITS else f"{error:.1f}"
+
+
+Command = Callable[..., Any]
+
+NODES, QUICK_NODES = 100_000, 10_000
+WATCHED_NODES, QUICK_WATCHED_NODES = 20_000, 2_000
+"""Where windows are watched, which takes many laps."""
+LAPS, QUICK_LAPS = 10, 5
+WARM_UP = 40
+DRAWS, QUICK_DRAWS = 6, 3
+ENDOWMENT, SYNTHETIC_ENDOWMENT = 1000, 0
+QUICK_RATES = (0.01, 0.1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebChoice:
+    """Which web the user wants the experiment to run on, and how long it may take."""
+
+    nodes: int | None
+    seed: int
+    model: Model
+    graph: Path | None
+    quick: bool
+    usual_nodes: int = NODES
+    quick_nodes: int = QUICK_NODES
+
+    def __post_init__(self) -> None:
+        if self.graph and self.nodes:
+            raise click.UsageError("--nodes is for a synthetic web: leave it out with --graph")
+
+    def web(self) -> Web:
+        return _web_of(self.graph) if self.graph else self._synthetic(self.model)
+
+    def with_hosts(self, web: Web) -> Web:
+        """The same, or one with hosts in place of a synthetic one that may have none."""
+        return web if self.graph else self._synthetic(Model.COPYING)
+
+    def watched(self) -> Web:
+        """The web in which windows are watched: a smaller one, if the user chose none."""
+        smaller = replace(self, usual_nodes=WATCHED_NODES, quick_nodes=QUICK_WATCHED_NODES)
+        return smaller.web()
+
+    def otherwise(self, value: int | None, usual: int, when_quick: int) -> int:
+        """The user's own value, or what is usual."""
+        return value or (when_quick if self.quick else usual)
+
+    def endowment(self, units: int | None) -> int:
+        """The user's own, or what is usual: only in a real web somebody has chosen the seeds."""
+        if units is not None:
+            return units
+        return ENDOWMENT if self.graph else SYNTHETIC_ENDOWMENT
+
+    def rates(self) -> Sequence[float]:
+        """The usual rates of change."""
+        return QUICK_RATES if self.quick else RATES
+
+    def _synthetic(self, model: Model) -> Web:
+        nodes = self.otherwise(self.nodes, self.usual_nodes, self.quick_nodes)
+        return webs.synthetic_web(model, nodes, self.seed)
+
+
+def _web_of(path: Path) -> Web:
+    """Of a store the pages that were read, and the links between them."""
+    if not is_database(path):
+        return webs.web_from_file(path)
+    with opened(path, None, progress) as source:
+        return webs.web_of(crawled(source), path)
+
+
+def on_a_web(
+    model: Model, usual: int = NODES, quick: int = QUICK_NODES
+) -> Callable[[Command], Command]:
+    """Options that say which web; the command gets them together as `choice`.
+
+    A synthetic web has `usual` pages, or `quick` with --quick.
+    """
+    sizes = {"usual_nodes": usual, "quick_nodes": quick}
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def with_choice(
+            nodes: int | None, model: str, graph: Path | None, seed: int, quick: bool, **rest: Any
+        ) -> None:
+            choice = WebChoice(
+                nodes=nodes, seed=seed, model=Model(model), graph=graph, quick=quick, **sizes
+            )
+            command(choice=choice, **rest)
+
+        decorated: Command = with_choice
+        for option in reversed(_web_options(model, usual, quick)):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate
+
+
+def _web_options(model: Model, usual: int, small: int) -> Sequence[Callable[[Command], Command]]:
+    return (
+        click.option(
+            "--nodes",
+            metavar="N",
+            type=click.IntRange(min=2, max=MOST_NODES),
+            help=f"Pages of the synthetic web.  [default: {usual:,}; {small:,} with --quick]",
+        ),
+        click.option(
+            "--web",
+            "model",
+            type=click.Choice([model.value for model in Model]),
+            default=model.value,
+            show_default=True,
+            help="The kind of synthetic web.",
+        ),
+        click.option(
+            "--graph",
+            metavar="FILE",
+            type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+            help="Take the graph in this file instead of a synthetic web: links between ids or "
+            "names, plain or .gz; - for stdin. Of a store it is the pages that were read.",
+        ),
+        click.option(
+            "--seed",
+            metavar="N",
+            type=click.IntRange(min=0),
+            default=1,
+            show_default=True,
+            help="Seed of all random choices: the same seed gives the same numbers.",
+        ),
+        click.option("--quick", is_flag=True, help="A small web and few laps: a first look."),
+    )
+
+
+laps_option = click.option(
+    "--laps",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help=f"How often a page is read, on average.  [default: {LAPS}; {QUICK_LAPS} with --quick]",
+)
+endowment_option = click.option(
+    "--endowment",
+    metavar="UNITS",
+    type=click.IntRange(min=0, max=1 << 30),
+    help="Cash that the seeds of a crawl share.  "
+    f"[default: {ENDOWMENT:,}; {SYNTHETIC_ENDOWMENT} in a synthetic web]",
+)
+
+
+def small_edge_option(default: float | None) -> Callable[[Command], Command]:
+    """By default a share, or one more link of each page, as in the paper."""
+    usual = "as much as to one of its links" if default is None else f"{default:g}"
+    return click.option(
+        "--small-edge",
+        metavar="SHARE",
+        type=click.FloatRange(LEAST_EDGE, 1 - LEAST_EDGE),
+        default=default,
+        help="Share of a page's cash that goes to all pages alike; its links get the rest.  "
+        f"[default: {usual}]",
+    )
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Numbers for programs.")

@@ -1,0 +1,326 @@
+"""`minicrawl rank degree`, `eigenvector` and `harmonic`: centralities without jumps."""
+
+from dataclasses import asdict
+from math import inf
+from pathlib import Path
+
+import click
+import numpy as np
+
+from minicrawl.cli.common.stores import count_option, json_option, source_options
+from minicrawl.errors import UsageError
+from minicrawl.graph.csr import NamedGraph
+from minicrawl.progress import Progress
+from minicrawl.ranks import centrality as ranks
+from minicrawl.ranks import trust as trust_ranks
+from minicrawl.ranks.by_name import TRUSTED, keep
+from minicrawl.ranks.centrality import MOST_STEPS, EigenvectorOptions, LinkMatrix
+from minicrawl.ranks.centrality import eigenvector as find_eigenvector
+from minicrawl.ranks.commands.base_sets import BaseSetChoice, base_set_options
+from minicrawl.ranks.commands.running import (
+    NAMES_FILE,
+    as_option,
+    damping_option,
+    guard_options,
+    lines_of,
+    nodes_of,
+    pagerank_options,
+    rank_name,
+    ranking,
+    refuse_idle_dangling,
+    show_ranks,
+    tolerance_option,
+)
+from minicrawl.ranks.hits import Guards
+from minicrawl.ranks.pagerank import PageRankOptions, pagerank
+from minicrawl.ranks.scores import Scores
+from minicrawl.ranks.sites import of_pages, site_graph, sites_of
+from minicrawl.report.changes import cash_of_sites
+from minicrawl.report.source import Source
+
+
+@click.command()
+@click.option(
+    "--direction",
+    type=click.Choice([direction.value for direction in ranks.Direction]),
+    default=ranks.Direction.IN.value,
+    show_default=True,
+    help="Count the links to a page, or the links from it.",
+)
+@ranking
+@base_set_options
+@click.pass_obj
+def degree(
+    source: Source, named: NamedGraph, tell: Progress, direction: str, base: BaseSetChoice | None
+) -> Scores:
+    """Rank by the number of links of a page, as a share of all links.
+
+    With --root or --query, only links within the base set count.
+    """
+
+    def counted(graph: NamedGraph) -> Scores:
+        return ranks.degree(graph.graph, graph.weights, direction=ranks.Direction(direction))
+
+    if base is None:
+        found = counted(named)
+    else:
+        grown = base.grown(source, named)
+        found = grown.over_all(counted(grown.named), named.graph.nodes)
+    tell(1.0)
+    return found
+
+
+@click.command()
+@click.option(
+    "--matrix",
+    type=click.Choice([matrix.value for matrix in LinkMatrix]),
+    default=LinkMatrix.LINKS.value,
+    show_default=True,
+    help="The links of a page add up to 1 (walk), each link is 1 (links), or each link is 1 in "
+    "both directions (either).",
+)
+@click.option(
+    "--virtual-page",
+    is_flag=True,
+    help="Add a page with links to and from all others, as in OPIC's paper, so that every page "
+    "leads to every other page.",
+)
+@tolerance_option
+@click.option(
+    "--rounds",
+    "most_rounds",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=MOST_STEPS,
+    show_default=True,
+    help="Stop after N rounds.",
+)
+@ranking
+def eigenvector(
+    named: NamedGraph,
+    tell: Progress,
+    matrix: str,
+    virtual_page: bool,
+    tolerance: float,
+    most_rounds: int,
+) -> Scores:
+    """Rank by the eigenvector of a link matrix: a page is worth what links to it, without jumps.
+
+    These are the three matrices of OPIC's paper. walk with --virtual-page is the importance that
+    OPIC computes.
+    """
+    terms = EigenvectorOptions(LinkMatrix(matrix), virtual_page, tolerance, most_rounds)
+    found = find_eigenvector(named.graph, named.weights, options=terms, tell=tell)
+    if len(found.values) and not found.iterations and not virtual_page:
+        click.echo(
+            "no links form a cycle, so no node is worth more than another: add --virtual-page",
+            err=True,
+        )
+    return found
+
+
+_SEED = 1
+
+
+@click.command()
+@click.option(
+    "--precision",
+    metavar="BITS",
+    type=click.IntRange(ranks.FEWEST_BITS, ranks.MOST_BITS),
+    help="Use 2^BITS registers of a byte for each node, twice. Their standard error is "
+    f"1.04 / √2^BITS: 13 % for 6, 6.5 % for 8, 3.3 % for 10.  [default: {ranks.PRECISION}]",
+)
+@click.option(
+    "--memory",
+    "memory_mib",
+    metavar="MIB",
+    type=click.IntRange(min=1),
+    help=f"Use at most this many MiB for the registers.  [default: {ranks.MEMORY_BYTES >> 20}]",
+)
+@click.option(
+    "--exact",
+    is_flag=True,
+    help="Walk back from every node instead. Practical up to about 10,000 nodes.",
+)
+@ranking
+@click.pass_obj
+def harmonic(
+    source: Source,
+    named: NamedGraph,
+    tell: Progress,
+    precision: int | None,
+    memory_mib: int | None,
+    exact: bool,
+) -> Scores:
+    """Rank by harmonic centrality: the sum of 1 / distance over all pages that lead to a page.
+
+    The scores are estimates, shown with their standard error: two of three are closer than that. It
+    is not a bound, so error_bound is null in the JSON. The same graph always gives the same scores.
+    Link weights do not count, and links that guards drop are left out.
+    """
+    if exact and (precision or memory_mib):
+        raise click.UsageError("--precision and --memory do not work with --exact")
+    if named.weights is not None and named.weights is not source.graph.weights:
+        given = (
+            "--crawl-weights" if click.get_current_context().params["crawl_weights"] else "--weight"
+        )
+        raise click.UsageError(f"{given} changes nothing: distances do not count weights")
+    if exact:
+        return ranks.exact(named.graph, tell=tell)
+    return ranks.hyperball(
+        named.graph,
+        rng=np.random.default_rng(_SEED),
+        precision=precision or ranks.PRECISION,
+        memory_bytes=memory_mib << 20 if memory_mib else ranks.MEMORY_BYTES,
+        tell=tell,
+    )
+
+
+# ================================================================ sites
+#
+# `minicrawl rank sites`: registrable domains by the links between them.
+
+CASH = "cash"
+
+
+@click.command()
+@click.option(
+    "--count",
+    "counted",
+    type=click.Choice(["links", "pages", CASH]),
+    default="links",
+    show_default=True,
+    help="The weight of a link between two sites: the number of links between their pages, or of "
+    "pages with such links. With cash no PageRank is computed: the score of a site is its share of "
+    "the cash that flows between sites, as in `top --sites`.",
+)
+@count_option(100)
+@json_option
+@as_option
+@source_options
+@guard_options
+@pagerank_options
+def sites(
+    source: Source,
+    guards: Guards,
+    terms: PageRankOptions,
+    counted: str,
+    name: str | None,
+    n: int,
+    as_json: bool,
+) -> None:
+    """Rank sites, which are registrable domains, by PageRank of the links between them.
+
+    Links within a site do not count. With --count cash sites are ranked by the cash that flows
+    between them, which `top --sites` shows at any moment of a crawl. The score of a site is saved
+    in equal parts for its pages, and `top --sites --by sites` adds it up again.
+    """
+    name = rank_name(name, source)
+    if guards.asked_for().keys() - {"most_of_site"}:
+        raise UsageError(
+            "--intra-cap and --weight change nothing: links within a site do not count"
+        )
+    named = guards.guarded(source.graph)
+    refuse_idle_dangling(terms)
+    if counted == "pages" and len(sites_of(named.names).names) == named.graph.nodes:
+        raise UsageError("--count pages is the same as links where each site has one page")
+    linked = site_graph(named, by_page=counted == "pages")
+    if not linked.graph.edges:
+        raise UsageError("no site links to another one, so sites cannot be ranked")
+    if counted == CASH and (guards.asked_for() or terms != PageRankOptions()):
+        raise UsageError("--count cash counts the cash of the crawl: leave out other options")
+    with source.progress(name) as tell:
+        if counted == CASH:
+            found = _by_cash(source, linked, tell)
+        else:
+            found = pagerank(linked.graph, linked.weights, options=terms, tell=tell)
+    asked = {"count": counted} | asdict(terms) | guards.asked_for()
+    try:
+        kept = of_pages(found, sites_of(named.names))
+        keep(source, {name: kept}, linked.graph.edges, asked)
+    finally:
+        show_ranks(linked, {name: found}, n, as_json)
+
+
+def _by_cash(source: Source, linked: NamedGraph, tell: Progress) -> Scores:
+    if source.snapshot is None:
+        raise UsageError("--count cash counts the cash of a crawl: a graph file has none")
+    cash = cash_of_sites(source.snapshot, tell)
+    names = linked.names.of(range(len(linked.names)))
+    values = np.array([cash.get(name, 0.0) for name in names])
+    return Scores(values=values, iterations=0, error_bound=inf, converged=True)
+
+
+# ================================================================ trust
+#
+# `minicrawl rank trust`: TrustRank, the trust that spreads from trusted pages.
+
+
+@click.command()
+@click.option(
+    "--seeds", type=NAMES_FILE, help="Read the trusted nodes from this file, one per line."
+)
+@click.option(
+    "--seed-by",
+    type=click.Choice(list(trust_ranks.SEEDS_BY)),
+    help="Without --seeds: trust the best nodes by this rank.  [default: inverse]",
+)
+@click.option(
+    "--count",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help=f"Trust N of them.  [default: {TRUSTED}]",
+)
+@click.option(
+    "--bad",
+    type=NAMES_FILE,
+    help="Read bad nodes from this file, one per line. Distrust spreads from them to the pages "
+    "that link to them, and is taken from the trust of a page.",
+)
+@damping_option
+@click.option(
+    "--passing",
+    type=click.Choice([passing.value for passing in trust_ranks.Passing]),
+    default=trust_ranks.Passing.SPLIT.value,
+    show_default=True,
+    help="A page splits its trust among its links (split), or gives each link all of it. Then a "
+    "page gets the maximum or the sum of what the links to it bring.",
+)
+@click.option(
+    "--passes",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Stop after N passes, before the scores converge.",
+)
+@tolerance_option
+@ranking
+def trust(
+    named: NamedGraph,
+    tell: Progress,
+    seeds: Path | None,
+    seed_by: str | None,
+    count: int | None,
+    bad: Path | None,
+    damping: float,
+    passing: str,
+    passes: int | None,
+    tolerance: float,
+) -> Scores:
+    """Rank by TrustRank: the trust that spreads along links from trusted pages."""
+    if seeds and (seed_by or count):
+        raise UsageError("--seeds cannot be combined with --seed-by and --count")
+    if seeds:
+        nodes = nodes_of(named, lines_of(seeds), str(seeds))
+    else:
+        by = seed_by or "inverse"
+        nodes = trust_ranks.chosen_seeds(named.graph, named.weights, by, count or TRUSTED)
+    terms = trust_ranks.TrustOptions(
+        passing=trust_ranks.Passing(passing), damping=damping, passes=passes, tolerance=tolerance
+    )
+    if bad is None:
+        return trust_ranks.trust(named.graph, nodes, named.weights, options=terms, tell=tell)
+    distrusted = nodes_of(named, lines_of(bad), str(bad))
+    nodes = nodes if seeds else [node for node in nodes if node not in distrusted]
+    return trust_ranks.less_distrust(
+        named.graph, nodes, distrusted, named.weights, options=terms, tell=tell
+    )

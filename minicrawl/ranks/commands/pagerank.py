@@ -1,0 +1,433 @@
+"""`minicrawl rank pagerank` and `inverse-pagerank`: PageRank, by topic if asked for.
+
+Law: an option that changes nothing is refused.
+"""
+
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+from click.core import ParameterSource
+from numpy.typing import NDArray
+
+from minicrawl.cli.common.options import Number
+from minicrawl.cli.common.stores import source_options
+from minicrawl.config.values import size
+from minicrawl.errors import UsageError
+from minicrawl.export.cells import visible
+from minicrawl.graph.csr import MOST_NODES, NamedGraph
+from minicrawl.progress import Progress
+from minicrawl.ranks import pagerank as ranks
+from minicrawl.ranks import trust as variants
+from minicrawl.ranks.by_name import days_unchanged, joined, keep, likeness_to, texts_of
+from minicrawl.ranks.commands.base_sets import BaseSetChoice, base_set_options
+from minicrawl.ranks.commands.running import (
+    NAMES_FILE,
+    Shown,
+    lines_of,
+    nodes_of,
+    pagerank_options,
+    rank_name,
+    ranking,
+    refuse_idle_dangling,
+    show_in_parts,
+)
+from minicrawl.ranks.comparing import full_name, rank_of
+from minicrawl.ranks.scores import Scores
+from minicrawl.report.snapshot import Snapshot
+from minicrawl.report.source import Source
+from minicrawl.store.derived import keep_topics
+
+if TYPE_CHECKING:
+    from minicrawl.ranks.in_blocks import BlockRanks
+
+
+# ================================================================ in blocks
+#
+# PageRank in blocks: with --blocks or --memory, the links stay on disk.
+#
+# Law: an option that PageRank in blocks does not support is refused, never ignored.
+
+Command = Callable[..., Any]
+
+_SHOWN_AT_ONCE = 1000
+_SUPPORTED_IN_BLOCKS = frozenset(
+    ("blocks", "memory", "temp", "graph", "store", "name", "n", "as_json", "damping", "tolerance")
+)
+
+
+def _bytes(_context: click.Context, _option: click.Parameter, text: str | None) -> int | None:
+    found = None if text is None else size(text)
+    if text is not None and not found:
+        raise click.BadParameter(f"{text!r} is not a size such as 64MB or 1GiB")
+    return found
+
+
+_BLOCK_OPTIONS = (
+    click.option(
+        "--temp",
+        metavar="FOLDER",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        help="Put the files of the blocks here; they take about 20 bytes a link.  "
+        "[default: the temporary folder of the system]",
+    ),
+    click.option(
+        "--memory",
+        metavar="SIZE",
+        callback=_bytes,
+        help="Compute in blocks, so that the process takes at most this much memory, such as 64MB.",
+    ),
+    click.option(
+        "--blocks",
+        metavar="N",
+        type=click.IntRange(min=1),
+        help="Compute in at most N blocks, with all links on disk.",
+    ),
+)
+
+
+def or_in_blocks(command: Command) -> Command:
+    """Add --blocks, --memory and --temp. With one of the first two, `command` is not called."""
+
+    @functools.wraps(command)
+    def either(blocks: int | None, memory: int | None, temp: Path | None, **options: Any) -> Any:
+        if blocks is None and memory is None:
+            if temp is not None:
+                raise click.UsageError("--temp needs --blocks or --memory")
+            return command(**options)
+        _refuse_unsupported_options()
+        limits = {"blocks": blocks, "memory": memory, "temp": temp}
+        return _run_in_blocks(limits=limits, **options)
+
+    decorated: Command = either
+    for option in _BLOCK_OPTIONS:
+        decorated = option(decorated)
+    return decorated
+
+
+def _refuse_unsupported_options() -> None:
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        is_given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if is_given and name not in _SUPPORTED_IN_BLOCKS:
+            raise click.UsageError(f"{parameter.opts[0]} does not work with --blocks and --memory")
+
+
+def _run_in_blocks(
+    *, store: Path | None, graph: Path | None, limits: Mapping[str, Any], **options: Any
+) -> None:
+    @source_options
+    def run(
+        *,
+        source: Source,
+        name: str | None,
+        n: int,
+        as_json: bool,
+        damping: float,
+        tolerance: float,
+        **_rest: Any,
+    ) -> None:
+        name = rank_name(name, source)
+        asked = {"damping": damping, "tolerance": tolerance}
+        count = n or MOST_NODES
+        with ExitStack() as files:
+            with source.progress(name) as tell:
+                computed = _computed_in_blocks(source, graph, limits, tell, shown=count, **asked)
+                found = files.enter_context(computed)
+            try:
+                keep(source, {name: found.scores}, found.edges, asked | {"blocks": found.blocks})
+            finally:
+                disk = {"blocks": found.blocks} | asdict(found.traffic)
+                shown = Shown(name, found.edges, found.scores, [], disk)
+                count = min(count, len(found.names))
+                show_in_parts(shown, count, _parts_of_best(found), as_json)
+
+    run(store=store, graph=graph, **options)
+
+
+def _parts_of_best(found: "BlockRanks") -> Iterator[list[tuple[str, float]]]:
+    """The best nodes by name, so many at a time that they take little memory as text."""
+    for best in found.best:
+        named = zip(found.names.of(best.nodes.tolist()), best.scores.tolist(), strict=True)
+        while part := list(islice(named, _SHOWN_AT_ONCE)):
+            yield part
+
+
+def _computed_in_blocks(
+    source: Source, graph: Path | None, limits: Mapping[str, Any], tell: Progress, **options: Any
+) -> AbstractContextManager["BlockRanks"]:
+    from minicrawl.ranks.in_blocks import (
+        MemoryLimits,
+        file_in_blocks,
+        pagerank_in_blocks,
+        store_in_blocks,
+    )
+
+    opened = file_in_blocks(graph) if graph else store_in_blocks(_snapshot(source))
+    return pagerank_in_blocks(opened, MemoryLimits(**limits), tell=tell, **options)
+
+
+def _snapshot(source: Source) -> Snapshot:
+    assert source.snapshot is not None, "without a graph file the source is a store"
+    return source.snapshot
+
+
+# ================================================================ pagerank
+
+# ---------------------------------------------------------------- the commands
+
+
+@click.command()
+@click.option(
+    "--topic",
+    type=NAMES_FILE,
+    help="Jump only to the nodes in this file, one a line. After a tab, a line may say how often "
+    "jumps lead there, as a number above 0.",
+)
+@click.option(
+    "--reset",
+    "reset_rank",
+    metavar="RANK",
+    help="Jump to each node as often as its score in this saved rank says, such as trust. A rank "
+    "that was not made yet is computed with its default options.",
+)
+@click.option(
+    "--topics",
+    "by_topic",
+    type=NAMES_FILE,
+    help="Compute a rank for each topic in this file. A line is a topic, a tab and a node.",
+)
+@click.option(
+    "--mix", metavar="A=PART,...", help="Combine the ranks of --topics into one, by these parts."
+)
+@click.option(
+    "--mix-by",
+    "mix_words",
+    metavar="WORDS",
+    help="The same, by how likely these words are in the titles and URLs of each topic's nodes.",
+)
+@click.option(
+    "--recent",
+    "half_life_days",
+    metavar="DAYS",
+    type=Number(min=0, min_open=True),
+    help="Jump more often to pages that changed recently. DAYS is the half-life: jumps go half as "
+    "often to a page that has not changed for DAYS days.",
+)
+@click.option(
+    "--remove-dangling",
+    "rounds_removed",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Remove the pages without links, then those that have no links left, and so on, N times "
+    "or until there are no more. At the end their scores are computed from the links to them.",
+)
+@click.option(
+    "--similarity",
+    metavar="SHARE",
+    type=Number(0, 1),
+    help="With --query: mix PageRank with this share of the similarity between the words and the "
+    "page's title and URL.  [default: none]",
+)
+@or_in_blocks
+@ranking
+@base_set_options
+@pagerank_options
+@click.pass_obj
+def pagerank(
+    source: Source,
+    /,
+    named: NamedGraph,
+    tell: Progress,
+    base: BaseSetChoice | None,
+    similarity: float | None,
+    **options: Any,
+) -> Scores | dict[str, Scores]:
+    """Rank by PageRank: how often a random walk that sometimes jumps visits a node.
+
+    With --root or --query, the walk stays in the base set.
+    """
+    if similarity and (base is None or base.query is None):
+        raise UsageError("--similarity needs --query: it is that of a page to the words")
+    if base is None:
+        return _ranked(source, named, tell, **options)
+    grown = base.grown(source, named)
+    found = _ranked(source, grown.named, tell, **options)
+    if similarity and base.query is not None:
+        likeness = likeness_to(source, base.query, grown.nodes)
+        found = _of_each(found, lambda scores: joined(scores, likeness, similarity))
+    return _of_each(found, lambda scores: grown.over_all(scores, named.graph.nodes))
+
+
+def _of_each(
+    found: Scores | dict[str, Scores], change: Callable[[Scores], Scores]
+) -> Scores | dict[str, Scores]:
+    if isinstance(found, Scores):
+        return change(found)
+    return {name: change(scores) for name, scores in found.items()}
+
+
+def _ranked(
+    source: Source,
+    named: NamedGraph,
+    tell: Progress,
+    *,
+    terms: ranks.PageRankOptions,
+    topic: Path | None,
+    reset_rank: str | None,
+    by_topic: Path | None,
+    mix: str | None,
+    mix_words: str | None,
+    half_life_days: float | None,
+    rounds_removed: int | None,
+) -> Scores | dict[str, Scores]:
+    """PageRank, or one for each topic."""
+    chosen = {"--topic": topic, "--topics": by_topic, "--recent": half_life_days}
+    _refuse_conflicts(chosen | {"--reset": reset_rank})
+    _refuse_conflicts({"--mix": mix, "--mix-by": mix_words})
+    if by_topic is None and (mix is not None or mix_words is not None):
+        raise UsageError(f"{'--mix' if mix_words is None else '--mix-by'} needs --topics")
+    has_jumps = any((topic, by_topic, half_life_days, reset_rank))
+    if rounds_removed and has_jumps:
+        raise UsageError(
+            "--remove-dangling does not work with --topic, --topics, --recent and --reset"
+        )
+    if not has_jumps:
+        refuse_idle_dangling(terms)
+    if by_topic:
+        return _by_topic(source, named, tell, terms, by_topic, mix, mix_words)
+    if rounds_removed:
+        return variants.without_dangling(
+            named.graph, named.weights, rounds=rounds_removed, options=terms, tell=tell
+        )
+    jumps = _jumps(source, named, topic, reset_rank, half_life_days)
+    return ranks.pagerank(named.graph, named.weights, options=terms, teleport=jumps, tell=tell)
+
+
+def _jumps(
+    source: Source,
+    named: NamedGraph,
+    topic: Path | None,
+    reset_rank: str | None,
+    half_life_days: float | None,
+) -> NDArray[np.float64] | None:
+    """How often jumps lead to each node; None if they lead to all alike."""
+    if topic:
+        return _weighted_jumps(named, topic)
+    if reset_rank:
+        return _jumps_by_rank(source, reset_rank)[_places(source, named)]
+    if half_life_days:
+        ages = days_unchanged(source)[_places(source, named)]
+        return variants.favouring_recent(ages, half_life_days)
+    return None
+
+
+def _weighted_jumps(named: NamedGraph, file: Path) -> NDArray[np.float64]:
+    """How often jumps lead to each node, by the lines of a file: a node, or a node and a number."""
+    weights: dict[str, float] = {}
+    for line in lines_of(file):
+        name, tab, number = line.rpartition("\t")
+        try:
+            weight = float(number) if tab else 1.0
+        except ValueError:
+            name, weight = line, 1.0
+        if not 0 < weight < np.inf:
+            raise UsageError(f"{file}: a weight is above 0 and finite, not {number!a}")
+        weights[name.rstrip() if tab and name != line else line] = weight
+    nodes = nodes_of(named, list(weights), str(file))
+    jumps = variants.teleport(named.graph.nodes, nodes)
+    jumps[nodes] = [weights[name] for name in named.names.of(nodes)]
+    return jumps
+
+
+def _jumps_by_rank(source: Source, name: str) -> NDArray[np.float64]:
+    found = rank_of(source, full_name(source, name)).scores
+    jumps = np.where(np.isnan(found), 0.0, found)
+    if jumps.min(initial=0) < 0 or not jumps.any():
+        raise UsageError(f"--reset needs scores of 0 or more, and {name} has others or none")
+    return jumps
+
+
+def _refuse_conflicts(options: Mapping[str, object]) -> None:
+    """Options of which one may be given."""
+    given = [name for name, value in options.items() if value is not None]
+    if len(given) > 1:
+        raise UsageError(f"{' and '.join(given)} cannot be combined")
+
+
+@click.command("inverse-pagerank")
+@ranking
+@pagerank_options
+def inverse_pagerank(named: NamedGraph, tell: Progress, terms: ranks.PageRankOptions) -> Scores:
+    """Rank by PageRank of the reversed links: pages that lead to many others come first."""
+    refuse_idle_dangling(terms)
+    return variants.inverse_pagerank(named.graph, named.weights, options=terms, tell=tell)
+
+
+# ---------------------------------------------------------------- topics
+
+
+def _by_topic(
+    source: Source,
+    named: NamedGraph,
+    tell: Progress,
+    terms: ranks.PageRankOptions,
+    file: Path,
+    mix: str | None,
+    mix_words: str | None,
+) -> Scores | dict[str, Scores]:
+    parts = None if mix is None else _parts(mix)
+    nodes = {
+        topic: nodes_of(named, names, f"topic {topic!a} of {file}")
+        for topic, names in _names_by_topic(lines_of(file), str(file)).items()
+    }
+    if mix_words is not None:
+        places = _places(source, named)
+        of_source = {topic: places[those].tolist() for topic, those in nodes.items()}
+        parts = variants.parts_by_words(texts_of(source, of_source), mix_words)
+        shown = ", ".join(f"{topic} {part:.1%}" for topic, part in parts.items())
+        click.echo(f"mix by {visible(mix_words)!a}: {visible(shown)}", err=True)
+    found = variants.topic_ranks(named.graph, nodes, named.weights, options=terms, tell=tell)
+    if parts is not None:
+        return variants.mixture(found, parts)
+    if (seen := source.snapshot) is not None:
+        places = _places(source, named)
+        pages = {topic: places[those].tolist() for topic, those in nodes.items()}
+        name = rank_name(click.get_current_context().params["name"], source)
+        keep_topics(seen.path, seen.connection, name, pages)
+    return found
+
+
+def _places(source: Source, named: NamedGraph) -> NDArray[np.int64]:
+    """Where the nodes of the graph, which may be a base set, are in the source."""
+    if len(named.names) == len(source.names):
+        return np.arange(len(named.names))
+    found = source.names.find(named.names.of(range(len(named.names))))
+    return np.array(found, dtype=np.int64)
+
+
+def _names_by_topic(lines: Iterable[str], place: str) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for line in lines:
+        topic, tab, name = line.partition("\t")
+        if not tab:
+            raise UsageError(f"{place}: expected a topic, a tab and a node, found {line[:40]!a}")
+        found.setdefault(topic.strip(), []).append(name.strip())
+    if not found:
+        raise UsageError(f"{place} has no topics: a line is a topic, a tab and a node")
+    return found
+
+
+def _parts(mix: str) -> dict[str, float]:
+    try:
+        pairs = [part.rpartition("=") for part in mix.split(",")]
+        return {name.strip(): float(number) for name, _, number in pairs}
+    except ValueError as error:
+        raise UsageError(f"--mix must be like news=0.3,sport=0.7, not {mix!a}") from error

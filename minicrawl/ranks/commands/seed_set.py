@@ -1,0 +1,656 @@
+"""`minicrawl seed-set`: options, command and report."""
+
+import functools
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.cli import PROGRAM
+from minicrawl.cli.common.options import Number
+from minicrawl.cli.common.stores import json_option, progress, source_options
+from minicrawl.cli.common.tables import show_json, show_list, show_table
+from minicrawl.export.cells import visible
+from minicrawl.graph.csr import NamedGraph
+from minicrawl.graph.distances import UNREACHED
+from minicrawl.graphfiles.reading import read
+from minicrawl.ranks import seed_sets as seedset
+from minicrawl.ranks.seed_sets import SeedSet, Sown, Trial
+from minicrawl.ranks.seeds import (
+    Core,
+    CoreDistances,
+    CoreKind,
+    CoreRule,
+    Depth,
+    DepthCoverage,
+    EqualPages,
+    Heir,
+    distribution,
+    in_short,
+)
+from minicrawl.ranks.sites import sites_of
+from minicrawl.report.figures import Figure, PlotLine, prepare, write
+from minicrawl.report.source import Source
+from minicrawl.wording import counted
+
+# ================================================================ report
+#
+# The output of `minicrawl seed-set`: seeds, their cores, vanished seeds and the evaluation.
+#
+# Law: stdout has only the seeds, or one JSON document. Tables and remarks go to stderr.
+
+CORE_HEADINGS = ("core", "hubs×authorities", "density", "seed")
+DEPTH_HEADINGS = ("depth", "pages", "mean PageRank", "random pages", "mean PageRank")
+AFTER_HEADINGS = ("pages read", "PageRank from seeds", "from random pages", "± standard error")
+_EXAMPLES = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """All that the output is made from."""
+
+    asked: int
+    rule: CoreRule
+    found: SeedSet
+    sown: Sown
+    trial: Trial | None
+
+
+def show(report: Report) -> None:
+    """Print the seeds on stdout, and all else for people on stderr."""
+    found, sown = report.found, report.sown
+    cores = zip(found.cores, found.named.names.of(found.seeds), strict=True)
+    lines = (_core_line(number, *core) for number, core in enumerate(cores, start=1))
+    show_list(CORE_HEADINGS, lines, texts=1, err=True)
+    for remark in _remarks(report):
+        click.echo(f"{PROGRAM}: {visible(remark)}", err=True)
+    if report.trial is not None:
+        _show_trial(report.trial, len(sown.seeds))
+    for name in sown.named.names.of(sown.seeds):
+        click.echo(visible(name))
+
+
+def document(report: Report) -> dict[str, object]:
+    """The report as a JSON document."""
+    found, sown = report.found, report.sown
+    cores = zip(found.cores, found.named.names.of(found.seeds), strict=True)
+    return {
+        "nodes": found.named.graph.nodes,
+        "edges": found.named.graph.edges,
+        "links_between_hosts": found.cores[0].links_left,
+        "asked": report.asked,
+        "core": report.rule.kind.value,
+        "seeds": sown.named.names.of(sown.seeds),
+        "cores": [_core_document(core, seed, found.named) for core, seed in cores],
+        "heirs": _heirs_document(sown) if sown.heirs else None,
+        "evaluation": report.trial and _trial_document(report.trial),
+    }
+
+
+# ---------------------------------------------------------------- cores
+
+
+def _core_line(number: int, core: Core, seed: str) -> tuple[str, ...]:
+    shape = f"({len(core.hubs):,}×{len(core.authorities):,})"
+    return f"{number:,}", shape, f"{core.density:.4g} %", seed
+
+
+def _core_document(core: Core, seed: str, named: NamedGraph) -> dict[str, object]:
+    return {
+        "seed": seed,
+        "hubs": len(core.hubs),
+        "authorities": len(core.authorities),
+        "links": core.links,
+        "density": core.density,
+        "links_left": core.links_left,
+        "first_hubs": named.names.of(core.hubs[:_EXAMPLES]),
+        "first_authorities": named.names.of(core.authorities[:_EXAMPLES]),
+    }
+
+
+# ---------------------------------------------------------------- remarks
+
+
+def _remarks(report: Report) -> Iterator[str]:
+    found, cores, rule = report.found, report.found.cores, report.rule
+    left, links, nodes = cores[0].links_left, found.named.graph.edges, found.named.graph.nodes
+    yield f"{left:,} of {counted(links, 'link')} lead from one host to another ({left / links:.1%})"
+    if len(found.hosts.names) == nodes:
+        yield (
+            f"no two of the {nodes:,} nodes share a host name (ids and titles have none): "
+            "no link can be pruned but those of a node to itself"
+        )
+    else:
+        yield _sites_of_seeds(found)
+    if len(cores) < report.asked:
+        seeds = counted(report.asked, "seed")
+        yield f"found {len(cores):,} of {seeds}: no links are left for another core"
+    small = sum(core.size < rule.size for core in cores) if rule.kind is CoreKind.SIZE else 0
+    if small:
+        of_cores = f"{small:,} of {counted(len(cores), 'core')}"
+        yield f"{of_cores} below {counted(rule.size, 'page')}: no other page fits"
+    heirs = report.sown.heirs
+    if heirs and all(heir.node is not None and heir.shared_links is None for heir in heirs):
+        yield f"{counted(len(heirs), 'seed is', 'seeds are')} in the newer graph"
+    for heir, name in _named_heirs(report.sown):
+        if name is None:
+            yield f"{heir.seed} is not in the newer graph"
+        elif heir.shared_links is not None:
+            yield (
+                f"{heir.seed} is not in the newer graph: {name} replaces it, with "
+                f"{counted(heir.shared_links, 'shared link')}"
+            )
+
+
+def _sites_of_seeds(found: SeedSet) -> str:
+    sites = sites_of(found.named.names)
+    of_seeds = [sites.names[site] for site in sites.of_node[list(found.seeds)].tolist()]
+    (site, most), *_ = Counter(of_seeds).most_common(1)
+    together = "" if most == 1 else f", {most:,} of them on {site}"
+    seeds, on = counted(len(of_seeds), "seed"), counted(len(set(of_seeds)), "site")
+    return f"{seeds} on {on}{together}"
+
+
+def _named_heirs(sown: Sown) -> Iterator[tuple[Heir, str | None]]:
+    """Each seed with the name of the page that takes its place in the newer graph."""
+    nodes = [heir.node for heir in sown.heirs if heir.node is not None]
+    names = iter(sown.named.names.of(nodes))
+    return ((heir, None if heir.node is None else next(names)) for heir in sown.heirs)
+
+
+def _heirs_document(sown: Sown) -> list[dict[str, object]]:
+    return [
+        {"seed": heir.seed, "now": name, "shared_links": heir.shared_links}
+        for heir, name in _named_heirs(sown)
+    ]
+
+
+# ---------------------------------------------------------------- the evaluation
+
+
+def _show_trial(trial: Trial, seeds: int) -> None:
+    show_table(
+        f"breadth-first crawls from {counted(seeds, 'seed')} and from as many random pages",
+        DEPTH_HEADINGS,
+        (_depth_line(number, depth) for number, depth in enumerate(trial.crawls.depths)),
+        _caption(trial),
+        err=True,
+    )
+    show_table(
+        "the PageRank gathered after as many pages",
+        AFTER_HEADINGS,
+        map(_after_line, trial.crawls.after),
+        "a crawl that ends earlier keeps what it gathered",
+        err=True,
+    )
+
+
+def _depth_line(number: int, depth: Depth) -> tuple[str, ...]:
+    return f"{number:,}", *_read_cells(depth.seeds), *_read_cells(depth.random)
+
+
+def _after_line(one: EqualPages) -> tuple[str, ...]:
+    error = "-" if one.random_error is None else f"{100 * one.random_error:.2g} %"
+    return f"{one.pages:,}", f"{100 * one.seeds:.3g} %", f"{100 * one.random:.3g} %", error
+
+
+def _read_cells(read: DepthCoverage) -> tuple[str, str]:
+    worth = "-" if read.importance is None else f"{100 * read.importance:.3g} %"
+    return f"{read.pages:,.{0 if read.pages.is_integer() else 1}f}", worth
+
+
+def _caption(trial: Trial) -> str:
+    connected = int(np.count_nonzero(trial.between_cores > 0))
+    pairs = len(trial.between_cores) * (len(trial.between_cores) - 1)
+    return (
+        f"between cores: {_distances(in_short(trial.between_cores))}, "
+        f"{connected:,} of {counted(pairs, 'pair')} connected; "
+        f"between pages: {_links(trial.extent.mean_distance)}"
+        f"{'' if trial.extent.is_exact else ', measured from some pages'}"
+    )
+
+
+def _distances(found: CoreDistances | None) -> str:
+    if found is None:
+        return _links(None)
+    return f"{_links(found.mean)}, {found.smallest:,} at least and {found.largest:,} at most"
+
+
+def _links(mean: float | None) -> str:
+    return "no path" if mean is None else f"{mean:.4g} links on average"
+
+
+def _trial_document(trial: Trial) -> dict[str, object]:
+    found = in_short(trial.between_cores)
+    return {
+        "core_distances": [
+            [None if links == UNREACHED else links for links in row]
+            for row in trial.between_cores.tolist()
+        ],
+        "smallest_core_distance": found and found.smallest,
+        "mean_core_distance": found and found.mean,
+        "largest_core_distance": found and found.largest,
+        "mean_distance": trial.extent.mean_distance,
+        "mean_distance_is_exact": trial.extent.is_exact,
+        "depths": [
+            {
+                "depth": number,
+                "pages": depth.seeds.pages,
+                "mean_pagerank": depth.seeds.importance,
+                "random_pages": depth.random.pages,
+                "random_mean_pagerank": depth.random.importance,
+            }
+            for number, depth in enumerate(trial.crawls.depths)
+        ],
+        "after": [
+            {
+                "pages": one.pages,
+                "pagerank": one.seeds,
+                "random_pagerank": one.random,
+                "random_error": one.random_error,
+            }
+            for one in trial.crawls.after
+        ],
+    }
+
+
+# ================================================================ figures
+#
+# Figures of `minicrawl seed-set`: degrees, cores, and the crawls and distances of --evaluate.
+
+Degrees = NDArray[np.integer]
+
+
+def draw(out: Path, report: Report) -> None:
+    """Write all figures into this folder, each with its numbers."""
+    for figure in _figures(report):
+        for path in write(out, figure):
+            click.echo(visible(str(path)), err=True)
+
+
+def _figures(report: Report) -> Iterator[Figure]:
+    found = report.found
+    graph, pruned = found.named.graph, found.between_hosts
+    yield _degrees_figure("in", "links to a page", graph.in_degrees(), pruned.in_degrees())
+    yield _degrees_figure("out", "links from a page", graph.out_degrees(), pruned.out_degrees())
+    yield _cores_figure(
+        "core-sizes",
+        "Hubs and authorities of each core",
+        "pages",
+        hubs=[len(core.hubs) for core in found.cores],
+        authorities=[len(core.authorities) for core in found.cores],
+    )
+    yield _cores_figure(
+        "links-left",
+        "Links between hosts that earlier cores left",
+        "links",
+        links=[core.links_left for core in found.cores],
+    )
+    if (trial := report.trial) is not None:
+        yield _depth_figure("Mean PageRank", trial.crawls.depths, lambda read: read.importance)
+        yield _depth_figure("Pages", trial.crawls.depths, lambda read: read.pages or None)
+        yield _after_figure(trial.crawls.after)
+        yield _distances_figure(trial.between_cores)
+        yield _map_figure(trial.between_cores)
+
+
+def _degrees_figure(
+    direction: str, links: str, everywhere: Degrees, between_hosts: Degrees
+) -> Figure:
+    degrees = {"all links": everywhere, "links between hosts": between_hosts}
+    return Figure(
+        name=f"{direction}-degrees",
+        title=f"Pages by the {links}",
+        x_label=links,
+        y_label="pages",
+        lines=[
+            PlotLine(label=label, x=counts.degrees.tolist(), y=counts.pages.tolist())
+            for label, counts in zip(degrees, map(distribution, degrees.values()), strict=True)
+        ],
+        log_x=True,
+        log_y=True,
+        points=True,
+    )
+
+
+def _cores_figure(name: str, title: str, y_label: str, **values: Sequence[int]) -> Figure:
+    return Figure(
+        name=name,
+        title=title,
+        x_label="core",
+        y_label=y_label,
+        lines=[
+            PlotLine(label=label, x=range(1, len(numbers) + 1), y=numbers)
+            for label, numbers in values.items()
+        ],
+    )
+
+
+def _distances_figure(between: Degrees) -> Figure:
+    """Of the cores that lead to another one; a line would give the cores between them distances."""
+    found = {core: row[row > 0] for core, row in enumerate(between, 1) if (row > 0).any()}
+    return Figure(
+        name="core-distances",
+        title="Links from a core to the nearest and to the farthest other core",
+        x_label="core",
+        y_label="links",
+        lines=[
+            PlotLine(label=label, x=list(found), y=[int(of(row)) for row in found.values()])
+            for label, of in (("smallest distance", np.min), ("largest distance", np.max))
+        ],
+        points=True,
+    )
+
+
+def _map_figure(between: Degrees) -> Figure:
+    """The cores in a plane, as far apart as they are as well as a plane allows, each joined with
+    its nearest ones by lines that tell the links between them, in the shorter direction.
+    """
+    apart = _apart(between)
+    x, y = _in_a_plane(np.where(apart > 0, apart, apart.max(initial=0) + 1.0))
+    cores = [str(core) for core in range(1, len(between) + 1)]
+    pairs = [(one, other) for one, other in _nearest_pairs(apart) if one < other]
+    return Figure(
+        name="core-map",
+        title="Cores and the links between the nearest of them",
+        x_label="links",
+        y_label="links",
+        lines=[
+            PlotLine(label="core", x=x.tolist(), y=y.tolist(), names=cores),
+            *(
+                PlotLine(
+                    label=f"{cores[one]} to {cores[other]}",
+                    x=[float(x[one]), float(x[other])],
+                    y=[float(y[one]), float(y[other])],
+                    names=[str(int(apart[one, other]))],
+                )
+                for one, other in pairs
+            ),
+        ],
+        is_map=True,
+    )
+
+
+def _apart(between: Degrees) -> Degrees:
+    """The distances in the shorter direction; 0 for a core itself and where no path leads."""
+    found = np.where(between > 0, between, np.iinfo(np.int32).max)
+    found = np.minimum(found, found.T)
+    return np.where(found == np.iinfo(np.int32).max, 0, found)
+
+
+def _nearest_pairs(apart: Degrees) -> Iterator[tuple[int, int]]:
+    """Both ways round: each core and those that are as near to it as any."""
+    pairs = {
+        (one, int(other))
+        for one, row in enumerate(apart)
+        if (row > 0).any()
+        for other in np.flatnonzero(row == row[row > 0].min())
+    }
+    return iter(sorted(pairs | {(other, one) for one, other in pairs}))
+
+
+def _in_a_plane(apart: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Coordinates by classical multidimensional scaling (Torgerson, 1952)."""
+    squares = apart**2
+    np.fill_diagonal(squares, 0)
+    centred = squares - squares.mean(axis=0) - squares.mean(axis=1, keepdims=True)
+    values, vectors = np.linalg.eigh(-(centred + squares.mean()) / 2)
+    coordinates = np.zeros((2, len(apart)))
+    for axis, place in enumerate(values.argsort()[::-1][:2]):
+        vector = vectors[:, place]
+        sign = 1.0 if vector[np.abs(vector).argmax()] >= 0 else -1.0
+        coordinates[axis] = sign * vector * max(values[place], 0.0) ** 0.5
+    return coordinates
+
+
+def _after_figure(after: Sequence[EqualPages]) -> Figure:
+    pages = [one.pages for one in after]
+    errors = [one.random_error for one in after if one.random_error is not None]
+    return Figure(
+        name="gathered-pagerank",
+        title="PageRank gathered after as many pages",
+        x_label="pages read",
+        y_label="PageRank gathered, share of all",
+        lines=[
+            PlotLine(label="from the seeds", x=pages, y=[one.seeds for one in after]),
+            PlotLine(
+                label="from random pages",
+                x=pages,
+                y=[one.random for one in after],
+                error=errors or None,
+            ),
+        ],
+        log_x=True,
+    )
+
+
+def _depth_figure(
+    name: str, depths: Sequence[Depth], value: Callable[[DepthCoverage], float | None]
+) -> Figure:
+    return Figure(
+        name=f"depth-{name.lower().replace(' ', '-')}",
+        title=f"{name} at each depth of a breadth-first crawl",
+        x_label="links from the nearest seed",
+        y_label=name,
+        lines=[
+            _line("from the seeds", [value(depth.seeds) for depth in depths]),
+            _line("from random pages", [value(depth.random) for depth in depths]),
+        ],
+        log_y=True,
+    )
+
+
+def _line(label: str, values: Sequence[float | None]) -> PlotLine:
+    known = {depth: value for depth, value in enumerate(values) if value is not None}
+    return PlotLine(label=label, x=list(known), y=list(known.values()))
+
+
+# ================================================================ command
+#
+# `minicrawl seed-set`: seeds for a crawl, one from each community of a graph.
+#
+# Groups of options become one argument each: `rule`, when a core is complete; `trial`, how the
+# seeds are evaluated; `new`, a newer graph in which they are looked up.
+
+Command = Callable[..., Any]
+
+DEFAULT_RULE = CoreRule()
+DRAWS, SEED = 10, 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialOptions:
+    """How the seeds are evaluated."""
+
+    draws: int
+    seed: int
+
+
+count_option = click.option(
+    "--count",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="Find N seeds.",
+)
+core_option = click.option(
+    "--core",
+    type=click.Choice([kind.value for kind in CoreKind]),
+    help="When a core is complete. size: it has --size pages. density: the next page would lower "
+    "its density below --density (the paper keeps that page, minicrawl removes it). maximal: like "
+    "density, but such pages are skipped until no page is left that fits, or the core has "
+    f"{DEFAULT_RULE.most_hubs} hubs.  [default: size with --size, else maximal]",
+)
+size_option = click.option(
+    "--size",
+    metavar="N",
+    type=click.IntRange(min=2),
+    help="A core has N hubs and authorities together; a page that is both counts twice.  "
+    f"[default: {DEFAULT_RULE.size}]",
+)
+at_once_option = click.option(
+    "--at-once",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="With --core size: add N hubs and N authorities at a time.  "
+    f"[default: {DEFAULT_RULE.at_once}]",
+)
+density_option = click.option(
+    "--density",
+    metavar="PERCENT",
+    type=Number(min=0, min_open=True, max=100),
+    help="The minimum share of the possible links from hubs to authorities.  "
+    f"[default: {DEFAULT_RULE.density:g}]",
+)
+take_option = click.option(
+    "--take",
+    type=click.Choice([take.value for take in seedset.Take]),
+    default=seedset.Take.HUB.value,
+    show_default=True,
+    help="Take the best hub of a core as the seed, or the best authority.",
+)
+evaluate_option = click.option(
+    "--evaluate",
+    is_flag=True,
+    help="Show the distances between the cores, and compare breadth-first crawls from the seeds "
+    "and from as many random pages.",
+)
+draws_option = click.option(
+    "--draws",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help=f"Draw random pages N times.  [default: {DRAWS}]",
+)
+seed_option = click.option(
+    "--seed",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help=f"Seed of the random choice of pages.  [default: {SEED}]",
+)
+new_option = click.option(
+    "--new",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A newer graph of the same web. The seeds are looked up and evaluated in it, by name.",
+)
+similar_option = click.option(
+    "--similar",
+    is_flag=True,
+    help="If a seed is not in --new, take the page of its host that shares the most links.",
+)
+
+
+figures_option = click.option(
+    "--figures",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Draw figures as PNG into this folder, with the numbers as CSV beside each: the degrees "
+    "of the pages, the cores, the links that are left, and the crawls of --evaluate. Needs "
+    "matplotlib.",
+)
+
+
+def rule_options(command: Command) -> Command:
+    """Pass `rule`, when a core is complete, to the command."""
+
+    @functools.wraps(command)
+    def with_rule(
+        core: str | None,
+        size: int | None,
+        at_once: int | None,
+        density: float | None,
+        **rest: Any,
+    ) -> None:
+        kind = CoreKind(core or (CoreKind.SIZE if size else DEFAULT_RULE.kind))
+        if kind is CoreKind.SIZE and density is not None:
+            raise click.UsageError("--density needs --core density or --core maximal")
+        if kind is not CoreKind.SIZE and (size or at_once):
+            raise click.UsageError("--size and --at-once need --core size")
+        rule = CoreRule(
+            kind=kind,
+            size=size or DEFAULT_RULE.size,
+            at_once=at_once or DEFAULT_RULE.at_once,
+            density=density or DEFAULT_RULE.density,
+        )
+        command(rule=rule, **rest)
+
+    return core_option(size_option(at_once_option(density_option(with_rule))))
+
+
+def trial_options(command: Command) -> Command:
+    """Pass `trial` to the command; None without --evaluate."""
+
+    @functools.wraps(command)
+    def with_trial(evaluate: bool, draws: int | None, seed: int | None, **rest: Any) -> None:
+        if not evaluate and (draws, seed) != (None, None):
+            raise click.UsageError("--draws and --seed need --evaluate")
+        trial = TrialOptions(draws=draws or DRAWS, seed=SEED if seed is None else seed)
+        command(trial=trial if evaluate else None, **rest)
+
+    return evaluate_option(draws_option(seed_option(with_trial)))
+
+
+def newer_options(command: Command) -> Command:
+    """Pass `new`, a newer graph, and `similar` to the command."""
+
+    @functools.wraps(command)
+    def with_newer(new: Path | None, similar: bool, **rest: Any) -> None:
+        if similar and new is None:
+            raise click.UsageError("--similar needs --new")
+        command(new=new, similar=similar, **rest)
+
+    return new_option(similar_option(with_newer))
+
+
+@click.command("seed-set")
+@count_option
+@rule_options
+@take_option
+@trial_options
+@newer_options
+@figures_option
+@json_option
+@source_options
+def seed_set(
+    source: Source,
+    count: int,
+    rule: CoreRule,
+    take: str,
+    trial: TrialOptions | None,
+    new: Path | None,
+    similar: bool,
+    figures: Path | None,
+    as_json: bool,
+) -> None:
+    """Find seeds, one in each community.
+
+    The strongest communities come first. Links within a host are dropped. Then these steps repeat:
+    HITS runs for 60 rounds, a core of hubs and authorities grows from the best authority, the core
+    gives one seed, and its pages are removed.
+    """
+    if figures:
+        prepare(figures)
+    newer = _read_newer(new) if new else None
+    found = seedset.seed_set(source, count, rule, seedset.Take(take))
+    sown = seedset.sown_anew(found, newer, similar=similar) if newer else seedset.sown(found)
+    result = _evaluate(found, sown, trial) if trial else None
+    report = Report(asked=count, rule=rule, found=found, sown=sown, trial=result)
+    show_json(document(report)) if as_json else show(report)
+    if figures:
+        draw(figures, report)
+
+
+def _read_newer(file: Path) -> NamedGraph:
+    with progress("newer graph") as tell:
+        return read(file, tell)
+
+
+def _evaluate(found: seedset.SeedSet, sown: seedset.Sown, options: TrialOptions) -> seedset.Trial:
+    rng = np.random.default_rng(options.seed)
+    return seedset.trial(found, sown, draws=options.draws, dice=rng, progress=progress)

@@ -1,0 +1,84 @@
+"""The table of pages that are alike, a file beside the search index. It may be deleted at any time.
+
+The search writes it; reports read it. A store without an index has none.
+"""
+
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+FILE = "near-duplicates"
+
+
+_HEADER = struct.Struct("<8sIq")
+
+
+_MAGIC = b"likes 1\n"
+
+
+Pages = NDArray[np.int64]
+
+
+class NearDuplicates(NamedTuple):
+    """The pages of all groups, in order, and the original of each."""
+
+    pages: Pages
+    originals: Pages
+
+    def originals_of(self, pages: Pages) -> Pages:
+        """The original of each page; -1 for a page that is like no other."""
+        places = np.searchsorted(self.pages, pages)
+        places[places == len(self.pages)] = 0
+        if not len(self.pages):
+            return np.full(len(pages), -1, np.int64)
+        return np.where(self.pages[places] == pages, self.originals[places], -1)
+
+    def others(self) -> Pages:
+        """How many other pages there are in the group of each page."""
+        _, groups, sizes = np.unique(self.originals, return_inverse=True, return_counts=True)
+        return sizes[groups].astype(np.int64) - 1
+
+    def like(self, page: int) -> list[int]:
+        """All other pages of the group of a page."""
+        (original,) = self.originals_of(np.array([page]))
+        group = self.pages[self.originals == original] if original >= 0 else self.pages[:0]
+        return [other for other in group.tolist() if other != page]
+
+    def first_of_groups(self, pages: Pages) -> NDArray[np.bool_]:
+        """For each of these pages whether none before it is of its group."""
+        originals = self.originals_of(pages)
+        groups = np.where(originals < 0, -1 - np.arange(len(pages)), originals)
+        _, places = np.unique(groups, return_index=True)
+        firsts = np.zeros(len(pages), np.bool_)
+        firsts[places] = True
+        return firsts
+
+
+NONE = NearDuplicates(np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+def keep(folder: Path, store: str, found: NearDuplicates) -> None:
+    """Write the table, of a store of this identity, beside the index."""
+    draft = folder / f"{FILE}.draft"
+    header = _HEADER.pack(_MAGIC, crc32(store.encode()), len(found.pages))
+    draft.write_bytes(header + found.pages.tobytes() + found.originals.tobytes())
+    draft.rename(folder / FILE)
+
+
+def kept(folder: Path, store: str | None = None) -> NearDuplicates | None:
+    """The table that is beside the index; None without one of this store that is whole."""
+    try:
+        content = (folder / FILE).read_bytes()
+        magic, code, count = _HEADER.unpack_from(content)
+        numbers: Sequence[int] | Pages = np.frombuffer(content, np.int64, 2 * count, _HEADER.size)
+    except (FileNotFoundError, struct.error, ValueError):
+        return None
+    if magic != _MAGIC or (store is not None and code != crc32(store.encode())):
+        return None
+    pages = np.asarray(numbers)
+    return NearDuplicates(pages[:count], pages[count:])

@@ -1,0 +1,58 @@
+"""`crawl --index`: the search index is kept up to date while a crawl runs.
+
+Law: the crawl never waits for the process that does it. It is killed when the crawl is over, and
+the rest is indexed then; after Ctrl-C, by the next crawl, or by `minicrawl index`.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from subprocess import DEVNULL, PIPE, Popen
+from typing import TYPE_CHECKING
+
+import click
+
+from minicrawl.cli.crawl.companions import Companion, CrawlRequest
+from minicrawl.errors import UsageError
+
+if TYPE_CHECKING:
+    from minicrawl.app import Crawl
+
+
+class Indexing(Companion):
+    """The search index, beside a crawl."""
+
+    options = (
+        click.option(
+            "--index",
+            "has_index",
+            is_flag=True,
+            help="Keep the search index up to date, in a process of low priority beside the crawl. "
+            "Needs --keep pages or text.",
+        ),
+    )
+
+    def beside(self, crawl: "Crawl", asked: CrawlRequest) -> AbstractContextManager[None]:
+        """Index what is read while the crawl runs, and the rest after it."""
+        return _indexing_beside(crawl) if asked.given["has_index"] else nullcontext()
+
+
+@contextmanager
+def _indexing_beside(crawl: "Crawl") -> Iterator[None]:
+    from minicrawl.search.index import check_installed
+    from minicrawl.search.index_command import bring_index_up_to_date
+    from minicrawl.search.indexing import COMMAND
+
+    storing = crawl.settings.storing
+    if not storing.keeps_answers:
+        raise UsageError("--index needs the pages: it does not go with --keep none or --keep links")
+    check_installed()
+    arguments = [sys.executable, "-c", COMMAND, str(storing.store)]
+    with Popen(
+        arguments, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True
+    ) as process:
+        try:
+            yield
+        finally:
+            process.kill()
+    bring_index_up_to_date(storing.store)

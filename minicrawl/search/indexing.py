@@ -1,0 +1,625 @@
+"""Brings the search index of a store up to date, from the pages that are kept.
+
+Laws: whenever it is killed, the index knows all pages up to its watermark, each once; what it did
+behind that is done again. The archive is read in the order in which it was written. Words of links
+belong to the page that they lead to, whether it was read or not; pages in the index that got new
+ones are added again when all pages are read.
+
+round   some pages: read, their links noted, added, committed
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import select
+import shutil
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from email.utils import parsedate_to_datetime
+from functools import lru_cache, partial
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from minicrawl.archive.index import scan
+from minicrawl.archive.reader import ArchiveReader
+from minicrawl.archive.record import RecordKind
+from minicrawl.archive.segments import SEGMENT_BYTES, offset_of, segment_of
+from minicrawl.errors import MinicrawlError, NoRoom, StoreError, UsageError
+from minicrawl.frontier.urls import UrlTable
+from minicrawl.model import State
+from minicrawl.progress import Progress, part, unreported
+from minicrawl.report import near_duplicates
+from minicrawl.report.archived import kept_pages
+from minicrawl.report.kept import kept_scores
+from minicrawl.report.snapshot import Snapshot, host_name, snapshot
+from minicrawl.search.index import FOLDER, SearchIndex
+from minicrawl.search.notes import VERSION, AnchorRow, Entry, Notes, Watermark
+from minicrawl.search.page_reader import PageReader, ReadPage
+from minicrawl.search.page_text import SiteLines, codes_of
+from minicrawl.search.query import Query, parts_by_counts
+from minicrawl.search.searching import Floats, keep_importance, sort_out
+from minicrawl.store import questions, tables
+from minicrawl.store.derived import kept_topics
+from minicrawl.store.reader import reading, search_folder
+from minicrawl.store.records import translating_derived_errors
+from minicrawl.web.shingles import signature
+from minicrawl.web.urls import site
+from minicrawl.web.words import indexed, words_of
+
+# ================================================================ index folder
+#
+# The folder of the search index of a store: the index, the notes, and a lock.
+#
+# Law: one process writes it at a time. An index that cannot be used is made again, never mended.
+
+
+def has_index(folder: Path) -> bool:
+    """Whether there is an index."""
+    return (folder / FOLDER / "meta.json").is_file()
+
+
+def why_useless(folder: Path, connection: tables.Connection) -> str:
+    """Why an index that is there cannot be used; empty if it can be, or if there is none."""
+    if not has_index(folder):
+        return ""
+    try:
+        with folder_errors(folder), closing(Notes(folder)) as notes:
+            version, store = notes.version, notes.store
+        if version != VERSION:
+            return f"version {version} is made again as version {VERSION}"
+        if not tables.is_birth_of(store, tables.birth(connection)):
+            return "it is of another store, and is made again"
+        SearchIndex(folder / FOLDER)
+    except NoRoom:
+        return ""  # that nothing can be written says nothing of what is there
+    except StoreError as error:
+        return f"it is damaged and is made again ({error})"
+    return ""
+
+
+def why_pruned(folder: Path, archive: ArchiveReader) -> str:
+    """The same of an archive from which answers were removed since: all others have moved."""
+    if not has_index(folder):
+        return ""
+    with closing(Notes(folder)) as notes:
+        is_behind = notes.watermark.place < archive.begin
+    return "pages were removed from the archive, and it is made again" if is_behind else ""
+
+
+def refuse_if_lost(archive: ArchiveReader, folder: Path) -> None:
+    """An index may be the last that is left of pages. Raises UsageError."""
+    if lost := archive.segments.lost(archive.begin, archive.end):
+        raise UsageError(
+            f"{', '.join(lost)} of {archive.segments.folder} is gone, and the index still has "
+            f"these pages: delete {folder} to make it of what is left"
+        )
+
+
+@contextmanager
+def opened_index(folder: Path, seen: Snapshot) -> Iterator[tuple[SearchIndex, Notes]]:
+    index = SearchIndex(folder / FOLDER)
+    with closing(Notes(folder)) as notes:
+        if notes.store != (birth := tables.birth(seen.connection)):
+            notes.found(birth)
+        index.write()
+        with closing(index):
+            yield index, notes
+
+
+@contextmanager
+def locked_folder(folder: Path) -> Iterator[None]:
+    try:
+        folder.mkdir(exist_ok=True)
+        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+    except FileExistsError:
+        raise StoreError(f"{folder} is where the index goes, and is no folder: move it") from None
+    except OSError as error:
+        raise UsageError(
+            f"the index goes to {folder}, which cannot be written: {error.strerror}"
+        ) from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError as error:
+        raise StoreError(f"{folder} is being written by another process") from error
+    finally:
+        os.close(lock)
+
+
+@contextmanager
+def folder_errors(folder: Path) -> Iterator[None]:
+    with translating_derived_errors(folder):
+        yield
+
+
+def clear_folder(folder: Path) -> None:
+    shutil.rmtree(folder / FOLDER, ignore_errors=True)
+    for file in (*folder.glob("notes.db*"), *folder.glob(f"{near_duplicates.FILE}*")):
+        file.unlink()
+
+
+# ================================================================ anchors
+#
+# The words of links, and the pages that they belong to.
+#
+# Law: the words of a link belong to the page that its URL stands for, once for each site that has
+# them, and never to the page that the link is on.
+
+_LINKS_REMEMBERED = 500_000
+_TARGETS_REMEMBERED = 1 << 16
+
+
+class AnchorFinder:
+    """Finds what the links of pages say of other pages."""
+
+    def __init__(self, seen: Snapshot, urls: UrlTable) -> None:
+        self._seen, self._urls = seen, urls
+        self._site_ids: dict[str, int] = {}
+        self._met: set[int] = set()
+        self._target = lru_cache(_TARGETS_REMEMBERED)(self._found_target)
+
+    def of(self, page: int, found: ReadPage) -> Iterator[AnchorRow]:
+        """The links that no page before had. Two of them rarely share a hash: one is left out."""
+        own = self._site_of(page)
+        codes = [hash((own, anchor)) for anchor in found.text.anchors]
+        for code, (url, text) in zip(codes, found.text.anchors, strict=True):
+            if code not in self._met:
+                self._met.add(code)
+                target = self._target(url)
+                if target is not None and target != page and (words := indexed(text)):
+                    yield AnchorRow(target, own, words)
+        if len(self._met) > _LINKS_REMEMBERED:
+            self._met.clear()
+
+    def _found_target(self, url: str) -> int | None:
+        """The page that the words of links to this URL belong to."""
+        known = self._urls.find(url)
+        return None if known is None else self._seen.frontier.books.stands_for(known)
+
+    def _site_of(self, page: int) -> int:
+        host = self._urls.host_of[page]
+        return self._site_ids.setdefault(site(host_name(self._urls.origins[host])), host)
+
+
+# ================================================================ indexing
+
+ROUND = 4_000
+"""Pages; their texts take some 50 MB."""
+_ASKED_AT_ONCE = 64
+_WITH_PAGES = (RecordKind.PAGE, RecordKind.TEXT, RecordKind.REVISIT)
+_MAY_BE_FOUND = (
+    State.UNREAD,
+    State.ROBOTS,
+    State.SCOPE,
+    State.DEPTH,
+    State.HOST_BUDGET,
+    State.FOCUS,
+    State.ALLOWANCE,
+    State.TYPE,
+)
+"""Pages that nobody has read, and that may be worth it: they are found by the words of links."""
+_NAME_BYTES = 64
+_SHARE_OF_READING = 0.9
+_SHARE_OF_INDEXING = 0.97
+
+
+class Indexed(NamedTuple):
+    """What was done."""
+
+    pages: int
+    """That were read and added."""
+    by_links: int
+    """Pages that were added, or added again, because of links to them."""
+    removed: int
+    of_all: int
+    """Pages in the index."""
+
+
+def bring_up_to_date(
+    store: Path,
+    tell: Progress = unreported,
+    say: Callable[[str], None] = lambda _: None,
+    *,
+    fresh: bool = False,
+    completes: bool = True,
+) -> Indexed:
+    """Bring the index of a store up to date. `say` hears why it is made again, if it is.
+
+    If `completes` is false, only pages that were read are added. New links to pages that are there,
+    pages known by links alone, and near-duplicates wait for the next time that it is true.
+    """
+    folder = search_folder(store)
+    with snapshot(store) as seen, kept_pages(seen) as archive:
+        if not archive.segments.folder.is_dir():
+            raise UsageError(f"{archive.segments.folder} is gone: there are no pages to index")
+        with locked_folder(folder), folder_errors(folder):
+            useless = why_useless(folder, seen.connection) or why_pruned(folder, archive)
+            if fresh and has_index(folder) and not useless:
+                refuse_if_lost(archive, folder)
+            if why := "it begins anew" if fresh else useless:
+                say(f"{folder}: {why}")
+                clear_folder(folder)
+            with opened_index(folder, seen) as (index, notes):
+                indexing = _Indexing(seen, archive, index, notes)
+                done = indexing.run(part(tell, 0, _SHARE_OF_INDEXING), completes=completes)
+                if completes:
+                    birth, host_of = tables.birth(seen.connection), seen.host_of
+                    sort_out(folder, birth, index, notes.texts, lambda page: int(host_of[page]))
+                tell(1.0)
+                return done
+
+
+class _MetPage(NamedTuple):
+    """A page of a round, and the codes of its lines."""
+
+    read: ReadPage
+    codes: Sequence[int]
+
+
+class _Indexing:
+    """One run."""
+
+    def __init__(
+        self, seen: Snapshot, archive: ArchiveReader, index: SearchIndex, notes: Notes
+    ) -> None:
+        self._seen, self._archive = seen, archive
+        self._index, self._notes = index, notes
+        self._urls = UrlTable(partial(_urls_of, seen.connection))
+        self._lines: dict[int, SiteLines] = {}
+        self._anchors = AnchorFinder(seen, self._urls)
+        self._was_empty = not len(index)
+        self._done_so_far = Indexed(0, 0, 0, 0)
+
+    def run(self, tell: Progress, *, completes: bool) -> Indexed:
+        """All rounds."""
+        self._meet_archive()
+        begin, last = self._notes.watermark, self._seen.frontier.last_seq
+        is_complete = not (completes and self._notes.stale(1))
+        if begin == Watermark(self._archive.end, last) and is_complete:
+            return self._done()
+        self._urls.load(self._seen.connection)
+        self._remove_gone(begin.step)
+        told = part(tell, 0, _SHARE_OF_READING)
+        reader = PageReader(self._archive.segments.folder, self._archive.end)
+        with closing(reader):
+            for places, end in self._rounds(begin.place):
+                self._round(reader, places, Watermark(end, begin.step))
+                told(_far(end, begin.place, self._archive.end))
+        if completes:
+            self._add_stale(begin.step)
+        self._notes.begin()
+        self._index.commit()
+        self._notes.commit(Watermark(self._archive.end, last))
+        tell(1.0)
+        return self._done()
+
+    def _meet_archive(self) -> None:
+        """If all that was kept was deleted, places begin anew: what is kept since is read, too."""
+        name, known = _name_of(self._archive), self._notes.archive
+        if name != known:
+            begin, place = self._archive.begin, self._notes.watermark.place
+            is_known = known is None and begin <= place <= self._archive.end
+            self._notes.begin_archive(name, place if is_known else begin)
+
+    def _count(self, *, pages: int = 0, by_links: int = 0, removed: int = 0) -> None:
+        so_far = self._done_so_far
+        self._done_so_far = Indexed(
+            so_far.pages + pages, so_far.by_links + by_links, so_far.removed + removed, 0
+        )
+
+    def _done(self) -> Indexed:
+        return self._done_so_far._replace(of_all=len(self._index))
+
+    # ------------------------------------------------------------ rounds
+
+    def _rounds(self, begin: int) -> Iterator[tuple[list[int], int]]:
+        """The places of records, and the end of all of them."""
+        places: list[int] = []
+        for found in scan(self._archive.segments, begin, self._archive.end):
+            if found.header is not None and found.header.kind in _WITH_PAGES:
+                places.append(found.place)
+            if len(places) >= ROUND:
+                yield places, found.place + found.length
+                places = []
+        if places:
+            yield places, self._archive.end
+
+    def _round(self, reader: PageReader, places: Sequence[int], watermark: Watermark) -> None:
+        self._notes.begin()
+        pages: dict[int, _MetPage] = {}
+        for start in range(0, len(places), _ASKED_AT_ONCE):
+            for found in reader.read(places[start : start + _ASKED_AT_ONCE]):
+                if found is not None and (page := self._urls.find(found.url)) is not None:
+                    self._meet(pages, page, found)
+        self._add(pages)
+        self._keep_lines({self._host(page) for page in pages})
+        self._index.commit()
+        self._notes.commit(watermark)
+
+    def _meet(self, pages: dict[int, _MetPage], page: int, found: ReadPage) -> None:
+        """Note what a page says of others."""
+        if self._seen.states[page] != State.FETCHED:
+            return
+        codes = codes_of(found.text.lines)
+        pages[page] = _MetPage(found._replace(text=found.text._replace(anchors=())), codes)
+        lines = self._lines_of(self._host(page))
+        if lines.takes_more:
+            lines.add(found.text.title, codes)
+        self._notes.add_anchors(self._anchors.of(page, found))
+
+    def _add(self, pages: dict[int, _MetPage]) -> None:
+        documents = questions.documents(self._seen.connection, list(pages))
+        for document in documents:
+            page = document.page
+            if document.noindex:
+                self._remove(page)
+                continue
+            entry = self._entry(page, pages[page], document.title)
+            words = indexed(entry.body)
+            self._index.replace(entry, words)
+            self._notes.texts.sign(page, entry.title, signature(entry.body, words))
+            self._count(pages=1)
+        self._notes.mark_fresh(pages)
+
+    def _entry(self, page: int, met: _MetPage, title: str) -> Entry:
+        found, text, anchors = met.read, met.read.text, self._notes.anchors(page)
+        lines = self._lines_of(self._host(page))
+        parted = lines.part(text.lines, met.codes)
+        title = text.title or title
+        return Entry(
+            page=page,
+            url=found.url,
+            title=title,
+            own_title=lines.own_title(title),
+            headings=text.headings,
+            body="\n".join(parted.own),
+            repeated="\n".join(chain(parted.repeated, text.frame)),
+            anchors=anchors.words,
+            language=text.language,
+            at=_changed(found),
+            anchor_sites=anchors.sites,
+        )
+
+    # ------------------------------------------------------------ pages known by links
+
+    def _add_stale(self, step: int) -> None:
+        """Pages with new links to them, round by round."""
+        while pages := self._notes.stale(ROUND):
+            self._notes.begin()
+            urls = tables.urls_of(self._seen.connection, pages)
+            for page, url in zip(pages, urls, strict=True):
+                self._add_known(page, url)
+            self._index.commit()
+            self._notes.mark_fresh(pages)
+            self._notes.commit(Watermark(self._archive.end, step))
+
+    def _add_known(self, page: int, url: str) -> None:
+        may_be_found = self._seen.states[page] in _MAY_BE_FOUND
+        entry = Entry(page, url) if may_be_found else self._index.entry(page)
+        if entry is None or (entry.at is None and not may_be_found):
+            return
+        words, sites = self._notes.anchors(page)
+        self._index.replace(entry._replace(anchors=words, anchor_sites=sites))
+        self._count(by_links=1)
+
+    def _remove_gone(self, step: int) -> None:
+        """Pages that are none any more since this step. The words of links to them stay with those
+        that may be found by these, and go to the pages that the others stand for.
+        """
+        if self._was_empty:
+            return
+        touched = {row.step.page for row in tables.steps_after(self._seen.connection, step)}
+        for page in touched:
+            if self._seen.states[page] == State.FETCHED:
+                continue
+            entry = self._index.entry(page)
+            if self._seen.states[page] not in _MAY_BE_FOUND:
+                self._notes.pass_on(page, self._seen.frontier.books.stands_for(page))
+            elif entry is not None and self._keep_known(entry):
+                continue
+            if entry is not None:
+                self._remove(page)
+                self._count(removed=1)
+
+    def _keep_known(self, entry: Entry) -> bool:
+        """Whether the page is still found, by the words of links to it alone."""
+        if entry.at is None:
+            return True
+        words, sites = self._notes.anchors(entry.page)
+        if words:
+            self._index.replace(Entry(entry.page, entry.url, anchors=words, anchor_sites=sites))
+            self._notes.texts.sign(entry.page, "", None)
+        return bool(words)
+
+    def _remove(self, page: int) -> None:
+        self._index.remove(page)
+        self._notes.texts.sign(page, "", None)
+
+    # ------------------------------------------------------------ hosts and sites
+
+    def _host(self, page: int) -> int:
+        return self._urls.host_of[page]
+
+    def _lines_of(self, host: int) -> SiteLines:
+        if host not in self._lines:
+            self._lines[host] = self._notes.lines(host)
+        return self._lines[host]
+
+    def _keep_lines(self, hosts: Iterable[int]) -> None:
+        for host in hosts:
+            lines = self._lines.pop(host)
+            if lines.is_new:
+                self._notes.keep_lines(host, lines)
+
+
+def _urls_of(connection: tables.Connection, pages: Sequence[int]) -> dict[int, str]:
+    ordered = sorted(pages)
+    return dict(zip(ordered, tables.urls_of(connection, ordered), strict=True))
+
+
+def _name_of(archive: ArchiveReader) -> str:
+    """The first record of an archive tells it from others; empty if there is none."""
+    for found in scan(archive.segments, archive.begin, archive.end):
+        if found.header is not None:
+            return archive.segments.read_bytes(found.place, min(found.length, _NAME_BYTES)).hex()
+    return ""
+
+
+def _far(place: int, begin: int, end: int) -> float:
+    def length(one: int) -> int:
+        return segment_of(one) * SEGMENT_BYTES + offset_of(one)
+
+    return (length(place) - length(begin)) / max(length(end) - length(begin), 1)
+
+
+def _changed(page: ReadPage) -> float:
+    """When the page changed last, as its server says; else when it was read."""
+    with suppress(ValueError, OverflowError):
+        return parsedate_to_datetime(page.changed).timestamp()
+    return page.at
+
+
+# ================================================================ following
+#
+# Keeps the index of a store up to date while a crawl runs, in a process of its own.
+#
+# Laws: it reads the store as any reader does, so the crawl does nothing for it; it has the lowest
+# priority and rests most of the time; it ends when its parent does and may be killed at any time.
+# What it cannot do now, because another process writes the index or no page was kept yet, it tries
+# again later. What must be done anew for each page that comes, such as the words of links to the
+# pages that are there, it does seldom.
+
+EVERY_S = 10.0
+_REST = 3
+"""Times as long as it worked: to open a large store takes its time, however little is new."""
+SELDOM_S = 300.0
+_SELDOM = 50
+"""Times as long as it takes to complete the index."""
+
+
+class IndexFollower:
+    """Follows a store."""
+
+    def __init__(self, store: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store, self._clock = store, clock
+        self._known: tuple[str, int] | None = None
+        self._completes_at = clock() + SELDOM_S
+
+    def pauses(self) -> Iterator[float]:
+        """Work, and say each time how long to wait then."""
+        while True:
+            began = self._clock()
+            with suppress(MinicrawlError):
+                self._follow()
+            yield max(EVERY_S, _REST * (self._clock() - began))
+
+    def _follow(self) -> None:
+        if not self._store.is_file():
+            return
+        with reading(self._store) as connection:
+            now = tables.birth(connection), tables.last_step(connection)
+        completes = self._clock() >= self._completes_at
+        if now == self._known and not completes:
+            return
+        self._bring_up_to_date(completes=completes)
+        with snapshot(self._store) as seen:
+            keep_importance(search_folder(self._store), seen)
+        self._known = now
+
+    def _bring_up_to_date(self, *, completes: bool) -> None:
+        began = self._clock()
+        bring_up_to_date(self._store, completes=completes)
+        if completes:
+            now = self._clock()
+            self._completes_at = now + max(SELDOM_S, _SELDOM * (now - began))
+
+
+COMMAND = "import os; os.nice(19); from minicrawl.search.indexing import main; main()"
+"""What the process runs, at the lowest priority from its first moment on."""
+
+
+def main() -> None:
+    """The process: the store is its argument. It ends with its standard input."""
+    for pause_s in IndexFollower(Path(sys.argv[1])).pauses():
+        if select.select([sys.stdin], [], [], pause_s)[0]:
+            return
+
+
+# ================================================================ topics
+#
+# The ranks of topics, mixed for each query by how likely its words are in the topics' pages.
+#
+# Laws: the words of a topic are those of its pages in the index, so that title, headings, text and
+# the words of links to them count alike. A topic that has no word of a query is not ruled out; if
+# none has one, all topics count alike.
+
+USUAL_FAMILY = "pagerank"
+BY_TOPICS = "topics"
+_MOST_PAGES = 200
+_LONGEST = 5_000
+"""Characters of a text that are looked at."""
+
+
+class TopicMixture:
+    """The ranks of some topics; a query mixes them."""
+
+    def __init__(self, seen: Snapshot, index: SearchIndex, family: str = "") -> None:
+        """The topics of this family; without a name the usual one, or the only one."""
+        family, topics = _chosen(seen, family)
+        found = {topic: kept_scores(seen, f"{family}-{topic}") for topic in topics}
+        if missing := [topic for topic, scores in found.items() if scores is None]:
+            raise UsageError(
+                f"{seen.path} has no rank {family}-{missing[0]} any more: "
+                "make it again with `minicrawl rank pagerank --topics`"
+            )
+        ranks = [scores for scores in found.values() if scores is not None]
+        self._ranks = np.stack(ranks).astype(np.float32)
+        self._counts = {topic: _words(index, pages) for topic, pages in topics.items()}
+
+    def parts(self, query: Query) -> dict[str, float]:
+        """The part of each topic for this query; they sum to 1."""
+        return parts_by_counts(self._counts, query.sought)
+
+    def scores(self, query: Query) -> Floats:
+        """The mixed rank of all pages."""
+        parts = np.array(list(self.parts(query).values()), np.float32)
+        mixed: Floats = parts @ self._ranks
+        return mixed
+
+
+def is_by_topics(by: str) -> bool:
+    """Whether this is `topics` or `topics:NAME`."""
+    return by.partition(":")[0] == BY_TOPICS
+
+
+def _chosen(seen: Snapshot, family: str) -> tuple[str, Mapping[str, list[int]]]:
+    known = kept_topics(seen.path, seen.connection)
+    if not family:
+        family = USUAL_FAMILY if USUAL_FAMILY in known or len(known) != 1 else next(iter(known))
+    if family not in known:
+        others = f"only {', '.join(known)}" if known else "and no others"
+        raise UsageError(
+            f"{seen.path} has no ranks of topics called {family}, {others}: "
+            "make them with `minicrawl rank pagerank --topics FILE`"
+        )
+    return family, known[family]
+
+
+def _words(index: SearchIndex, pages: Iterable[int]) -> Counter[str]:
+    """How often each word is in these pages, of which some hundred are looked at."""
+    counts: Counter[str] = Counter()
+    for page in list(pages)[:_MOST_PAGES]:
+        if entry := index.entry(page):
+            counts.update(chain.from_iterable(map(words_of, _texts(entry))))
+    return counts
+
+
+def _texts(entry: Entry) -> tuple[str, ...]:
+    return (entry.own_title, *entry.headings, entry.body[:_LONGEST], *entry.anchors)

@@ -1,0 +1,217 @@
+"""Reads kept pages in a process that can be killed.
+
+Laws: a page that takes longer than its deadline costs itself its markup, and no other page
+anything: its process is killed, and the next one reads it as plain text. Pages come back in the
+order in which they were asked for.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import select
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import NamedTuple
+
+from minicrawl.archive.reader import ArchiveReader
+from minicrawl.archive.record import Answer, RecordKind
+from minicrawl.errors import Damaged
+from minicrawl.memory import limit_memory
+from minicrawl.search.page_text import (
+    LONGEST_LINE,
+    MOST_LINES,
+    AnchorText,
+    PageText,
+    page_text,
+    simple_text,
+)
+from minicrawl.web.documents import document as pdf
+from minicrawl.web.documents.document import decoded_text
+from minicrawl.web.documents.kinds import ALL, DocumentType, type_of
+from minicrawl.web.documents.writing import Written, read_markdown, read_text
+from minicrawl.web.headers import parse_content_type
+from minicrawl.web.html.encoding import decode
+
+DEADLINE_S = 5.0
+_PATIENCE_S = 60.0
+_MOST_READ = 4 << 20
+"""Bytes of a page that are read."""
+_OK = range(200, 300)
+_NICE = 5
+_CODE = "from minicrawl.search.page_reader import main; main()"
+
+
+class ReadPage(NamedTuple):
+    """A page as it was kept."""
+
+    place: int
+    url: str
+    text: PageText
+    at: float
+    changed: str
+    """As the server said; empty if it did not."""
+
+    def as_bytes(self) -> bytes:
+        """For another process of this Python; pickle takes twice as long."""
+        title, headings, lines, frame, language, anchors = self.text
+        text = title, headings, lines, frame, language, tuple(map(tuple, anchors))
+        return marshal.dumps((self.place, self.url, text, self.at, self.changed))
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> ReadPage | None:
+        """What `as_bytes` made; None of nothing."""
+        if not content:
+            return None
+        place, url, told, at, changed = marshal.loads(content)
+        text = PageText._make(told)
+        anchors = tuple(map(AnchorText._make, text.anchors))
+        return cls(place, url, text._replace(anchors=anchors), at, changed)
+
+
+class _Process(NamedTuple):
+    """The process, and the two ends of its pipes."""
+
+    child: subprocess.Popen[bytes]
+    ask: Connection
+    answers: Connection
+    waiting: select.poll
+    """For answers; `Connection.poll` makes one for each, which takes longer than to read it."""
+
+    @classmethod
+    def started(cls, arguments: Sequence[str]) -> _Process:
+        child = subprocess.Popen(
+            (sys.executable, "-c", _CODE, *arguments),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            start_new_session=True,
+        )
+        assert child.stdin is not None, "it has a pipe"
+        assert child.stdout is not None, "it has a pipe"
+        ask = Connection(os.dup(child.stdin.fileno()), readable=False)
+        answers = Connection(os.dup(child.stdout.fileno()), writable=False)
+        answers.poll(_PATIENCE_S)  # it says that it is ready: to start is no part of a deadline
+        with suppress(EOFError):
+            answers.recv()
+        waiting = select.poll()
+        waiting.register(answers, select.POLLIN)
+        return cls(child, ask, answers, waiting)
+
+    def end(self) -> None:
+        self.ask.close()
+        self.answers.close()
+        self.child.kill()
+        with self.child:  # closes its pipes, and waits for it
+            pass
+
+
+class PageReader:
+    """A process that reads the pages of an archive. It is started when it is needed."""
+
+    def __init__(self, folder: Path, end: int, deadline_s: float = DEADLINE_S) -> None:
+        self._arguments = (str(folder), str(end))
+        self._deadline_s = deadline_s
+        self._process: _Process | None = None
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.end()
+            self._process = None
+
+    def read(self, places: Sequence[int]) -> Iterator[ReadPage | None]:
+        """These records, in order; None for what is no page or is damaged."""
+        done = 0
+        while done < len(places):
+            for page in self._answers(places[done:], is_simple=False):
+                done += 1
+                yield page
+            if done < len(places):  # this one took too long
+                yield next(self._answers(places[done : done + 1], is_simple=True), None)
+                done += 1
+
+    def _answers(self, places: Sequence[int], *, is_simple: bool) -> Iterator[ReadPage | None]:
+        """What comes before one takes too long."""
+        if self._process is None:
+            self._process = _Process.started(self._arguments)
+        process = self._process
+        try:
+            process.ask.send((tuple(places), is_simple))
+            for _ in places:
+                if not process.waiting.poll(1000 * self._deadline_s):
+                    break
+                yield ReadPage.from_bytes(process.answers.recv_bytes())
+            else:
+                return
+        except (EOFError, OSError):
+            pass  # it has died, which some page may have led to
+        self.close()
+
+
+def main() -> None:
+    """The process: it reads what it is asked for, until nobody asks any more."""
+    folder, end = sys.argv[1:]
+    os.nice(_NICE)
+    limit_memory()
+    asked, answers = Connection(0, writable=False), Connection(1, readable=False)
+    archive = ArchiveReader(Path(folder), int(end))
+    answers.send(None)
+    with suppress(EOFError, BrokenPipeError):  # nobody asks any more
+        while True:
+            places, is_simple = asked.recv()
+            for place in places:
+                page = _read(archive, place, is_simple=is_simple)
+                answers.send_bytes(b"" if page is None else page.as_bytes())
+
+
+def _read(archive: ArchiveReader, place: int, *, is_simple: bool) -> ReadPage | None:
+    try:
+        answer = archive.answer(place)
+    except Damaged:
+        return None
+    if answer.status not in _OK:
+        return None
+    text = _text(answer, is_simple=is_simple)
+    return ReadPage(place, answer.url, text, answer.at, answer.headers.get("last-modified", ""))
+
+
+def _text(answer: Answer, *, is_simple: bool) -> PageText:
+    body = answer.body[:_MOST_READ]
+    if answer.kind is RecordKind.TEXT:
+        return PageText(lines=tuple(body.decode("utf-8", "replace").split("\n")[:MOST_LINES]))
+    content_type = answer.headers.get("content-type")
+    match type_of(content_type, answer.url, body, ALL):
+        case DocumentType.PDF:
+            return PageText() if is_simple else _pdf_text(answer.body)
+        case DocumentType.MARKDOWN:
+            return _text_of(read_markdown, body, content_type)
+        case DocumentType.TEXT:
+            return _text_of(read_text, body, content_type)
+    markup, _ = decode(body, parse_content_type(content_type)[1])
+    return simple_text(markup) if is_simple else page_text(markup, answer.url)
+
+
+def _pdf_text(body: bytes) -> PageText:
+    """The whole file, as its table of contents is at its end."""
+    if not pdf.is_readable():
+        return PageText()
+    found = pdf.read(body)
+    return PageText(found.title, lines=_lines(found.lines))
+
+
+def _text_of(read: Callable[[str], Written], body: bytes, content_type: str | None) -> PageText:
+    text, _ = decoded_text(body, content_type)
+    found = read(text)
+    lines = (" ".join(line.split()) for line in text.split("\n"))
+    return PageText(found.title, found.headings, _lines(filter(None, lines)))
+
+
+def _lines(lines: Iterable[str]) -> tuple[str, ...]:
+    return tuple(line[:LONGEST_LINE] for line in islice(lines, MOST_LINES))

@@ -1,0 +1,338 @@
+"""Finds pages of a store by what they say.
+
+Laws: an index answers alone; store and archive may have gone. The importance of pages is no part of
+the index: it lies in an array beside it, which is read where it is needed, so that new ranks change
+the order at once and no page is indexed again.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from operator import itemgetter
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.errors import NoRoom
+from minicrawl.report import near_duplicates
+from minicrawl.report.snapshot import Snapshot, snapshot
+from minicrawl.search.index import CANDIDATES, FOLDER, Hit, SearchIndex
+from minicrawl.search.near_duplicates import (
+    SAMPLE,
+    ReadText,
+    SignedPages,
+    are_alike,
+    common_among,
+    found_among,
+)
+from minicrawl.search.notes import Entry, StoredEntry, TextNotes
+from minicrawl.search.query import Query, Snippet, snippet
+from minicrawl.search.ranking import RankingWeights, Score, Sought, judged
+from minicrawl.store.derived import OPIC, RankRow, rank_row, reading_beside
+from minicrawl.store.reader import reading
+from minicrawl.web.shingles import Hashes, shingles
+from minicrawl.wording import iso
+
+IMPORTANCE = "importance"
+"""The file with the importance of each page, in relation to the average."""
+_HEADER = struct.Struct("<dq")
+MOST_ORDERED = 40_000
+"""Pages that are ordered by a rank."""
+
+MOST_LOOKED_AT = 1_000
+"""Pages, where many are alike."""
+
+_Found = tuple[StoredEntry, Score]
+_second = itemgetter(1)
+Floats = NDArray[np.float32] | NDArray[np.float64]
+Scoring = Callable[[Query], Floats]
+"""The scores of all pages for a query."""
+
+
+class Result(NamedTuple):
+    """A page that was found."""
+
+    entry: Entry
+    importance: float
+    """Its share."""
+    score: Score
+    snippet: Snippet
+    folded: int = 0
+    """Pages that have the words as well, are alike, and come after."""
+
+    def as_json(self, rank: int) -> dict[str, object]:
+        """The result at this place as a JSON document."""
+        entry = self.entry
+        return {
+            "rank": rank,
+            "url": entry.url,
+            "title": entry.title,
+            "snippet": self.snippet.text,
+            "marks": self.snippet.marks,
+            "importance": self.importance,
+            "language": entry.language,
+            "changed": None if entry.at is None else iso(entry.at),
+            "fetched": entry.at is not None,
+            "folded": self.folded,
+            "score": self.score._asdict(),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchRequest:
+    """What is shown of all that is found."""
+
+    count: int = 10
+    offset: int = 0
+    folds: bool = True
+    """Of pages that are alike, show the best, and count the others."""
+    linear: float | None = None
+    """The part of the likeness in the score; the rest is the rank."""
+    weights: RankingWeights = field(default_factory=RankingWeights)
+
+
+class Finder:
+    """Answers queries from an index."""
+
+    def __init__(self, folder: Path, scores: Floats | Scoring | None = None) -> None:
+        """`scores` orders what is found, by a rank in place of the likeness; it may depend on the
+        query.
+        """
+        self._index = SearchIndex(folder / FOLDER)
+        self._importance = _importance_in(folder)
+        self._scores = scores
+        self._alike = near_duplicates.kept(folder) or near_duplicates.NONE
+        self._made = _made_at(folder)
+
+    def __len__(self) -> int:
+        """The pages of the index."""
+        return len(self._index)
+
+    @property
+    def at(self) -> float:
+        """Moment of the last change of the index, in seconds since 1970."""
+        return max(self._made) / 1e9
+
+    def is_old(self, folder: Path) -> bool:
+        """Whether the index, or what lies beside it, has changed since it was opened."""
+        return _made_at(folder) != self._made
+
+    def find(self, query: Query, asked: SearchRequest) -> list[Result]:
+        """The best pages."""
+        words, wanted = query.sought, asked.offset + asked.count
+        return [
+            self._result(stored.entry, score, words, folded)
+            for (stored, score), folded in self._folded(query, asked)[asked.offset : wanted]
+        ]
+
+    def _result(self, entry: Entry, score: Score, words: Sequence[str], folded: int) -> Result:
+        return Result(entry, self._share(entry.page), score, _snippet(entry, words), folded)
+
+    def _folded(self, query: Query, asked: SearchRequest) -> list[tuple[_Found, int]]:
+        """What is found, and how many pages are folded behind each.
+
+        Where many of the best pages are alike, more pages are looked at.
+        """
+        wanted = asked.offset + asked.count
+        looked_at = max(CANDIDATES, wanted)
+        while True:
+            found = self._ordered(query, asked, looked_at)
+            if not asked.folds:
+                return [(one, 0) for one in found]
+            groups = self._groups([stored.about.page for stored, _ in found])
+            if len(groups) >= wanted or len(found) < looked_at or looked_at >= MOST_LOOKED_AT:
+                return [(found[first], others) for first, others in groups]
+            looked_at *= 4
+
+    def _groups(self, pages: Sequence[int]) -> list[tuple[int, int]]:
+        """The places of the first pages of each group, in order, and how many follow."""
+        originals = self._alike.originals_of(np.array(pages, np.int64)).tolist()
+        groups = [page if one < 0 else one for page, one in zip(pages, originals, strict=True)]
+        sizes = Counter(groups)
+        firsts = {group: place for place, group in reversed(list(enumerate(groups)))}
+        return [(place, sizes[group] - 1) for group, place in sorted(firsts.items(), key=_second)]
+
+    def _ordered(self, query: Query, asked: SearchRequest, count: int) -> list[_Found]:
+        sought = Sought(query.sought, query.written, self._index.rarity(query.sought))
+        if not query.sought or (self._scores is not None and asked.linear is None):
+            hits = self._by_rank(self._index.matches(query, MOST_ORDERED), query)[:count]
+            return [self._judged(hit, sought, asked) for hit in hits]
+        hits = self._index.best(query, asked.weights.fields, count)
+        found = [self._judged(hit, sought, asked) for hit in hits]
+        if asked.linear is not None:
+            found = _joined(found, self._rank(query), asked.linear)
+        return sorted(found, key=lambda pair: (-pair[1].total, pair[0].about.page))
+
+    def _judged(self, hit: Hit, sought: Sought, asked: SearchRequest) -> _Found:
+        stored = self._index.stored(hit.address)
+        relative = float(_of(self._importance, hit.page))
+        return stored, judged(hit.score, stored, sought, relative, asked.weights)
+
+    def _by_rank(self, hits: Iterable[Hit], query: Query) -> list[Hit]:
+        scores = self._rank(query)
+        return sorted(hits, key=lambda hit: (-_of(scores, hit.page), hit.page))
+
+    def _rank(self, query: Query) -> Floats:
+        """What orders pages beside, or in place of, the likeness."""
+        if self._scores is None:
+            return self._importance
+        return self._scores(query) if callable(self._scores) else self._scores
+
+    def _share(self, page: int) -> float:
+        return _of(self._importance, page) / max(len(self._importance), 1)
+
+
+def _joined(found: Sequence[_Found], ranks: Floats, part: float) -> list[_Found]:
+    """The scores as a part of the likeness, and the rest of the rank; both up to 1."""
+    scores = [_of(ranks, stored.about.page) for stored, _ in found]
+    most, highest = max((score.total for _, score in found), default=1.0), max(scores, default=0)
+    return [
+        (
+            stored,
+            score._replace(total=part * score.total / most + (1 - part) * rank / (highest or 1)),
+        )
+        for (stored, score), rank in zip(found, scores, strict=True)
+    ]
+
+
+def _made_at(folder: Path) -> list[int]:
+    """When each of the files was made that answers depend on; 0 for one that is not there."""
+    files = (folder / FOLDER / "meta.json", folder / IMPORTANCE, folder / near_duplicates.FILE)
+    return [file.stat().st_mtime_ns if file.exists() else 0 for file in files]
+
+
+def _of(values: Floats, page: int) -> float:
+    """The value of a page; 0 for one that came later."""
+    value = float(values[page]) if page < len(values) else 0.0
+    return value if value == value else 0.0  # noqa: PLR0124 - NaN differs from itself
+
+
+def _snippet(entry: Entry, words: Sequence[str]) -> Snippet:
+    text = "\n".join(filter(None, (entry.body, entry.repeated)))
+    return snippet(text or "\n".join(entry.anchors), words)
+
+
+# ---------------------------------------------------------------- the array beside the index
+
+
+def keep_importance(folder: Path, seen: Snapshot) -> None:
+    """Write the importance of all pages beside the index."""
+    row = seen.converged
+    values = (seen.importance * len(seen)).astype(np.float32)
+    draft = folder / f"{IMPORTANCE}.draft"
+    try:
+        draft.write_bytes(_mark(row) + values.tobytes())
+        draft.rename(folder / IMPORTANCE)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise NoRoom(f"{folder / IMPORTANCE} cannot be written: {error.strerror}") from error
+
+
+def join_importance(folder: Path, store: Path) -> str:
+    """Bring the importance beside the index up to date, or say why it stays as it was."""
+    if is_importance_old(folder, store):
+        try:
+            with snapshot(store) as seen:
+                keep_importance(folder, seen)
+        except NoRoom as error:
+            return f"{error}; the order is by the importance as it was"
+    return ""
+
+
+def is_importance_old(folder: Path, store: Path) -> bool:
+    """Whether there are other converged ranks than those that are beside the index, and these can
+    be replaced.
+    """
+    if not os.access(folder, os.W_OK):
+        return False
+    with reading(store) as connection, reading_beside(store, connection) as derived:
+        mark = _mark(rank_row(derived, OPIC))
+    try:
+        with (folder / IMPORTANCE).open("rb") as file:
+            return file.read(_HEADER.size) != mark
+    except FileNotFoundError:
+        return True
+
+
+def _mark(row: RankRow | None) -> bytes:
+    return _HEADER.pack(0.0, 0) if row is None else _HEADER.pack(row.made_at, row.step)
+
+
+def _importance_in(folder: Path) -> Floats:
+    file = folder / IMPORTANCE
+    if not file.is_file() or file.stat().st_size <= _HEADER.size:
+        return np.empty(0, np.float32)
+    return np.memmap(file, np.float32, mode="r", offset=_HEADER.size)
+
+
+# ================================================================ alike
+#
+# Finds the near-duplicates among the pages of an index, when all of them are in it.
+#
+# Laws: signatures find the pairs that may be alike, and the texts decide. A pair is judged again
+# only when one of its pages has changed. The table is written before the notes say that all is
+# sorted, so that a kill between them costs the work and nothing else.
+
+_TEXTS_REMEMBERED = 2_000
+_SITES_REMEMBERED = 5_000
+
+
+def sort_out(
+    folder: Path, store: str, index: SearchIndex, texts: TextNotes, host_of: Callable[[int], int]
+) -> None:
+    """Bring the table of near-duplicates up to date."""
+    if texts.is_sorted and near_duplicates.kept(folder, store) is not None:
+        return
+    signed = texts.signed()
+    judge = _Judge(index, signed, host_of, texts.judged())
+    near_duplicates.keep(folder, store, found_among(signed, judge))
+    texts.keep_judged(judge.judged)
+
+
+class _Judge:
+    """Judges pairs of pages by their texts."""
+
+    def __init__(
+        self,
+        index: SearchIndex,
+        signed: SignedPages,
+        host_of: Callable[[int], int],
+        known: dict[tuple[int, int], bool],
+    ) -> None:
+        self._index, self._host_of, self._known = index, host_of, known
+        self._by_host: dict[int, list[int]] = defaultdict(list)
+        for page in signed.pages.tolist():
+            self._by_host[host_of(page)].append(page)
+        self.judged: dict[tuple[int, int], bool] = {}
+        self._text = lru_cache(_TEXTS_REMEMBERED)(self._read)
+        self._common = lru_cache(_SITES_REMEMBERED)(self._common_of)
+
+    def __call__(self, page: int, other: int) -> bool:
+        pair = page, other
+        is_alike = self._known.get(pair)
+        if is_alike is None:
+            is_alike = are_alike(self._text(page), self._text(other))
+        self.judged[pair] = is_alike
+        return is_alike
+
+    def _read(self, page: int) -> ReadText:
+        title, found = self._shingles(page)
+        left = np.setdiff1d(found, self._common(self._host_of(page)), assume_unique=True)
+        return ReadText(title, found, left)
+
+    def _common_of(self, host: int) -> Hashes:
+        """What some pages have in common, which lie all over the site."""
+        pages = self._by_host[host]
+        chosen = pages[:: -(-len(pages) // SAMPLE)]
+        return common_among([self._shingles(page)[1] for page in chosen])
+
+    def _shingles(self, page: int) -> tuple[str, Hashes]:
+        entry = self._index.entry(page)
+        return ("", shingles("")) if entry is None else (entry.title, shingles(entry.body))

@@ -1,0 +1,163 @@
+"""The search in a browser, on a page of its own and as a panel of the dashboard.
+
+Laws: a query that cannot be answered is told in one line. Queries are answered one at a time, in a
+thread of their own, by the index as it was last committed. Nothing but the array of importance
+beside the index is ever written. The guard of the dashboard holds on the page, whose token is a
+new one each time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from minicrawl.dashboard import routes
+from minicrawl.dashboard.routes import PAGE, DashboardAccess, Guard, names_header
+from minicrawl.dashboard.serving import LOOPBACK, listening, plain_config
+from minicrawl.errors import MinicrawlError, StoreError
+from minicrawl.search.index import check_installed
+from minicrawl.search.indexing import has_index, why_useless
+from minicrawl.search.query import parse
+from minicrawl.search.searching import Finder, SearchRequest, join_importance
+from minicrawl.store.reader import reading, search_folder
+
+AT_ONCE = 10
+
+
+MOST_SHOWN = 1_000
+
+
+LONGEST_QUERY = 10_000
+
+
+_DIGITS = 9
+"""Of a number; one with more is larger than any that counts."""
+
+
+class SearchAnswers:
+    """What the search answers, on its own page and in the dashboard."""
+
+    def __init__(self, store: Path) -> None:
+        self._store, self._folder = store, search_folder(store)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="search")
+        self._finder: Finder | None = None
+
+    def routes(self, path: str) -> list[Route]:
+        """The routes below this path."""
+        return [Route(f"{path}/about", self._about), Route(f"{path}/search", self._search)]
+
+    async def _about(self, _request: Request) -> Response:
+        return await self._answer(lambda finder: {"store": self._store.name, "pages": len(finder)})
+
+    async def _search(self, request: Request) -> Response:
+        asked = request.query_params
+        offset = asked.get("offset", "")
+        wanted = SearchRequest(
+            count=AT_ONCE,
+            offset=min(int(offset[:_DIGITS]), MOST_SHOWN) if offset.isdecimal() else 0,
+            folds=not asked.get("all"),
+        )
+        return await self._answer(partial(_found, asked.get("q", "")[:LONGEST_QUERY], wanted))
+
+    async def _answer(self, make: Callable[[Finder], object]) -> Response:
+        """What is made of the index as it is now, or one line that says why nothing is."""
+
+        def answer() -> Response:
+            try:
+                found = json.dumps(make(self._latest()))
+                headers = names_header(found)
+                return Response(found, media_type="application/json", headers=headers)
+            except MinicrawlError as error:
+                return JSONResponse({"error": str(error)}, status_code=422)
+
+        return await asyncio.get_running_loop().run_in_executor(self._thread, answer)
+
+    def _latest(self) -> Finder:
+        if self._finder is None or self._finder.is_old(self._folder):
+            self._finder = None
+            self._finder = self._opened()
+        return self._finder
+
+    def _opened(self) -> Finder:
+        """The index, with the latest importance; a store that is gone has none."""
+        check_installed()
+        if not has_index(self._folder):
+            raise StoreError("there is no search index yet: run `minicrawl index`")
+        if self._store.is_file():
+            with reading(self._store) as connection:
+                if why := why_useless(self._folder, connection):
+                    raise StoreError(f"the search index: {why}; run `minicrawl index`")
+            join_importance(self._folder, self._store)
+        return Finder(self._folder)
+
+
+def _found(text: str, wanted: SearchRequest, finder: Finder) -> object:
+    began = time.perf_counter()
+    found = finder.find(parse(text), wanted)
+    results = [one.as_json(rank) for rank, one in enumerate(found, wanted.offset + 1)]
+    ms = round(1000 * (time.perf_counter() - began), 1)
+    return {"results": results, "ms": ms, "at": finder.at}
+
+
+_DASHBOARD = Path(routes.__file__).parent / "page"
+_SHARED = ("dom.js", "server.js", "search.js", "search.css", "style.css", "icon.svg")
+_FILES = {name: _DASHBOARD / name for name in _SHARED} | {
+    path.name: path for path in (Path(__file__).parent / "page").iterdir()
+}
+_TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"} | {
+    ".svg": "image/svg+xml"
+}
+
+
+def panel(store: Path) -> list[Route]:
+    """Return what the dashboard asks of the search."""
+    return SearchAnswers(store).routes("/api/texts")
+
+
+def search_page(store: Path, access: DashboardAccess) -> Guard:
+    """The application of the page, guarded."""
+    shown = [
+        Route("/", _index),
+        Route(f"{PAGE}{{name}}", _file),
+        *SearchAnswers(store).routes("/api"),
+    ]
+    return Guard(Starlette(routes=shown), access)
+
+
+def serve_search(store: Path, port: int | None, say: Callable[[str], None]) -> None:
+    """Serve the page until the process is told to end."""
+    with listening(LOOPBACK, port) as listener:
+        chosen = int(listener.getsockname()[1])
+        token = secrets.token_urlsafe(24)
+        access = DashboardAccess(port=chosen, names=frozenset((LOOPBACK,)), token=token)
+        server = uvicorn.Server(plain_config(search_page(store, access)))
+        say(f"http://{LOOPBACK}:{chosen}/#{token}")
+        asyncio.run(server.serve(sockets=[listener]))
+
+
+async def _index(_request: Request) -> Response:
+    return _sent("index.html")
+
+
+async def _file(request: Request) -> Response:
+    return _sent(request.path_params["name"])
+
+
+def _sent(name: str) -> Response:
+    path = _FILES.get(name)
+    if path is None:
+        raise HTTPException(404)
+    return FileResponse(path, media_type=_TYPES.get(path.suffix))

@@ -1,0 +1,202 @@
+"""The words of a text as they are compared: in an index, in a query, in a signature.
+
+Laws: a word of a query finds the same word of a page, however it is written: in capitals, composed
+or decomposed, with accents or without. Scripts without spaces become pairs of neighbours, so that
+any part of a run is found. Nothing raises: lone surrogates are replaced, and what is no word
+separates words.
+
+run    letters of a script that puts no spaces between words
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import chain, groupby
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    pass
+
+
+LONGEST = 64
+"""Characters of a word; longer ones are parted, on both sides."""
+
+
+_RUNS = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
+    "\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
+)
+
+
+_FIRST_OF_RUNS = "\u0e00"
+
+
+# Vowel signs of India are no letters for Python, but parts of words.
+_SIGNS_IN_WORDS = "\u0900-\u0963\u0971-\u0dff\u0f18-\u0fbc"
+
+
+_EMOJI = (
+    "\u203c\u2049\u2122\u2194-\u2199\u21a9\u21aa\u231a-\u23ff\u25aa-\u25fe\u2600-\u27bf\u2934\u2935"
+    "\u2b05-\u2b55\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+)
+
+
+_RUN = re.compile(rf"[{_RUNS}]+|[^{_RUNS}]+")
+
+
+_ACCENTS = (
+    "\u0300-\u0305\u0307-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640"
+    "\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069"
+    "\ufe00-\ufe0f\ufeff"
+)
+
+
+_BREVE = "\u0306"
+
+
+# It stays on Cyrillic letters, where it makes another letter.
+_ACCENT = re.compile(f"(?<![\u0438\u0443]){_BREVE}|[{_ACCENTS}]")
+
+
+# Takes half the time that an expression for words takes.
+_ASCII_WORDS = bytes(
+    ord(sign.lower()) if sign.isascii() and sign.isalnum() else ord(" ")
+    for sign in map(chr, range(256))
+)
+
+
+# Without these signs most lines with letters of English alone are ASCII, which takes half the time.
+_PUNCTUATION = re.compile(
+    "[\xa0-\xa9\xab\xac\xae-\xb1\xb4\xb6-\xb8\xbb\xbf\xd7\xf7\u2000-\u200a\u2010-\u2029\u202f-\u203b]+"
+)
+
+
+_WORD = re.compile(rf"[^\W_][\w{_SIGNS_IN_WORDS}{_RUNS}{_ACCENTS}{_BREVE}]*+|[{_RUNS}]+|[{_EMOJI}]")
+
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+# Letters that have no accent for Unicode, and that people write without it all the same.
+_PLAIN = str.maketrans(
+    dict(zip("\u0131łøđðħŧ", "iloddht", strict=True)) | {"æ": "ae", "œ": "oe", "þ": "th"}
+)
+
+
+class Span(NamedTuple):
+    """Where words are in a text. A run has several."""
+
+    begin: int
+    end: int
+    words: list[str]
+
+
+def whole(text: str) -> str:
+    """The text without lone surrogates, so that it can be encoded."""
+    return text if text.isascii() else _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text, in order."""
+    if text.isascii():
+        return _words_of_ascii(text)
+    found: list[str] = []
+    for is_ascii, lines in groupby(_plain_lines(text), str.isascii):
+        some = "\n".join(lines)
+        found += _words_of_ascii(some) if is_ascii else _words_of_any(some)
+    return found
+
+
+def _plain_lines(text: str) -> list[str]:
+    """The lines of a text; one with a sign of another script is no reason to look at each of all,
+    as most lines of most texts are ASCII.
+    """
+    return [line if line.isascii() else _PUNCTUATION.sub(" ", line) for line in text.split("\n")]
+
+
+def _words_of_ascii(text: str) -> list[str]:
+    found = text.encode("ascii").translate(_ASCII_WORDS).decode("ascii").split()
+    if len(text) <= LONGEST or max(map(len, found), default=0) <= LONGEST:
+        return found
+    return list(chain.from_iterable(map(_parts_of_long, found)))
+
+
+def _parts_of_long(word: str) -> Iterator[str]:
+    return (word[place : place + LONGEST] for place in range(0, len(word), LONGEST))
+
+
+def _words_of_any(text: str) -> list[str]:
+    met: list[str] = _WORD.findall(text.replace("_", " "))
+    found: list[str] = []
+    for word in met:
+        if word.isascii() and len(word) <= LONGEST:
+            found.append(word.lower())
+        else:
+            found += _words_of_one(word)
+    return found
+
+
+def comparable(text: str) -> str:
+    """A text in which words can be found as they are; quickly, where only its case matters."""
+    if text.isascii():
+        return text.lower()
+    lines = (line.lower() if line.isascii() else indexed(line) for line in _plain_lines(text))
+    return "\n".join(lines)
+
+
+def indexed(text: str) -> str:
+    """The words of a text, with spaces between them: what the index is given."""
+    return " ".join(words_of(text))
+
+
+def spans(text: str) -> Iterator[Span]:
+    """The words of a text with their places in it."""
+    for found in _WORD.finditer(text.replace("_", " ")):
+        word, begin = found[0], found.start()
+        if word.isascii() and len(word) <= LONGEST:
+            yield Span(begin, found.end(), [word.lower()])
+            continue
+        if word.isascii() or max(word) < _FIRST_OF_RUNS:
+            yield Span(begin, found.end(), words_of(word))
+            continue
+        for run in _RUN.finditer(word):
+            yield from _spans_of_run(begin + run.start(), run[0])
+
+
+def is_single_sign(word: str) -> bool:
+    """Whether it is one sign of a script that is indexed by pairs."""
+    return len(word) == 1 and re.match(f"[{_RUNS}]", word) is not None
+
+
+def of_phrase(text: str) -> list[str]:
+    """The words of a text whose end may lie within a run of the page."""
+    found = words_of(text)
+    return found[:-1] if len(found) > 1 and is_single_sign(found[-1]) else found
+
+
+def _spans_of_run(begin: int, run: str) -> Iterator[Span]:
+    if run[0] < _FIRST_OF_RUNS:
+        yield Span(begin, begin + len(run), words_of(run))
+        return
+    for place in range(len(run)):
+        pair = run[place : place + 2]
+        yield Span(begin + place, begin + place + len(pair), words_of(pair)[:1])
+
+
+@lru_cache(1 << 16)
+def _words_of_one(word: str) -> tuple[str, ...]:
+    apart = unicodedata.normalize("NFKD", whole(word).casefold())
+    bare = _ACCENT.sub("", apart).translate(_PLAIN)
+    text = unicodedata.normalize("NFKC", bare.casefold())
+    return tuple(chain.from_iterable(map(_parts, _WORD.findall(text))))
+
+
+def _parts(word: str) -> Iterator[str]:
+    for run in _RUN.findall(word):
+        if run[0] < _FIRST_OF_RUNS:
+            yield from _parts_of_long(run)
+        else:  # the last sign alone, so that it is found without a neighbour
+            yield from (run[place : place + 2] for place in range(len(run)))

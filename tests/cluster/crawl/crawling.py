@@ -1,0 +1,158 @@
+"""A crawl of the demo web in shards, all of them in this process, and what their stores say."""
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from minicrawl.app import Crawl
+from minicrawl.cluster.channels import Posting
+from minicrawl.cluster.shard import Statement, statement_of
+from minicrawl.cluster.traffic import ShardSetup
+from minicrawl.config import Settings
+from minicrawl.crawl.events import Reason
+from minicrawl.demo.web import DemoServer
+from minicrawl.frontier.channels import Channels, ShardPlace
+from minicrawl.frontier.pages import Frontier
+from minicrawl.model import State
+from minicrawl.opic.journal import StepKind
+from minicrawl.report.snapshot import unproven
+from minicrawl.store import tables
+from minicrawl.store.reader import reading
+from tests.cluster.crawl.exchange import FakeExchange, FakeExchanges
+
+QUICK = Posting(transfers=50, wait_s=0.02, again_s=0.2)
+TELL_S = 0.05
+
+
+class ShardedCrawl:
+    """Crawls of all shards, with their stores in a folder."""
+
+    def __init__(
+        self, folder: Path, server: DemoServer, seeds: Sequence[str], shards: int, **settings: Any
+    ) -> None:
+        self.folder, self.shards, self.seeds = folder, shards, seeds
+        self.exchanges = FakeExchanges(shards, chance=Random(7))
+        self.held: dict[int, FakeExchange] = {}
+        self._settings: dict[str, Any] = {
+            "workers": 0,
+            "delay": 0,
+            "barren_pages": "none",
+            "max_delay": 0.01,
+            "max_pause": 0.05,
+            "endowment": 100,
+            "per_address": 64,
+            "resolve": [f"*={server.address}"],
+            "allow_private": True,
+            "proxy": "none",
+            "deny": ["calendar[.]"],  # it has no end: what is read of it depends on the order
+        } | settings
+
+    @property
+    def stores(self) -> list[Path]:
+        return [self.store(shard) for shard in range(self.shards)]
+
+    def store(self, shard: int) -> Path:
+        return self.folder / f"shard-{shard}" / "crawl.db"
+
+    def settings(self, store: Path) -> Settings:
+        return Settings.of(**self._settings, store=str(store))
+
+    def crawl(self, shard: int) -> Crawl:
+        """Whoever holds the shard begins or goes on."""
+        exchange = self.held[shard] = self.exchanges.of(shard)
+        setup = ShardSetup(ShardPlace(shard, self.shards), exchange, posting=QUICK, tell_s=TELL_S)
+        return Crawl(self.seeds, self.settings(self.store(shard)), shard=setup)
+
+    async def run(self) -> list[Reason]:
+        """All of them until the whole crawl is over."""
+        crawls = [self.crawl(shard) for shard in range(self.shards)]
+        async with asyncio.timeout(60):
+            return await asyncio.gather(*(crawl.run_async() for crawl in crawls))
+
+    async def run_alone(self) -> Path:
+        """The same crawl on one machine; the store."""
+        store = self.folder / "alone.db"
+        async with asyncio.timeout(60):
+            await Crawl(self.seeds, self.settings(store)).run_async()
+        return store
+
+
+# ---------------------------------------------------------------- what stores say
+
+
+@contextmanager
+def frontier_of(store: Path) -> Iterator[tuple[Frontier, list[str]]]:
+    """All that a store knows, and the URLs of its pages."""
+    with reading(store) as connection:
+        frontier = unproven(store, connection)
+        yield frontier, list(tables.urls_of(connection, range(len(frontier))))
+
+
+def statements_of(stores: Sequence[Path]) -> list[Statement]:
+    found = []
+    for shard, store in enumerate(stores):
+        with frontier_of(store) as (frontier, _):
+            found.append(statement_of(shard, frontier.ledger, frontier.channels or Channels()))
+    return found
+
+
+def sent_until(stores: Sequence[Path], sender: int, receiver: int, number: int) -> int:
+    """By the log of the sender alone."""
+    with reading(stores[sender]) as connection:
+        return sum(
+            sum(step.spending.weights) + step.spending.idle
+            for _, step in tables.sendings_after(connection, 0)
+            if step.page == receiver and step.amount <= number
+        )
+
+
+def states_of(stores: Sequence[Path]) -> dict[str, State]:
+    """The state of each page, by its owner."""
+    found: dict[str, State] = {}
+    for store in stores:
+        with frontier_of(store) as (frontier, urls):
+            own = {
+                url: State(state)
+                for url, state in zip(urls, frontier.state, strict=True)
+                if state != State.FOREIGN
+            }
+        assert not found.keys() & own.keys(), "a page is known by its owner alone"
+        found |= own
+    return found
+
+
+def links_of(stores: Sequence[Path]) -> dict[str, list[str]]:
+    """Where the cash of each page goes: to the pages it links to, or to the one it stands for."""
+    found: dict[str, list[str]] = {}
+    for store in stores:
+        with frontier_of(store) as (frontier, urls):
+            ends = ((page, frontier.spendings.of(page).links) for page in range(len(frontier)))
+            found |= {
+                urls[page]: sorted(urls[link] for link in links) for page, links in ends if links
+            }
+    return found
+
+
+def ranks(links: Mapping[str, Sequence[str]], pages: Iterable[str]) -> dict[str, float]:
+    """By power iteration: each page hands on .85 of what it has, and one without links all of it to
+    all pages.
+    """
+    ids = {url: page for page, url in enumerate(sorted(pages))}
+    matrix = np.zeros((len(ids), len(ids)))
+    for url, targets in links.items():
+        matrix[ids[url], [ids[target] for target in targets]] = 0.85 / len(targets)
+    rank = np.full(len(ids), 1 / len(ids))
+    for _ in range(200):
+        handed = rank @ matrix
+        rank = handed + (1 - handed.sum()) / len(ids)
+    return dict(zip(ids, rank.tolist(), strict=True))
+
+
+def kinds_of(store: Path) -> set[StepKind]:
+    with reading(store) as connection:
+        return {row.step.kind for row in tables.steps_after(connection, 0)}

@@ -1,0 +1,109 @@
+"""An exchange in this process that does all the harm that an engine may do.
+
+It delivers twice, late and in any order, and again what was not acknowledged, to whoever holds the
+shard by then. It forgets what it has confirmed, if it is told to.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator, Mapping
+from random import Random
+
+from minicrawl.cluster.channels import TransferBatch, pack
+from minicrawl.cluster.shard import ShardFacts, as_bytes, facts_in, fetched_together, has_ended
+from minicrawl.cluster.traffic import ArrivedBatch
+
+
+class FakeExchanges:
+    """What joins the shards of one crawl."""
+
+    def __init__(self, shards: int, budget: int | None = None, *, chance: Random) -> None:
+        """`chance` decides what harm is done."""
+        self.shards, self.budget, self.chance = shards, budget, chance
+        self.numbers: defaultdict[tuple[int, int], int] = defaultdict(int)
+        self.waiting: defaultdict[int, list[bytes]] = defaultdict(list)
+        self.came = [asyncio.Event() for _ in range(shards)]
+        self.told: dict[int, ShardFacts] = {}
+        self.forgets = 0.0
+        """Of the batches that come for the first time, this part."""
+        self.forgotten: set[tuple[int, int, int]] = set()
+        self.published: list[TransferBatch] = []
+
+    def sent_until(self, sender: int, receiver: int, number: int) -> int:
+        """What all batches up to this one carried."""
+        return sum(
+            batch.atoms
+            for batch in self.published
+            if (batch.sender, batch.receiver) == (sender, receiver) and batch.number <= number
+        )
+
+    def of(self, shard: int) -> "FakeExchange":
+        """As a new holder of the shard sees it."""
+        self.came[shard].set()
+        return FakeExchange(self, shard)
+
+
+class FakeExchange:
+    """One holder of a shard."""
+
+    def __init__(self, exchanges: FakeExchanges, shard: int) -> None:
+        self._all, self._shard = exchanges, shard
+        self.is_ours = True
+
+    async def publish(self, batch: TransferBatch) -> None:
+        """Some batches are kept twice, and the publisher hears of some only later."""
+        channel, every = (batch.sender, batch.receiver), self._all
+        expected = every.numbers[channel] + 1
+        assert batch.number <= expected, "batches of a channel are published in their order"
+        if batch.number == expected:
+            every.numbers[channel] = batch.number
+            every.published.append(batch)
+            if every.chance.random() < every.forgets:
+                every.forgotten.add((*channel, batch.number))
+                return
+        was_forgotten = (*channel, batch.number) in every.forgotten
+        if batch.number == expected or was_forgotten or every.chance.random() < 0.5:
+            every.waiting[batch.receiver] += [pack(batch)] * every.chance.choice((1, 1, 1, 2))
+            every.came[batch.receiver].set()
+        await asyncio.sleep(every.chance.choice((0, 0, 0, 0.01)))
+
+    async def arrivals(self) -> AsyncIterator[ArrivedBatch]:
+        """In any order, and some of them again before they are acknowledged."""
+        waiting, came = self._all.waiting[self._shard], self._all.came[self._shard]
+        while True:
+            while not waiting:
+                came.clear()
+                await came.wait()
+            await asyncio.sleep(self._all.chance.choice((0, 0, 0.005)))
+            if waiting:
+                yield FakeArrival(waiting, self._all.chance.choice(waiting))
+
+    async def tell(self, facts: ShardFacts, *, are_last: bool = False) -> None:
+        if not are_last:  # each shard finds out by itself that all were idle before
+            self._all.told[self._shard] = facts_in(as_bytes(facts))
+
+    @property
+    def told(self) -> Mapping[int, ShardFacts]:
+        return self._all.told
+
+    def may_fetch(self) -> bool:
+        return self.is_ours
+
+    def is_over(self) -> bool:
+        told, budget = self._all.told, self._all.budget
+        is_spent = budget is not None and fetched_together(told) >= budget
+        return is_spent or has_ended(told, self._all.shards)
+
+
+class FakeArrival:
+    """A batch that was delivered."""
+
+    def __init__(self, waiting: list[bytes], packed: bytes) -> None:
+        self._waiting, self.packed = waiting, packed
+
+    async def done(self) -> None:
+        if self.packed in self._waiting:
+            self._waiting.remove(self.packed)
+
+    async def later(self) -> None:
+        """It stays where it is."""

@@ -1,0 +1,72 @@
+"""When a shard begins, beside others that come, do not come, or have begun."""
+
+import asyncio
+from pathlib import Path
+
+from minicrawl.cluster.shard import ShardFacts
+from minicrawl.cluster.together import TOGETHER_S, ShardPace, TogetherBeginning
+from minicrawl.demo.web import DemoServer
+from minicrawl.frontier.channels import ShardPlace
+from tests.cluster.crawl.crawling import ShardedCrawl
+from tests.cluster.crawl.web import LittleWeb
+
+ALL = {shard: ShardFacts(shard) for shard in range(3)}
+
+
+def a_beginning() -> TogetherBeginning:
+    return TogetherBeginning(ShardPlace(0, len(ALL)), 100.0)
+
+
+def test_shards_begin_when_all_are_there() -> None:
+    beginning = a_beginning()
+    beginning.hear({0: ALL[0], 2: ALL[2]}, 101)
+    assert not beginning.has_begun
+    beginning.hear(ALL, 102)
+    assert beginning.has_begun
+
+
+def test_nobody_waits_for_ever_for_a_shard_that_does_not_come() -> None:
+    beginning = a_beginning()
+    beginning.hear({0: ALL[0]}, 99.9 + TOGETHER_S)
+    assert not beginning.has_begun
+    beginning.hear({0: ALL[0]}, 100 + TOGETHER_S)
+    assert beginning.has_begun
+
+
+def test_a_shard_begins_when_others_have_begun() -> None:
+    beginning = a_beginning()
+    beginning.hear({0: ALL[0], 1: ShardFacts(1, pace=2)}, 101)
+    assert beginning.has_begun
+
+
+def test_shards_talk_quickly_while_the_crawl_is_young() -> None:
+    beginning = a_beginning()
+    before = beginning.rhythm_s(1.0, 101)
+    beginning.hear(ALL, 110)
+    young, older, old = (beginning.rhythm_s(1.0, 110 + age_s) for age_s in (1, 30, 1000))
+    assert before == young < older < old == 1.0
+
+
+def test_the_pace_is_that_of_the_last_time() -> None:
+    pace = ShardPace(2.0)
+    assert pace.now(0, 10.0) == 0
+    assert pace.now(5, 10.5) == 10
+    assert pace.now(20, 12.0) == 10
+    assert pace.now(20, 13.0) == 6
+    assert pace.now(20, 16.0) == 0
+
+
+def test_nothing_is_asked_for_before_all_shards_are_there(tmp_path: Path) -> None:
+    web = LittleWeb(3, 2, 25)
+
+    async def late(server: DemoServer) -> None:
+        crawl = ShardedCrawl(tmp_path, server, web.seeds, 3)
+        tasks = [asyncio.create_task(crawl.crawl(shard).run_async()) for shard in (0, 1)]
+        while len(crawl.exchanges.told) < 2:
+            await asyncio.sleep(0.01)
+        assert not server.requests
+        await asyncio.gather(*tasks, crawl.crawl(2).run_async())
+        assert server.requests
+
+    with DemoServer(web) as server:
+        asyncio.run(late(server))

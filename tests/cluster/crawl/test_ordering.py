@@ -1,0 +1,119 @@
+"""The level of cash that orders the pages of all shards together."""
+
+from collections.abc import Collection, Sequence
+
+from minicrawl.cluster.assignment import NO_LEVEL
+from minicrawl.cluster.shard import ShardFacts
+from minicrawl.cluster.together import FEWEST, HEADROOM, PageLevel
+from minicrawl.frontier.pages import Frontier
+from minicrawl.model import State
+from minicrawl.opic.journal import Spending, Step, StepKind
+from minicrawl.opic.money import UNIT
+from minicrawl.store.records import StepRow, StoreTerms
+
+
+def a_frontier(units: Sequence[int], hosts: int = 1) -> Frontier:
+    """Pages that hold so many units, by turns on so many hosts."""
+    frontier = Frontier(StoreTerms(), lambda _seq: Spending(()))
+    steps = [Step(StepKind.BORN, born=len(units))]
+    for page, held in enumerate(units):
+        frontier.urls.meet([f"http://host{page % hosts}.example/{page}"], 0)
+        steps.append(Step(StepKind.GRANT, spending=Spending([page]), amount=(held - 1) * UNIT))
+    for seq, step in enumerate(steps, 1):
+        frontier.apply(StepRow(seq, State.UNREAD, step))
+    return frontier
+
+
+def level_of(
+    units: Sequence[int], a_host: int = 10, hosts: int = 1, leased: Collection[int] = ()
+) -> PageLevel:
+    """Of pages with so many units, `a_host` of each host can be asked for soon."""
+    return PageLevel(a_frontier(units, hosts), lambda: leased, lambda _host, _within_s: a_host)
+
+
+def told(keys: dict[int, int], pace: int = 0, *, has_choice: bool = False) -> ShardFacts:
+    return ShardFacts(0, pace=pace, sketch=keys, has_choice=has_choice)
+
+
+def test_without_facts_every_page_may_be_read() -> None:
+    level = level_of([1, 5], a_host=10)
+    level.hear([], 1)
+    assert level.key == NO_LEVEL
+    assert level.admits(0)
+    assert not level.holds_back
+
+
+def test_a_page_waits_while_enough_richer_ones_wait_elsewhere() -> None:
+    level = level_of([1, 64], a_host=10)
+    rich = level_of([32] * HEADROOM * FEWEST, a_host=1000).sketch(1, slots=64)
+    level.hear([told(rich)], 1)
+    assert level.key == 32 * UNIT
+    assert level.admits(1)
+    assert not level.admits(0)
+    assert level.holds_back
+    level.hear([told({})], 1)
+    assert level.admits(0)
+    assert not level.holds_back
+
+
+def test_quick_shards_have_more_pages_above_the_level() -> None:
+    level = level_of([1], a_host=10)
+    rich = level_of([32] * HEADROOM * FEWEST, a_host=1000).sketch(1, slots=64)
+    level.hear([told(rich, pace=FEWEST + 1)], 1)
+    assert level.key == NO_LEVEL
+
+
+def test_a_host_counts_with_the_pages_that_can_be_asked_for() -> None:
+    """The others wait for its delay, and hold up nobody elsewhere."""
+    assert sum(level_of([8] * 30, a_host=2).sketch(1, slots=64).values()) == 2
+    assert sum(level_of([8] * 30, a_host=2, hosts=5).sketch(1, slots=64).values()) == 10
+    richest = level_of([1, 2, 4, 8], a_host=1, hosts=2).sketch(1, slots=64)
+    assert richest == level_of([4, 8], a_host=1, hosts=2).sketch(1, slots=64)
+
+
+def test_of_many_pages_only_the_richest_are_told() -> None:
+    pages = [64] * HEADROOM * FEWEST + [2] * 1000
+    sketch = level_of(pages, a_host=1, hosts=len(pages)).sketch(1, slots=64)
+    assert sum(sketch.values()) <= len(pages)
+    level = level_of([1], a_host=1)
+    level.hear([told(sketch)], 1)
+    assert level.key == 64 * UNIT
+
+
+def test_a_shard_without_pages_tells_of_none() -> None:
+    assert not level_of([], a_host=1).sketch(1, slots=64)
+
+
+def test_pages_that_nobody_may_take_hold_up_nobody() -> None:
+    """They are under way, or wait for a shorter way to them."""
+    assert sum(level_of([8] * 30, leased=range(25)).sketch(1, slots=64).values()) == 5
+
+
+def test_hosts_that_must_wait_hold_up_nobody() -> None:
+    soon = {0: 0, 1: 3, 2: 1}
+    level = PageLevel(a_frontier([8] * 30, hosts=3), tuple, lambda host, _within_s: soon[host])
+    assert sum(level.sketch(1, slots=64).values()) == 4
+
+
+def test_in_less_time_fewer_pages_are_above_the_level() -> None:
+    keys = level_of([64, 32, 16, 8], hosts=4, a_host=1).sketch(1, slots=64)
+    level = level_of([1])
+    level.hear([told(keys)], 1)
+    assert level.key == NO_LEVEL
+    level.hear([told(keys)], 0.05)
+    assert level.key == 32 * UNIT
+
+
+def test_a_shard_that_must_choose_has_less_headroom_in_a_young_crawl() -> None:
+    chooses = level_of([64, 32, 16, 8], hosts=4, a_host=1)
+    keys = chooses.sketch(1, slots=4)
+    assert not chooses.has_choice
+    chooses.sketch(1, slots=3)
+    assert chooses.has_choice
+    level = level_of([1])
+    level.hear([told(keys)], 0.1)
+    assert level.key == 8 * UNIT
+    level.hear([told(keys, has_choice=True)], 0.1)
+    assert level.key == 16 * UNIT  # 2 pages can be read, and 10 % more are above
+    level.hear([told(keys, has_choice=True)], 1)
+    assert level.key == NO_LEVEL

@@ -1,0 +1,79 @@
+"""What shards tell each other of themselves, and when a crawl is over."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.cluster.assignment import PotTold
+from minicrawl.cluster.channels import BatchError
+from minicrawl.cluster.shard import (
+    MOST_FACTS_BYTES,
+    ShardFacts,
+    as_bytes,
+    facts_in,
+    fetched_together,
+    has_ended,
+)
+from minicrawl.frontier.channels import MOST_SHARDS
+
+COUNTS = st.integers(0, 1 << 62)
+TABLES = st.dictionaries(st.integers(0, 400), COUNTS, max_size=8)
+
+
+NUMBERS = (st.integers(0, MOST_SHARDS - 1), *[COUNTS] * 9)
+
+
+@given(st.builds(ShardFacts, *NUMBERS, TABLES, TABLES, TABLES, *[st.booleans()] * 3))
+def test_facts_are_what_their_bytes_say(facts: ShardFacts) -> None:
+    assert facts_in(as_bytes(facts)) == facts
+    assert facts.pot_told == PotTold(facts.pot, facts.waiting)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"[1, 2]",
+        b"[" * 5000,
+        b"\xff",
+        b'{"shard": 1}',
+        json.dumps(ShardFacts(1)._asdict() | {"fetched": "7"}).encode(),
+        json.dumps(ShardFacts(1)._asdict() | {"fetched": 0.5}).encode(),
+        json.dumps(ShardFacts(1)._asdict() | {"sent": {"1": "2"}}).encode(),
+        json.dumps(ShardFacts(1)._asdict() | {"sent": [1, 2]}).encode(),
+        json.dumps(ShardFacts(1)._asdict() | {"sent": {"a": 2}}).encode(),
+        json.dumps(ShardFacts(1)._asdict() | {"more": 2}).encode(),
+        json.dumps(ShardFacts(-1)._asdict()).encode(),
+        json.dumps(ShardFacts(MOST_SHARDS)._asdict()).encode(),
+        json.dumps(ShardFacts(1, waiting=-1)._asdict()).encode(),
+        json.dumps(ShardFacts(1, minted=1 << 100)._asdict()).encode(),
+        json.dumps(ShardFacts(1, sent={1: -2})._asdict()).encode(),
+        json.dumps(ShardFacts(1, sketch={10**4: 2})._asdict()).encode(),
+        json.dumps(ShardFacts(1, received={10**9: 2})._asdict()).encode(),
+        b" " * (MOST_FACTS_BYTES + 1),
+    ],
+)
+def test_bytes_that_no_shard_tells_are_refused(data: bytes) -> None:
+    with pytest.raises(BatchError):
+        facts_in(data)
+
+
+def idle(shard: int, sent: dict[int, int], received: dict[int, int]) -> ShardFacts:
+    return ShardFacts(shard, fetched=10, sent=sent, received=received, is_idle=True)
+
+
+def test_a_crawl_has_ended_when_all_are_idle_and_nothing_is_on_its_way() -> None:
+    both = {0: idle(0, {1: 3}, {1: 2}), 1: idle(1, {0: 2}, {0: 3})}
+    assert has_ended(both, 2)
+    assert fetched_together(both) == 20
+
+
+def test_a_crawl_goes_on_while_a_shard_is_not_heard_of_or_busy_or_waits_for_a_batch() -> None:
+    first, second = idle(0, {1: 3}, {}), idle(1, {}, {0: 3})
+    assert not has_ended({0: first, 1: second}, 3)
+    assert not has_ended({0: first, 1: second._replace(is_idle=False)}, 2)
+    assert not has_ended({0: first, 1: second._replace(received={0: 2})}, 2)
+    # The first was heard of before it sent what the second has already got.
+    assert not has_ended({0: first._replace(sent={1: 2}), 1: second}, 2)

@@ -1,0 +1,353 @@
+"""The parts of a shard by hand: owners, bytes, outbox, channels, audit, pots and water."""
+
+import json
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.cluster.assignment import NO_LEVEL, PotTold, sketch, to_level, water_level
+from minicrawl.cluster.channels import (
+    MOST_BYTES,
+    MOST_HOPS,
+    MOST_TRANSFERS,
+    Arrival,
+    BatchError,
+    Transfer,
+    TransferBatch,
+    judge,
+    pack,
+    unpack,
+)
+from minicrawl.cluster.shard import Statement, faults, missing, under_way
+from minicrawl.frontier.channels import SHARDS, ChannelEnd, Channels, ShardPlace, shard_of
+from minicrawl.opic.journal import Spending, Step, StepKind
+from minicrawl.opic.money import UNIT
+from tests.cluster.shards.engine import FakeEngine, KeptShard
+
+# ---------------------------------------------------------------- owners
+
+
+def test_the_shard_of_a_site_never_changes() -> None:
+    """These are in stores: another answer would make one page two."""
+    assert [shard_of(site) for site in ("example.org", "debian.org", "localhost", "")] == [
+        *(9, 54, 4, 57),
+    ]
+    assert [shard_of("example.org", shards) for shards in (1, 3, 1000)] == [0, 0, 143]
+    assert ShardPlace(0, 1000).owner("example.org") == 143
+
+
+def test_sites_are_spread_evenly() -> None:
+    counts = Counter(shard_of(f"site{number}.example") for number in range(64_000))
+    assert len(counts) == SHARDS
+    assert 850 < min(counts.values()) <= max(counts.values()) < 1150
+
+
+# ---------------------------------------------------------------- bytes
+
+transfers = st.builds(
+    Transfer,
+    st.text(st.characters(codec="ascii"), min_size=1),
+    st.integers(0, UNIT << 31),
+    st.integers(0, 99),
+    st.integers(0, MOST_HOPS),
+)
+batches = st.builds(
+    TransferBatch,
+    st.integers(0, 63),
+    st.integers(0, 63),
+    st.integers(1, 1 << 60),
+    st.lists(transfers, max_size=20, unique_by=lambda transfer: transfer.url),
+    st.integers(0, UNIT),
+)
+
+
+@given(batches)
+def test_a_batch_is_what_its_bytes_say(batch: TransferBatch) -> None:
+    assert unpack(pack(batch)) == batch
+    assert batch.atoms == sum(atoms for _, atoms, *_ in batch.transfers) + batch.to_pot
+
+
+ROW = ["http://a/", 5, 0, 0]
+ONE = [0, 1, 1, [ROW], 0]
+
+
+def changed(place: int, value: Any) -> list[Any]:
+    return [*ONE[:place], value, *ONE[place + 1 :]]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        {},
+        ONE[:4],
+        changed(0, -1),
+        changed(0, "0"),
+        changed(1, 1 << 16),
+        changed(2, 0),
+        changed(2, 1.5),
+        changed(2, True),
+        changed(3, 5),
+        changed(3, [["http://a/", 5, 0]]),
+        changed(3, [["", 5, 0, 0]]),
+        changed(3, [[None, 5, 0, 0]]),
+        changed(3, [["http://a/\ud800", 5, 0, 0]]),
+        changed(3, [["http://a/", -5, 0, 0]]),
+        changed(3, [["http://a/", 5, 0, MOST_HOPS + 1]]),
+        changed(3, [ROW, ROW]),
+        changed(3, [[f"http://a/{number}", 5, 0, 0] for number in range(MOST_TRANSFERS + 1)]),
+        changed(4, -1),
+        changed(4, UNIT << 40),
+    ],
+)
+def test_what_no_shard_sends_is_refused(rows: Any) -> None:
+    assert unpack(json.dumps(ONE).encode()).atoms == 5
+    with pytest.raises(BatchError):
+        unpack(json.dumps(rows).encode())
+
+
+@pytest.mark.parametrize("data", [b"", b"\xff", b"[" * 100_000, b" " * (MOST_BYTES + 1)])
+def test_bytes_that_are_no_batch_are_refused(data: bytes) -> None:
+    with pytest.raises(BatchError):
+        unpack(data)
+
+
+# ---------------------------------------------------------------- a shard and its outbox
+
+URLS = {shard_of(f"site{number}", 3): f"http://site{number}/" for number in range(20)}
+"""A URL of each of three shards."""
+
+
+def a_shard(number: int = 0) -> KeptShard:
+    kept = KeptShard(FakeEngine(), number, 3)
+    kept.seed([URLS[number]], 8)
+    return kept
+
+
+def test_a_batch_is_due_when_it_is_full_or_has_waited() -> None:
+    kept = a_shard()
+    kept.read(0, [URLS[1]])
+    outbox = kept.shard.outbox
+    assert outbox.due(0.9) == []
+    assert outbox.due(0.9, longest_s=0.9) == [1]
+    assert outbox.due(1.0) == [1]
+    kept = a_shard()
+    kept.read(0, [URLS[1], URLS[1] + "more"])
+    assert kept.shard.outbox.due(0.0) == [1]
+
+
+def test_a_batch_has_as_many_urls_as_fit_and_at_least_one() -> None:
+    kept = a_shard()
+    kept.read(0, [URLS[1] + "a", URLS[1] + "b", URLS[1] + "c"])
+    outbox = kept.shard.outbox
+    assert outbox.next_for(1, lambda _page: 10, most_bytes=15) == [1]
+    assert outbox.next_for(1, lambda _page: 10, most_bytes=5) == [1]
+    assert outbox.next_for(1, lambda _page: 10, most_bytes=99) == [1, 2]  # two transfers at most
+    assert outbox.next_for(2, lambda _page: 10, most_bytes=99) == []
+
+
+def test_pages_of_which_there_is_something_to_tell_are_sent_without_cash() -> None:
+    kept = a_shard()
+    kept.read(0, [URLS[1]])
+    kept.send(1)
+    assert len(kept.shard.outbox) == 0
+    kept.shard.outbox.tell([0, 1], now=0.0)
+    assert len(kept.shard.outbox) == 1
+    assert kept.shard.sending(1).spending == Spending([1], [0])
+
+
+def test_what_is_left_waits_again_from_then_on() -> None:
+    kept = a_shard()
+    kept.read(0, [URLS[1] + "a", URLS[1] + "b", URLS[1] + "c"])
+    kept.shard.apply(kept.shard.sending(1), now=5.0)
+    assert kept.shard.outbox.due(5.9) == []
+    assert kept.shard.outbox.due(6.0) == [1]
+
+
+def test_an_outbox_is_found_again_in_a_loaded_ledger() -> None:
+    kept = a_shard()
+    kept.read(0, [URLS[1], URLS[2]])
+    outbox = kept.shard.outbox
+    outbox.restore(now=3.0)
+    assert outbox.due(3.9) == []
+    assert sorted(outbox.due(4.0)) == [1, 2]
+
+
+def test_cash_for_a_page_that_stands_for_a_foreign_one_goes_on_from_shard_to_shard() -> None:
+    kept = a_shard()
+    kept.redirect(0, URLS[1])
+    kept.send(1)
+    steps = kept.shard.receipt(TransferBatch(2, 0, 1, [Transfer(URLS[0], 5, 0, 3)]))
+    kept.commit(2, steps)
+    assert kept.ledger.key[1] == 5
+    (sent,) = kept.shard.batch(kept.shard.sending(1)).transfers
+    assert sent == Transfer(URLS[1], 5, 1, 4)
+    assert kept.shard.outbox.due(9) == [1]
+
+
+def test_cash_that_goes_round_between_shards_ends_at_a_page_that_is_a_dead_end_then() -> None:
+    kept = a_shard()
+    kept.redirect(0, URLS[1])
+    kept.send(1)
+    circled = TransferBatch(2, 0, 1, [Transfer(URLS[0], 5, 0, MOST_HOPS)])
+    kept.commit(2, steps := kept.shard.receipt(circled))
+    assert [step.kind for step in steps] == [StepKind.DEAD_END, StepKind.RECEIVE]
+    assert kept.shard.books.stands_for(0) == 0
+    assert kept.shard.outbox.due(9) == []
+    assert kept.ledger.missing() == 0
+
+
+@pytest.mark.parametrize("way", [(1, 2), (0, 0)])
+def test_a_batch_for_another_shard_is_refused(way: tuple[int, int]) -> None:
+    with pytest.raises(BatchError, match="came to shard 0"):
+        a_shard().shard.receipt(TransferBatch(*way, 1, []))
+
+
+def test_a_batch_with_a_page_of_another_shard_is_refused() -> None:
+    with pytest.raises(BatchError, match="of another shard"):
+        a_shard().shard.receipt(TransferBatch(1, 0, 1, [Transfer(URLS[2], 1)]))
+
+
+# ---------------------------------------------------------------- channels and audit
+
+
+def sent(number: int, atoms: int, to: int = 1) -> Step:
+    return Step(StepKind.SEND, to, 0, Spending([9], [atoms], (), 2), number)
+
+
+def test_the_ends_of_a_channel_are_a_fold_over_the_steps() -> None:
+    channels = Channels()
+    for step in (sent(1, 5), sent(2, 6), Step(StepKind.DEAD_END, 3), sent(1, 7, to=4)):
+        channels.apply(step)
+    assert channels.sent == {1: ChannelEnd(2, 15), 4: ChannelEnd(1, 9)}
+    assert [channels.next_number(to) for to in (1, 4, 5)] == [3, 2, 1]
+    loaded = Channels.from_rows(json.loads(json.dumps(channels.as_rows())))
+    assert (loaded.sent, loaded.received) == (channels.sent, {})
+    with pytest.raises(ValueError, match="batch 4 follows batch 2"):
+        channels.apply(sent(4, 5))
+
+
+def test_a_foreign_page_is_unsent_until_it_is_sent_the_first_time() -> None:
+    channels = Channels()
+    channels.apply(Step(StepKind.FOREIGN, spending=Spending([8, 9])))
+    assert channels.unsent == {8, 9}
+    channels.apply(sent(1, 0))
+    assert channels.unsent == Channels.from_rows(channels.as_rows()).unsent == {8}
+
+
+def test_a_batch_is_posted_if_it_is_the_next_one_of_its_sender() -> None:
+    channels = Channels()
+    channels.apply(sent(1, 5)._replace(kind=StepKind.RECEIVE))
+    assert channels.received == {1: ChannelEnd(1, 7)}
+    judged = [judge(channels, TransferBatch(1, 0, number, [])) for number in (1, 2, 3)]
+    assert judged == [Arrival.OLD, Arrival.NEXT, Arrival.EARLY]
+
+
+def told(shard: int, held: int, **ends: dict[int, ChannelEnd]) -> Statement:
+    nothing: dict[str, dict[int, ChannelEnd]] = {"sent": {}, "received": {}}
+    return Statement(shard=shard, minted=100, held=held, **(nothing | ends))
+
+
+def by_number(_sender: int, _receiver: int, number: int) -> int:
+    return 10 * number
+
+
+def test_what_is_under_way_is_not_missing() -> None:
+    both = [
+        told(0, 80, sent={1: ChannelEnd(2, 20)}),
+        told(1, 110, received={0: ChannelEnd(1, 10)}),
+    ]
+    assert under_way(both) == 10
+    assert missing(both) == 0
+    assert list(faults(both, by_number)) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "why"),
+    [
+        (told(0, 99), told(1, 100), "1 atoms of cash are missing"),
+        (
+            told(0, 90, sent={1: ChannelEnd(1, 10)}),
+            told(1, 120, received={0: ChannelEnd(2, 20)}),
+            "from shard 0 to shard 1, 2 batches were posted of 1 sent",
+        ),
+        (
+            told(0, 90, sent={1: ChannelEnd(1, 10)}),
+            told(1, 111, received={0: ChannelEnd(1, 11)}),
+            "11 atoms were posted of 10 in the same batches",
+        ),
+        (
+            told(0, 100),
+            told(1, 110, received={0: ChannelEnd(1, 10)}),
+            "1 batches were posted of 0 sent",
+        ),
+    ],
+)
+def test_the_audit_says_what_is_wrong(one: Statement, other: Statement, why: str) -> None:
+    (found,) = faults([one, other], by_number)
+    assert why in found
+
+
+# ---------------------------------------------------------------- pots
+
+
+def test_a_pot_gives_what_it_holds_above_its_share_to_those_that_lack_it() -> None:
+    pots = {0: PotTold(90, 10), 1: PotTold(0, 10), 2: PotTold(30, 20)}
+    assert to_level(0, pots) == {1: 30, 2: 30}
+    assert to_level(1, pots) == to_level(2, pots) == {}
+    assert to_level(0, pots, least=31) == {}
+
+
+def test_level_pots_and_those_of_nobody_send_nothing() -> None:
+    assert to_level(0, {0: PotTold(5, 1), 1: PotTold(5, 1)}) == {}
+    assert to_level(0, {0: PotTold(5, 0), 1: PotTold(5, 0)}) == {}
+
+
+@given(st.dictionaries(st.integers(0, 9), st.tuples(st.integers(-50, 1 << 60), st.integers(0, 99))))
+def test_no_pot_gives_more_than_it_holds_and_no_share_is_exceeded(
+    pots: dict[int, tuple[int, int]],
+) -> None:
+    known = {shard: PotTold(*pot) for shard, pot in pots.items()}
+    after = {shard: max(0, pot.atoms) for shard, pot in known.items()}
+    for shard in known:
+        for other, atoms in to_level(shard, known).items():
+            assert atoms > 0
+            after[shard] -= atoms
+            after[other] += atoms
+    purse, unread = sum(after.values()), sum(pot.unread for pot in known.values())
+    for shard, pot in known.items():
+        share = purse * pot.unread // max(1, unread)
+        assert after[shard] >= min(share, max(0, pot.atoms))
+        rounded = len(known)  # shares are rounded down
+        assert after[shard] <= max(share, pot.atoms, 0) + rounded
+
+
+# ---------------------------------------------------------------- water
+
+
+def test_so_many_pages_are_above_the_level() -> None:
+    ones, fours = np.full(10, UNIT), np.full(5, 4 * UNIT)
+    sketches = [sketch(np.concatenate((ones, fours)), 100), sketch(fours, 100)]
+    assert water_level(sketches, 1) == water_level(sketches, 10) == 4 * UNIT
+    assert water_level(sketches, 11) == UNIT
+    assert water_level(sketches, 21) == water_level([], 1) == NO_LEVEL
+
+
+@given(st.lists(st.integers(0, 1 << 50), min_size=1), st.integers(1, 20))
+def test_the_level_leaves_enough_and_hardly_more(keys: list[int], pages: int) -> None:
+    level = water_level([sketch(np.array(keys), len(keys))], pages)
+    above = [key for key in keys if key >= level]
+    assert len(above) >= min(pages, len(keys))
+    if len(keys) >= pages and level:
+        clearly_above = [key for key in keys if key >= level * 2 ** (1 / 8) * 1.000001]
+        assert len(clearly_above) < pages
+
+
+def test_a_sketch_is_of_the_richest_pages_alone() -> None:
+    keys = np.array([UNIT << place for place in range(10)])
+    assert sum(sketch(keys, 3).values()) == 3
+    assert water_level([sketch(keys, 3)], 3) == UNIT << 7
+    assert sketch(keys[:0], 3) == Counter()

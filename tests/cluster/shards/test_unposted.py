@@ -1,0 +1,40 @@
+"""When batches are sent again."""
+
+from minicrawl.cluster.channels import UnpostedBatches
+
+AGAIN_S = 10.0
+
+
+def test_what_arrives_is_never_sent_again() -> None:
+    unposted = UnpostedBatches(AGAIN_S)
+    for now in range(100):
+        assert not list(unposted.overdue({1: now}, {1: now - 1}, 8.0 * now))
+    assert not list(unposted.overdue({1: 99}, {1: 99}, 10_000.0))
+
+
+def test_what_does_not_arrive_is_sent_again_ever_less_often() -> None:
+    unposted = UnpostedBatches(AGAIN_S)
+    times = [
+        now
+        for now in range(100)
+        if list(unposted.overdue({1: 7, 2: 3}, {1: 5, 2: 3}, float(now))) == [(1, 5)]
+    ]
+    assert times == [10, 30, 70]
+
+
+def test_a_receiver_that_goes_on_has_time_again() -> None:
+    unposted = UnpostedBatches(AGAIN_S)
+    found = [list(unposted.overdue({1: 7}, {1: 5}, now)) for now in (0.0, 10.0, 29.0)]
+    assert found == [[], [(1, 5)], []]
+    found = [list(unposted.overdue({1: 7}, {1: 6}, now)) for now in (30.0, 39.0, 40.0)]
+    assert found == [[], [], [(1, 6)]]
+
+
+def test_a_shard_that_nobody_holds_is_sent_nothing() -> None:
+    unposted = UnpostedBatches(AGAIN_S)
+    assert not any(list(unposted.overdue({1: 7}, {}, float(now))) for now in range(0, 1000, 10))
+
+
+def test_a_channel_without_any_batch_posted_is_seen() -> None:
+    unposted = UnpostedBatches(AGAIN_S)
+    assert [list(unposted.overdue({1: 1}, {1: 0}, now)) for now in (0.0, 10.0)] == [[], [(1, 0)]]

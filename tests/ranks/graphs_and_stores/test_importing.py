@@ -1,0 +1,251 @@
+"""A graph that is imported is a store like any other, and none is overwritten."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from minicrawl.crawl.refinement import refine
+from minicrawl.crawl.start import graph_import as importing
+from minicrawl.crawl.start.graph_import import Imported, import_graph
+from minicrawl.errors import UsageError
+from minicrawl.graph.csr import NamedGraph, NodeHosts
+from minicrawl.model import State
+from minicrawl.report.audit import audit
+from minicrawl.report.errors import explain
+from minicrawl.report.ranks import PageSelection, rows
+from minicrawl.report.snapshot import page_of, snapshot
+from minicrawl.report.source import opened
+from minicrawl.report.status import status
+from minicrawl.store import tables
+from minicrawl.store.reader import reading
+from tests.graph.graphs import Link, graph_of, links_of, nodes_and_links
+from tests.stores import NOON
+
+A, B, C = "http://a.example/", "http://a.example/b", "http://c.example/"
+NAMES = [A, B, C, "www.d.example", "Åland"]
+# A and B link to each other and on, the name to a host; C and the host are linked to only.
+LINKS = [(0, 1), (0, 2), (1, 0), (1, 2), (4, 3), (1, 1)]
+
+
+class Listed:
+    """Names in a list."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = list(names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def of(self, nodes: Sequence[int]) -> list[str]:
+        return [self._names[node] for node in nodes]
+
+    def find(self, names: Sequence[str]) -> list[int | None]:
+        return [self._names.index(name) if name in self._names else None for name in names]
+
+    def hosts(self) -> NodeHosts:
+        return NodeHosts(np.arange(len(self), dtype=np.int32), self._names)
+
+
+def named(
+    names: Sequence[str], links: list[Link], weights: Sequence[float] | None = None
+) -> NamedGraph:
+    """The weights are those of the links in ascending order."""
+    graph = graph_of(len(names), links)
+    return NamedGraph(
+        graph, Listed(names), None if weights is None else np.array(weights, dtype=np.float32)
+    )
+
+
+def imported(path: Path, graph: NamedGraph) -> Imported:
+    return import_graph(graph, path, "web.txt", NOON)
+
+
+def links_in(path: Path) -> set[tuple[str, str]]:
+    with opened(path, None) as found:
+        names = found.graph.names.of(range(found.graph.graph.nodes))
+        return {(names[one], names[other]) for one, other in links_of(found.graph.graph)}
+
+
+def spending_of(path: Path, name: str) -> tuple[list[int], list[int]]:
+    with snapshot(path) as seen:
+        spending = seen.frontier.spendings.of(page_of(seen, name))
+        return list(spending.links), list(spending.weights)
+
+
+def test_the_links_are_those_of_the_graph_but_for_links_to_oneself(tmp_path: Path) -> None:
+    found = imported(tmp_path / "web.db", named(NAMES, LINKS))
+    assert found == Imported(
+        pages=5, links=5, read=3, merged=0, self_links=1, store=tmp_path / "web.db"
+    )
+    assert links_in(tmp_path / "web.db") == {
+        (NAMES[one], NAMES[other]) for one, other in LINKS if one != other
+    }
+
+
+def test_what_was_imported_is_a_store_that_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "web.db"
+    imported(path, named(NAMES, LINKS))
+    assert [file.name for file in tmp_path.iterdir()] == ["web.db"]
+    found = audit(path)
+    assert (found.wrong, found.notes) == ([], [])
+
+
+def test_pages_with_links_were_read_and_the_others_wait(tmp_path: Path) -> None:
+    path = tmp_path / "web.db"
+    imported(path, named(NAMES, LINKS))
+    said = status(path)
+    assert (said.pages_known, said.pages_fetched, said.pages_unread, said.hosts) == (5, 3, 2, 4)
+    assert said.requests is None
+    with snapshot(path) as seen:
+        states = {row.url: (row.state, row.status, row.host) for row in rows(seen, PageSelection())}
+    assert states == {
+        A: ("fetched", None, "a.example"),
+        B: ("fetched", None, "a.example"),
+        C: ("unread", None, "c.example"),
+        "www.d.example": ("unread", None, "www.d.example"),
+        "Åland": ("fetched", None, "Åland"),
+    }
+
+
+def test_ranks_can_be_refined_and_pages_explained(tmp_path: Path) -> None:
+    path = tmp_path / "web.db"
+    imported(path, named(NAMES, LINKS))
+    refine(path)
+    with snapshot(path) as seen:
+        found = explain(seen, "Åland")
+        other = explain(seen, "www.d.example")
+    assert (found.state, found.status) == ("fetched", None)
+    assert found.reasons == ["it was read", "imported from web.txt"]
+    assert other.reasons == ["it has no links in the imported graph"]
+    assert audit(path).wrong == []
+
+
+def test_a_page_is_found_by_its_name_and_by_its_url_as_written_otherwise(tmp_path: Path) -> None:
+    imported(tmp_path / "web.db", named([*NAMES, f"{C}?utm_source=x"], LINKS))
+    with snapshot(tmp_path / "web.db") as seen:
+        assert page_of(seen, "www.d.example") == 3
+        assert page_of(seen, "HTTP://A.EXAMPLE/b#part") == 1
+        assert page_of(seen, f"{C}?utm_source=x") == 5
+        with pytest.raises(
+            UsageError, match=r"^nobody is not in the store; it has no page of nobody$"
+        ):
+            page_of(seen, "nobody")
+
+
+def test_names_that_are_one_url_become_one_page(tmp_path: Path) -> None:
+    spelled = ["http://a.example", "http://A.example/", C]
+    found = imported(tmp_path / "web.db", named(spelled, [(0, 2), (1, 2), (2, 0), (0, 1)]))
+    assert (found.pages, found.links, found.merged) == (2, 2, 1)
+    assert links_in(tmp_path / "web.db") == {(A, C), (C, A)}
+
+
+def test_names_that_could_steer_a_terminal_are_written_out(tmp_path: Path) -> None:
+    imported(tmp_path / "web.db", named(["a\nb", "\x1b[2J"], [(0, 1)]))
+    assert links_in(tmp_path / "web.db") == {(r"a\nb", r"\x1b[2J")}
+
+
+class TestWeights:
+    def test_whole_weights_stay_as_they_are(self, tmp_path: Path) -> None:
+        imported(tmp_path / "web.db", named([A, B, C], [(0, 1), (0, 2), (1, 0)], [3, 1, 7]))
+        assert spending_of(tmp_path / "web.db", A) == ([1, 2], [3, 1])
+        assert spending_of(tmp_path / "web.db", B) == ([0], [7])
+        assert audit(tmp_path / "web.db").wrong == []
+
+    def test_others_are_scaled_and_never_nothing(self, tmp_path: Path) -> None:
+        imported(
+            tmp_path / "web.db", named([A, B, C], [(0, 1), (0, 2), (1, 0)], [0.5, 0.25, 1e-12])
+        )
+        assert spending_of(tmp_path / "web.db", A) == ([1, 2], [2**31, 2**30])
+        assert spending_of(tmp_path / "web.db", B) == ([0], [1])
+
+    def test_whole_weights_beyond_all_measure_are_scaled_too(self, tmp_path: Path) -> None:
+        imported(tmp_path / "web.db", named([A, B, C], [(0, 1), (0, 2)], [2.0**100, 2.0**99]))
+        assert spending_of(tmp_path / "web.db", A) == ([1, 2], [2**31, 2**30])
+
+    def test_where_all_are_alike_there_are_none(self, tmp_path: Path) -> None:
+        imported(tmp_path / "web.db", named([A, B, C], [(0, 1), (0, 2)], [2, 2]))
+        assert spending_of(tmp_path / "web.db", A) == ([1, 2], [])
+
+    def test_those_of_links_that_become_one_are_summed(self, tmp_path: Path) -> None:
+        spelled = ["http://a.example", A, C]
+        links = [(0, 2), (1, 2), (2, 0), (2, 1)]
+        imported(tmp_path / "web.db", named(spelled, links, [1, 2, 3, 4]))
+        assert spending_of(tmp_path / "web.db", A) == ([1], [3])
+        assert spending_of(tmp_path / "web.db", C) == ([0], [7])
+
+    def test_whoever_ranks_the_store_has_the_weights_of_the_file(self, tmp_path: Path) -> None:
+        graph = named(NAMES, [(0, 1), (0, 2), (4, 0)], [3, 1, 7])
+        imported(tmp_path / "web.db", graph)
+        with opened(tmp_path / "web.db", None) as found:
+            again = found.graph
+            assert again.names.find(["Åland", A, "nobody"]) == [4, 0, None]
+            assert again.names.hosts().names == ["a.example", "c.example", "www.d.example", "Åland"]
+        assert links_of(again.graph) == links_of(graph.graph)
+        assert again.weights is not None
+        assert again.weights.tolist() == [3, 1, 7]
+
+    def test_where_they_were_alike_there_are_none(self, tmp_path: Path) -> None:
+        imported(tmp_path / "web.db", named(NAMES, LINKS))
+        with opened(tmp_path / "web.db", None) as found:
+            assert found.graph.weights is None
+
+
+class TestRefusals:
+    def test_a_store_that_is_there_is_left_alone(self, tmp_path: Path) -> None:
+        (tmp_path / "web.db").write_bytes(b"something")
+        with pytest.raises(UsageError, match=r"web\.db exists"):
+            imported(tmp_path / "web.db", named(NAMES, LINKS))
+        assert (tmp_path / "web.db").read_bytes() == b"something"
+
+    def test_what_is_broken_off_leaves_nothing(self, tmp_path: Path) -> None:
+        def interrupt(_share: float) -> None:
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            import_graph(named(NAMES, LINKS), tmp_path / "web.db", "web.txt", NOON, interrupt)
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_large_graphs_go_in_by_many_batches_and_checkpoints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("_NAMES_AT_ONCE", "_BIRTHS_AT_ONCE", "_VISITS_AT_ONCE"):
+        monkeypatch.setattr(importing, name, 7)
+    monkeypatch.setattr(importing, "_CHANGES_A_CHECKPOINT", 20)
+    told: list[float] = []
+    links = [(page, (page * 7 + step) % 40) for page in range(40) for step in range(3)]
+    graph = named([f"http://h{page % 5}.example/{page}" for page in range(40)], links)
+    import_graph(graph, tmp_path / "web.db", "web.txt", NOON, told.append)
+    assert audit(tmp_path / "web.db").wrong == []
+    assert len(told) == 6 + 6
+    assert told == sorted(told)
+    assert told[-1] == 1
+    with reading(tmp_path / "web.db") as connection:
+        assert tables.last_step(connection) == 6 + 40
+
+
+@settings(max_examples=25)
+@given(nodes_and_links())
+def test_any_graph_can_be_imported(
+    tmp_path_factory: pytest.TempPathFactory, case: tuple[int, list[Link]]
+) -> None:
+    nodes, links = case
+    path = tmp_path_factory.mktemp("import") / "web.db"
+    imported(path, named([f"n{node}" for node in range(nodes)], links))
+    assert audit(path).wrong == []
+    if nodes:
+        assert links_in(path) == {(f"n{one}", f"n{other}") for one, other in links if one != other}
+
+
+def test_a_real_graph_is_whole_when_it_was_imported(
+    tmp_path: Path, shared_graph: Callable[[str], Path]
+) -> None:
+    with opened(tmp_path, shared_graph("wiki-Vote.txt.gz")) as found:
+        made = imported(tmp_path / "vote.db", found.graph)
+    assert (made.pages, made.links, made.read, made.self_links) == (7115, 103689, 6110, 0)
+    with snapshot(tmp_path / "vote.db") as seen:
+        assert np.count_nonzero(seen.states == State.FETCHED) == 6110
+        assert int(seen.inlinks.sum()) == 103689

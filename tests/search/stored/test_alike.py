@@ -1,0 +1,191 @@
+"""Pages that are alike: found with the index, folded when shown, never dropped."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+import pytest
+
+pytest.importorskip("tantivy")
+pytest.importorskip("selectolax")
+
+from minicrawl.cli import main
+from minicrawl.report import near_duplicates
+from minicrawl.report.snapshot import snapshot
+from minicrawl.report.status import mirrors
+from minicrawl.search import searching as alike
+from minicrawl.search.indexing import bring_up_to_date
+from minicrawl.search.near_duplicates import ReadText, are_alike
+from minicrawl.store.reader import search_folder
+from tests.search.stored.stores import read_into
+
+Captured = pytest.CaptureFixture[str]
+
+ARTICLE = " ".join(Random(1).choices([f"word{n}" for n in range(900)], k=200))
+FIRST, PRINTED, OTHER, TWIN = (
+    f"http://{name}"
+    for name in ("a.example/article", "a.example/print", "a.example/other", "b.example/article")
+)
+PAGES = {
+    FIRST: f"<title>A lighthouse</title><p>{ARTICLE}",
+    OTHER: f"<title>A harbour</title><p>lighthouse {' '.join(reversed(ARTICLE.split()))}",
+    PRINTED: f"<title>Printed</title><p>{ARTICLE} lighthouse",
+    TWIN: f"<title>The lighthouse</title><p>Seen elsewhere. {ARTICLE}",
+}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    path = tmp_path / "crawl.db"
+    read_into(path, {url: page.encode() for url, page in PAGES.items()})
+    bring_up_to_date(path)
+    return path
+
+
+def likes(store: Path) -> dict[str, str]:
+    with snapshot(store) as seen:
+        found = seen.near_duplicates
+        pairs = zip(found.pages.tolist(), found.originals.tolist(), strict=True)
+        return {seen.url(page): seen.url(original) for page, original in pairs}
+
+
+def run(capsys: Captured, *arguments: str) -> str:
+    capsys.readouterr()
+    assert main(list(arguments)) == 0
+    return capsys.readouterr().out
+
+
+def test_pages_that_say_the_same_are_found_and_no_other(store: Path) -> None:
+    assert likes(store) == {FIRST: FIRST, PRINTED: FIRST, TWIN: FIRST}
+
+
+def test_search_folds_them_and_shows_all_on_demand(store: Path, capsys: Captured) -> None:
+    command = ("search", "lighthouse", "--store", str(store))
+    found = json.loads(run(capsys, *command, "--json"))
+    assert len(found) == 2
+    assert sorted(one["folded"] for one in found) == [0, 2]
+    assert "and 2 pages like it" in run(capsys, *command)
+    everything = json.loads(run(capsys, *command, "--json", "--all"))
+    assert {one["url"] for one in everything} == set(PAGES)
+    by_rank = json.loads(run(capsys, *command, "--json", "--by", "opic"))
+    assert len(by_rank) == 2
+
+
+def test_many_pages_that_are_alike_do_not_hide_others(tmp_path: Path, capsys: Captured) -> None:
+    path = tmp_path / "many.db"
+    pages = {
+        f"http://c.example/{n}": f"<title>T</title><p>{ARTICLE} harbour harbour {n}".encode()
+        for n in range(70)
+    }
+    pages[FIRST] = f"<title>One</title><p>A harbour of its own. {'Else. ' * 90}".encode()
+    read_into(path, pages)
+    bring_up_to_date(path)
+    found = json.loads(run(capsys, "search", "harbour", "--store", str(path), "--json"))
+    assert FIRST in {one["url"] for one in found}
+
+
+def test_top_folds_them(store: Path, capsys: Captured) -> None:
+    top = ("top", "--store", str(store), "--json")
+    assert len(json.loads(run(capsys, *top))) == len(PAGES)
+    folded = json.loads(run(capsys, *top, "--fold"))
+    assert sorted(page["near_duplicates"] for page in folded) == [0, 2]
+    on_host = json.loads(run(capsys, *top, "--fold", "--host", "a.example"))
+    assert len(on_host) == 2
+    assert "alike" in run(capsys, "top", "--store", str(store), "--fold").splitlines()[0]
+
+
+def test_without_an_index_top_says_how_to_make_one(tmp_path: Path, capsys: Captured) -> None:
+    path = tmp_path / "crawl.db"
+    read_into(path, {FIRST: b"<title>One</title>"})
+    assert main(["top", "--fold", "--store", str(path)]) == 2
+    assert "minicrawl index" in capsys.readouterr().err
+
+
+def test_export_and_explain_name_the_page_that_they_are_like(store: Path, capsys: Captured) -> None:
+    lines = run(capsys, "export", "-", "--format", "jsonl", "--store", str(store)).splitlines()
+    rows = {row["url"]: row["like"] for row in map(json.loads, lines)}
+    assert rows == {FIRST: "", OTHER: "", PRINTED: FIRST, TWIN: FIRST}
+    assert FIRST in run(capsys, "explain", PRINTED, "--store", str(store))
+    explained = json.loads(run(capsys, "explain", FIRST, "--store", str(store), "--json"))
+    assert explained["near_duplicates"] == [PRINTED, TWIN]
+
+
+def test_hosts_whose_pages_are_alike_are_mirrors(tmp_path: Path) -> None:
+    path = tmp_path / "mirror.db"
+    articles = [" ".join(Random(n).choices(ARTICLE.split(), k=90)) for n in range(6)]
+    read_into(
+        path,
+        {
+            f"http://{host}/{n}": f"<p>On {host} since today. {text}".encode()
+            for host in ("one.example", "two.example")
+            for n, text in enumerate(articles)
+        },
+    )
+    assert mirrors(path) == []
+    bring_up_to_date(path)
+    (found,) = mirrors(path)
+    assert {found.host, found.of_host} == {"http://one.example", "http://two.example"}
+    assert found.pages == 6
+
+
+def test_a_page_that_changes_leaves_its_group(store: Path) -> None:
+    read_into(store, {PRINTED: b"<title>Gone</title><p>Nothing is printed any more, at all."})
+    bring_up_to_date(store)
+    assert likes(store) == {FIRST: FIRST, TWIN: FIRST}
+
+
+def test_pairs_are_judged_again_only_when_they_have_changed(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged = []
+
+    def judge(one: ReadText, other: ReadText) -> bool:
+        judged.append(other.title)
+        return are_alike(one, other)
+
+    monkeypatch.setattr(alike, "are_alike", judge)
+    bring_up_to_date(store)
+    assert judged == []
+    read_into(store, {"http://a.example/new": PAGES[FIRST].encode() + b" anew"})
+    bring_up_to_date(store)
+    assert len(judged) == 1
+    assert len(likes(store)) == 4
+
+
+def test_without_its_table_it_is_made_again(store: Path) -> None:
+    before = likes(store)
+    (search_folder(store) / near_duplicates.FILE).unlink()
+    assert likes(store) == {}
+    bring_up_to_date(store)
+    assert likes(store) == before
+
+
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from minicrawl.search import indexing
+from minicrawl.report import near_duplicates
+from minicrawl.search.near_duplicates import ReadText, are_alike
+from minicrawl.search.notes import TextNotes
+die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+if sys.argv[2] == "before the table":
+    near_duplicates.keep = die
+else:
+    TextNotes.keep_judged = die
+indexing.bring_up_to_date(Path(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize("moment", ["before the table", "before the notes"])
+def test_after_a_kill_they_are_found_again(store: Path, moment: str) -> None:
+    before = likes(store)
+    read_into(store, {"http://a.example/new": PAGES[FIRST].encode() + b" anew"})
+    done = subprocess.run(
+        [sys.executable, "-c", _KILLED, str(store), moment], timeout=120, check=False
+    )
+    assert done.returncode == -signal.SIGKILL
+    bring_up_to_date(store)
+    assert likes(store) == before | {"http://a.example/new": FIRST}

@@ -1,0 +1,129 @@
+"""Indexes that cannot be used as they are: one line, and nothing is lost."""
+
+import sqlite3
+from errno import ENOSPC
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("tantivy")
+pytest.importorskip("selectolax")
+
+from minicrawl.cli import main
+from minicrawl.errors import NoRoom
+from minicrawl.search import indexing as index_folder
+from minicrawl.search.index import index_errors
+from minicrawl.search.indexing import bring_up_to_date, locked_folder
+from minicrawl.search.notes import VERSION
+from minicrawl.search.searching import IMPORTANCE
+from minicrawl.store.reader import archive_folder, search_folder
+from tests.search.stored.stores import PAGES, SEA, read_into
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    path = tmp_path / "crawl.db"
+    read_into(path, PAGES)
+    bring_up_to_date(path)
+    return path
+
+
+def searched(store: Path, capsys: Captured) -> tuple[int, str, list[str]]:
+    capsys.readouterr()
+    code = main(["search", "salt", "--store", str(store)])
+    out, err = capsys.readouterr()
+    return code, out, err.splitlines()
+
+
+def test_one_of_an_older_version_is_made_again_and_that_is_said(
+    store: Path, capsys: Captured
+) -> None:
+    connection = sqlite3.connect(search_folder(store) / "notes.db")
+    with connection:
+        connection.execute("UPDATE meta SET value = 1 WHERE name = 'version'")
+    connection.close()
+    code, out, err = searched(store, capsys)
+    assert code == 0
+    assert SEA in out
+    assert f"version 1 is made again as version {VERSION}" in err[0]
+    assert searched(store, capsys)[2] == []
+
+
+def test_while_it_is_written_searches_go_on_and_a_second_writer_is_refused(
+    store: Path, capsys: Captured
+) -> None:
+    with locked_folder(search_folder(store)):
+        code, out, err = searched(store, capsys)
+        assert (code, err) == (0, [])
+        assert SEA in out
+        assert main(["index", "--store", str(store)]) == 1
+        assert "another process" in capsys.readouterr().err
+
+
+def test_an_index_that_has_more_than_is_kept_is_not_thrown_away(
+    store: Path, capsys: Captured
+) -> None:
+    (archive_folder(store) / "segment-000001.pages").unlink()
+    assert main(["index", "--fresh", "--store", str(store)]) == 2
+    assert "segment-000001.pages of" in capsys.readouterr().err
+    code, out, _ = searched(store, capsys)
+    assert (code, SEA in out) == (0, True)
+
+
+@pytest.mark.parametrize("suffix", ["store", "idx", "term", "pos", "fast"])
+@pytest.mark.parametrize("content", [b"", b"\xff" * 40, None])
+def test_a_damaged_or_missing_file_is_one_line_and_mended_by_a_fresh_index(
+    store: Path, capsys: Captured, suffix: str, content: bytes | None
+) -> None:
+    for file in (search_folder(store) / "index").glob(f"*.{suffix}"):
+        file.unlink()
+        if content is not None:
+            file.write_bytes(content)
+    code, out, err = searched(store, capsys)
+    assert code in (0, 1)
+    assert (SEA in out) == (code == 0)
+    assert not any("Traceback" in line for line in err)
+    assert main(["index", "--fresh", "--store", str(store)]) == 0
+    code, out, err = searched(store, capsys)
+    assert (code, err) == (0, [])
+    assert SEA in out
+
+
+def test_a_damaged_table_of_near_duplicates_folds_nothing(store: Path, capsys: Captured) -> None:
+    (search_folder(store) / "near-duplicates").write_bytes(b"likes 1\n\xff")
+    code, out, _ = searched(store, capsys)
+    assert code == 0
+    assert SEA in out
+
+
+def no_room(*_: object, **__: object) -> None:
+    raise OSError(ENOSPC, "No space left on device")
+
+
+def no_room_for_sqlite(*_: object) -> None:
+    raise NoRoom("the disk is full (disk I/O error)")
+
+
+def test_on_a_full_disk_the_index_answers_and_stays_as_it_is(
+    store: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = search_folder(store)
+    (folder / IMPORTANCE).unlink(missing_ok=True)
+    before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+    monkeypatch.setattr(Path, "touch", no_room)
+    monkeypatch.setattr(Path, "write_bytes", no_room)
+    monkeypatch.setattr(index_folder, "Notes", no_room_for_sqlite)
+    code, out, err = searched(store, capsys)
+    assert code == 0
+    assert SEA in out
+    (line,) = err
+    assert all(word in line for word in (IMPORTANCE, "No space left on device"))
+    assert {file: file.read_bytes() for file in before} == before
+
+
+def test_an_index_that_has_no_room_to_be_made_is_not_called_damaged(store: Path) -> None:
+    full = ValueError("An IO error occurred: 'No space left on device (os error 28)'")
+    with pytest.raises(NoRoom, match="full"), index_errors(search_folder(store) / "index"):
+        raise full

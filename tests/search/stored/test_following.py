@@ -1,0 +1,138 @@
+"""The index while a crawl runs: it follows, and no kill at any moment loses or doubles a page."""
+
+import signal
+import subprocess
+import sys
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("tantivy")
+pytest.importorskip("selectolax")
+
+from minicrawl.search import indexing as following
+from minicrawl.search.indexing import (
+    COMMAND,
+    EVERY_S,
+    SELDOM_S,
+    IndexFollower,
+    bring_up_to_date,
+    locked_folder,
+)
+from minicrawl.store.reader import search_folder
+from tests.search.stored.stores import PAGES, PIER, SEA, UNREAD, read_into
+from tests.search.stored.test_indexing import entries, urls
+
+
+def begun(tmp_path: Path) -> Path:
+    path = tmp_path / "crawl.db"
+    read_into(path, dict(islice(PAGES.items(), 2)))
+    return path
+
+
+def test_it_follows_what_is_read(tmp_path: Path) -> None:
+    pauses = IndexFollower(tmp_path / "crawl.db").pauses()
+    assert next(pauses) >= EVERY_S  # there is no store yet
+    path = begun(tmp_path)
+    next(pauses)
+    assert urls(path, "salt") == [SEA]
+    read_into(path, {PIER: PAGES[PIER]})
+    next(pauses)
+    assert urls(path, "planks") == [PIER]
+
+
+def test_it_works_only_when_there_is_news(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = begun(tmp_path)
+    runs: list[Path] = []
+    monkeypatch.setattr(following, "bring_up_to_date", lambda path, **_: runs.append(path))
+    search_folder(path).mkdir()
+    pauses = IndexFollower(path).pauses()
+    assert len(list(islice(pauses, 3))) == 3
+    assert runs == [path]
+
+
+def test_it_rests_longer_than_it_worked(tmp_path: Path) -> None:
+    times = iter((0.0, 0.0, 100.0))
+    assert next(IndexFollower(tmp_path / "none.db", lambda: next(times)).pauses()) == 300.0
+
+
+def test_pages_known_by_links_alone_come_seldom(tmp_path: Path) -> None:
+    moments = [0.0]
+    path = begun(tmp_path)
+    pauses = IndexFollower(path, lambda: moments[0]).pauses()
+    next(pauses)
+    assert urls(path, "lighthouse") == []
+    moments[0] = SELDOM_S
+    next(pauses)  # although nothing is new
+    assert urls(path, "lighthouse") == [UNREAD]
+    read_into(path, {PIER: PAGES[PIER]})
+    next(pauses)
+    followed = entries(path)
+    bring_up_to_date(path)
+    assert entries(path) == followed  # but for links of the page that came last
+
+
+def test_while_another_process_writes_the_index_it_waits(tmp_path: Path) -> None:
+    path = begun(tmp_path)
+    pauses = IndexFollower(path).pauses()
+    with locked_folder(search_folder(path)):
+        next(pauses)
+    assert not (search_folder(path) / "index").exists()
+    next(pauses)
+    assert urls(path, "salt") == [SEA]
+
+
+def test_the_process_ends_with_its_input(tmp_path: Path) -> None:
+    path = begun(tmp_path)
+    command = [sys.executable, "-c", COMMAND, str(path)]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, timeout=120, check=True)
+    assert done.returncode == 0
+    assert urls(path, "salt") == [SEA]
+
+
+_RUN = """
+import os, signal, sys
+from pathlib import Path
+from minicrawl.search import indexing
+from minicrawl.search.indexing import IndexFollower
+from minicrawl.search import near_duplicates
+from minicrawl.search.index import SearchIndex
+from minicrawl.search.notes import Notes, TextNotes
+indexing.ROUND = 1
+left = int(sys.argv[2])
+def counting(method):
+    def counted(*arguments):
+        global left
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return method(*arguments)
+    return counted
+for owner, name in ((SearchIndex, "replace"), (SearchIndex, "commit"), (Notes, "begin"),
+                    (Notes, "commit"), (Notes, "mark_fresh"), (TextNotes, "sign"),
+                    (TextNotes, "keep_judged"), (near_duplicates, "keep")):
+    setattr(owner, name, counting(getattr(owner, name)))
+next(IndexFollower(Path(sys.argv[1])).pauses())
+"""
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("step", [1, 2, 3, 5])
+def test_whenever_it_is_killed_while_pages_come_nothing_is_lost_or_doubled(
+    tmp_path: Path, step: int
+) -> None:
+    path, killed = tmp_path / "crawl.db", 0
+    for number, (url, page) in enumerate(PAGES.items()):
+        read_into(path, {url: page})
+        for moment in (step + number, 2 * step + 3 * number):
+            done = subprocess.run(
+                [sys.executable, "-c", _RUN, str(path), str(moment)], timeout=120, check=False
+            )
+            assert done.returncode in (0, -signal.SIGKILL)
+            killed += done.returncode == -signal.SIGKILL
+    assert killed >= 4
+    bring_up_to_date(path)
+    followed = entries(path)
+    bring_up_to_date(path, fresh=True)
+    assert entries(path) == followed

@@ -1,0 +1,105 @@
+"""Pages in many scripts are found by what their readers would type."""
+
+# ruff: noqa: RUF001 - Greek and Turkish have letters that look like Latin ones
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("tantivy")
+pytest.importorskip("selectolax")
+
+from minicrawl.search.indexing import bring_up_to_date
+from minicrawl.search.query import parse
+from minicrawl.search.searching import Finder, SearchRequest
+from minicrawl.store.reader import search_folder
+from tests.search.stored.stores import read_into
+
+TEXTS = {
+    "french": "La crème brûlée est un dessert à l'œuf",
+    "czech": "Příliš žluťoučký kůň úpěl",
+    "polish": "Zażółć gęślą jaźń w Łodzi",
+    "vietnamese": "Hà Nội là thủ đô của Việt Nam",
+    "greek": "Ο δρόμος της Οδύσσειας και οι ΟΔΟΙ",
+    "cyrillic": "Ёлка стоит в Санкт-Петербурге",
+    "turkish": "İstanbul'da ılık bir IŞIK",
+    "german": "Die Straße ist groß und naß",
+    "decomposed": "Cafe\u0301 Zu\u0308rich",
+    "chinese": "中华人民共和国的首都是北京市",
+    "japanese": "東京の検索エンジンは速いﾃﾞｰﾀ",
+    "korean": "검색엔진은 문서를 찾습니다",
+    "thai": "ภาษาไทยไม่มีช่องว่างระหว่างคำ",
+    "arabic": "مُحَمَّد يقرأ الكتـــاب",
+    "hebrew": "שָׁלוֹם עולם",
+    "hindi": "हिन्दी भाषा में लेख",
+    "emoji": "Ship it 🚀 today 👩\u200d💻",
+}
+ASKED = [
+    ("french", "creme BRULEE"),
+    ("french", "oeuf"),
+    ("czech", "zlutoucky kun"),
+    ("polish", "lodzi gesla"),
+    ("vietnamese", "thu do ha noi"),
+    ("greek", "οδυσσειας"),
+    ("greek", "οδοι"),
+    ("cyrillic", "елка петербурге"),
+    ("turkish", "istanbul"),
+    ("turkish", "ışık"),
+    ("turkish", "ilik"),
+    ("german", "STRASSE"),
+    ("german", "gross nass"),
+    ("decomposed", "café zürich"),
+    ("decomposed", "cafe zurich"),
+    ("chinese", "北京"),
+    ("chinese", "人民共和国"),
+    ("chinese", "京"),
+    ("japanese", "検索"),
+    ("japanese", "データ"),
+    ("korean", "검색"),
+    ("korean", "문서"),
+    ("thai", "ช่องว่าง"),
+    ("arabic", "محمد"),
+    ("arabic", "الكتاب"),
+    ("hebrew", "שלום"),
+    ("hindi", "भाषा"),
+    ("emoji", "🚀"),
+    ("emoji", "👩\u200d💻"),
+]
+
+
+@pytest.fixture(scope="module")
+def finder(tmp_path_factory: pytest.TempPathFactory) -> Finder:
+    store: Path = tmp_path_factory.mktemp("languages") / "crawl.db"
+    page = '<meta charset="utf-8"><title>{}</title><p>{}'
+    read_into(
+        store,
+        {
+            f"http://{name}.example/": page.format(name, text).encode()
+            for name, text in TEXTS.items()
+        },
+    )
+    bring_up_to_date(store)
+    return Finder(search_folder(store))
+
+
+@pytest.mark.parametrize(("language", "words"), ASKED)
+def test_a_page_is_found_by_what_its_readers_type(
+    finder: Finder, language: str, words: str
+) -> None:
+    best, *_ = finder.find(parse(words), SearchRequest())
+    assert best.entry.title == language
+    assert best.snippet.marks
+
+
+@pytest.mark.parametrize(
+    ("language", "words"), [("chinese", '"华人民共"'), ("german", '"strasse ist"')]
+)
+def test_a_phrase_may_begin_and_end_anywhere_in_a_run(
+    finder: Finder, language: str, words: str
+) -> None:
+    assert [one.entry.title for one in finder.find(parse(words), SearchRequest())] == [language]
+
+
+def test_words_of_one_language_find_no_page_of_another(finder: Finder) -> None:
+    assert finder.find(parse("北海"), SearchRequest()) == []
+    assert finder.find(parse("מלכים"), SearchRequest()) == []

@@ -1,0 +1,95 @@
+"""What is written for search engines and not for people counts little."""
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+pytest.importorskip("tantivy")
+pytest.importorskip("selectolax")
+
+from minicrawl.search.indexing import bring_up_to_date
+from minicrawl.search.page_text import page_text
+from minicrawl.search.query import parse
+from minicrawl.search.searching import Finder, Result, SearchRequest
+from minicrawl.store.reader import search_folder
+from tests.search.stored.stores import read_into
+
+OTHERS = [f"word{number}" for number in range(400)]
+
+
+def prose(seed: int, length: int = 200) -> str:
+    return " ".join(Random(seed).choices(OTHERS, k=length))
+
+
+def found(tmp_path: Path, pages: dict[str, str], words: str) -> list[Result]:
+    store = tmp_path / "crawl.db"
+    read_into(store, {f"http://{host}/": page.encode() for host, page in pages.items()})
+    bring_up_to_date(store)
+    return Finder(search_folder(store)).find(parse(words), SearchRequest())
+
+
+def hosts(results: list[Result]) -> list[str]:
+    return [one.entry.url.split("/")[2] for one in results]
+
+
+def test_words_repeated_beyond_measure_come_after_an_honest_page(tmp_path: Path) -> None:
+    pages = {
+        "stuffed.example": f"<title>Page</title><p>{'lighthouse ' * 300}{prose(1)}",
+        "titled.example": f"<title>{'lighthouse ' * 9}</title><p>{prose(2)}",
+        "honest.example": f"<title>Page</title><p>A lighthouse guides ships. {prose(3)}"
+        " The lighthouse stands on a rock.",
+    }
+    results = found(tmp_path, pages, "lighthouse")
+    assert hosts(results)[0] == "honest.example"
+    by_host = dict(zip(hosts(results), results, strict=True))
+    assert by_host["honest.example"].score.natural == 1
+    assert by_host["stuffed.example"].score.natural < 0.2
+    assert by_host["titled.example"].score.natural < 0.1
+
+
+def test_a_page_about_a_word_may_say_it_often(tmp_path: Path) -> None:
+    text = " ".join(f"lighthouse {word} {word}s the and" for word in OTHERS[:60])
+    (only,) = found(
+        tmp_path, {"about.example": f"<title>Lighthouse</title><p>{text}"}, "lighthouse"
+    )
+    assert only.score.natural > 0.5
+
+
+def test_copies_on_many_doorways_are_one_result(tmp_path: Path) -> None:
+    doorway = f"lighthouse tours {prose(4)}"
+    pages = {f"door{n}.example": f"<title>Town {n}</title><p>{doorway} {n}" for n in range(30)}
+    pages["honest.example"] = f"<title>Tours</title><p>{prose(5)} a lighthouse may be visited"
+    results = found(tmp_path, pages, "lighthouse")
+    assert len(results) == 2
+    assert sorted(one.folded for one in results) == [0, 29]
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        "hidden",
+        "aria-hidden=true",
+        'style="display: none"',
+        'style="DISPLAY:NONE !important"',
+        'style="color:red; visibility:hidden"',
+        'style="font-size:0"',
+        'style="font-size: 0px; color: red"',
+        'style="opacity:0;"',
+        'style="position:absolute; left:-9999px"',
+        'style="text-indent:-9999px"',
+    ],
+)
+def test_what_people_do_not_see_is_no_text(attributes: str) -> None:
+    read = page_text(
+        f"<p>seen <span {attributes}>unseen <b>deep</b></span> too", "http://a.example/"
+    )
+    assert " ".join(read.lines) == "seen too"
+
+
+@pytest.mark.parametrize(
+    "style", ["opacity:0.9", "font-size:0.8em", "margin-left:-999px", "font-size:12px", "left:-9px"]
+)
+def test_what_people_see_is_text(style: str) -> None:
+    read = page_text(f'<p>seen <span style="{style}">as well</span>', "http://a.example/")
+    assert "as well" in " ".join(read.lines)

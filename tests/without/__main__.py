@@ -1,0 +1,126 @@
+"""Delete a room in a copy of the project, and run the core's tests: `python -m tests.without ROOM`.
+
+What a room is, its folder and its entry points in pyproject.toml say. Tests that need the room go
+with it: those in its folder, and those that import it or name one of its commands.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.without.needs import tests_without
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("cluster", "dashboard", "demo", "lab", "ranks", "search")
+_COPIED = ("minicrawl", "tests", "docs", "examples", "seeds", "data", "pyproject.toml", "README.md")
+_HELPS = 7
+
+
+def copy_without(room: str, folder: Path) -> list[str]:
+    """Copy the project without a room; return the names of the commands that are gone."""
+    for name in _COPIED:
+        source = ROOT / name
+        if source.is_dir():
+            leave_out = shutil.ignore_patterns("__pycache__", "*.pyc")
+            shutil.copytree(source, folder / name, ignore=leave_out)
+        else:
+            shutil.copy(source, folder / name)
+    shutil.rmtree(folder / "minicrawl" / room)
+    shutil.rmtree(folder / "tests" / room, ignore_errors=True)
+    project = folder / "pyproject.toml"
+    lines = project.read_text(encoding="utf-8").splitlines(keepends=True)
+    is_of_room = re.compile(rf'[\w-]+ = "minicrawl\.{room}\.')
+    gone = [line for line in lines if is_of_room.match(line)]
+    project.write_text("".join(line for line in lines if line not in gone), encoding="utf-8")
+    commands = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    _describe(folder)
+    named = commands["entry-points"]["minicrawl.commands"]
+    return [name for name, value in named.items() if value.startswith(f"minicrawl.{room}.")]
+
+
+def _describe(folder: Path) -> None:
+    """Write what an installer would leave beside the package: its name and its entry points."""
+    project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    described = folder / "minicrawl-0.dist-info"
+    described.mkdir()
+    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: minicrawl\nVersion: 0\n")
+    with (described / "entry_points.txt").open("w", encoding="utf-8") as file:
+        for group, points in project["entry-points"].items():
+            file.write(f"[{group}]\n")
+            file.writelines(f"{name} = {value}\n" for name, value in points.items())
+
+
+def run(folder: Path, *arguments: str, capture: bool = True) -> subprocess.CompletedProcess[str]:
+    """Run Python in the copy."""
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env=os.environ
+        | {
+            "PYTHONPATH": str(folder),
+            "MINICRAWL_GRAPHS": os.environ.get(
+                "MINICRAWL_GRAPHS", str(ROOT.parent / "shared" / "graphs")
+            ),
+        },
+        capture_output=capture,
+        text=True,
+        check=False,
+    )
+
+
+def wrong_with(room: str, folder: Path, gone: Sequence[str]) -> Iterator[str]:
+    """Yield what does not hold without the room, but for the tests."""
+    helped = run(folder, "-m", "minicrawl", "--help")
+    if helped.returncode or helped.stderr:
+        yield f"--help: {helped.stderr}"
+    for name in gone:
+        if re.search(rf"^  {name} ", helped.stdout, re.MULTILINE):
+            yield f"--help lists {name}"
+        ran = run(folder, "-m", "minicrawl", name)
+        if ran.returncode != 2 or f"minicrawl.{room}" not in ran.stderr:
+            yield f"{name}: exit code {ran.returncode}, {ran.stderr}"
+    with_it, without = (_help_s(where) for where in (ROOT, folder))
+    print(f"--help takes {without:.3f} s without {room}, {with_it:.3f} s with it", flush=True)
+
+
+def _help_s(folder: Path) -> float:
+    """The least time of some runs: what other processes do makes it longer, never shorter."""
+    times = []
+    for _ in range(_HELPS):
+        began = time.monotonic()
+        run(folder, "-m", "minicrawl", "--help")
+        times.append(time.monotonic() - began)
+    return min(times)
+
+
+def main() -> int:
+    """Take the rooms away that are named, or all, one after the other."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rooms", nargs="*", choices=[*ROOMS, []], metavar="ROOM")
+    parser.add_argument("--tests", nargs="*", default=["tests"], help="run these tests only")
+    given = parser.parse_args()
+    failed = []
+    for room in given.rooms or ROOMS:
+        with TemporaryDirectory(prefix=f"without-{room}-") as name:
+            folder = Path(name)
+            gone = copy_without(room, folder)
+            wrong = list(wrong_with(room, folder, gone))
+            print(*wrong, sep="\n", end="\n" if wrong else "", flush=True)
+            chosen = tests_without(room, folder, given.tests)
+            print(f"without {room}: {len(chosen)} modules of tests", flush=True)
+            tested = run(folder, "-m", "pytest", *chosen, capture=False)
+            failed += [room] if wrong or tested.returncode else []
+    print("failed:", *failed or ["nothing"])
+    return int(bool(failed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
