@@ -58,9 +58,8 @@ class Case(NamedTuple):
         return " ".join(self)
 
 
-DEMO_CASES = [Case("demo", *names) for names in product(ORDERS, WINDOWS)]
 CASES = [
-    *DEMO_CASES,
+    *(Case("demo", *names) for names in product(ORDERS, WINDOWS)),
     *(Case("warc", "siblings", window) for window in WINDOWS),
     *(Case("warc", order, "interpolation") for order in ORDERS if order != "siblings"),
 ]
