@@ -1,0 +1,36 @@
+"""Write what is golden anew, after a change that was meant:
+
+python -m tests.golden --write
+python -m tests.golden --dump FOLDER
+"""
+
+import json
+from pathlib import Path
+
+import click
+
+from tests.crash.memory import folder_in_memory
+from tests.golden import logs, surface
+
+
+@click.command()
+@click.option("--write", is_flag=True, help="Write the digests and the surface anew.")
+@click.option("--dump", type=click.Path(path_type=Path), help="Write all rows into this folder.")
+def main(*, write: bool, dump: Path | None) -> None:
+    """Crawl all cases. Two dumps, before a change and after it, tell by `diff -r` what changed."""
+    digests: dict[str, str] = {}
+    for case in logs.CASES:
+        with folder_in_memory() as folder:
+            found = logs.logs(case, folder)
+        digests |= logs.digests(case, found)
+        if dump is not None:
+            logs.dump(case, found, dump)
+    if write:
+        logs.GOLDEN.write_text(json.dumps(digests, indent=1) + "\n")
+        surface.write(surface.surface())
+    else:
+        click.echo("\n".join(f"{name}: {digest}" for name, digest in digests.items()))
+
+
+if __name__ == "__main__":
+    main()
