@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl import plugins
+from minicrawl.cli import ROOMS, main
 from minicrawl.errors import MinicrawlError
 from minicrawl.plugins import EntryPoint, Registry
 from tests.stores import filled_store
@@ -60,8 +61,7 @@ class TestOnTheCommandLine:
     def test_a_command_is_listed_and_runs(self, installed: Path, tmp_path: Path) -> None:
         filled_store(tmp_path / "crawl.db")
         listed = minicrawl(installed, "--help", cwd=tmp_path).stdout
-        assert "hosts" in listed
-        assert "A command of the package minicrawl-example." in listed
+        assert "Count the pages of each host." in listed
         ran = minicrawl(installed, "hosts", "--store", "crawl.db", cwd=tmp_path)
         assert (ran.stderr, ran.returncode) == ("", 0)
         assert "\tb.example\n" in ran.stdout
@@ -96,7 +96,7 @@ class TestOnTheCommandLine:
         assert minicrawl(installed, "top", "--store", "crawl.db", cwd=tmp_path).returncode == 0
 
 
-def test_help_looks_for_no_entry_points_where_no_package_adds_any(tmp_path: Path) -> None:
+def test_help_reads_entry_points_without_the_parsers_of_importlib(tmp_path: Path) -> None:
     code = (
         "import sys; from minicrawl.cli import main; main(['--help']); "
         "print('importlib.metadata' in sys.modules, file=sys.stderr)"
@@ -110,6 +110,36 @@ def test_help_looks_for_no_entry_points_where_no_package_adds_any(tmp_path: Path
         check=True,
     )
     assert ran.stderr.split() == ["False"]
+
+
+class TestRooms:
+    """Search and the like plug in as other packages do, so they can be taken away."""
+
+    @pytest.mark.parametrize(
+        ("command", "room"),
+        [(name, room) for room, names in ROOMS.items() for name in names.split()],
+    )
+    def test_a_command_that_is_gone_names_what_brings_it(
+        self,
+        command: str,
+        room: str,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        monkeypatch.setattr(plugins, "entry_points", lambda _group: {})
+        assert main([command]) == 2
+        assert f"minicrawl.{room}" in capsys.readouterr().err
+
+    def test_cluster_needs_its_room(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(plugins, "entry_points", lambda _group: {})
+        assert main(["top", "--cluster", "nats://localhost:1"]) == 2
+        assert "minicrawl[cluster]" in capsys.readouterr().err
+
+    def test_a_command_without_a_docstring_is_listed_with_its_package(self) -> None:
+        point = EntryPoint("made", "minicrawl_nowhere:made", "nowhere")
+        assert point.summary() == "A command of the package nowhere."
 
 
 class TestRegistry:

@@ -4,14 +4,14 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import click
 import pytest
 import trustme
 
-from minicrawl.cli import DeferredCommand, main, root
+from minicrawl.cli import main
 from minicrawl.demo.web import DemoServer, DemoWeb
 from minicrawl.report.snapshot import Snapshot
 from tests.cli.damages import DAMAGES, OF_VALUES, SEED, copied, whole_store
+from tests.cli.inert.walk import leaves
 
 Captured = pytest.CaptureFixture[str]
 
@@ -100,16 +100,6 @@ ALIKE = {
 """They read the same rows as others, by the same code: a proof tries damaged files with them."""
 
 
-def commands(group: click.Group = root) -> Iterator[str]:
-    """All there are, by their names."""
-    for name, command in group.commands.items():
-        loaded = command.load() if isinstance(command, DeferredCommand) else command
-        if isinstance(loaded, click.Group):
-            yield from (f"{name} {inner}" for inner in commands(loaded))
-        else:
-            yield name
-
-
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, Path], int]]:
     """Runs a command on a store, in a folder with all that the commands read."""
@@ -146,7 +136,7 @@ def whole(run: Callable[[str, Path], int], tmp_path_factory: pytest.TempPathFact
 
 
 def test_each_command_is_tried() -> None:
-    assert set(commands()) == ARGUMENTS.keys() | WITHOUT_A_STORE
+    assert set(leaves()) == ARGUMENTS.keys() | WITHOUT_A_STORE
 
 
 @pytest.mark.parametrize("command", [name for name in ARGUMENTS if name not in REFUSED])

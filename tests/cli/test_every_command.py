@@ -8,10 +8,11 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+import click
 import pytest
 from rich.cells import cell_len
 
-from minicrawl.cli import COMMANDS, main
+from minicrawl.cli import main, root
 from tests.stores import HandCrawl
 
 Captured = pytest.CaptureFixture[str]
@@ -115,7 +116,7 @@ def long_store(tmp_path: Path) -> Path:
 
 def test_every_command_is_tried() -> None:
     tried = {line.split()[0] for line in REPORTS + WRITERS}
-    assert tried | ELSEWHERE == set(COMMANDS)
+    assert tried | ELSEWHERE == set(root.list_commands(click.Context(root)))
 
 
 def fits(capsys: Captured, monkeypatch: pytest.MonkeyPatch, line: str) -> None:

@@ -5,11 +5,12 @@ import shlex
 import click
 import pytest
 
-from minicrawl.cli import COMMANDS, PROGRAM, main, root
+from minicrawl.cli import PROGRAM, main, root
 from minicrawl.cli.examples import EXAMPLES
 from tests.readme import context_of
 
 Captured = pytest.CaptureFixture[str]
+COMMANDS = root.list_commands(click.Context(root))
 
 
 def test_every_command_has_three_examples_and_shows_them(capsys: Captured) -> None:

@@ -10,13 +10,14 @@ import click
 import pytest
 
 from minicrawl import __version__
-from minicrawl.cli import COMMANDS, DeferredCommand, LazyGroup, main, root
+from minicrawl.cli import DeferredCommand, LazyGroup, main, root
 from minicrawl.errors import MinicrawlError, UsageError
 from tests.cli.imports import HEAVY, last_line_of, packages_imported_by
 from tests.processes import killed_on_failure
 from tests.stores import A, filled_store
 
 Captured = pytest.CaptureFixture[str]
+COMMANDS = root.list_commands(click.Context(root))
 
 
 def minicrawl(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

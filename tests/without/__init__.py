@@ -1,5 +1,5 @@
-"""A room beside the core is deleted in a copy, and the core's tests pass: `python -m tests.without`.
+"""A room beside the core is deleted in a copy, and the core's tests pass there.
 
-The laws are in HOUSES: the core imports no room, `--help` works without one, and a command that is
-gone says what brings it.
+Laws: the core imports no room; `--help` works without one, and is as fast; a command that is gone
+says what brings it.
 """

@@ -16,10 +16,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.without.needs import tests_without
+import click
+
+from tests.shared import BESIDE_THE_PROJECT, VARIABLES
+from tests.without.needs import ROOMS, tests_without
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("cluster", "dashboard", "demo", "lab", "ranks", "search")
 _COPIED = ("minicrawl", "tests", "docs", "examples", "seeds", "data", "pyproject.toml", "README.md")
 _HELPS = 7
 
@@ -63,17 +65,16 @@ def run(folder: Path, *arguments: str, capture: bool = True) -> subprocess.Compl
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=folder,
-        env=os.environ
-        | {
-            "PYTHONPATH": str(folder),
-            "MINICRAWL_GRAPHS": os.environ.get(
-                "MINICRAWL_GRAPHS", str(ROOT.parent / "shared" / "graphs")
-            ),
-        },
+        env=_environment(folder),
         capture_output=capture,
         text=True,
         check=False,
     )
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    shared = {name: str(BESIDE_THE_PROJECT / kind) for kind, name in VARIABLES.items()}
+    return shared | os.environ | {"PYTHONPATH": str(folder)}
 
 
 def wrong_with(room: str, folder: Path, gone: Sequence[str]) -> Iterator[str]:
@@ -88,7 +89,7 @@ def wrong_with(room: str, folder: Path, gone: Sequence[str]) -> Iterator[str]:
         if ran.returncode != 2 or f"minicrawl.{room}" not in ran.stderr:
             yield f"{name}: exit code {ran.returncode}, {ran.stderr}"
     with_it, without = (_help_s(where) for where in (ROOT, folder))
-    print(f"--help takes {without:.3f} s without {room}, {with_it:.3f} s with it", flush=True)
+    click.echo(f"--help takes {without:.3f} s without {room}, {with_it:.3f} s with it")
 
 
 def _help_s(folder: Path) -> float:
@@ -113,12 +114,13 @@ def main() -> int:
             folder = Path(name)
             gone = copy_without(room, folder)
             wrong = list(wrong_with(room, folder, gone))
-            print(*wrong, sep="\n", end="\n" if wrong else "", flush=True)
+            for line in wrong:
+                click.echo(line)
             chosen = tests_without(room, folder, given.tests)
-            print(f"without {room}: {len(chosen)} modules of tests", flush=True)
+            click.echo(f"without {room}: {len(chosen)} modules of tests")
             tested = run(folder, "-m", "pytest", *chosen, capture=False)
             failed += [room] if wrong or tested.returncode else []
-    print("failed:", *failed or ["nothing"])
+    click.echo(f"failed: {' '.join(failed) or 'nothing'}")
     return int(bool(failed))
 
 
