@@ -12,6 +12,7 @@ from typing import NamedTuple
 from unittest.mock import patch
 
 from minicrawl.cli import main
+from minicrawl.config.rows import TABLE
 from tests.cli.inert.walk import Walk
 from tests.cli.inert.web import LINKED, LINKING, ODD, SEEDS, crawl_twice
 
@@ -132,6 +133,7 @@ STORES: dict[str, list[list[str]]] = {
     "backlinks": [[LINKED]],
     "broken": [[""]],
     "changes": [[""]],
+    "config show": [[""]],
     "check": [[""]],
     "duplicates": [[""]],
     "errors": [[""]],
@@ -180,13 +182,55 @@ STORE_VALUES = {
     "--verdicts": ["verdicts.csv"],
 }
 """The values of their options."""
+SETTING_VALUES = {
+    "N": "7",
+    "X": "9",
+    "SHARE": "0.3",
+    "WEIGHT": "3",
+    "TIME": "7",
+    "SIZE": "700000",
+    "FILE": "there.csv",
+    "DIR": "folder",
+    "ADDRESS": "192.0.2.1",
+    "URL": "http://proxy.example:8080",
+    "HOST": "x.example",
+    "HOST=ADDRESS": "x.example=192.0.2.1",
+    "HOST=USER:PASS": "x.example=me:secret",
+    "HOST=TOKEN": "x.example=secret",
+    "[HOST=]FILE": "x.example=there.csv",
+    "REGEX": "sea",
+    "REGEX[=STRENGTH]": "sea=3",
+    "WORDS[=STRENGTH]": "sea=3",
+    "TYPE[=STRENGTH]": "text/plain=3",
+    "TYPE,...": "text",
+    "RATE": "700kB/s",
+    "HOURS": "22-6",
+    "NAME": "other",
+    "WHERE": "https://x.example/bot",
+    "TEXT": "Other/1.0",
+    "TAGS": "de",
+    "'NAME: VALUE'": "X-Sea: blue",
+}
+"""Values of settings, by how their kind is named in the help."""
+
+
+def setting_values() -> dict[str, list[str]]:
+    """The values of all settings, as options of `config show`."""
+    found: dict[str, list[str]] = {}
+    for row in TABLE:
+        named = [name for name in row.kind.names if name != row.kind.show(row.default)]
+        for value in named or [SETTING_VALUES.get(row.kind.metavar.partition("|")[0], "")]:
+            facet = f"{row.facet}=" if row.facet else ""
+            found.setdefault(f"config show {row.flag}", []).append(f"{facet}{value}")
+    return found
+
+
 STORE_INPUT_OPTIONS = INPUT_OPTIONS | {"--cloaking", "--serve"}
 """They name the input, or ask or start a server."""
 
 _WRITES = "it makes, moves or changes a store"
 _RUNS = "it starts a server, a cluster or a crawl"
 NOT_WALKED = {
-    "config show": "each of its options is a setting, and it shows the value that was given",
     **dict.fromkeys(
         ("archive prune", "graph import", "import", "index", "move", "rank rm", "refine"), _WRITES
     ),
@@ -259,7 +303,7 @@ def walk_of(command: str, graph: str) -> Walk:
 
 def store_walks_of(command: str, store: Made) -> Iterator[Walk]:
     """The walks over a command's options on the store."""
-    values = STORE_VALUES | {"--at": [store.between]}
+    values = STORE_VALUES | setting_values() | {"--at": [store.between]}
     left_out = STORE_INPUT_OPTIONS | _stays(command)
     for given in STORES[command]:
         bases = [[*shlex.split(base), "--store", STORE] for base in given]
