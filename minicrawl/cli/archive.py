@@ -9,6 +9,7 @@ import click
 from minicrawl.archive.reader import ArchiveReader, verify
 from minicrawl.archive.writer import PruneRules, Pruning
 from minicrawl.cli import PROGRAM
+from minicrawl.cli.common.options import given_options
 from minicrawl.cli.common.stores import json_option, own_store_option, store_with_pages_option
 from minicrawl.cli.common.tables import show_facts, show_json
 from minicrawl.crawl.settle.keeping import prune_store
@@ -39,6 +40,7 @@ def archive() -> None:
 @store_with_pages_option
 def info(folder: Path | None, store: Path, as_json: bool) -> None:
     """Show how much is kept in FOLDER."""
+    _refuse_both(folder)
     with closing(ArchiveReader(folder_of(store, folder), _end(store, folder))) as reader:
         found = dict(_facts(reader))
     for line in _lost(store, folder):
@@ -58,6 +60,7 @@ def verify_command(folder: Path | None, store: Path, as_json: bool) -> None:
 
     Exits with 1 if there is one.
     """
+    _refuse_both(folder)
     with closing(ArchiveReader(folder_of(store, folder), _end(store, folder))) as reader:
         wrong = [*_lost(store, folder), *verify(reader)]
         records = sum(one.records for one in reader.index.totals(reader.end))
@@ -129,6 +132,11 @@ def _show_pruning(pruning: Pruning, as_json: bool, *, is_gone: bool, is_done: bo
             click.echo(
                 "another program is reading the old files: the next crawl or prune removes them"
             )
+
+
+def _refuse_both(folder: Path | None) -> None:
+    if folder is not None and "store" in given_options():
+        raise click.UsageError("--store and FOLDER cannot be combined")
 
 
 def _end(store: Path, folder: Path | None) -> int | None:

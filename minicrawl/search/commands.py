@@ -7,7 +7,7 @@ import functools
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from minicrawl.cli.common.options import Number
+from minicrawl.cli.common.options import Number, given_options
 from minicrawl.cli.common.stores import json_option, percent, store_with_pages_option
 from minicrawl.cli.common.tables import (
     NONE,
@@ -175,6 +175,8 @@ def ranking_options(command: Command) -> Command:
     def with_choice(
         *, by: str | None, linear: float | None, weights: tuple[tuple[str, float], ...], **rest: Any
     ) -> Any:
+        if by is not None and linear is None and weights:
+            raise click.UsageError("--by alone is an order without weights: --weight needs --score")
         choice = RankingChoice(by=by, linear=linear, weights=_weights(dict(weights)))
         return command(choice=choice, **rest)
 
@@ -519,9 +521,13 @@ def search(
     searches that were judged.
     """
     if serve:
+        _refuse_others(("serve", "port"), "--serve shows a page in the browser")
         _serve(store, words, port)
+    elif port is not None:
+        raise click.UsageError("--port needs --serve")
     elif listed is not None:
         _refuse_words(words, "--verdicts names the queries")
+        _refuse_others(("listed", "by", "linear", "weights"), "--verdicts shows no results")
         keep_list(store, listed, shown["choice"])
     elif not words:
         raise click.UsageError("say which WORDS to find, or --serve")
@@ -548,6 +554,8 @@ class _Wanted:
         """Find the pages, show them, and keep what is said of them."""
         if self.judge and self.as_json:
             raise click.UsageError("--judge and --json cannot be combined")
+        if self.explain and self.as_json:
+            raise click.UsageError("--json has all parts of each score: leave out --explain")
         query = parse(self.text)
         if query.ignored:
             click.echo(f"only the first {MOST_WORDS} words count", err=True)
@@ -580,6 +588,13 @@ class _Wanted:
 def _refuse_words(words: tuple[str, ...], why: str) -> None:
     if words:
         raise click.UsageError(f"{why}: leave out the WORDS")
+
+
+def _refuse_others(taken: Collection[str], why: str) -> None:
+    """All options but these, and those that name the store."""
+    for name, option in given_options().items():
+        if name not in (*taken, "store", "cluster"):
+            raise click.UsageError(f"{why}: leave out {option}")
 
 
 def _serve(store: Path, words: tuple[str, ...], port: int | None) -> None:

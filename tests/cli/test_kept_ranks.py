@@ -111,32 +111,30 @@ class TestTop:
         )
 
     def test_a_site_has_what_its_pages_have_together(self, store: Path, capsys: Captured) -> None:
-        found = as_json(capsys, "top", "--all", "--sites", "--by", "degree")
+        found = as_json(capsys, "top", "--sites", "--by", "degree")
         assert [(site["rank"], site["site"], site["score"]) for site in found] == [
             *((1, "a.example", 3 / 6), (2, "b.example", 2 / 6), (3, "c.example", 1 / 6)),
         ]
-        heading, first, *_ = printed(
-            capsys, "top", "--all", "--sites", "--by", "degree"
-        ).splitlines()
+        heading, first, *_ = printed(capsys, "top", "--sites", "--by", "degree").splitlines()
         assert heading.split()[:3] == ["rank", "degree", "importance"]
         assert first.split()[:3] == ["1", "50.0000", "%"]
         go_on(store)
-        last = as_json(capsys, "top", "--all", "--sites", "--by", "degree", said=LACKING)[-1]
+        last = as_json(capsys, "top", "--sites", "--by", "degree", said=LACKING)[-1]
         assert (last["site"], last["score"]) == ("new.example", 0)
 
     def test_without_a_name_a_site_has_what_others_give_it(self, capsys: Captured) -> None:
-        for site in as_json(capsys, "top", "--all", "--sites"):
+        for site in as_json(capsys, "top", "--sites"):
             assert site["score"] == site["importance"]
 
     def test_without_links_there_is_nothing_to_rank_sites_by(
         self, tmp_path: Path, capsys: Captured
     ) -> None:
         path = filled_store(tmp_path / "bare.db", StoreTerms(links=False))
-        assert "--no-links" in refusal(capsys, "top", "--all", "--sites", "--store", str(path))
+        assert "--no-links" in refusal(capsys, "top", "--sites", "--store", str(path))
 
     def test_all_sites_are_ranked_or_none(self, capsys: Captured) -> None:
         assert "--sites cannot be combined with --host" in refusal(
-            capsys, "top", "--all", "--sites", "--host", "a.example"
+            capsys, "top", "--sites", "--host", "a.example"
         )
 
 

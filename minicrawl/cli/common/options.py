@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from minicrawl.config import Loaded, Storing, load
 from minicrawl.config import values as kinds
@@ -253,6 +254,17 @@ def graph_of_option(usual: str) -> Callable[[Command], Command]:
         help="The graph of the pages that were crawled and the links between them, or of all that "
         "are known.",
     )
+
+
+def given_options() -> dict[str, str]:
+    """The options of this command that the user gave: their parameters, and how they are called."""
+    context = click.get_current_context()
+    return {
+        str(one.name): max(one.opts, key=len)
+        for one in context.command.params
+        if isinstance(one, click.Option)
+        and context.get_parameter_source(str(one.name)) is ParameterSource.COMMANDLINE
+    }
 
 
 def naming(store: Path) -> str:

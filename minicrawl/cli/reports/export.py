@@ -167,11 +167,17 @@ def export(
     """
     suffix = format_of(file, _format_name(file, name))
     is_graph = edges or suffix in DRAWINGS
-    _refuse_conflicts(suffix, ranks=ranks, edges=edges, level=level, raw=raw)
+    _refuse_conflicts(
+        suffix, ranks=ranks, edges=edges, level=level, raw=raw, unread=selection.unread
+    )
+    if file == STDOUT and (force or as_json):
+        raise click.UsageError("--force and --json are for a FILE: stdout has the rows alone")
     if row_group is not None and suffix != "parquet":
         raise click.UsageError("--row-group is for a .parquet file")
-    _refuse_to_replace(file, force=force)
     among = _among(selection, graph_of, is_graph=is_graph)
+    if edges:
+        _refuse_for_links(selection, by=by, fold=fold)
+    _refuse_to_replace(file, force=force)
     selected = replace(among, by=by, noindex=noindex, only_pages=fold, folds=fold)
     graph = RAW if raw else (level or "page") if is_graph else None
     columns = _contents(contents, suffix, edges=edges)
@@ -281,18 +287,29 @@ def _tell_of(file: Path, seen: Snapshot, rows: RowCount, *, as_json: bool) -> No
 
 
 def _refuse_conflicts(
-    suffix: str, *, ranks: str, edges: bool, level: str | None, raw: bool
+    suffix: str, *, ranks: str, edges: bool, level: str | None, raw: bool, unread: bool
 ) -> None:
     if suffix in WEB_ARCHIVES and (ranks or edges or level):
         raise click.UsageError(
             f"a .{suffix} file holds pages: leave out --ranks, --edges and --level"
         )
+    if suffix in WEB_ARCHIVES and unread:
+        raise click.UsageError(f"a .{suffix} file has what was read: leave out --unread")
     if level and not edges and suffix in WRITERS:
         raise click.UsageError(f"--level needs --edges for a .{suffix} file")
     if ranks and edges and suffix in WRITERS:
         raise click.UsageError(f"--ranks is for pages: links in a .{suffix} file have no scores")
     if raw and (not edges or suffix not in WRITERS or level == "host"):
         raise click.UsageError("--raw needs --edges between pages, and a file of rows such as .csv")
+    if edges and suffix in DRAWINGS:
+        raise click.UsageError(f"a .{suffix} file has the links anyway: leave out --edges")
+
+
+def _refuse_for_links(selection: PageSelection, *, by: str, fold: bool) -> None:
+    if selection.unread:
+        raise click.UsageError("pages that were not read have no links: leave out --unread")
+    if by != OPIC and not (fold or selection.count):
+        raise click.UsageError("--by orders pages: with --edges it needs --n or --fold")
 
 
 def _among(selection: PageSelection, graph_of: str, *, is_graph: bool) -> PageSelection:
@@ -305,6 +322,8 @@ def _among(selection: PageSelection, graph_of: str, *, is_graph: bool) -> PageSe
         )
     if selection.unread:
         raise click.UsageError("--unread and --graph-of crawled cannot be combined")
+    if selection.fetched:
+        raise click.UsageError("--fetched and --graph-of crawled say the same: leave out one")
     return replace(selection, fetched=True)
 
 

@@ -72,6 +72,8 @@ def page(
         return
     if sum((only_text, only_headers, raw, as_json)) > 1:
         raise click.UsageError("--text, --headers, --raw and --json: choose one of them")
+    if at is not None and number is not None:
+        raise click.UsageError("--at and --version each name an answer: leave out one")
     with snapshot(store) as seen:
         found = pages.version(seen, url, number, None if at is None else pages.moment(at))
     if raw:

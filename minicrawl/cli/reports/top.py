@@ -72,6 +72,8 @@ def top(
     counts the pages in the order in which they became known.
     """
     _refuse_conflicts(selection, by, sites=sites, rising=rising, fold=fold)
+    if takes_all and (sites or selection.unread):
+        raise click.UsageError("--all is for pages that were read: leave out --sites and --unread")
     by = RISING if rising else by
     selection = replace(selection, by=by, only_pages=not takes_all, folds=fold)
     with snapshot(store) as seen:

@@ -7,7 +7,7 @@ import click
 import numpy as np
 
 from minicrawl.cli import PROGRAM
-from minicrawl.cli.common.options import Number
+from minicrawl.cli.common.options import Number, given_options
 from minicrawl.cli.common.stores import json_option, source_options, warn_of_unranked_pages
 from minicrawl.cli.common.tables import (
     NONE,
@@ -164,13 +164,22 @@ def agree(
     if of_searches:
         if name is not None or source.snapshot is None:
             raise click.UsageError("--searches is of a store: leave out NAME and --graph")
+        _refuse(("best", "sites"), "is for grades: leave out --searches")
         from minicrawl.search.commands import show_agreement
 
         show_agreement(source.snapshot.path, choice, as_json=as_json)
     elif name is None or labels is None:
         raise click.UsageError("say which rank NAME and which LABELS, or --searches")
     else:
+        _refuse(("by", "linear", "weights"), "needs --searches")
         _agree_with_people(source, name, labels, as_json=as_json, **graded)
+
+
+def _refuse(names: Sequence[str], why: str) -> None:
+    given = given_options()
+    for name in names:
+        if name in given:
+            raise click.UsageError(f"{given[name]} {why}")
 
 
 def _agree_with_people(

@@ -1,9 +1,20 @@
 """The commands, inputs and values of the walk, and what may stay as it is, with the reason."""
 
+import contextlib
+import io
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
+from typing import NamedTuple
+from unittest.mock import patch
 
+from minicrawl.cli import main
+from minicrawl.config.rows import TABLE
 from tests.cli.inert.walk import Walk
+from tests.cli.inert.web import LINKED, LINKING, ODD, SEEDS, crawl_twice
 
 URLS = [f"http://{host}.{site}.org/{page}" for page in "01" for site in "abcd" for host in "xy"]
 GRAPHS = {"ids.txt": range(16), "web.tsv": URLS}
@@ -83,68 +94,143 @@ WALKED = {
 }
 """The commands that read a graph, and what each is given besides it."""
 
-PAGE = "http://radio.crackle-fm.example/"
-"""A page with bytes that are not shown as they are."""
+STORE = "crawl.db"
+
+
+class Made(NamedTuple):
+    """The folder with the store, and a moment between its two crawls."""
+
+    folder: Path
+    between: str
+
+
+def make_store(folder: Path) -> Made:
+    """Two crawls into one store, with pages, index, ranks and a judged search; and the files that
+    commands are given beside it.
+    """
+    between: list[str] = []
+    crawl_twice(folder / STORE, lambda: between.append(datetime.now(UTC).isoformat()))
+    said = " ".join(f"--verdict {place}={verdict}" for place, verdict in enumerate(VERDICTS, 1))
+    for command in ("index", "rank pagerank", f"search ink {said}", f"backlinks {LINKED}"):
+        _made(command, folder)  # the last one makes the index of links
+    (folder / "labels.csv").write_text("".join(f"{url},{grade}\n" for url, grade in GRADES))
+    (folder / "verdicts.csv").write_text(f"sea,{LINKED},good\n")
+    (folder / "there.csv").write_text("")
+    return Made(folder, *between)
+
+
+def _made(command: str, folder: Path) -> None:
+    with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
+        assert main([*command.split(), "--store", STORE]) == 0
+
+
+VERDICTS = ("bad", "good", "bad", "fair", "bad", "bad", "good", "bad", "bad", "fair")
+GRADES = ((LINKED, 4), (LINKING, 1), (ODD, 3), *zip(SEEDS[1:], (3, 2, 2), strict=True))
 STORES: dict[str, list[list[str]]] = {
-    "backlinks": [["http://www.open-commons.example/licence"]],
-    "broken": [[]],
-    "changes": [[]],
-    "check": [[]],
-    "duplicates": [[]],
-    "errors": [[]],
-    "explain": [[PAGE]],
-    "frontier": [[]],
-    "links": [["http://www.harbour-museum.example/"]],
-    "orphans": [[]],
-    "page": [[PAGE], ["http://www.harbour-museum.example/"]],
-    "pages": [[]],
-    "rank list": [[]],
-    "archive info": [[]],
-    "redirects": [[]],
-    "search": [["the wide ink"], ["the"]],
-    "status": [[]],
-    "top": [[]],
+    "agree": [["pagerank labels.csv"], ["--searches"]],
+    "archive info": [[""]],
+    "archive verify": [[""]],
+    "backlinks": [[LINKED]],
+    "broken": [[""]],
+    "changes": [[""]],
+    "config show": [[""]],
+    "check": [[""]],
+    "duplicates": [[""]],
+    "errors": [[""]],
+    "explain": [[ODD]],
+    "export": [
+        ["pages.csv", "there.csv"],
+        ["pages.jsonl --force"],
+        ["pages.parquet --force"],
+        ["links.csv --force --edges"],
+        ["graph.gexf --force"],
+        ["pages.warc.gz --force"],
+        ["-"],
+    ],
+    "frontier": [[""]],
+    "links": [[LINKING]],
+    "orphans": [[""]],
+    "page": [[ODD, LINKING, f"{LINKING} --headers"]],
+    "pages": [[""]],
+    "plot": [["crawl.png"]],
+    "rank list": [[""]],
+    "redirects": [[""]],
+    "report": [["site.html"]],
+    "search": [["'the wide ink'", "ink --n 50"]],
+    "status": [[""]],
+    "top": [["", "-n 0"]],
 }
-"""The commands that read a store, and what each is given besides it in each trial."""
+"""The commands that read a store, and what each is given besides it. An option that does nothing
+with one of these is wrong; where some belong together, one that does nothing with any of them is.
+"""
 STORE_VALUES = {
-    "--host": ["www.open-commons.example", "x.example"],
-    "--by": ["pagerank", "importance"],
+    "--host": ["sea.example", "wood.example"],
+    "--by": ["pagerank", "rising"],
     "--sort": ["url", "depth"],
     "--state": ["moved"],
-    "--kind": ["robots"],
+    "--kind": ["robots", "not-found"],
     "--columns": ["url", "url,status"],
     "--since": ["2100-01-01", "2020-01-01"],
-    "--at": ["2020-01-01"],
     "--score": ["linear=0.5", "linear=0"],
     "--weight": ["title=0", "in-title=90", "importance=0", "written=90", "phrase=90"],
     "--n": ["0", "1", "2"],
+    "search --n": ["1", "2", "60"],
+    "--ranks": ["pagerank", "rising"],
+    "--with": ["text", "links,lang"],
+    "--row-group": ["1", "1MB"],
+    "--verdict": ["1=good", "http://x.example/=good"],
+    "--verdicts": ["verdicts.csv"],
 }
 """The values of their options."""
-STORE_INPUT_OPTIONS = INPUT_OPTIONS | {
-    "--cloaking",
-    "--judge",
-    "--verdict",
-    "--verdicts",
-    "--serve",
-    "--port",
+SETTING_VALUES = {
+    "N": "7",
+    "X": "9",
+    "SHARE": "0.3",
+    "WEIGHT": "3",
+    "TIME": "7",
+    "SIZE": "700000",
+    "FILE": "there.csv",
+    "DIR": "folder",
+    "ADDRESS": "192.0.2.1",
+    "URL": "http://proxy.example:8080",
+    "HOST": "x.example",
+    "HOST=ADDRESS": "x.example=192.0.2.1",
+    "HOST=USER:PASS": "x.example=me:secret",
+    "HOST=TOKEN": "x.example=secret",
+    "[HOST=]FILE": "x.example=there.csv",
+    "REGEX": "sea",
+    "REGEX[=STRENGTH]": "sea=3",
+    "WORDS[=STRENGTH]": "sea=3",
+    "TYPE[=STRENGTH]": "text/plain=3",
+    "TYPE,...": "text",
+    "RATE": "700kB/s",
+    "HOURS": "22-6",
+    "NAME": "other",
+    "WHERE": "https://x.example/bot",
+    "TEXT": "Other/1.0",
+    "TAGS": "de",
+    "'NAME: VALUE'": "X-Sea: blue",
 }
-"""They name the input, ask a server or a person, or keep verdicts in the store."""
+"""Values of settings, by how their kind is named in the help."""
 
-_STORE = "it reads a store, and its options choose columns and rows that its own tests look at"
+
+def setting_values() -> dict[str, list[str]]:
+    """The values of all settings, as options of `config show`."""
+    found: dict[str, list[str]] = {}
+    for row in TABLE:
+        named = [name for name in row.kind.names if name != row.kind.show(row.default)]
+        for value in named or [SETTING_VALUES.get(row.kind.metavar.partition("|")[0], "")]:
+            facet = f"{row.facet}=" if row.facet else ""
+            found.setdefault(f"config show {row.flag}", []).append(f"{facet}{value}")
+    return found
+
+
+STORE_INPUT_OPTIONS = INPUT_OPTIONS | {"--cloaking", "--serve"}
+"""They name the input, or ask or start a server."""
+
 _WRITES = "it makes, moves or changes a store"
 _RUNS = "it starts a server, a cluster or a crawl"
 NOT_WALKED = {
-    **dict.fromkeys(
-        (
-            "agree",
-            "archive verify",
-            "config show",
-            "export",
-            "plot",
-            "report",
-        ),
-        _STORE,
-    ),
     **dict.fromkeys(
         ("archive prune", "graph import", "import", "index", "move", "rank rm", "refine"), _WRITES
     ),
@@ -180,17 +266,24 @@ MAY_STAY = {
     "--temp": "the files of the blocks are removed at the end",
     "rank harmonic --memory": "the registers of a small graph take less",
     "status --graph": "a small graph is described without it",
-    "broken --n": "one link is broken in the demo web",
-    "errors --n": "one page fails in the demo web, and kinds are never left out",
-    "search --all": "the crawl may not have come to pages that are like another one",
-    "page --version": "one answer is kept, and it is shown without it",
 }
 """Options that change nothing that can be seen here, and why."""
 
 SHORT_WALKS = ("rank degree", "rank eigenvector", "rank harmonic", "rank communities")
 """Commands whose options are walked in pairs in every run of the tests."""
+SHORT_STORE_WALKS = (
+    *("agree", "backlinks", "broken", "changes", "duplicates", "errors", "frontier", "links"),
+    *("orphans", "page", "redirects", "status"),
+)
+"""The same of commands that read a store."""
 
+_REOPENED = "of the pages here, none is to be read again before it is read"
 MAY_STAY_BESIDE = {
+    ("export", "--unread", "--fold"): _REOPENED,
+    ("export", "--unread", "--noindex"): _REOPENED,
+    ("export", "--raw", "--level"): "links as they are written are those between pages, as usual",
+    ("export pages.warc.gz --force", "--fold", "--fetched"): "pages that are kept were read",
+    ("export", "--row-group", "--format"): "--row-group is for a .parquet file, which it is",
     ("rank pagerank", "--blocks", "--memory"): "a small graph needs no more blocks for the limit",
     ("seed-set", "--core size", "--at-once"): "all pages are in the core",
     ("seed-set", "--size", "--core"): "--size chooses the rule, and other rules are refused",
@@ -205,14 +298,25 @@ MAY_STAY_BESIDE = {
 def walk_of(command: str, graph: str) -> Walk:
     """The walk over a command's options on one of the graphs."""
     base = [*WALKED[command], "--graph", graph]
-    return Walk(command, graph, base, VALUES, INPUT_OPTIONS | _stays(command))
+    return Walk(command, graph, [base], VALUES, INPUT_OPTIONS | _stays(command))
 
 
-def store_walks_of(command: str, store: Path) -> list[Walk]:
-    """The walks over a command's options on a store. An option may matter in any of them."""
+def store_walks_of(command: str, store: Made) -> Iterator[Walk]:
+    """The walks over a command's options on the store."""
+    values = STORE_VALUES | setting_values() | {"--at": [store.between]}
     left_out = STORE_INPUT_OPTIONS | _stays(command)
-    bases = ([*given, "--store", str(store)] for given in STORES[command])
-    return [Walk(command, store.name, base, STORE_VALUES, left_out) for base in bases]
+    for given in STORES[command]:
+        bases = [[*shlex.split(base), "--store", STORE] for base in given]
+        name = " or ".join(given) or STORE
+        yield Walk(command, name, bases, values, left_out)
+
+
+@contextmanager
+def frozen(store: Made) -> Iterator[None]:
+    """The ages that commands show grow no more."""
+    now = (store.folder / STORE).stat().st_mtime + 600
+    with patch("time.time", lambda: now):
+        yield
 
 
 def _stays(command: str) -> set[str]:

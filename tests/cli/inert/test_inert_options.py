@@ -4,29 +4,34 @@
 tests.cli.inert` walks the options of all commands in pairs; here some of them are.
 """
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
 
-from minicrawl.cli import main, root
+from minicrawl.cli import root
 from tests.cli.inert import walk
-from tests.cli.inert.__main__ import inert_pairs
+from tests.cli.inert.__main__ import graph_pairs, store_pairs
 from tests.cli.inert.data import (
     GRAPHS,
     INPUT_OPTIONS,
     MAY_STAY,
     MAY_STAY_BESIDE,
     NOT_WALKED,
+    SHORT_STORE_WALKS,
     SHORT_WALKS,
+    STORE,
     STORES,
     WALKED,
+    Made,
+    frozen,
     make_files,
+    make_store,
     store_walks_of,
     walk_of,
 )
+from tests.cli.inert.web import LINKED
 
 EVERY = [(command, graph) for command in WALKED for graph in GRAPHS]
 
@@ -42,17 +47,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A crawl of the demo web, with its pages and their index."""
-    found = tmp_path_factory.mktemp("store")
-    crawl = "crawl --demo --demo-pages 100 --pages 100 --keep pages -q --store crawl.db"
+def store(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """A store with something for each command."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(found)
         patch.delenv("MINICRAWL_CONFIG", raising=False)
-        assert main(crawl.split()) == 0
-        assert main(["index", "--store", "crawl.db"]) == 0
-        assert main(["rank", "pagerank", "--store", "crawl.db"]) == 0
-    return found / "crawl.db"
+        return make_store(tmp_path_factory.mktemp("store"))
 
 
 def test_each_command_is_walked_or_it_is_told_why_not() -> None:
@@ -68,7 +67,9 @@ def test_each_exception_is_an_option_and_tells_why() -> None:
     for option, reason in MAY_STAY.items():
         assert reason
         assert option in known | names
-    for command, beside, option in MAY_STAY_BESIDE:
+    for place, beside, option in MAY_STAY_BESIDE:
+        command = next(one for one in (*WALKED, *STORES) if f"{place} ".startswith(f"{one} "))
+        assert MAY_STAY_BESIDE[place, beside, option]
         assert {f"{command} {beside.split()[0]}", f"{command} {option}"} <= known
 
 
@@ -80,23 +81,62 @@ def test_each_option_alone_changes_something_or_is_refused(
     assert found == []
 
 
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("command", STORES)
 def test_each_option_of_a_stores_command_changes_something_or_is_refused(
-    command: str, store: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+    command: str, store: Made
 ) -> None:
-    now = store.stat().st_mtime + 600
-    monkeypatch.setattr(time, "time", lambda: now)  # ages that are shown grow otherwise
-    walks = store_walks_of(command, store)
-    for one, again in zip(walks, store_walks_of(command, store), strict=True):
-        assert one.plain(folder).code == 0
-        assert one.plain(folder) == again.plain(folder)
-    inert = [{found.option for found in one.alone(folder)} for one in walks]
-    assert set.intersection(*inert) == set()
+    with frozen(store):
+        for one, again in zip(*(store_walks_of(command, store) for _ in "12"), strict=True):
+            assert one.plain(store.folder)[0].code == 0
+            assert one.plain(store.folder) == again.plain(store.folder)
+            assert [found.option for found in one.alone(store.folder)] == []
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("search --serve --json", "--serve shows a page in the browser: leave out --json"),
+        ("search --serve --verdicts verdicts.csv", "leave out --verdicts"),
+        ("search ink --port 0", "--port needs --serve"),
+        ("search --verdicts verdicts.csv --n 2", "--verdicts shows no results: leave out --n"),
+        ("search ink --explain --json", "leave out --explain"),
+        ("search ink --by pagerank --weight title=0", "--weight needs --score"),
+        ("agree --searches --sites", "--sites is for grades: leave out --searches"),
+        ("agree pagerank labels.csv --by pagerank", "--by needs --searches"),
+        ("agree pagerank labels.csv --weight title=0", "--weight needs --searches"),
+        ("archive info crawl.db-pages", "--store and FOLDER cannot be combined"),
+        ("archive verify crawl.db-pages", "--store and FOLDER cannot be combined"),
+        (f"page {LINKED} --at 2100-01-01 --version 1", "--at and --version"),
+        ("top --all --unread", "leave out --sites and --unread"),
+        ("top --all --sites", "leave out --sites and --unread"),
+        ("export - --json", "--force and --json are for a FILE"),
+        ("export graph.gexf --edges", "a .gexf file has the links anyway"),
+        ("export links.csv --edges --unread", "pages that were not read have no links"),
+        ("export links.csv --edges --by pagerank", "--by orders pages"),
+        ("export links.csv --edges --graph-of crawled --fetched", "say the same"),
+        ("export pages.wacz --unread", "a .wacz file has what was read"),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_the_reason_is_told(command: str, reason: str, store: Made) -> None:
+    found = walk.run([*command.split(), "--store", STORE], store.folder)
+    assert (found.code, found.out, found.files) == (2, "", {})
+    assert reason in found.err
+    assert len(found.err.splitlines()) == 1
 
 
 @pytest.mark.parametrize("command", SHORT_WALKS)
 def test_no_option_takes_the_effect_from_another_one(command: str, folder: Path) -> None:
-    assert list(inert_pairs([command], folder)) == []
+    assert list(graph_pairs(command, folder)) == []
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("command", SHORT_STORE_WALKS)
+def test_no_option_of_a_stores_command_takes_the_effect_from_another_one(
+    command: str, store: Made
+) -> None:
+    assert list(store_pairs(command, store)) == []
 
 
 def test_a_command_that_ignores_an_option_is_found(
@@ -113,7 +153,7 @@ def test_a_command_that_ignores_an_option_is_found(
         click.echo("HELLO" if loud else f"hello {name}")
 
     monkeypatch.setitem(root.commands, "greet", greet)
-    walked = walk.Walk("greet", "none", [], {}, INPUT_OPTIONS)
+    walked = walk.Walk("greet", "none", [[]], {}, INPUT_OPTIONS)
     assert [one.option for one in walked.alone(folder)] == ["--idle"]
     pairs = {(one.beside, one.option) for one in walked.in_pairs(folder)}
     assert pairs == {("--loud", "--name")}

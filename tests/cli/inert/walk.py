@@ -1,17 +1,20 @@
 """Run commands in this process, and find the options that change nothing of what they do.
 
-A *trial* is a command on an input, with or without another option before. An option is *inert* in a
-trial that works if none of its values changes anything: what is printed, the exit code, or a file.
-A value that is refused is no inert one, as its reason is told.
+A *trial* is a command with one or more sets of arguments, with or without another option before. An
+option is *inert* in a trial that works if none of its values changes anything with any of these
+arguments: what is printed, the exit code, or a file. A value that is refused is no inert one, as
+its reason is told.
 """
 
 import contextlib
 import hashlib
 import io
+import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import patch
 
 import click
 
@@ -19,6 +22,10 @@ from minicrawl.cli import main, root
 
 Values = Mapping[str, Sequence[str]]
 USAGE = 2
+STDIN = b"good\nbad\n" * 40
+"""For commands that ask: more verdicts than they ask for."""
+TRACES = ("-shm", "-wal", ".lock")
+"""The ends of files that readers leave behind."""
 
 
 class Effect(NamedTuple):
@@ -87,52 +94,77 @@ def values_of(option: click.Option, named: Sequence[str] | None) -> list[list[st
 
 
 def run(arguments: Sequence[str], folder: Path) -> Effect:
-    """Run a command in the folder; files that it made are looked at and removed."""
-    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
-    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
-    with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    """Run a command in the folder; what it did to files is looked at and undone."""
+    before = {path: (_mark(path), path.read_bytes()) for path in _files(folder)}
+    stdin, out, err = (io.TextIOWrapper(io.BytesIO(text), "utf-8") for text in (STDIN, b"", b""))
+    with (
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        patch.object(sys, "stdin", stdin),
+    ):
         code = main(list(arguments))
     made: dict[str, str] = {}
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and before.get(path) != path.stat().st_mtime_ns:
-            name = str(path.relative_to(folder))
-            made[name] = hashlib.sha256(path.read_bytes()).hexdigest()
-            if path not in before:
-                path.unlink()
+    for path in sorted(_files(folder)):
+        mark, content = before.get(path, (None, b""))
+        if mark == _mark(path):
+            continue
+        made[str(path.relative_to(folder))] = hashlib.sha256(path.read_bytes()).hexdigest()
+        if mark is None:
+            path.unlink()
+        else:
+            path.write_bytes(content)
     for path in folder.iterdir():
         if path.is_dir() and not any(path.iterdir()):
             path.rmdir()
-    out.seek(0)
-    err.seek(0)
-    return Effect(code, out.read(), err.read(), made)
+    return Effect(code, _written(out), _written(err), made)
+
+
+def _files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(TRACES)]
+
+
+def _mark(path: Path) -> tuple[int, int]:
+    """A file that is replaced by another one is another one."""
+    status = path.stat()
+    return status.st_mtime_ns, status.st_ino
+
+
+def _written(stream: io.TextIOWrapper) -> str:
+    """What was written; bytes of a file on stdout are not always text."""
+    stream.flush()
+    assert isinstance(stream.buffer, io.BytesIO)
+    return stream.buffer.getvalue().decode("utf-8", "backslashreplace")
 
 
 class Walk:
-    """Looks for inert options of one command on one input."""
+    """Looks for inert options of one command. With several sets of arguments (`bases`), an option
+    may matter with any of them.
+    """
 
     def __init__(
         self,
         path: str,
         input_name: str,
-        base: Sequence[str],
+        bases: Sequence[Sequence[str]],
         values: Values,
         left_out: Collection[str] = (),
     ) -> None:
-        self._path, self._input, self._base = path, input_name, list(base)
+        self._path, self._input, self._bases = path, input_name, bases
         self._values = {
             name: values_of(option, values.get(f"{path} {name}", values.get(name)))
             for name, option in options_of(path).items()
-            if name not in base and name not in left_out
+            if not all(name in base for base in bases) and name not in left_out
         }
         self.runs = 0
         self._run = cache(self._run_once)
 
-    def _run_once(self, arguments: tuple[str, ...], folder: Path) -> Effect:
-        self.runs += 1
-        return run([*self._path.split(), *self._base, *arguments], folder)
+    def _run_once(self, arguments: tuple[str, ...], folder: Path) -> tuple[Effect, ...]:
+        self.runs += len(self._bases)
+        return tuple(run([*self._path.split(), *base, *arguments], folder) for base in self._bases)
 
-    def plain(self, folder: Path) -> Effect:
-        """What the command does without options."""
+    def plain(self, folder: Path) -> tuple[Effect, ...]:
+        """What the command does without options, with each set of arguments."""
         return self._run((), folder)
 
     def alone(self, folder: Path) -> Iterator[Inert]:
@@ -146,7 +178,7 @@ class Walk:
         """
         alone = {found.option for found in self.alone(folder)}
         for name, values in self._values.items():
-            works = [given for given in values if self._run(tuple(given), folder).code != USAGE]
+            works = [given for given in values if _works(self._run(tuple(given), folder))]
             is_choice = isinstance(options_of(self._path)[name].type, click.Choice)
             for group in [[given] for given in works] if is_choice else [works][: len(works)]:
                 found = [
@@ -161,7 +193,15 @@ class Walk:
         for name, values in self._values.items():
             if name in given or (given and given[0] in values[0]):
                 continue
-            effects = [self._run((*given, *value), folder) for value in values]
-            worked = [effect for effect in effects if effect.code != USAGE]
-            if worked and all(effect == plain for effect in worked):
+            worked = [
+                (effect, before)
+                for value in values
+                for effect, before in zip(self._run((*given, *value), folder), plain, strict=True)
+                if effect.code != USAGE
+            ]
+            if worked and all(effect == before for effect, before in worked):
                 yield Inert(self._path, self._input, " ".join(given), name)
+
+
+def _works(effects: Sequence[Effect]) -> bool:
+    return any(effect.code != USAGE for effect in effects)
