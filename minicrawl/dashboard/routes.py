@@ -329,7 +329,7 @@ def _as_events(changed: dict[str, str]) -> str:
 
 
 def _panels() -> Iterator[Callable[[Path], list[Route]]]:
-    """The panels of installed packages. One whose own packages are missing is left out."""
+    """The panels of installed packages."""
     for point in plugins.entry_points(plugins.PANELS).values():
         yield cast(Callable[[Path], list[Route]], point.load())
 

@@ -5,6 +5,7 @@ with it: those in its folder, and those that import it or name one of its comman
 """
 
 import argparse
+import compileall
 import os
 import re
 import shutil
@@ -18,7 +19,7 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from tests.shared import BESIDE_THE_PROJECT, VARIABLES
+from tests.shared import BESIDE_THE_PROJECT
 from tests.without.needs import ROOMS, tests_without
 
 ROOT = Path(__file__).parents[2]
@@ -44,6 +45,7 @@ def copy_without(room: str, folder: Path) -> list[str]:
     project.write_text("".join(line for line in lines if line not in gone), encoding="utf-8")
     commands = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     _describe(folder)
+    compileall.compile_dir(folder / "minicrawl", quiet=2)  # or --help would compile it each time
     named = commands["entry-points"]["minicrawl.commands"]
     return [name for name, value in named.items() if value.startswith(f"minicrawl.{room}.")]
 
@@ -65,16 +67,11 @@ def run(folder: Path, *arguments: str, capture: bool = True) -> subprocess.Compl
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=folder,
-        env=_environment(folder),
+        env=os.environ | {"PYTHONPATH": str(folder)},
         capture_output=capture,
         text=True,
         check=False,
     )
-
-
-def _environment(folder: Path) -> dict[str, str]:
-    shared = {name: str(BESIDE_THE_PROJECT / kind) for kind, name in VARIABLES.items()}
-    return shared | os.environ | {"PYTHONPATH": str(folder)}
 
 
 def wrong_with(room: str, folder: Path, gone: Sequence[str]) -> Iterator[str]:
@@ -111,7 +108,10 @@ def main() -> int:
     failed = []
     for room in given.rooms or ROOMS:
         with TemporaryDirectory(prefix=f"without-{room}-") as name:
-            folder = Path(name)
+            folder = Path(name, "minicrawl")
+            folder.mkdir()
+            if BESIDE_THE_PROJECT.is_dir():
+                Path(name, "shared").symlink_to(BESIDE_THE_PROJECT)
             gone = copy_without(room, folder)
             wrong = list(wrong_with(room, folder, gone))
             for line in wrong:

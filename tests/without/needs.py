@@ -17,19 +17,57 @@ WORDS = {
 }
 """What tests write to use a room from the command line."""
 
+NEEDED_BY = {
+    "cluster": ("lab",),
+    "dashboard": ("cluster",),
+    "demo": ("cluster",),
+    "lab": (),
+    "ranks": ("lab",),
+    "search": ("ranks", "lab"),
+}
+"""The rooms that do not work without a room."""
+
+OF_THE_WHOLE = (
+    "tests/test_architecture.py",
+    "tests/test_plugins.py",
+    "tests/test_readme.py",
+    "tests/test_reference.py",
+    "tests/cli/inert/",
+    "tests/cli/test_damaged_stores.py",
+    "tests/cli/test_every_command.py",
+    "tests/cli/test_examples.py",
+    "tests/golden/test_surface.py",
+)
+"""Tests that look at the project as a whole, with all of its rooms."""
+
 
 def tests_without(room: str, folder: Path, below: Sequence[str]) -> list[str]:
-    """Return the files of tests that do not need the room."""
+    """Return the files of the core's tests that do not need the room."""
+    gone = {room, *NEEDED_BY[room]}
     files = (file for name in below for file in sorted((folder / name).rglob("test_*.py")))
-    needed = (file for file in files if room not in rooms_of(folder, file))
-    return [str(file.relative_to(folder)) for file in needed]
+    chosen = []
+    for file in files:
+        name = file.relative_to(folder).as_posix()
+        is_of_the_core = not name.startswith(OF_THE_WHOLE) and not imported_rooms(folder, file)
+        if is_of_the_core and not gone & named_rooms(file):
+            chosen.append(name)
+    return chosen
 
 
 @cache
-def rooms_of(folder: Path, file: Path, above: frozenset[Path] = frozenset()) -> frozenset[str]:
-    """Return the rooms that a module of tests needs, itself or by what it imports of tests."""
+def named_rooms(file: Path) -> frozenset[str]:
+    """Return the rooms that a module of tests uses from the command line."""
     source = file.read_text(encoding="utf-8")
-    found = {room for room, words in WORDS.items() if re.search(words, source)}
+    return frozenset(room for room, words in WORDS.items() if re.search(words, source))
+
+
+@cache
+def imported_rooms(
+    folder: Path, file: Path, above: frozenset[Path] = frozenset()
+) -> frozenset[str]:
+    """Return the rooms that a module of tests imports, itself or by what it imports of tests."""
+    source = file.read_text(encoding="utf-8")
+    found = set(file.relative_to(folder).parts[1:2]) & set(ROOMS)
     for name in _imported(ast.parse(source)):
         parts = name.split(".")
         if parts[0] == "minicrawl" and len(parts) > 1 and parts[1] in ROOMS:
@@ -41,7 +79,7 @@ def rooms_of(folder: Path, file: Path, above: frozenset[Path] = frozenset()) -> 
             if module is None:
                 found |= {room for room in parts[1:2] if room in ROOMS}
             elif module != file and module not in above:
-                found |= rooms_of(folder, module, above | {file})
+                found |= imported_rooms(folder, module, above | {file})
     return frozenset(found)
 
 
