@@ -292,7 +292,7 @@ class UrlEquivalence:
         elif target == other_target and not self._holds(_mirror(other_origin, origin)):
             self._show(_mirror(origin, other_origin), target)
             self._choose(origin, other_origin)
-            self._doubt_mirror(origin, "/")  # front pages are telling
+            self._doubt_mirror(origin, "/")  # compare front pages, too
 
     def saw_original(self, url: str) -> None:
         """Learn from a page with content of its own."""
