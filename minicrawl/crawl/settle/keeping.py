@@ -1,4 +1,4 @@
-"""Where a crawl keeps responses: nowhere, or in an archive and in WARC files.
+"""Places where a crawl keeps responses: nowhere, or in an archive and in WARC files.
 
 Law: a response is kept before the step that it led to is in the store.
 
