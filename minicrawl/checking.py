@@ -79,9 +79,8 @@ if TYPE_CHECKING:
 # Requests URLs to check whether they exist, or to keep the responses.
 #
 # Laws: each URL is requested once, through the gate of the crawl (`HostOnboarding.ask`), as its
-# pages
-# are: `--deny`, robots.txt, delays, addresses, pace, hours and budget apply. A check uses HEAD, and
-# GET if HEAD is refused. Redirects pass the same gate.
+# pages are: `--deny`, robots.txt, delays, addresses, pace, hours and budget apply. A check uses
+# HEAD, and GET if HEAD is refused. Redirects pass the same gate.
 #
 # hops   a URL with its result, and each URL that a redirect led to with its result; a state is the
 #        reason why no request was sent
@@ -282,7 +281,7 @@ def _document(answer: PageAnswer) -> dict[str, object]:
     }
 
 
-# ---------------------------------------------------------------- to ask
+# ---------------------------------------------------------------- requests
 
 
 async def check_cloaking(
@@ -367,7 +366,7 @@ def _answer(url: str, found: FetchResult | State) -> PageAnswer:
             raise AssertionError("no request had a validator")
 
 
-# ---------------------------------------------------------------- to judge
+# ---------------------------------------------------------------- judgement
 
 
 def judged(url: str, crawler: Sequence[PageAnswer], browser: Sequence[PageAnswer]) -> Cloaking:
@@ -469,9 +468,8 @@ def _ever(parts: Sequence[Parts]) -> set[object]:
 # Keeps the files that pages need to be shown: images, styles, scripts, fonts, media.
 #
 # Laws: files in the archive are not requested, and any other URL once a day, through the gate of
-# the
-# crawl. A response is in the archive, and in the WARC files if these are written, before the store
-# says so.
+# the crawl. A response is in the archive, and in the WARC files if these are written, before the
+# store says so.
 #
 # requisite  URL that a page needs to be shown, or that a style needs
 # round      requisites of pages; then those of their styles, and so on

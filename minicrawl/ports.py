@@ -50,8 +50,7 @@ class Visit:
     """Parses the page, once; returns a failure if it takes too long. None if there is no page."""
     quickly: Callable[[], Awaitable[Timed[ParsedPage | Sitemap | Failed] | None]] | None = None
     """Parses the page only if that is quick, else returns None: `read` parses it when no other
-    expensive
-    page is being parsed.
+    expensive page is being parsed.
     """
     crawler: CrawlerId = COORDINATOR
     """The process that sent the request."""

@@ -34,7 +34,7 @@ class Verb(StrEnum):
     """Kind of a request."""
 
     SHOW = "show"  # return the state of the crawl
-    HOSTS = "hosts"  # return when these hosts, given by id, may be requested
+    HOSTS = "hosts"  # return when these hosts, given by id, may be contacted
     ASKERS = "askers"  # return which processes requested the latest pages
     PAUSE = "pause"  # begin no more requests
     RESUME = "resume"  # begin requests again
@@ -114,9 +114,8 @@ def message_of(line: bytes) -> Reply:
 #
 # Sends requests to the crawl of a store, by the socket beside the store.
 #
-# Laws: without a running crawl, the caller gets an error of one line. The wait for a reply
-# is limited. Where the path of a socket would be too long for its address, a shorter name leads to
-# it.
+# Laws: without a running crawl, the caller gets an error of one line. The wait for a reply is
+# limited. Where the path of a socket would be too long for its address, a shorter name leads to it.
 
 SUFFIX = "-control"
 PATIENCE_S = 10.0

@@ -9,7 +9,7 @@ parts           parts that the turns share; hooks of a Python program: a filter,
                 page, a stop rule
 schedule        chooses the next page
 turns           takes one page, or one host, through its turn
-hosts           decides when, and how, a host may be requested
+hosts           decides when, and how, a host may be contacted
 traps           detects endless sets of pages
 workers         processes that fetch and parse
 rendering       browsers that run the scripts of pages

@@ -53,7 +53,7 @@ _SCHEDULED = Path("/proc/self/schedstat")
 _NICE_COLUMN, _IDLE_COLUMN = 2, 4
 
 
-# ---------------------------------------------------------------- while it runs
+# ---------------------------------------------------------------- during a crawl
 
 
 class Load(NamedTuple):
@@ -63,9 +63,7 @@ class Load(NamedTuple):
     own_s: float
     """Work of the crawl's own process, and the time that its loop waited for a core."""
     spare_s: float
-    """Idle time of the cores that this process may use; work of low priority counts as idle
-    time.
-    """
+    """Idle time of the cores that this process may use, including work of low priority."""
 
     @classmethod
     def measured(cls, now: float) -> Load:
@@ -166,7 +164,7 @@ def main() -> None:
     refine(Path(sys.argv[1]))
 
 
-# ---------------------------------------------------------------- when it ends
+# ---------------------------------------------------------------- at the end
 
 
 def refine_for(store: Path, ran_s: float) -> Refined | None:
@@ -195,8 +193,7 @@ class LastConvergence:
         """Converge, after a run of `ran_s` seconds.
 
         Errors are only reported, as the crawl itself is safe, unless its store is damaged.
-        Cancelling this
-        task ends the computation as `halt` does.
+        Cancelling this task ends the computation as `halt` does.
         """
         self.is_under_way = True
         try:

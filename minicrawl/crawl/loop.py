@@ -225,7 +225,7 @@ class Crawler:
         return found
 
     async def _wait(self) -> None:
-        """Wait until there is news, a host may be requested, or the time of the crawl is over."""
+        """Wait until there is news, a host may be contacted, or the time of the crawl is over."""
         takes_more = self._context.recorder.committer.takes_more and not self._is_paused
         if takes_more:
             self.parts.replays.run(self.parts.settler.poster)
@@ -262,8 +262,7 @@ class TurnTasks:
         self._fetched_before = int(context.recorder.counters.number("fetched"))
         self.paused_until: float | None = None
         """End of the pause of the whole crawl that kept the last turn from being launched. It is
-        noted once a
-        round: a pause that ends in the middle of a round must not be forgotten.
+        noted once a round: a pause that ends in the middle of a round must not be forgotten.
         """
 
     def __len__(self) -> int:

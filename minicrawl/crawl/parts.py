@@ -40,8 +40,7 @@ if TYPE_CHECKING:
 #
 # Laws: a crawl without hooks pays one comparison with None for each. A hook that raises ends the
 # crawl as `stop` does, so that nothing is lost; the first exception is raised again when the crawl
-# is
-# over.
+# is over.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

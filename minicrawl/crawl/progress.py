@@ -3,8 +3,8 @@
 Importance that is not known yet is estimated. An unread page is expected to reveal as many new
 pages as recent readings did, each worth as much as the page itself. With the shares R of read pages
 and U of unread ones, and n new pages per reading, the gathered share of all importance is
-R / (1 + n U). R and U are shares of all cash that flowed; an unread page counts with the whole unit
-of its birth here, for links to it that are not known yet.
+`R / (1 + n U)`. R and U are shares of all cash that flowed; an unread page counts with the whole
+unit of its birth here, for links to it that are not known yet.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ _ANSWERS = ("response", "resource", "revisit")
 _ROBOTS = "/robots.txt"
 _UNCOMMITTED = 3 * MOST_STEPS
 """Limit of responses that are not in the archive yet."""
-_SUCCESS = 2  # a hundred times this
+_SUCCESS = 2  # status // 100
 
 # Reasons why a record has no turn.
 NO_PAGE = "records of what is no page"
@@ -98,8 +98,7 @@ class RecordClock:
 
 class RecordedFetches:
     """Fetch results from records. The body of a revisit is the former response of its page, which
-    is
-    unknown without an archive.
+    is unknown without an archive.
     """
 
     def __init__(self, recorder: Recorder, settings: Settings, folder: Path | None) -> None:

@@ -62,7 +62,7 @@ class Membership(Protocol):
 
     @property
     def others_asked_until(self) -> float:
-        """Latest moment at which another process may have requested this shard's hosts."""
+        """Latest moment at which another process may have contacted this shard's hosts."""
 
     @property
     def long_pause_s(self) -> float:

@@ -47,8 +47,7 @@ _SHOWN_URLS = 3
 
 class LastEvents:
     """Listener that keeps the last event, the last notes with their times of day, and the processes
-    that
-    requested the last pages.
+    that requested the last pages.
     """
 
     def __init__(self) -> None:
@@ -140,7 +139,7 @@ class CrawlSteering:
                 assert_never(request.verb)
         return self.as_json()
 
-    # ------------------------------------------------------------ what changes
+    # ------------------------------------------------------------ changes
 
     def _set(self, values: dict[str, object]) -> None:
         wanted = {
@@ -222,7 +221,7 @@ class CrawlSteering:
         )
         self._context.wake()
 
-    # ------------------------------------------------------------ what it does
+    # ------------------------------------------------------------ state
 
     def as_json(self) -> Reply:
         """Return the present state of the crawl."""
@@ -272,7 +271,7 @@ class CrawlSteering:
                 yield _described(f"browser {number}", slot.pid, phase, slot.activity, is_tree=True)
 
     def _hosts(self, hosts: Sequence[int]) -> list[tuple[int, int, float]]:
-        """Return id, requests under way and seconds to wait of each host requested before."""
+        """Return id, requests under way and seconds to wait of each host contacted before."""
         known, now = self._parts.hosts, self._context.clock.now()
         states = [(host, known[host]) for host in hosts if host in known]
         return [(host, one.in_use, max(one.ready_at - now, 0.0)) for host, one in states]

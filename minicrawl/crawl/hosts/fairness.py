@@ -6,7 +6,7 @@ together take about half of one processor. No host waits if it is the only one, 
 same, or while no other host is due.
 
 cost       processor time spent on a host's bytes: decoding, parsing, robots.txt checks, settling
-usual      cost of a request to a cheap host: a low quantile over the hosts requested lately, so
+usual      cost of a request to a cheap host: a low quantile over the hosts contacted lately, so
            that the many hosts of an attacker do not make an attack look usual
 free       a few times the usual cost
 excess     cost of a request beyond the free cost
@@ -50,7 +50,7 @@ _WEIGHT = 0.3  # of the last request in the mean of a host
 
 
 class FairShare:
-    """Costs of the hosts requested lately, by name."""
+    """Costs of the hosts contacted lately, by name."""
 
     def __init__(self) -> None:
         self._means: OrderedDict[str, float] = OrderedDict()
@@ -156,7 +156,7 @@ class FairLock:
                 self._waiting.pop(called, None)
                 if (
                     called.done() and not called.cancelled()
-                ):  # it was handed to us already: hand it on
+                ):  # handed to us already: hand the lock on
                     self._call_next()
                 raise
         self._is_taken = True
@@ -230,14 +230,13 @@ class RequestSlots:
         """Set up with two counts.
 
         `idle` counts the slots whose holders wait for a host and send no request now, and `waiting`
-        the
-        turns in which something waits to be parsed.
+        the turns in which something waits to be parsed.
         """
         self._idle, self._to_be_read = idle, waiting
         self.resize(politeness)
         self._resume = resume
         self._silent = self._strange = 0
-        self._others: dict[RequestSlot, None] = {}  # in the order in which they began
+        self._others: dict[RequestSlot, None] = {}  # slots of other hosts, in order of start
         self._waiting: dict[int, None] = {}
 
     def resize(self, politeness: Politeness) -> None:
@@ -246,11 +245,11 @@ class RequestSlots:
         self._most_silent = max(1, int(politeness.concurrency * politeness.silent_share))
 
     def has_room_for_silent(self) -> bool:
-        """Return whether one more silent host may be requested."""
+        """Return whether one more silent host may be contacted."""
         return self._silent - self._idle() < self._most_silent and self.has_room_for_strangers()
 
     def has_room_for_strangers(self) -> bool:
-        """Return whether one more stranger may be requested."""
+        """Return whether one more stranger may be contacted."""
         waiting = self._to_be_read()
         return not waiting or self._strange + waiting < self._most_strange
 

@@ -5,8 +5,8 @@ exist forbids nothing; one that cannot be fetched forbids everything. Sitemaps c
 
 Back-off: effect of a response, or of its absence, on the next requests to the host. A failure that
 is the host's own fault is a strike (see `politeness.HostState`). Pauses longer than
-`shards.LONG_PAUSE_S`, and the trouble of a host, are stored for later runs; a shard, which may
-move at any moment, stores all pauses.
+`shards.LONG_PAUSE_S`, and the trouble of a host, are stored for later runs; a shard, which may move
+at any moment, stores all pauses.
 """
 
 from __future__ import annotations
@@ -35,10 +35,9 @@ from minicrawl.web.urls import origin
 # Rules of robots.txt in memory, and rules that only the store has.
 #
 # Laws: a response is valid for a day by the clock, and no longer if the clock is turned. However
-# many
-# hosts have however long rules, memory holds at most `MOST_PATTERNS` patterns; other rules are
+# many hosts have however long rules, memory holds at most `MOST_PATTERNS` patterns; other rules are
 # loaded again when they are needed. Long rules are never parsed in the crawl's own loop. An earlier
-# run may have requested a known host a moment ago: its delay runs from the start.
+# run may have contacted a known host a moment ago: its delay runs from the start.
 
 MOST_PATTERNS = 40_000
 """Limit of patterns in memory, about 12 MB. A sitemap counts like a pattern."""
@@ -192,7 +191,7 @@ class BackOff:
     def defer(self, host: int, answer: Failed) -> bool:
         """Strike the host.
 
-        Return whether to request it again later, after a pause or when it is up.
+        Return whether to contact it again later, after a pause or when it is up.
         """
         tries = tries_of(answer.kind, self._max_tries)
         if self.strike(host, answer) and self._hosts[host].strikes < tries:
@@ -240,7 +239,7 @@ _MOST_LEARNED = 2
 
 
 class HostOnboarding:
-    """Learns how hosts want to be requested."""
+    """Learns how hosts want to be contacted."""
 
     def __init__(
         self,
@@ -310,7 +309,7 @@ class HostOnboarding:
         else:
             await self._learn_rules(host, tell)
 
-    # ------------------------------------------------------------ for what is no page
+    # ------------------------------------------------------------ requests for other URLs
 
     async def ask(
         self,
@@ -324,11 +323,9 @@ class HostOnboarding:
         """Request a URL that is no page of the crawl.
 
         It passes the checks of a page: `--deny`, the state of its host, robots.txt (for documents),
-        the
-        delays of the host and of its address, the pace of the crawl; with `in_scope`, also the
-        scope.
-        Return a state if a check refuses the URL, or None if the host failed and nothing is known
-        yet.
+        the delays of the host and of its address, the pace of the crawl; with `in_scope`, also the
+        scope. Return a state if a check refuses the URL, or None if the host failed and nothing is
+        known yet.
         """
         url = request.url
         if refused := self._gate.refusal_of_part(url, in_scope=in_scope):
@@ -358,7 +355,7 @@ class HostOnboarding:
             await self.side_requests.wait_until_ready(self._recorder.host_at(origin(request.url)))
         return found
 
-    # ------------------------------------------------------------ for sitemaps
+    # ------------------------------------------------------------ sitemaps
 
     def names_sitemap(self, of_origin: str, sitemap: str) -> bool:
         """Return whether the robots.txt of this origin names a sitemap."""

@@ -2,8 +2,8 @@
 
 Laws: an address has at most `per_address` requests at once, and its own delay lies between the
 starts of two requests, whatever hosts they name. Where several crawls share an address, each has a
-part of both, and sends no request before it has one. Of the hosts that wait for an address, the
-one with the least rank is next; of equals, the one that has waited longest.
+part of both, and sends no request before it has one. Of the hosts that wait for an address, the one
+with the least rank is next; of equals, the one that has waited longest.
 
 Where there is a delay, the next host finds room alone for half of it: otherwise a host that is
 ready just now would overtake one that must be located first. No host is forgotten, even if the
@@ -48,8 +48,7 @@ def address_delay(
     --resolve.
 
     Each of the `shards` has its part of the pace. Without a delay, this machine and the addresses
-    that
-    the user wrote are requested at any pace.
+    that the user wrote are contacted at any pace.
     """
 
     def delay_s(address: str) -> float:
@@ -68,7 +67,7 @@ def _is_loopback(address: str) -> bool:
 
 
 class AddressShares(Protocol):
-    """Our part of the pace of each address, where other crawls request it as well."""
+    """Our part of the pace of each address, where other crawls send requests as well."""
 
     def share_of(self, name: str) -> float:
         """Return our share of the address, at most 1; 0 until the others have agreed."""
@@ -86,7 +85,7 @@ class _Address:
     waiting: set[int] = field(default_factory=set)
     queue: list[tuple[Rank, int, int]] = field(default_factory=list)  # heap of waiting hosts
     has_alarm: bool = False
-    let_in: int | None = None  # the host that finds room alone
+    let_in: int | None = None  # admitted host, which finds room alone
     one_by_one: int = 0  # number admitted one by one since all were
     alone_until: float = 0.0
 
@@ -136,7 +135,7 @@ class AddressPacing:
         return len(self._addresses)
 
     def change(self, delay_s: AddressDelay) -> None:
-        """Change the delays, also for addresses requested already."""
+        """Change the delays, also for addresses contacted already."""
         self._delay_s = delay_s
         for name, address in self._addresses.items():
             former = address.delay_s
@@ -145,8 +144,7 @@ class AddressPacing:
 
     def change_share(self, name: str, now: float) -> None:
         """Update our share of the address. If we had none, its delay starts now: another crawl may
-        have
-        requested it just before.
+        have contacted it just before.
         """
         address = self._addresses.get(name)
         if address is None:
@@ -166,7 +164,7 @@ class AddressPacing:
         return address is None or address.in_use <= address.most
 
     def is_in_use(self, name: str, since: float) -> bool:
-        """Return whether hosts wait for the address, or it was requested after `since`."""
+        """Return whether hosts wait for the address, or it was contacted after `since`."""
         address = self._addresses.get(name)
         if address is None:
             return False
@@ -246,7 +244,7 @@ class AddressPacing:
     def _limits(self, name: str) -> tuple[float, int]:
         """Return our delay and the most requests at once.
 
-        Addresses without a delay are not shared: each crawl requests them at any pace.
+        Addresses without a delay are not shared: each crawl contacts them at any pace.
         """
         delay_s, most = self._delay_s(name), self._per_address
         if self.shares is None or not delay_s:
@@ -273,8 +271,7 @@ class AddressPacing:
 # follows it, so the average holds, and transfers under way are not slowed. A pause is not made up
 # for later. No request begins outside the hours of the local day. The user may change the pace
 # while the crawl runs: the next request waits for the time that the new rate allows. Nothing of
-# this
-# is stored: a resumed run has the pace from its first request on.
+# this is stored: a resumed run has the pace from its first request on.
 
 LOOK_AGAIN_S = 60.0
 """Time between looks at the local time, which may jump, while the crawl waits for its hours."""

@@ -1,4 +1,4 @@
-"""Politeness: decides when a host may be requested, neither too early nor too often.
+"""Politeness: decides when a host may be contacted, neither too early nor too often.
 
 Laws: a host has at most `per_host` requests at once. Between the end of one request and the start
 of the next lies our delay or the host's Crawl-delay (capped), whichever is longer. Pauses after
@@ -43,7 +43,7 @@ from minicrawl.web.robots import ANSWER_VALID_S, Rules
 #
 # host    an origin: scheme, host name and port
 # strike  failure that counts against the host: it did not answer, or asked us to slow down
-# silent  host whose last request got no response, or that has not been requested yet
+# silent  host whose last request got no response, or that has not been contacted yet
 
 FIRST_PAUSE_S = 1.0
 _MOST_DOUBLINGS = 16
@@ -149,7 +149,7 @@ class HostState:
             min(wanted_s or 0.0, politeness.max_delay_s),
         )
 
-    # ------------------------------------------------------------ when it may be asked
+    # ------------------------------------------------------------ pauses and address
 
     @property
     def ready_at(self) -> float:
@@ -170,10 +170,10 @@ class HostState:
         if not self.in_use:
             self.address = address
 
-    # ------------------------------------------------------------ what came of requests
+    # ------------------------------------------------------------ after a response
 
     def hear(self, fetched: FetchResult) -> None:
-        """Note whether it answers: silent hosts may hold few connections."""
+        """Note whether the host answers: silent hosts may hold few connections."""
         kind = fetched.kind if isinstance(fetched, Failed) else None
         if isinstance(fetched, Response):
             kind = fetched.cut
@@ -209,7 +209,7 @@ class HostState:
 
 
 class HostTable(dict[int, HostState]):
-    """States of all hosts, created on demand; `resume` is called with a host that may be requested
+    """States of all hosts, created on demand; `resume` is called with a host that may be contacted
     again.
     """
 
@@ -241,7 +241,7 @@ class HostTable(dict[int, HostState]):
         state = self[host] = HostState(shared)
         return state
 
-    # ------------------------------------------------------------ may it be asked?
+    # ------------------------------------------------------------ conditions of a request
 
     def may_be_asked(self, host: int, now: float) -> bool:
         """Return whether its delays and pauses are over, and it takes one more request."""
@@ -270,7 +270,7 @@ class HostTable(dict[int, HostState]):
             self.resume_when_ready(host, now)
 
     def spare(self, host: int, now: float) -> None:
-        """Start its delay now: another process may have requested it just before."""
+        """Start its delay now: another process may have contacted it just before."""
         state = self[host]
         state.shared.delay_until(now + state.delay_s(self.politeness))
 
@@ -308,7 +308,7 @@ class HostTable(dict[int, HostState]):
         elif cost_s > FREE_UNASKED_S:
             self._cost_delays.charge_unasked(self[host].shared, cost_s, now)
 
-    # ------------------------------------------------------------ waiting, and waking up
+    # ------------------------------------------------------------ waiting hosts
 
     def wait_for_room(self, host: int, now: float, rank: Rank = FIRST) -> None:
         """Enqueue it at its address, which has no room. It is resumed when it is the next one."""
@@ -317,7 +317,7 @@ class HostTable(dict[int, HostState]):
             self.addresses.wait(address, host, rank, now)
 
     def resume_when_ready(self, host: int, now: float) -> None:
-        """Resume it as soon as its delays and pauses are over."""
+        """Resume the host as soon as its delays and pauses are over."""
         state = self[host]
         if not state.shared.takes_more(self.politeness.per_host):
             return
@@ -330,7 +330,7 @@ class HostTable(dict[int, HostState]):
             self._resume(host)
 
     def queue_side_request(self, host: int, call: Callable[[], None]) -> None:
-        """Call a function once, when the host may be requested, before a page of it is resumed."""
+        """Call a function once, when the host may be contacted, before a page of it is resumed."""
         self._side_requests[host].append(call)
 
     def wake(self, now: float) -> None:
@@ -372,7 +372,7 @@ def _take_first(waiting: dict[int, deque[Callable[[], None]]], host: int) -> Cal
 
 
 def change_delays(hosts: HostTable, settings: Settings, now: float) -> None:
-    """Change the delays, also for hosts requested already."""
+    """Change the delays, also for hosts contacted already."""
     former, hosts.politeness = hosts.politeness, settings.politeness
     delay_s = address_delay(settings.politeness, resolve_targets(settings), hosts.shards)
     hosts.addresses.change(delay_s)

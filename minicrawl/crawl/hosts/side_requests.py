@@ -1,6 +1,6 @@
 """Side requests: requests for files that are no pages, each at a time that suits its host.
 
-Laws: a host is requested no sooner, and by no more requests at once, than its delays and limits
+Laws: a host is contacted no sooner, and by no more requests at once, than its delays and limits
 allow, whatever the request is for. A robots.txt that redirects to another host, or a sitemap there,
 does not bypass that host's delay. A truncated robots.txt counts as failed, as the rest of it could
 forbid anything.
@@ -82,7 +82,7 @@ class SideRequests:
     async def ask(
         self, host: int, request: Callable[[], Awaitable[T]], *, is_turn: bool = True
     ) -> T:
-        """Send a request as soon as the host may be requested, for a turn or for a page of one."""
+        """Send a request as soon as the host may be contacted, for a turn or for a page of one."""
         await self._wait_for_turn(host, self._waiting if is_turn else self._of_pages)
         self.hosts.begin(host, self.clock.now())
         try:
@@ -92,7 +92,7 @@ class SideRequests:
             self._notify()
 
     async def wait_until_ready(self, host: int) -> None:
-        """Wait until the host might be requested.
+        """Wait until the host might be contacted.
 
         The next one is called at once, as no request follows.
         """
@@ -100,7 +100,7 @@ class SideRequests:
         self.hosts.resume_when_ready(host, self.clock.now())
 
     async def _wait_for_turn(self, host: int, waiting: set[asyncio.Future[None]]) -> None:
-        """Wait until the host may be requested, and the pace of the crawl allows it."""
+        """Wait until the host may be contacted, and the pace of the crawl allows it."""
         while True:
             while (pace := self.hosts.pace) is not None and pace.wait_s(self.clock.now()) > 0:
                 await pace.wait()
@@ -230,7 +230,7 @@ class HostFiles:
     async def _ask(
         self, url: str, request: Callable[[], Awaitable[Visit]], *, is_turn: bool = True
     ) -> Visit:
-        """Send a request to any host, as soon as it may be requested."""
+        """Send a request to any host, as soon as it may be contacted."""
         host = self._recorder.host_at(origin(url))
         self._recall(host)
         state = self._hosts[host]
@@ -253,12 +253,10 @@ class HostFiles:
 # Sitemaps that robots.txt names are read before the pages of the host.
 #
 # Laws: a sitemap passes the checks of a page: the robots.txt of its own host, scope, allow, deny
-# and
-# depth. It may list pages of its own host and of hosts whose robots.txt names it (sitemaps.org,
-# cross
-# submission); sitemaps listed by a named index count as named. A page that it lists is one link
-# deeper than the shallowest page of its host, or than that of the host whose robots.txt led to it.
-# Each sitemap is read once, and no more than `--max-sitemaps` of a host.
+# and depth. It may list pages of its own host and of hosts whose robots.txt names it (sitemaps.org,
+# cross submission); sitemaps listed by a named index count as named. A page that it lists is one
+# link deeper than the shallowest page of its host, or than that of the host whose robots.txt led to
+# it. Each sitemap is read once, and no more than `--max-sitemaps` of a host.
 #
 # by   host whose robots.txt led to a sitemap
 

@@ -234,8 +234,7 @@ READ_DOM = r"""(most) => {
 #
 # Laws: a page without scripts is never rendered. A template without gain in a few tries is not
 # rendered again, and neither is a host whose pages never gained anything. The table is bounded;
-# what
-# it forgets is learned again.
+# what it forgets is learned again.
 #
 # template   pages of a host with the same scripts
 # gain       link that the page does not have without its scripts, or a redirect

@@ -1,7 +1,7 @@
 """One page in the browser, from its first byte to its last script.
 
 Laws: the page has a context of its own, which ends with it. Its document is the fetched response:
-the server is not requested again. It gets no pictures, media and fonts; its style sheets are empty.
+the server is not contacted again. It gets no pictures, media and fonts; its style sheets are empty.
 It only reads (GET). A page that navigates elsewhere is a redirect, which is not followed. Its clock
 is virtual: it skips idle time, so that timers of seconds cost none, and stands still while a
 request is pending. The page is drawn before it is read. A page that takes too long is stopped, or
@@ -39,8 +39,7 @@ DOCUMENTS = frozenset(("document", "xhr", "fetch"))
 _WANTED = DOCUMENTS | {"script"}
 _BUDGETS_MS = (5000, 1000, 1000, 1000, 1000)
 """Virtual time of each round. The page has two rounds, as drawing it may start more scripts, and
-then
-one more after each round with new requests.
+then one more after each round with new requests.
 """
 _STARVATION = 1000
 _LOOK_EVERY_S = 0.2
@@ -132,7 +131,7 @@ class BrowserPage:
         shown.on("close", self._lose)
         return shown
 
-    # ------------------------------------------------------------ until all is quiet
+    # ------------------------------------------------------------ reading the page
 
     async def _read(self, shown: Page, page: PageToRender) -> RenderedDom:
         settling = asyncio.ensure_future(self._settle(shown, page))
@@ -208,7 +207,7 @@ class BrowserPage:
         if not self._left.done():
             self._left.set_result(how)
 
-    # ------------------------------------------------------------ what it asks for
+    # ------------------------------------------------------------ requests
 
     async def _route(self, route: Route, request: Request) -> None:
         with suppress(BrowserError):  # the page was closed meanwhile

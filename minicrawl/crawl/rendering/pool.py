@@ -2,7 +2,7 @@
 
 Laws: a browser has one page at a time. Of the hosts whose pages wait for a browser, the one that
 has cost least is next. A worker that ends is replaced, and so is one after `MOST_PAGES` pages, as
-browsers leak memory. After `close` no process is left.
+a browser accumulates memory. After `close` no process is left.
 """
 
 from __future__ import annotations
@@ -216,9 +216,8 @@ def config_of(settings: Settings, browser: str, folder: Path, archive: Path | No
 #
 # Laws: a page that need not or cannot be rendered passes unchanged. A page whose browser ends fails
 # once; the second time it is used as it was fetched. While a page waits for a browser, no page of
-# its
-# host is requested, and the bytes of waiting pages are bounded; requests of a page that is being
-# rendered are not affected.
+# its host is requested, and the bytes of waiting pages are bounded; requests of a page that is
+# being rendered are not affected.
 
 MOST_WAITING = 16_000_000
 """Bytes of pages that may wait for a browser without delaying others."""

@@ -3,7 +3,7 @@
 Laws: each request passes the gate of the crawl (`HostOnboarding.ask`): `--deny`, public addresses,
 delays, hosts that are down. Its bytes count towards the budget. robots.txt applies to frames and to
 data that scripts read; scripts themselves are parts of a page. A frame is a page: it must be within
-the scope. Trackers are not requested. A script is requested once, however many pages use it.
+the scope. Trackers are not contacted. A script is requested once, however many pages use it.
 Another origin's response reaches the page as in a browser: without our logins and cookies, readable
 only if that origin allows it, and with headers of the script only if that origin accepts them,
 which a preflight finds out (CORS). So no page learns what is meant for us, or acts in our name.
@@ -95,10 +95,9 @@ def fresh_for_s(headers: Mapping[str, str], *, is_script: bool) -> float:
 #
 # Laws (https://fetch.spec.whatwg.org/#http-cors-protocol): a script reads only what another origin
 # allows it to read. Its own headers reach another origin only after a preflight, an OPTIONS
-# request,
-# whose response names them. An origin is told which headers these are only if it shares with the
-# asker at all, and has not named them by itself. A redirected or failed preflight allows nothing.
-# Requests carry nothing that identifies us, so `*` in a response stands for all names.
+# request, whose response names them. An origin is told which headers these are only if it shares
+# with the asker at all, and has not named them by itself. A redirected or failed preflight allows
+# nothing. Requests carry nothing that identifies us, so `*` in a response stands for all names.
 #
 # safe   header that any form or image could have sent as well
 

@@ -2,7 +2,7 @@
 
 dispatch    leases pages, decides what to do with each, and begins their turns; closes, parks and
             reopens pages that are not requested
-leases      next page among the hosts that may be requested now
+leases      next page among the hosts that may be contacted now
 scope_gate  decides which pages may be fetched at all; distance of a page from the focus, where the
             user limits it
 orders      sort keys of waiting pages: cash, age or chance; distance of a page from the seeds,

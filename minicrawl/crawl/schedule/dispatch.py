@@ -1,9 +1,8 @@
 """Chooses the page or the host that has the next turn.
 
-Laws: the next page is the richest one whose host may be requested now. It is chosen only when
-there is room for it. A page that may not be requested now is given back, and its host is resumed
-when the obstacle is gone. While many pages are closed in a row, the loop runs other tasks in
-between.
+Laws: the next page is the richest one whose host may be contacted now. It is chosen only when there
+is room for it. A page that may not be requested now is given back, and its host is resumed when the
+obstacle is gone. While many pages are closed in a row, the loop runs other tasks in between.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from minicrawl.store.records import NOT_ASKED, FetchRow
 # Pages that are not requested: closed, parked, and reopened when their reason is gone.
 #
 # Laws: a page that is closed without a request ends its turn with a reason. Its cost is charged to
-# its host, which may be requested for another page at once. A page that is too far is closed for
+# its host, which may be contacted for another page at once. A page that is too far is closed for
 # that reason only when everything else is read.
 #
 # closed   settled for a reason: scope, limits, robots.txt, a failing host, traps

@@ -15,20 +15,20 @@ A balance counts the fetches that reading again is owed, negative when it is ahe
     d, unread      0       from either pool
     e, unread    +1/2      again, as it is due
 
-The crawl has a balance, and so has each host with pages in both pools. One balance for all was
-refused: small hosts without unread pages read only known ones, and could use up the whole share
-by themselves. Then no other host would read any page again. So each host has the share, hosts
-without unread pages read the best pages of all, and up to `_PART` of the share of other hosts is
-shifted to settle the balance of the crawl.
+Each host has a balance, and the crawl has one. A single balance was refused: small hosts without
+unread pages read nothing but known ones, and could use up the whole share by themselves, so that no
+other host would read a page again. So the share applies to each host that has pages in both pools.
+Hosts without unread pages read the best pages of all, within the balance of the crawl; to settle
+that, up to `_PART` of the share of the other hosts is taken or added.
 
 A fetch does not count if the other pool had no page at all: that pool may stay empty for long.
 
-If a pool is due but its hosts are busy, the other pool waits, else the faster hosts would decide
-on the share. Where time limits the crawl rather than pages or bytes, it waits for `_PATIENCE_S`
-only, else one slow host with unread pages would idle the crawl. A failing host is not waited for.
-The best page to read again has the next turn of its host.
+If a pool is due but its hosts are busy, the other pool waits, else the faster hosts would decide on
+the share. Where time limits the crawl rather than pages or bytes, it waits for `_PATIENCE_S` only,
+else one slow host with unread pages would idle the crawl. A failing host is not waited for. The
+best page to read again has the next turn of its host.
 
-Laws: the next page is the richest one whose host may be requested now; in an order by sites, the
+Laws: the next page is the richest one whose host may be contacted now; in an order by sites, the
 richest one of the most important such site. A lease is given back, or it ends.
 
 lease    right of a page, and with it its host, to a turn
@@ -87,9 +87,9 @@ class LeaseScheduler:
         self._balance = 0.0
         self._balance_of: defaultdict[int, float] = defaultdict(float)
         self._busy_again: set[int] = set()
-        """Hosts that a page was read again from and that may soon be requested again."""
+        """Hosts that a page was read again from and that may soon be contacted again."""
         self._busy_unread: set[int] = set()
-        """Hosts with unread pages that may soon be requested again."""
+        """Hosts with unread pages that may soon be contacted again."""
         budget, order = settings.budget, settings.order
         fetches = budget.pages, budget.new_pages, budget.body_bytes
         self._patience_s = _PATIENCE_S if fetches == (None, None, None) else inf
@@ -131,7 +131,7 @@ class LeaseScheduler:
                 self.refresh.saw(document)
 
     def resume(self, host: int) -> None:
-        """Make the host available, as it may be requested again."""
+        """Make the host available, as it may be contacted again."""
         self.queue.resume(host)
         if self._share:
             self._busy_again.discard(host)

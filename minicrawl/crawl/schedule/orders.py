@@ -1,11 +1,11 @@
 """Orders of reading, each with its queue of waiting pages.
 
 Law: whatever the order, hosts are treated politely: the next page is one whose host may be
-requested.
+contacted.
 
-The order by siblings judges a page by what its siblings have shown. The other orders give each
-page a key, and the largest key comes first: such an order is an array of keys, and a rule that
-extends it for new pages.
+The order by siblings judges a page by what its siblings have shown. The other orders give each page
+a key, and the largest key comes first: such an order is an array of keys, and a rule that extends
+it for new pages.
 """
 
 from __future__ import annotations

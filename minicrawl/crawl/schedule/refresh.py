@@ -1,6 +1,6 @@
 """Chooses the page to read again: the best one by the strategy of the crawl.
 
-Laws: the order of reading again follows the strategy. For any host that may be requested, its best
+Laws: the order of reading again follows the strategy. For any host that may be contacted, its best
 page as of now is found: a page that is given cash moves up at once, as an unread page does.
 
 worth   the value that the strategy orders pages by, see `worth` below
@@ -255,9 +255,8 @@ class WatchedPages:
 class RefreshScheduler:
     """Chooses the page to read again next.
 
-    A host that may not be requested leaves the order when its turn comes. It returns when the
-    caller
-    reports that it may be requested.
+    A host that may not be contacted leaves the order when its turn comes. It returns when the
+    caller reports that it may be contacted.
     """
 
     def __init__(
@@ -332,23 +331,23 @@ class RefreshScheduler:
     # ------------------------------------------------------------ hosts
 
     def look_again(self, host: int) -> None:
-        """Reconsider the host, which may be requested."""
+        """Reconsider the host, which may be contacted."""
         self._coming[host] = None
 
     def best_host(self) -> int | None:
-        """Return the host with the best page of all hosts, whether it may be requested or not."""
+        """Return the host with the best page of all hosts, whether it may be contacted or not."""
         self._look()
         while self._of_all and self._is_outdated(self._of_all[0]):
             heappop(self._of_all)
         return self._of_all[0][1] if self._of_all else None
 
     def leave(self, host: int) -> None:
-        """Pass over the best host of all until it may be requested."""
+        """Pass over the best host of all until it may be contacted."""
         assert self._of_all[0][1] == host
         heappop(self._of_all)
 
     def next_host(self, may_be_asked: Callable[[int], bool]) -> int | None:
-        """Remove and return the host with the best page, among those that may be requested."""
+        """Remove and return the host with the best page, among those that may be contacted."""
         while True:
             self._look()
             while self._order:

@@ -14,8 +14,7 @@ meanwhile join the next batch:
     0.30 s  batch 41-55 is closed                           empty         1-40
 
 A checkpoint copies the rows of changed pages at the moment a batch is closed, and is queued behind
-that batch. So the store always has each step that a checkpoint includes, and a checkpoint that
-includes step 55 never precedes step 55.
+that batch. So whenever a checkpoint is in the store, each step that it includes is there, too.
 
 If the disk is full at 0.10 s, the commit of 1-40 stays at the head of the queue and is tried again
 every `TRY_AGAIN_S`. Closing more batches in the meantime was refused: steps 41 and later stay in

@@ -1,7 +1,7 @@
 """Contents: a hash of each page's last text, and the page that had the content first.
 
-Laws: the index only yields candidates; a page's document proves that it still has a content. A
-thin page is compared with pages of its own host only, because short pages of other hosts are alike
+Laws: the index only yields candidates; a page's document proves that it still has a content. A thin
+page is compared with pages of its own host only, because short pages of other hosts are alike
 without being copies.
 
 content    hash of the text of a page
@@ -179,7 +179,7 @@ class Duplicates:
             self._watch(page, frontier.books.forwards[page])
 
     def are_strangers(self, page: PageId, other: int) -> bool:
-        """Whether the pages are of different sites."""
+        """Return whether the pages are of different sites."""
         host_of = self._frontier.urls.host_of
         return self._external_cash.are_strangers(host_of[page], host_of[other])
 
@@ -190,7 +190,7 @@ class Duplicates:
         forwards = self._frontier.books.forwards
         return (page for page in pages if self._is_copy(page, forwards[page]))
 
-    # ------------------------------------------------------------ a page had its turn
+    # ------------------------------------------------------------ after the turn of a page
 
     def is_better(self, page: PageId, first: int) -> bool:
         """Return whether the page, rather than the first one read, is the original."""
@@ -237,7 +237,7 @@ class Duplicates:
         for page in copies[np.argsort(given, kind="stable")[: MOST_COPIES // 2]].tolist():
             del self._original_of[page]
 
-    # ------------------------------------------------------------ copies that overtook
+    # ------------------------------------------------------------ overtaking copies
 
     def take_overtaking(self) -> list[int]:
         """Remove and return some of the copies that now get more than their originals.
@@ -326,8 +326,7 @@ class CopyGifts:
 
     def load(self, blocks: Iterable[Spendings]) -> None:
         """Estimate what pages were given in earlier runs: the histories of others, spread along the
-        links
-        by which they last paid.
+        links by which they last paid.
         """
         frontier = self._frontier
         ends = np.arange(len(frontier))

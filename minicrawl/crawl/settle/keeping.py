@@ -273,8 +273,7 @@ def set_pages_aside(folder: Path) -> Path | None:
 # Laws: appended records count from `confirm` on, which is called when the store has committed the
 # steps of these responses; until then the next append overwrites them. The next start cuts off
 # records that the store does not know: each record is a gzip member of its own, so what remains is
-# a
-# valid file. Files of other stores are never touched: each store uses its own file names.
+# a valid file. Files of other stores are never touched: each store uses its own file names.
 #
 # place   number of a file and offset of a record in it, as in segments
 # series  the files of one store in one folder

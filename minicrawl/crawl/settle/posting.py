@@ -53,8 +53,7 @@ class StepPoster:
         """Set up; `saw` is called with the posted plans.
 
         The `trackers` know the distances of pages where the user limits them. Without `newborns`, a
-        page
-        is born with one unit.
+        page is born with one unit.
         """
         self._recorder = recorder
         self._queue, self._trackers, self._saw = queue, trackers, saw
@@ -207,8 +206,7 @@ class Newborns:
     """Initial cash of new pages.
 
     A page is born with the mean cash at which pages of its host were read, relative to the mean
-    over
-    all hosts. On average one unit flows through a page in a circulation.
+    over all hosts. On average one unit flows through a page in a circulation.
     """
 
     def __init__(self, host_of: array[int]) -> None:
@@ -319,8 +317,7 @@ class ReplayScheduler:
 # dynamic    page whose URL has a query: its links weigh less, and the virtual page gets the rest
 # focus      a link in focus gets its share once more, times `strength`: for a pattern or a type,
 #            once; by words, once for each focus word in or around the link; by similarity, times
-#            the
-#            cosine of the angle between the two word counts
+#            the cosine of the angle between the two word counts
 
 Judge = Callable[[str, str], float]
 """Degree to which a link is in focus, by its URL and its words."""

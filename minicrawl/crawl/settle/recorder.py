@@ -1,7 +1,7 @@
 """The recorder: applies changes to the frontier at once, and has them committed in batches.
 
-Laws: a step is applied once and written once, in the same order. Nothing is reported as safe
-before it is in the store.
+Laws: a step is applied once and written once, in the same order. Nothing is reported as safe before
+it is in the store.
 
 pages       pages as known, committed or not
 hosts       hosts as earlier runs knew them
@@ -77,7 +77,7 @@ class Recorder:
         self.committer.close()
         self._url_lookup.close()
 
-    # ------------------------------------------------------------ pages and hosts become known
+    # ------------------------------------------------------------ new pages and hosts
 
     def meet(
         self,
@@ -119,7 +119,7 @@ class Recorder:
         self._rows.batch.hosts += rows
         return host
 
-    # ------------------------------------------------------------ what happened
+    # ------------------------------------------------------------ events
 
     def apply_step(self, step: Step, state: State = State.UNREAD) -> list[Plan]:
         """Apply a step and queue its row."""
@@ -135,8 +135,7 @@ class Recorder:
         """Post the terms of the virtual page if they have changed.
 
         When fetches are shared with pages read before, the virtual page's gifts are shared too, and
-        a
-        focus may be paid out of them. The small edge may have changed as well.
+        a focus may be paid out of them. The small edge may have changed as well.
         """
         share = in_parts(order.discovery) if 0 < order.discovery < 1 else -1
         focus = in_parts(FOCUS_SHARE) if order.has_focus else 0

@@ -130,7 +130,7 @@ class Settler:
         if ending.replaces is not None:
             self._hand_over(ending.replaces, page)
 
-    # ------------------------------------------------------------ a page that was read
+    # ------------------------------------------------------------ pages that were read
 
     def _read(self, page: PageId, url: str, read: WasRead, today: float) -> Ending:
         has_changed = self.contents.describe(page, read.response, read.parsed, today)
@@ -229,7 +229,7 @@ class Settler:
         self.poster.replay([page])
         return State(self._frontier.state[page])
 
-    # ------------------------------------------------------------ a page that is another one
+    # ------------------------------------------------------------ redirects
 
     def _redirect(
         self, page: PageId, url: str, redirects: Redirects, chain: RedirectChain
@@ -265,8 +265,7 @@ class Settler:
         `other`.
 
         A page whose second visit leads here again is not reopened once more, and redirects that go
-        on by
-        ever new pages make a chain that gets too long: so both end.
+        on by ever new pages make a chain that gets too long: so both end.
         """
         state, leads_to = self._frontier.state, self._frontier.books.leads_to
         moved = (one for one in chain.begun_at if state[one] == State.MOVED)

@@ -77,8 +77,7 @@ class UrlLookup:
 
 LoadFrontier = Callable[[Callable[[int], Spending], UrlsOf, Callable[[int], int]], Frontier]
 """Loads the frontier, given access to the spending of a step, to URLs of pages, and to the last
-step
-that spent the cash of a page as of the last checkpoint.
+step that spent the cash of a page as of the last checkpoint.
 """
 
 

@@ -98,7 +98,7 @@ def import_graph(
     )
 
 
-# ---------------------------------------------------------------- what goes into the store
+# ---------------------------------------------------------------- content of the store
 
 
 def _web_of(named: NamedGraph) -> GraphToImport:
@@ -137,7 +137,7 @@ def _whole(weights: NDArray[np.float64]) -> NDArray[np.int64] | None:
     return found
 
 
-# ---------------------------------------------------------------- how it gets there
+# ---------------------------------------------------------------- writing the store
 
 
 class _Reader:

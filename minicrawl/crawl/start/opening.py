@@ -83,8 +83,7 @@ def _unrendered(crawler: Crawler) -> None:
 # Logins, headers and cookies at the start of a crawl, from its settings and its seeds.
 #
 # Law: a login in the URL of a seed is removed before anything else sees the URL; so neither the
-# store
-# nor a log has it. The next run needs it again.
+# store nor a log has it. The next run needs it again.
 
 MOST_IN_SEEDS = 10_000
 
@@ -188,8 +187,7 @@ def _refuse_unused(order: Order) -> None:
 #
 # Laws: there may be millions of seeds, so they are handled block by block. The endowment is shared
 # once, when all are known. Each seed that is added to a crawl later gets no less than the first
-# ones
-# did, even if links led to it before. A page is endowed once.
+# ones did, even if links led to it before. A page is endowed once.
 
 _AT_ONCE = 50_000
 FIRST_SEEDS = "first_seeds"  # a counter: number of seeds that shared the endowment

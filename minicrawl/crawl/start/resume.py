@@ -39,8 +39,7 @@ from minicrawl.web.robots import ANSWER_VALID_S
 
 def resumed(given: Loaded, connection: tables.Connection) -> Loaded:
     """Return the settings, completed from the store. An unreadable stored value is refused, unless
-    it is
-    overridden.
+    it is overridden.
     """
     path = given.settings.storing.store
     with reporting_damage(path):

@@ -564,7 +564,7 @@ class TrapDetector:
         if not again:
             self._quotas.spend(host)
 
-    # ------------------------------------------------------------ what came of it
+    # ------------------------------------------------------------ after a response
 
     def vouch(self, page: PageId) -> None:
         """Treat the target of a seed's redirect as a seed: the user means it as well."""
@@ -575,8 +575,7 @@ class TrapDetector:
         """Learn from a page. Return whether it says nothing new; `first` has the same content.
 
         Nothing is learned from a page that is read again: it repeats itself. A copy on another site
-        does
-        not count against a host.
+        does not count against a host.
         """
         if self._frontier.state[page] != State.UNREAD or self.copies.is_compared(page):
             return False

@@ -48,7 +48,7 @@ class SiteIndex:
         self._network_ids: dict[str, int] = {}
         self._network_names: list[str] = []
 
-    # ------------------------------------------------------------ of one host
+    # ------------------------------------------------------------ one host
 
     def site(self, host: int) -> int:
         """Return the number of the host's site."""
@@ -95,7 +95,7 @@ class SiteIndex:
         """Return whether the hosts are of different sites."""
         return host != other and self.site(host) != self.site(other)
 
-    # ------------------------------------------------------------ of many hosts
+    # ------------------------------------------------------------ many hosts
 
     def known_sites(self, hosts: Hosts) -> Hosts:
         """Return the numbers of the hosts' sites, or UNKNOWN where none was looked up."""
@@ -323,7 +323,7 @@ class ExternalCash:
         self.site_index.grow()
         self._from_strangers.extend(repeat(0, len(self._site_table) - len(self._from_strangers)))
 
-    # ------------------------------------------------------------ which host matters more
+    # ------------------------------------------------------------ ranking of hosts
 
     def are_strangers(self, host: int, other: int) -> bool:
         """Return whether the hosts are of different sites."""
@@ -352,8 +352,7 @@ class ExternalCash:
         """Return whether the host matters more than the other: by a seed, or by the cash it got.
 
         Between hosts of one site, gifts of each other count, too. Of equals, the first known one
-        matters
-        more.
+        matters more.
         """
         self.count()
         if self.site_index.are_strangers(host, other):
@@ -404,8 +403,7 @@ class Gifts:
 
 class PageGifts:
     """Cash that each page was given, in a table of a fixed size. Pages that share a place in the
-    table
-    count each for all of them.
+    table count each for all of them.
     """
 
     def __init__(self, bits: int = _TABLE_BITS) -> None:
@@ -426,8 +424,7 @@ class PageGifts:
 
 A_HOST = 10
 """Price of a new host in pages: farms have many hosts, and each one costs a DNS look-up and a
-request
-for its robots.txt.
+request for its robots.txt.
 """
 MOST_A_PAGE = 10
 """Highest price of a page. All pages of a finite site lead to one new page on average, and most of
@@ -501,7 +498,7 @@ class Quotas:
         """
         return 0 if self._accounts.hosts.spent(host) else A_HOST
 
-    # ------------------------------------------------------------ which hosts may have more
+    # ------------------------------------------------------------ room for more pages
 
     def refusal(self, host: int) -> str | None:
         """Return why the host may have no more pages for now, or None."""

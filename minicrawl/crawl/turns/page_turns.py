@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 # Laws: large bodies are parsed one at a time, and pages with very many links are settled one at a
 # time. Of the waiting hosts, the one that has cost least is next. All hosts that no page has come
 # from yet count as one, so that endless new hosts cannot keep out known ones. A host whose page
-# waits is not requested.
+# waits is not contacted.
 #
 # New URLs take memory. Pages that bring many of them add at most `URLS_A_SECOND` URLs on average:
 # each URL has a price in time, and the next such page waits until the last one is paid for. Pages
@@ -189,7 +189,7 @@ class LargePages:
 
     @contextmanager
     def _set_aside(self, host: int) -> Iterator[None]:
-        """Keep the host from being requested, while other hosts get its slot."""
+        """Keep the host from being contacted, while other hosts get its slot."""
         self._hosts.begin_reading(host)
         try:
             with self._side_requests.reading():
@@ -213,8 +213,7 @@ def _links_on_disk(turn: Turn) -> Iterator[None]:
 
 ROUND_S = 0.004
 """Time after which the pages of a round continue in the next one. Between rounds the workers get
-new
-pages: with 0.02 s they were idle for a while.
+new pages: with 0.02 s they were idle for a while.
 """
 
 
@@ -308,7 +307,7 @@ class PageTurns:
         self.under_way = 0
 
     def begin(self, turn: Turn, now: float) -> Coroutine[None, None, None]:
-        """Begin the turn of a page whose host may be requested."""
+        """Begin the turn of a page whose host may be contacted."""
         host, again = turn.host, turn.lease.again
         self.under_way += 1
         self._hosts[host].pages += not again
@@ -370,7 +369,7 @@ def parsed_visit(
     return fetched, result
 
 
-# ---------------------------------------------------------------- ask
+# ---------------------------------------------------------------- request
 
 
 class PageRequests:

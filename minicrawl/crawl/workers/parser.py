@@ -1,8 +1,8 @@
 """Parses large bodies in a child process, which is killed if one takes too long.
 
 Laws: a body that takes too long to parse, or ends the process, costs its page alone, and its host
-is charged for the time. A waiting body is not held in memory. The host whose bodies have cost
-least so far is next.
+is charged for the time. A waiting body is not held in memory. The host whose bodies have cost least
+so far is next.
 """
 
 from __future__ import annotations
@@ -50,8 +50,7 @@ class ParserProcess:
     """Runs one task at a time in a child process.
 
     The child starts with the first task. A new child replaces it after a task that ended it, and
-    after
-    `most_tasks` tasks.
+    after `most_tasks` tasks.
     """
 
     def __init__(self, max_s: float, most_tasks: int = MOST_TASKS) -> None:

@@ -385,8 +385,7 @@ async def _parsed(reply: VisitReply) -> Timed[ParsedPage | Sitemap | Failed] | N
 
 async def _parse(worker: WorkerProcess, reply: VisitReply) -> Timed[ParsedPage | Sitemap | Failed]:
     """Parse a page in its worker, unless it is parsed. An expensive page cannot end the worker, as
-    it is
-    parsed in a child of the worker.
+    it is parsed in a child of the worker.
     """
     if reply.parsed is not None:
         return reply.parsed

@@ -82,8 +82,7 @@ class WorkerConfig:
         """Return the settings for visitors of a crawl.
 
         Words around links are collected only if the order of reading uses them. Proxies that files
-        and the
-        environment name are resolved here.
+        and the environment name are resolved here.
         """
         return cls(
             network=known(settings.network),
