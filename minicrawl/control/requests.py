@@ -1,7 +1,8 @@
 """Requests to a running crawl, as values and as lines of JSON.
 
-Laws: a request is one line of at most `LONGEST_LINE` bytes, and so is a reply. Both the client and
-the crawl refuse a value that the settings would refuse, in the same words.
+Laws: a request is one line of at most `LONGEST_LINE` bytes. A reply is one line, too, of which the
+client reads at most 16 times as much. Both the client and the crawl refuse a value that the
+settings would refuse, in the same words.
 """
 
 from __future__ import annotations
