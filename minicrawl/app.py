@@ -66,18 +66,21 @@ _NOT_ALL_ASKED = "not all links were asked for that are not crawled: the next ru
 
 
 class SystemClock:
-    """The machine's own clocks."""
+    """Clocks of this machine."""
 
     now = staticmethod(time.monotonic)
     today = staticmethod(time.time)
 
 
 class _StoppedAmongSeedsError(Exception):
-    """No seed is endowed before all are known, so the next run begins with the seeds again."""
+    """The crawl was stopped while its seeds became known.
+
+    Seeds are endowed when all are known, so the next run begins with the seeds again.
+    """
 
 
 class _GivenParts(NamedTuple):
-    """What takes the place of parts that a crawl makes itself."""
+    """Replacements of parts that a crawl otherwise makes itself."""
 
     transport: httpx.AsyncBaseTransport | None
     shard: ShardSetup
@@ -86,30 +89,29 @@ class _GivenParts(NamedTuple):
 class Crawl:
     """A crawl of the web from some seeds into a store. The next run resumes where this one ends.
 
-    Seeds are URLs; `example.org` will do. There may be none if the store has some.
+    Seeds are URLs; `example.org` will do. The list may be empty if the store has seeds.
 
-    A crawl that is resumed keeps the settings that define it, except those that are given now. A
-    value of `Settings` that equals its default does not count as given; a value that `load` has
-    read does.
+    A resumed crawl keeps the settings that define it, except those that are given now. A value of
+    `Settings` that equals its default does not count as given; a value that `load` has read does.
 
     A `fresh` crawl begins anew, and an older store is renamed. The `command` is the one that
     resumes the crawl; `minicrawl status` prints it.
 
-    `accept` is asked whether a URL may be fetched, after the scope has allowed it. A page that it
-    refuses is known and ranked like one outside the scope; the next run asks anew.
+    `accept` is called with a URL that is in scope, and returns whether it may be fetched. A refused
+    page is known and ranked like one outside the scope; the next run calls `accept` again.
 
     `on_page` is called with each page that was read, as a `PageRead`: its links, status, headers
     and body. It may be a coroutine function. A page that has not changed since the last run (304)
-    is not handed over.
+    is not passed to it.
 
-    `transport` is a transport of httpx, such as a proxy or a mock, that takes the place of the
-    connections. It resolves names by itself, so only addresses that are written in URLs are
-    guarded. There are no worker processes then.
+    `transport` is a transport of httpx, such as a proxy or a mock, that replaces the connections.
+    It resolves names by itself, so the check for private addresses covers only addresses in URLs.
+    There are no worker processes then.
 
-    With `shard` it is the crawl of one shard of several: of the seeds it takes its own.
+    `shard` makes this the crawl of one shard of several, which takes its own seeds from the list.
 
-    `stop` is asked after each page, with the progress, whether the crawl ends. An exception in one
-    of these functions ends the crawl like `stop()`, and is then raised.
+    `stop` is called with the progress after each page, and returns whether the crawl ends. An
+    exception in one of these functions ends the crawl like `stop()`, and is then raised.
     """
 
     def __init__(  # noqa: PLR0913  # each is given by its name
@@ -139,8 +141,10 @@ class Crawl:
         self._is_stopped = False
 
     def subscribe(self, listener: Listener, kinds: Iterable[type[Event]] = ()) -> None:
-        """Call the listener with every event, or with those of these kinds, in the crawl's own
-        thread. It should return soon.
+        """Call the listener with every event, or with events of these kinds, in the crawl's own
+        thread.
+
+        The listener should return soon.
         """
         self._listeners.add(listener, tuple(kinds) or KINDS)
 
@@ -155,7 +159,7 @@ class Crawl:
     def stop(self) -> None:
         """Begin no more requests, and wait for those under way. Call it in the loop's thread.
 
-        If the crawl is over, and its ranks converge, it ends that.
+        If the crawl is over and its ranks converge, stop the convergence.
         """
         self._is_stopped = True
         if self._ending is not None:
@@ -165,23 +169,23 @@ class Crawl:
 
     @property
     def has_begun(self) -> bool:
-        """Whether all seeds are known, so that pages may be asked for."""
+        """True when all seeds are known, so that pages may be requested."""
         return self._meter is not None or self.is_over
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended; its ranks may still converge."""
+        """True when the crawl has ended; its ranks may still converge."""
         return self._ending is not None
 
     def progress(self) -> Progress | None:
-        """How far it has come, or None before it has begun and when it is over."""
+        """Return the progress of the crawl, or None when it is not running."""
         meter, crawler = self._meter, self._crawler
         if meter is None or crawler is None:
             return None
         return crawler.completed(meter.read())
 
     def pages(self, count: int = 0) -> Iterator[ExportRow]:
-        """The best `count` pages in the store, read or not; all pages if it is 0."""
+        """Yield the best `count` pages in the store, read or not; all pages if `count` is 0."""
         from minicrawl.report.ranks import PageSelection, rows
         from minicrawl.report.snapshot import snapshot
 
@@ -189,7 +193,7 @@ class Crawl:
             yield from rows(seen, PageSelection(count=count))
 
     async def run_async(self, *, show: bool = False) -> Reason:
-        """The same as `run`, where an event loop runs already: in notebooks and servers.
+        """Crawl as `run` does, where an event loop runs already: in notebooks and servers.
 
         With `show`, the progress is shown below the cell of the notebook.
         """
@@ -213,7 +217,7 @@ class Crawl:
             self._listeners.remove(shown)
 
     async def _converge(self, ran_s: float) -> None:
-        self._meter, self._crawler = None, None  # all pages are loaded again
+        self._meter, self._crawler = None, None  # frees memory: all pages are loaded again
         store = self.settings.storing.store
         self._ending = ranks = LastConvergence(store, SystemClock(), self._tell)
         if self.settings.storing.may_converge:
@@ -235,7 +239,10 @@ class Crawl:
             return await self._crawl(recorder)
 
     async def preview(self, count: int) -> Preview:
-        """The first `count` pages. Asks for robots.txt only, and writes to a copy of the store."""
+        """Return the first `count` pages.
+
+        Only robots.txt is requested, and a copy of the store is written.
+        """
         from minicrawl.crawl.start.preview import DryRun
 
         await check_reach(self.settings.network, self._tell, is_given=bool(self._parts.transport))
@@ -278,7 +285,7 @@ class Crawl:
                 return reason
 
     async def _check_links(self, crawler: Crawler) -> None:
-        """Ask for what is linked and not crawled, if that is wanted."""
+        """Request the linked URLs that are not crawled, if the user asks for that."""
         if self.settings.storing.checks_links and not crawler.is_stopped:
             from minicrawl.checking import check_links
 
@@ -287,7 +294,10 @@ class Crawl:
 
     @asynccontextmanager
     async def _network(self, recorder: Recorder) -> AsyncIterator[tuple[ScopeGate, WorkerPool]]:
-        """What may be asked for, and who asks. Seeds that are private addresses are trusted."""
+        """Open the scope and the web access of the crawl.
+
+        Seeds that are private addresses are trusted.
+        """
         settings, hooks, seeds = self.settings, self._hooks, recorder.seeds
         config = WorkerConfig.of(
             settings,
@@ -305,7 +315,7 @@ class Crawl:
             yield gate, web_access
 
     def _agree(self, store: StoreWriter) -> Settings:
-        """The settings for this store, which keeps them, unless it refuses them."""
+        """Return the settings for this store, which keeps them; raise if the store refuses them."""
         loaded = resume.resumed(self._given, store.connection)
         if ignored := told_ignored(loaded.ignored.values()):
             self._tell(Warned(text=ignored))
@@ -313,7 +323,7 @@ class Crawl:
         return self.settings
 
     def _seeds_at_hand(self) -> Iterator[ResolvedUrl]:
-        """The seeds. A crawl without seeds is refused before anything is written."""
+        """Return the seeds. A crawl without seeds is refused before anything is written."""
         seeds = _until(lambda: self._is_stopped, self._beginning.seeds)
         for first in seeds:
             resolved = self._beginning.logins.resolved

@@ -1,9 +1,9 @@
-"""What is checked on the web, or kept of it, and not crawled.
+"""Checks of URLs that are not crawled, and files that are kept for pages.
 
-asking      asks for URLs by the gate of a crawl
-targets     which URLs are asked for, and what pages refer to that is not there
-requisites  what pages need to be shown, for the archive
-cloaking    whether a page is another one for a browser
+asking      requests URLs through the gate of a crawl
+targets     URLs to request, and references of pages that lead nowhere
+requisites  files that pages need to be shown, for the archive
+cloaking    detects pages that differ for a browser
 """
 
 from __future__ import annotations
@@ -76,14 +76,14 @@ if TYPE_CHECKING:
 
 # ================================================================ asking
 #
-# Asks for URLs to know whether they are there, or to keep what comes.
+# Requests URLs to check whether they exist, or to keep the responses.
 #
-# Laws: each URL is asked for once, by the gate of the crawl (`HostOnboarding.ask`), so as its pages
-# are: `--deny`, robots.txt, delays, addresses, pace, hours and budget hold. To know whether it is
-# there, that is by HEAD, and by GET if HEAD is refused. Redirects pass the same gate.
+# Laws: each URL is requested once, through the gate of the crawl (`HostOnboarding.ask`), as its
+# pages are: `--deny`, robots.txt, delays, addresses, pace, hours and budget apply. A check uses
+# HEAD, and GET if HEAD is refused. Redirects pass the same gate.
 #
-# hops   a URL with what came of it, and each URL that a redirect led to with what came of that; a
-#        state says why nobody was asked
+# hops   a URL with its result, and each URL that a redirect led to with its result; a state is the
+#        reason why no request was sent
 
 IS_IT_THERE = (Want.HEAD, Want.STATUS)
 _HEAD_IS_REFUSED = (
@@ -92,7 +92,7 @@ _HEAD_IS_REFUSED = (
     HTTPStatus.METHOD_NOT_ALLOWED,
     HTTPStatus.NOT_IMPLEMENTED,
 )
-"""Some servers answer HEAD with 403 or 404 where GET finds the page."""
+"""Statuses of HEAD after which GET is tried: some servers answer so though the page exists."""
 
 Found = FetchResult | State
 Hops = list[tuple[str, Found]]
@@ -100,7 +100,7 @@ Keep = Callable[[Hops], None]
 
 
 class LinkAsker:
-    """Asks for URLs on behalf of a crawl; `keep` gets the hops of each that is not denied."""
+    """Requests URLs on behalf of a crawl. `keep` gets the hops of each URL that is not denied."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler, self._onboarding = crawler, crawler.parts.onboarding
@@ -109,7 +109,7 @@ class LinkAsker:
     async def ask(
         self, urls: Iterable[str], keep: Keep, wants: Sequence[Want] = IS_IT_THERE
     ) -> None:
-        """Ask for all of them, many hosts at a time; for the first want, or else for the next."""
+        """Request all URLs, many hosts at a time, by the first of `wants` that is not refused."""
         free = asyncio.Semaphore(self._settings.politeness.concurrency)
         async with asyncio.TaskGroup() as group:
             for _, some in groupby(sorted(urls, key=origin), key=origin):
@@ -127,7 +127,7 @@ class LinkAsker:
                 keep(hops)
 
     def row_of(self, hops: Hops) -> CheckRow:
-        """What came of the first URL, in the end."""
+        """Return the final result for the first URL."""
         at = self._clock.today()
         (url, _), (_, found) = hops[0], hops[-1]
         match found:
@@ -146,7 +146,7 @@ class LinkAsker:
                 return CheckRow(url, State.FETCHED, HTTPStatus.NOT_MODIFIED, "", at)
 
     async def _follow(self, url: str, wants: Sequence[Want]) -> Hops:
-        """All hops to the end of its redirects."""
+        """Return all hops to the end of the URL's redirects."""
         hops = [(url, await self._send(url, wants))]
         for _ in range(MOST_REDIRECTS):
             url, found = hops[-1]
@@ -168,20 +168,20 @@ class LinkAsker:
 
 # ================================================================ cloaking
 #
-# Whether a page is served differently to the crawler's name and to a browser's.
+# Detects pages that a server gives the crawler's User-Agent and a browser's in different versions.
 #
-# Laws: all requests are alike but for the name, so that nothing else can make a difference. They go
-# one after the other to the hosts, after their delays, and only where robots.txt allows the
-# crawler. What changes anyway is no difference: it counts only if both answers to one name have it,
-# and neither answer to the other name. Names alone are tried: who knows crawlers by their
-# addresses, or serves another page by a script, is not found.
+# Laws: all requests are alike but for the User-Agent, so that nothing else can make a difference.
+# They are sent one after the other, after the delays of the hosts, and only where robots.txt allows
+# the crawler. Content that changes anyway is no difference: a part counts only if both responses to
+# one name have it, and neither response to the other. Only names are tried: a server that knows
+# crawlers by their addresses, or cloaks by a script, is not detected.
 #
-# parts      what is compared of an answer: the shingles of its text, and its links
-# likeness   of what stays the same for one name, the share that the other name gets as well
+# parts      compared parts of a response: the shingles of its text, and its links
+# likeness   share of the stable content of either name that both names get
 
 BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 _MOST_CHANGING = 0.5
-"""If less of its text stays the same for one name, nothing can be said of it."""
+"""Least stable share of the text for one name; below it, the text is not judged."""
 _FEWEST_LINKS = 5
 _LINES_SHOWN = 3
 
@@ -189,30 +189,30 @@ Parts = Collection[object]
 
 
 class PageAnswer(NamedTuple):
-    """One answer, at the end of its redirects."""
+    """One response, at the end of its redirects."""
 
     status: int | None
     url: str
     why: str = ""
-    """Why there is no page; empty if there is one."""
+    """Reason why there is no page; empty if there is one."""
     page: ParsedPage = ParsedPage()
     text: str = ""
     varies: bool = False
-    """Whether the server says that it looks at the name."""
+    """True if the server's Vary header names the User-Agent."""
 
     @property
     def links(self) -> Parts:
-        """The pages that it leads to."""
+        """Pages that it links to."""
         return frozenset(self.page.links)
 
     @property
     def shingles(self) -> Parts:
-        """The shingles of the text, or its words if it is too short to have any."""
+        """Shingles of the text, or its words if it is too short to have any."""
         return frozenset(shingles(self.text).tolist()) or frozenset(words_of(self.text))
 
 
 class Difference(NamedTuple):
-    """Something that one name gets and the other does not."""
+    """Difference between the responses to the two names."""
 
     what: str
     crawler: str
@@ -221,31 +221,31 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cloaking:
-    """What both names got."""
+    """Responses to both names, and their differences."""
 
     url: str
     crawler: Sequence[PageAnswer]
     browser: Sequence[PageAnswer]
     differences: Sequence[Difference]
     likeness: float
-    """Of the text."""
+    """Likeness of the text."""
     steadiness: float
-    """How alike two answers to one name are, at worst."""
+    """Least likeness of two responses to one name."""
     links: float
-    """The likeness of the links."""
+    """Likeness of the links."""
 
     @property
     def is_cloaked(self) -> bool:
-        """Whether the page is served differently."""
+        """True if the page is served differently."""
         return bool(self.differences)
 
     @property
     def is_unsteady(self) -> bool:
-        """Whether the text changes so much by itself that nothing can be said of it."""
+        """True if the text changes too much by itself to be judged."""
         return self.steadiness < _MOST_CHANGING
 
     def only_for(self, *, crawler: bool) -> list[str]:
-        """Some lines of the text that only this name gets."""
+        """Return some lines of the text that only this name gets."""
         ours, others = self.crawler, self.browser
         if not crawler:
             ours, others = others, ours
@@ -255,7 +255,7 @@ class Cloaking:
         return [line for line in lines if line in always][:_LINES_SHOWN]
 
     def as_json(self) -> dict[str, object]:
-        """What was found as a JSON document."""
+        """Return the findings as a JSON document."""
         return {
             "url": self.url,
             "cloaked": self.is_cloaked,
@@ -281,7 +281,7 @@ def _document(answer: PageAnswer) -> dict[str, object]:
     }
 
 
-# ---------------------------------------------------------------- to ask
+# ---------------------------------------------------------------- requests
 
 
 async def check_cloaking(
@@ -290,7 +290,7 @@ async def check_cloaking(
     clock: Clock,
     transport: httpx.AsyncBaseTransport | None = None,
 ) -> Cloaking:
-    """Ask for a page under both names, twice each, in turn."""
+    """Request a page under both names, twice each, in turn."""
     trusted = trusted_among([url])
     fetcher = HttpFetcher(
         settings.network,
@@ -328,7 +328,7 @@ async def _ask_all(
 
 
 async def _ask(crawler: Crawler, url: str, through: PageFetcher) -> PageAnswer:
-    """The answer at the end of the redirects, each of which passes the same gate."""
+    """Return the response at the end of the redirects, each of which passes the same gate."""
     context, onboarding = crawler.context, crawler.parts.onboarding
     for _ in range(MOST_REDIRECTS + 1):
         request = Request(url=url, max_bytes=context.settings.network.max_body_bytes)
@@ -366,11 +366,11 @@ def _answer(url: str, found: FetchResult | State) -> PageAnswer:
             raise AssertionError("no request had a validator")
 
 
-# ---------------------------------------------------------------- to judge
+# ---------------------------------------------------------------- judgement
 
 
 def judged(url: str, crawler: Sequence[PageAnswer], browser: Sequence[PageAnswer]) -> Cloaking:
-    """What differs between the answers to both names."""
+    """Compare the responses to both names."""
     texts = _Sides([one.shingles for one in crawler], [one.shingles for one in browser])
     links = _Sides([one.links for one in crawler], [one.links for one in browser])
     found = list(_of_values(crawler, browser))
@@ -393,13 +393,13 @@ def judged(url: str, crawler: Sequence[PageAnswer], browser: Sequence[PageAnswer
 def _of_values(
     crawler: Sequence[PageAnswer], browser: Sequence[PageAnswer]
 ) -> Iterator[Difference]:
-    """Values that are the same in all answers to a name, and others for the other name."""
+    """Yield values that are the same in all responses to a name, and differ between the names."""
     for what in ("answer", "final URL", "title", "canonical", "robots"):
         ours, theirs = ({_value(what, one) for one in some} for some in (crawler, browser))
         if len(ours) == len(theirs) == 1 and ours != theirs:
             yield Difference(what, ours.pop(), theirs.pop())
             if what == "answer":
-                return  # there is no page to compare
+                return  # no page to compare
 
 
 def _value(what: str, answer: PageAnswer) -> str:
@@ -422,31 +422,31 @@ def _difference(what: str, sides: _Sides, noun: str) -> Difference:
 
 
 class _Sides(NamedTuple):
-    """Parts of the answers to the crawler and to the browser."""
+    """Parts of the responses to the crawler and to the browser."""
 
     crawler: Sequence[Parts]
     browser: Sequence[Parts]
 
     @property
     def own(self) -> tuple[set[object], set[object]]:
-        """What both answers to one name have, and neither answer to the other."""
+        """Parts in both responses to one name and in no response to the other."""
         ours, theirs = self
         return _always(ours) - _ever(theirs), _always(theirs) - _ever(ours)
 
     @property
     def likeness(self) -> float:
-        """Of all that stays the same for one name, the share that is no name's own."""
+        """Share of stable content served to both User-Agents."""
         every = len(_always(self.crawler) | _always(self.browser))
         return 1 - sum(map(len, self.own)) / every if every else 1.0
 
     @property
     def steadiness(self) -> float:
-        """How alike the answers to one name are, at worst."""
+        """Least likeness of the responses to one name."""
         shares = (len(_always(some)) / max(len(_ever(some)), 1) for some in self if _ever(some))
         return min(shares, default=1.0)
 
     def is_apart(self, url: str) -> bool:
-        """Whether the links differ: many of them, or some to other sites for the crawler alone."""
+        """Return whether links differ: many, or some to other sites that only the crawler gets."""
         ours, theirs = self.own
         if max(len(ours), len(theirs)) < _FEWEST_LINKS:
             return False
@@ -465,26 +465,26 @@ def _ever(parts: Sequence[Parts]) -> set[object]:
 
 # ================================================================ requisites
 #
-# What pages need to be shown is kept with them: images, styles, scripts, fonts, media.
+# Keeps the files that pages need to be shown: images, styles, scripts, fonts, media.
 #
-# Laws: what is in the archive is not asked for, and each other URL once a day, by the gate of the
-# crawl. An answer is in the archive, and in WARC files that are written, before the store
-# says so.
+# Laws: files in the archive are not requested, and any other URL once a day, through the gate of
+# the crawl. A response is in the archive, and in the WARC files if these are written, before the
+# store says so.
 #
-# requisite  a URL that a page needs to be shown, or that a style needs
-# round      the requisites of pages; then what their styles need, what those need, and so on
+# requisite  URL that a page needs to be shown, or that a style needs
+# round      requisites of pages; then those of their styles, and so on
 
 MOST_ROUNDS = 5
-"""Styles that import one another are followed so far."""
+"""Limit of rounds, for styles that import one another."""
 
 
 async def keep_requisites(
     context: CrawlContext, asker: LinkAsker, needed: Mapping[str, bool], vain: Set[str]
 ) -> tuple[int, list[CheckRow]]:
-    """Keep what pages need, as far as it is not kept; of each URL whether it must be a style.
+    """Keep the requisites of pages that are not kept yet; the value of each tells if it is a style.
 
-    What is in `vain` was asked for lately and was not there. Gives how many answers are new, and
-    what came of each request.
+    URLs in `vain` failed lately and are not requested. Return the number of new responses, and the
+    result of each request.
     """
     store = context.settings.storing.store
     with closing(ArchiveReader(archive_folder(store), _end(context))) as archive:
@@ -494,22 +494,22 @@ async def keep_requisites(
 
 
 def _end(context: CrawlContext) -> int:
-    """The end of the archive, as of the last commit."""
+    """Return the end of the archive, as of the last commit."""
     with reading(context.settings.storing.store) as connection:
         end = tables.archive_end(connection)
-    assert end is not None  # or there is nothing to keep them with
+    assert end is not None  # otherwise requisites are not kept
     return end
 
 
 class _Requisites:
-    """The requisites on their way to the archive."""
+    """Requisites on their way to the archive."""
 
     def __init__(self, context: CrawlContext, archive: ArchiveReader, vain: Set[str]) -> None:
         self.kept, self.rows = 0, list[CheckRow]()
         self._context, self._archive, self._vain = context, archive, vain
 
     async def run(self, asker: LinkAsker, needed: Mapping[str, bool]) -> None:
-        """All rounds."""
+        """Run all rounds."""
         seen: set[str] = set()
 
         def keep(hops: Hops) -> None:
@@ -542,35 +542,35 @@ class _Requisites:
                     yield from needed_by_style(answer)
 
     def _answers(self, url: str) -> Iterable[Answer]:
-        """The last answer that is kept, if it is a style or leads to one."""
+        """Return the last kept response, if it is a style or leads to one."""
         rows = self._archive.versions(url)
         try:
             answer = self._archive.answer(rows[-1].place) if rows else None
-        except Damaged:  # `minicrawl check` names it
+        except Damaged:  # `minicrawl check` reports it
             return []
         return [answer] if answer is not None and is_style(answer) else []
 
 
 # ================================================================ targets
 #
-# Which URLs are asked for, and what pages refer to that is not there.
+# URLs to request, and references of pages that lead nowhere.
 #
-# Law: a URL is asked for again after a day, and not before.
+# Law: a URL is requested again after a day, and not before.
 
 VALID_S = 86_400.0
 _KEPT_AT_ONCE = 100
 NO_ANCHOR = "anchor"
 _TOP = ("", "top")
 _DIRECTIVE = ":~:"
-"""A fragment with it names a text and no anchor."""
+"""Mark of a fragment that names a text and no anchor."""
 
 Sources = dict[str, dict[int, tuple[str, str]]]
-"""For each URL the pages that refer to it, each with the kind of the reference and its text."""
+"""Pages that refer to each URL, each with the kind of the reference and its text."""
 _MOST_SOURCES = 20
 
 
 async def check_links(crawler: Crawler) -> None:
-    """Ask for what the crawl does not crawl, by its gate."""
+    """Request the URLs that the crawl does not crawl, through its gate."""
     context = crawler.context
     storing, tell = context.settings.storing, context.tell
     asker = LinkAsker(crawler)
@@ -586,7 +586,7 @@ async def check_links(crawler: Crawler) -> None:
 
 
 async def _keep_requisites(context: CrawlContext, asker: LinkAsker) -> int:
-    """Keep what pages need; what is not there is broken."""
+    """Keep the requisites of pages; those that fail are recorded as broken."""
 
     store = context.settings.storing.store
     with snapshot(store) as seen:
@@ -603,7 +603,7 @@ async def _keep_requisites(context: CrawlContext, asker: LinkAsker) -> int:
 async def check(
     store: Path, asker: LinkAsker, today: float, *, external: bool, assets: bool
 ) -> int:
-    """Ask for what is not crawled; answers with the number of URLs that were asked for."""
+    """Request URLs that are not crawled. Return their number."""
     with snapshot(store) as seen:
         wanted = set(_external(seen)) if external else set[str]()
         needed = assets_of(seen) if assets else {}
@@ -653,7 +653,7 @@ def _keep_findings(store: Path, needed: Sources, anchors: list[FindingRow]) -> N
 
 
 def _external(seen: Snapshot) -> Iterator[str]:
-    """Pages that are linked, and that the scope or their names keep from being read."""
+    """Yield linked pages that are not read because of the scope or their names."""
     inlinks, _ = link_counts(seen)
     is_aside = np.isin(seen.states, (State.SCOPE, State.TYPE)) & (inlinks > 0)
     yield from urls(seen, np.flatnonzero(is_aside))
@@ -665,7 +665,7 @@ def _read_pages(seen: Snapshot) -> list[tuple[int, str]]:
 
 
 def assets_of(seen: Snapshot) -> Sources:
-    """All assets of pages that are kept."""
+    """Return all assets of kept pages."""
     found: Sources = defaultdict(dict)
     with PageReferences(seen) as references:
         for page, url in _read_pages(seen):
@@ -678,7 +678,7 @@ def assets_of(seen: Snapshot) -> Sources:
 
 
 def missing_anchors(seen: Snapshot) -> Iterator[FindingRow]:
-    """Links with a fragment that no anchor of their page has."""
+    """Yield links whose fragment names no anchor of the target page."""
     pages = {url: page for page, url in _read_pages(seen)}
     wanted: dict[str, list[tuple[str, FindingRow]]] = defaultdict(list)
     with PageReferences(seen) as references:

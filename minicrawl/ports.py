@@ -1,4 +1,4 @@
-"""What the crawl needs from outside: the web and the time. Tests pass fakes of them."""
+"""Protocols of the outside world of a crawl: the web and the time. Tests pass fakes of them."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Timed(NamedTuple, Generic[T_co]):
-    """A value, and the processor time that it cost."""
+    """A value, and the processor time in seconds that it cost."""
 
     value: T_co
     cost_s: float = 0.0
 
 
 class PageFetcher(Protocol):
-    """Sends one request and returns a value that says what came of it, never an exception."""
+    """Sends one request and returns its result as a value, never as an exception."""
 
     async def fetch(self, request: Request) -> FetchResult:
         """Fetch one URL, body included."""
 
     async def locate(self, url: str) -> str | Refused | Failed:
-        """The address that a fetch of this URL would connect to."""
+        """Return the address that a fetch of this URL would connect to."""
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A page that was fetched, and how to parse it. The body is where the page will be parsed."""
+    """A fetched page, and how to parse it. The body stays where the page will be parsed."""
 
     fetched: FetchResult
     read: Callable[[], Awaitable[Timed[ParsedPage | Sitemap | Failed]]] | None = None
-    """Parses the page, once; gives a failure if it takes too long. None if there is no page."""
+    """Parses the page, once; returns a failure if it takes too long. None if there is no page."""
     quickly: Callable[[], Awaitable[Timed[ParsedPage | Sitemap | Failed] | None]] | None = None
-    """Parses the page only if that takes a moment. Gives None otherwise: `read` parses it when no
-    other dear page is being parsed.
+    """Parses the page only if that is quick, else returns None: `read` parses it when no other
+    expensive page is being parsed.
     """
     crawler: CrawlerId = COORDINATOR
-    """The process that asked for it."""
+    """The process that sent the request."""
 
 
 class WebAccess(PageFetcher, Protocol):
@@ -63,17 +63,17 @@ class WebAccess(PageFetcher, Protocol):
         """Fetch a page or a sitemap. When this returns, the next request to its host may begin."""
 
     async def parse_rules(self, response: Response, url: str) -> Timed[Rules | Failed]:
-        """What the robots.txt at this URL says about our agent; a failure if it takes too long."""
+        """Parse the robots.txt at this URL for our agent; a failure if it takes too long."""
 
     async def parse_stored_rules(self, text: str, url: str) -> Timed[Rules | Failed]:
-        """The same for rules as a store keeps them."""
+        """Parse the rules of a robots.txt as a store keeps them."""
 
 
 class Clock(Protocol):
     """Two times: one that never jumps, to wait by, and the time of day, to store."""
 
     def now(self) -> float:
-        """Seconds since some moment; never goes back."""
+        """Return the seconds since some moment; never goes back."""
 
     def today(self) -> float:
-        """Seconds since 1970."""
+        """Return the seconds since 1970."""

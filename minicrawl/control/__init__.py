@@ -1,6 +1,6 @@
-"""Steering a crawl from outside: what may be asked for, and how it reaches the crawl.
+"""Steer a running crawl from outside.
 
-requests  what may be asked for, as values and as lines of JSON; asks, by the socket beside the
+requests  requests to a crawl, as values and as lines of JSON; sends them by the socket beside the
           store
-server    listens there, for the crawl
+server    listens on that socket, for the crawl
 """

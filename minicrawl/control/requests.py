@@ -1,7 +1,8 @@
-"""What may be asked of a running crawl, as values and as lines of JSON.
+"""Requests to a running crawl, as values and as lines of JSON.
 
-Laws: a request is one line of at most `LONGEST_LINE` bytes, and so is a reply. A value that the
-settings would refuse is refused here with the same words, by whoever asks and by the crawl.
+Laws: a request is one line of at most `LONGEST_LINE` bytes. A reply is one line, too, of which the
+client reads at most 16 times as much. Both the client and the crawl refuse a value that the
+settings would refuse, in the same words.
 """
 
 from __future__ import annotations
@@ -31,20 +32,20 @@ Reply = dict[str, Any]
 
 
 class Verb(StrEnum):
-    """What the crawl is to do."""
+    """Kind of a request."""
 
-    SHOW = "show"  # say what it is doing
-    HOSTS = "hosts"  # say when these hosts may be asked; their ids
-    ASKERS = "askers"  # say which processes asked for the latest pages
+    SHOW = "show"  # return the state of the crawl
+    HOSTS = "hosts"  # return when these hosts, given by id, may be contacted
+    ASKERS = "askers"  # return which processes requested the latest pages
     PAUSE = "pause"  # begin no more requests
-    RESUME = "resume"  # begin them again
-    STOP = "stop"  # end
+    RESUME = "resume"  # begin requests again
+    STOP = "stop"  # end the crawl
     SET = "set"  # change settings: their values by name
     ADD = "add"  # crawl these URLs as well
 
 
 CHANGEABLE = ("workers", "concurrency", "delay", "max-rate", "hours", "pages", "small-edge")
-"""The settings that may change while a crawl runs."""
+"""Settings that may change while a crawl runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,19 +70,19 @@ class ControlRequest:
                 raise UsageError(f"{url!r} is not a URL that can be crawled")
 
     def as_line(self) -> bytes:
-        """The request as it is sent."""
+        """Return the request as a line."""
         fields = {"urls": self.urls, "hosts": self.hosts, "values": self.values}
         given = {name: value for name, value in fields.items() if value}
         return as_line({"verb": self.verb, **given})
 
 
 def as_line(message: Reply) -> bytes:
-    """One line of JSON."""
+    """Return a message as one line of JSON."""
     return json.dumps(message).encode() + b"\n"
 
 
 def request_of(line: bytes) -> ControlRequest:
-    """The request in a line; raises `UsageError` if it is none."""
+    """Return the request in a line; raises `UsageError` if it is invalid."""
     message = message_of(line)
     try:
         verb = Verb(message.get("verb", ""))
@@ -100,7 +101,7 @@ def request_of(line: bytes) -> ControlRequest:
 
 
 def message_of(line: bytes) -> Reply:
-    """The object in a line of JSON; raises `UsageError` if there is none."""
+    """Return the JSON object in a line; raises `UsageError` if there is none."""
     try:
         message = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -112,10 +113,10 @@ def message_of(line: bytes) -> Reply:
 
 # ================================================================ client
 #
-# Ask the crawl of a store, by the socket beside the store.
+# Sends requests to the crawl of a store, by the socket beside the store.
 #
-# Laws: whoever has no crawl to ask is told so in one line. Nobody waits for a reply for ever. Where
-# the path of a socket would be too long for its address, a shorter name leads to it.
+# Laws: without a running crawl, the caller gets an error of one line. The wait for a reply is
+# limited. Where the path of a socket would be too long for its address, a shorter name leads to it.
 
 SUFFIX = "-control"
 PATIENCE_S = 10.0
@@ -125,7 +126,7 @@ _DESCRIPTORS = Path("/proc/self/fd")
 
 
 def socket_path(store: Path) -> Path:
-    """Where the socket of a store is. A name that is too long for a socket is hashed."""
+    """Return the path of a store's socket. A name that is too long for a socket is hashed."""
     place = real_path(store)
     name = f"{place.name}{SUFFIX}"
     if len(os.fsencode(name)) > _LONGEST_NAME:
@@ -135,7 +136,7 @@ def socket_path(store: Path) -> Path:
 
 @contextmanager
 def short_name(path: Path) -> Iterator[str]:
-    """A name for the path that fits into the address of a socket."""
+    """Yield a name for the path that fits into the address of a socket."""
     if len(os.fsencode(path)) <= _LONGEST_PATH or not _DESCRIPTORS.is_dir():
         yield str(path)
         return
@@ -147,14 +148,14 @@ def short_name(path: Path) -> Iterator[str]:
 
 
 def ask(store: Path, request: ControlRequest, patience_s: float = PATIENCE_S) -> Reply:
-    """The reply of the crawl of this store; raises `NoCrawlError` if there is none."""
+    """Return the reply of the crawl of this store; raises `NoCrawlError` if there is none."""
     path = socket_path(store)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(patience_s)
         try:
             with short_name(path) as name:
                 connection.connect(name)
-            with suppress(BrokenPipeError):  # who is refused at once may still read why
+            with suppress(BrokenPipeError):  # the reason of an early refusal can still be read
                 connection.sendall(request.as_line())
             with connection.makefile("rb") as replies:
                 line = replies.readline(16 * LONGEST_LINE)

@@ -1,10 +1,10 @@
 """The socket beside a store, on the side of its crawl.
 
 Laws: only the user who runs the crawl can connect: the socket has the mode 0600 before anybody can
-reach it. Whoever holds the lock of the store may replace a socket that another crawl has left. The
-socket goes with the crawl, unless another crawl has replaced it. A line that is too long, or does
-not come, ends its connection; it costs the crawl nothing. A crawl that cannot have a socket runs
-without one, and says so.
+reach it. A crawl, which holds the lock of the store, may replace a socket that another crawl has
+left. It removes the socket when it ends, unless another crawl has replaced it. A line that is too
+long, or does not arrive, ends its connection; it costs the crawl nothing. A crawl that cannot have
+a socket runs without one, and says so.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from minicrawl.errors import MinicrawlError
 
 MOST_CONNECTIONS = 16
 SILENCE_S = 30.0
-"""A connection without a request for so long is closed."""
+"""Time without a request after which a connection is closed."""
 
 Handle = Callable[[ControlRequest], Awaitable[Reply]]
 
@@ -60,7 +60,7 @@ async def listening(
 
 
 def _bound(path: Path) -> socket.socket:
-    """A socket that does not listen yet, so that nobody connects before it has its mode."""
+    """Return a socket that does not listen yet, so that nobody connects before it has its mode."""
     with suppress(FileNotFoundError):
         if stat.S_ISSOCK(path.lstat().st_mode):
             path.unlink()
@@ -76,14 +76,14 @@ def _bound(path: Path) -> socket.socket:
 
 
 class _Connections:
-    """All that are open."""
+    """Open connections."""
 
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
         self._open: set[asyncio.Task[None]] = set()
 
     def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Called by the server with each new connection."""
+        """Serve a new connection; called by the server."""
         if len(self._open) >= MOST_CONNECTIONS:
             writer.write(as_line({"error": "too many connections to the crawl"}))
             writer.close()
@@ -93,7 +93,7 @@ class _Connections:
         task.add_done_callback(self._open.discard)
 
     async def close(self) -> None:
-        """Close all of them."""
+        """Close all connections."""
         open_now = tuple(self._open)
         for task in open_now:
             task.cancel()

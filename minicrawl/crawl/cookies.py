@@ -1,9 +1,9 @@
 """Cookies of a crawl: one jar for all workers, in a file beside the store.
 
-Laws: the crawl's own process has the jar. It gives each request its cookies and takes what each
-answer sets, whichever process sends it, so that a site's session is the same for all. The file can
-be read by its owner only, is replaced as a whole, and lacks what the last `SAVE_EVERY_S` brought
-when the crawl is killed; a site sets that again.
+Laws: the jar is in the crawl's own process. It adds cookies to each request and takes those of each
+response, whichever process sends the request, so that all share one session of a site. Only its
+owner can read the file, which is replaced as a whole. If the crawl is killed, the file lacks the
+cookies of the last `SAVE_EVERY_S`; a site sets them again.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ class WithCookies:
         return visit if fetched is visit.fetched else replace(visit, fetched=fetched)
 
     async def locate(self, url: str) -> str | Refused | Failed:
-        """The address that a fetch of this URL would connect to."""
+        """Return the address that a fetch of this URL would connect to."""
         return await self._web_access.locate(url)
 
     async def parse_rules(self, response: Response, url: str) -> Timed[Rules | Failed]:
-        """What the robots.txt at this URL says about our agent."""
+        """Parse the robots.txt at this URL for our agent."""
         return await self._web_access.parse_rules(response, url)
 
     async def parse_stored_rules(self, text: str, url: str) -> Timed[Rules | Failed]:
-        """The same for rules as a store keeps them."""
+        """Parse the rules of a robots.txt as a store keeps them."""
         return await self._web_access.parse_stored_rules(text, url)
 
     def _dressed(self, request: Request) -> Request:
@@ -65,7 +65,10 @@ class WithCookies:
         return request._replace(cookies=cookies) if cookies else request
 
     def _taken(self, dressed: Request, fetched: FetchResult) -> FetchResult:
-        """What came; with its cookies only if another request would send others than this one."""
+        """Take the cookies of a result.
+
+        Return it with them only if another request would send others.
+        """
         if not fetched.cookies:
             return fetched
         if dressed.is_anonymous:
@@ -78,7 +81,7 @@ class WithCookies:
 
 
 def given_cookies(access: Access, now: float) -> CookieJar:
-    """The jar with what the user's file has; raises `UsageError` with the line that is wrong."""
+    """Return a jar with the user's file; raises `UsageError` naming the invalid line."""
     jar = CookieJar()
     if access.cookies not in (ON, OFF):
         _read_into(jar, Path(access.cookies), now)
@@ -89,7 +92,7 @@ def given_cookies(access: Access, now: float) -> CookieJar:
 async def with_cookies(
     web_access: WebAccess, access: Access, store: Path, clock: Clock
 ) -> AsyncIterator[WebAccess]:
-    """Web access with the cookies of the settings, and of earlier runs."""
+    """Open web access with the cookies of the settings, and of earlier runs."""
     if access.cookies == OFF:
         yield web_access
         return
@@ -103,12 +106,12 @@ async def with_cookies(
     finally:
         saving.cancel()
         await asyncio.gather(saving, return_exceptions=True)
-        with suppress(OSError):  # the same
+        with suppress(OSError):  # as in `_save_often`
             _write(file, write_cookies(jar))
 
 
 def _is_newer(file: Path, given: Path | str) -> bool:
-    """Whether earlier runs know more than the user's file, which may have changed since."""
+    """Return whether earlier runs know more than the user's file, which may have changed since."""
     if not file.exists():
         return False
     return given == ON or file.stat().st_mtime >= Path(given).stat().st_mtime
@@ -133,12 +136,12 @@ async def _save_often(jar: CookieJar, file: Path) -> None:
         await asyncio.sleep(SAVE_EVERY_S)
         if jar.changes != saved:
             saved = jar.changes
-            with suppress(OSError):  # of a full disk the store tells; the next time may do
+            with suppress(OSError):  # the store reports a full disk; the next save may succeed
                 await asyncio.to_thread(_write, file, write_cookies(jar))
 
 
 def _write(file: Path, text: str) -> None:
-    """Replace the file; nobody else may read it at any moment."""
+    """Replace the file; at no moment may anybody else read it."""
     draft = file.with_name(f"{file.name}.part")
     with suppress(FileNotFoundError):
         draft.unlink()

@@ -1,4 +1,4 @@
-"""The events of a crawl: plain values, one class for each kind."""
+"""Events of a crawl: plain values, one class for each kind."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -13,23 +13,23 @@ class Asked:
     """A request starts."""
 
     url: str
-    cash: float  # in units, what the page holds
+    cash: float  # of the page, in units
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
-    """A page's turn ended."""
+    """The turn of a page ended."""
 
     url: str
     state: State
     detail: str = ""
     elapsed_s: float = 0.0
-    crawler: CrawlerId | None = None  # that asked for it; None if nobody did
+    crawler: CrawlerId | None = None  # that sent the request; None without one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delayed:
-    """A request failed; the page will be asked for again."""
+    """A request failed; the page will be requested again."""
 
     url: str
     detail: str
@@ -38,45 +38,45 @@ class Delayed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noted:
-    """Something that the user may want to know, such as a Crawl-delay that was capped."""
+    """Information for the user, such as a Crawl-delay that was capped."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Warned:
-    """Something that only the user can mend. It is shown where only errors are shown, too."""
+    """Problem that only the user can solve. It is shown even where only errors are."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steered:
-    """The user changed something while the crawl ran: what, and what holds now."""
+    """The user changed something while the crawl ran: the change, and the present state."""
 
     text: str
     is_paused: bool
     is_stopping: bool
-    pages: int | None  # of the budget
+    pages: int | None  # in the budget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Converging:
     """The crawl is over, and its ranks converge."""
 
-    done: float  # a share
+    done: float  # as a share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Converged:
-    """The ranks are kept beside the store."""
+    """The ranks are stored beside the store."""
 
-    error_bound: float | None  # none if they were broken off before they were worth keeping
+    error_bound: float | None  # None if they were stopped before they were worth keeping
     is_complete: bool
 
 
 class Reason(StrEnum):
-    """Why a crawl ended."""
+    """Reason why a crawl ended."""
 
     BUDGET = "the budget is spent"
     GATHERED = "enough of the importance is gathered"
@@ -85,7 +85,7 @@ class Reason(StrEnum):
 
     @property
     def word(self) -> str:
-        """The reason in a word, for programs."""
+        """The reason in one word, for programs."""
         return _WORDS[self]
 
 
@@ -99,7 +99,7 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """The crawl is over; all of it is safe."""
+    """The crawl is over, and everything is committed."""
 
     reason: Reason
 
@@ -110,7 +110,7 @@ Listener = Callable[[Event], None]
 
 
 class Listeners:
-    """Who hears of which events. Most events are of two kinds, which few want to hear of."""
+    """Listeners by kind of event. Most events are of two kinds, which have few listeners."""
 
     def __init__(self) -> None:
         self._of: dict[type[Event], list[Listener]] = {kind: [] for kind in KINDS}
@@ -121,16 +121,16 @@ class Listeners:
             self._of[kind].append(listener)
 
     def remove(self, listener: Listener) -> None:
-        """Call it no longer."""
+        """Stop calling the listener."""
         for listeners in self._of.values():
             if listener in listeners:
                 listeners.remove(listener)
 
     def tell(self, event: Event) -> None:
-        """Call those who want to hear of it."""
+        """Call the listeners of this kind of event."""
         for listener in self._of[type(event)]:
             listener(event)
 
 
 def nobody_listens(_event: Event) -> None:
-    """The listener that ignores all events."""
+    """Ignore all events."""

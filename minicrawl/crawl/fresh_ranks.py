@@ -1,10 +1,10 @@
-"""The importance that reports show is kept fresh: while the crawl has time, and when it ends.
+"""Keeps the importance that reports show fresh: while the crawl has time, and when it ends.
 
-Laws: it is computed aside from the crawl, which goes on in the order that it would have had anyway.
-While pages are read, another process computes it, at the lowest priority, and only if the loop, the
-disk and a core had time to spare just now and enough has changed since. Reports converge the ranks
-of a short log themselves, so nothing is computed beside it. At the end it may take a tenth of the
-time of the run, 5 seconds at least, and whoever stops it waits for one round.
+Laws: ranks are computed apart from the crawl, whose order of reading does not change. During the
+crawl another process computes them at the lowest priority, and only if the loop, the disk and a
+core had time to spare just before and enough has changed. The ranks of a short log are converged by
+reports themselves, so nothing is stored for it. At the end the computation may take a tenth of the
+time of the run, at least 5 seconds, and ends one round after the user stops it.
 """
 
 from __future__ import annotations
@@ -31,43 +31,43 @@ from minicrawl.ports import Clock
 SHARE_AT_END, LEAST_AT_END_S = 0.1, 5.0
 LOOK_EVERY_S = 1.0
 SHARE_WHILE_CRAWLING = 0.25
-"""The share of the time in which ranks may be computed beside a crawl."""
+"""Share of the time in which ranks may be computed beside a crawl."""
 FEWEST_STEPS = MOST_STEPS + 1
-"""Reports converge the ranks of a shorter log themselves."""
+"""Least length of the log: reports converge the ranks of a shorter one themselves."""
 CHANGED = 0.02
-"""The share of all steps that must be new."""
+"""Share of all steps that must be new."""
 MOST_BUSY = 0.5
-"""The share of the time that the crawl's own process may have worked just now."""
+"""Share of the last moments in which the crawl's own process may have worked."""
 FEWEST_SPARE = 0.5
-"""So many cores must have had nothing to do, or nothing but work of low priority."""
+"""Number of cores that must have been idle, or busy with work of low priority only."""
 MOST_PAGES = 1_000_000
-"""With more, another process would need too much memory beside the crawl."""
+"""Limit of pages: with more, another process would need too much memory beside the crawl."""
 MOST_S = 30.0
-"""Longer than this the other process may not take: while it reads, the store's log only grows."""
+"""Time limit of the other process: while it reads, SQLite's write-ahead log only grows."""
 AFTER_TROUBLE_S = 60.0
 _NICE = 19
 _CODE = "from minicrawl.crawl.fresh_ranks import main; main()"
 _STAT = Path("/proc/stat")
 _SCHEDULED = Path("/proc/self/schedstat")
-"""That of the thread that runs the loop."""
+"""Statistics of the thread that runs the loop."""
 _NICE_COLUMN, _IDLE_COLUMN = 2, 4
 
 
-# ---------------------------------------------------------------- while it runs
+# ---------------------------------------------------------------- during a crawl
 
 
 class Load(NamedTuple):
-    """What has been done up to a moment, in seconds."""
+    """Work and idle time up to a moment, in seconds."""
 
     at: float
     own_s: float
-    """By the crawl's own process, and what its loop had to wait for a core."""
+    """Work of the crawl's own process, and the time that its loop waited for a core."""
     spare_s: float
-    """Nothing, by all cores together that it may use, or nothing but work of low priority."""
+    """Idle time of the cores that this process may use, including work of low priority."""
 
     @classmethod
     def measured(cls, now: float) -> Load:
-        """The load up to now."""
+        """Measure the load up to now."""
         lines = _STAT.read_text().splitlines() if _STAT.exists() else ()
         columns = (_IDLE_COLUMN,) if os.nice(0) > 0 else (_NICE_COLUMN, _IDLE_COLUMN)
         waited_s = waited(_SCHEDULED.read_text() if _SCHEDULED.exists() else "")
@@ -76,9 +76,9 @@ class Load(NamedTuple):
 
 
 def spare_s(lines: Sequence[str], cores: set[int], columns: Sequence[int]) -> float:
-    """The seconds that these cores had to spare, by these columns of the lines of /proc/stat.
+    """Return the time that these cores had to spare, by these columns of the lines of /proc/stat.
 
-    Work of low priority is nothing to a crawl, unless it is of low priority itself.
+    Work of low priority counts as spare time, unless the crawl is of low priority itself.
     """
     rows = (line.split() for line in lines)
     mine = [row for row in rows if row and row[0] in {f"cpu{core}" for core in cores}]
@@ -87,27 +87,28 @@ def spare_s(lines: Sequence[str], cores: set[int], columns: Sequence[int]) -> fl
 
 
 def waited(text: str) -> float:
-    """How many seconds a thread was ready and had no core, by its line in /proc: a loop that is
-    starved is busy, however little it works. 0 where the system does not tell.
+    """Return the time in seconds that a thread was ready and had no core, by its line in /proc.
+
+    A loop without a core is busy, however little it works. 0 where the system does not tell.
     """
     return int(text.split()[1]) / 1e9 if text else 0.0
 
 
 def has_time(before: Load, after: Load) -> bool:
-    """Whether neither the loop nor all cores were busy in between."""
+    """Return whether the loop and at least some cores had time to spare in between."""
     passed = after.at - before.at
     is_calm = after.own_s - before.own_s <= MOST_BUSY * passed
     return is_calm and after.spare_s - before.spare_s >= FEWEST_SPARE * passed
 
 
 def has_changed(known: int, last: int) -> bool:
-    """Whether enough steps came after the ones that the ranks know."""
+    """Return whether enough steps followed the last one that the ranks know."""
     return last - known > CHANGED * last
 
 
 @asynccontextmanager
 async def kept_fresh(storing: Storing, recorder: Recorder, clock: Clock) -> AsyncIterator[None]:
-    """While the crawl runs, its ranks are computed again and again when there is time."""
+    """Compute the ranks of a running crawl again and again, whenever there is time."""
     if not storing.may_converge:
         yield
         return
@@ -138,7 +139,7 @@ async def _keep_fresh(store: Path, recorder: Recorder, clock: Clock) -> None:
 
 
 async def _refine_beside(store: Path) -> bool:
-    """Compute the ranks in another process; False if it failed or took too long."""
+    """Compute the ranks in another process. Return False if it failed or took too long."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", _CODE, str(store)),
         stdin=DEVNULL,
@@ -158,16 +159,16 @@ async def _refine_beside(store: Path) -> bool:
 
 
 def main() -> None:
-    """The other process."""
+    """Run the other process."""
     os.nice(_NICE)
     refine(Path(sys.argv[1]))
 
 
-# ---------------------------------------------------------------- when it ends
+# ---------------------------------------------------------------- at the end
 
 
 def refine_for(store: Path, ran_s: float) -> Refined | None:
-    """Compute the ranks after a run of so many seconds, without a loop to wait for."""
+    """Compute the ranks after a run of `ran_s` seconds, without a loop that waits."""
     ends_at = monotonic() + _limit_s(ran_s)
     return refine(store, goes_on=lambda: monotonic() < ends_at)
 
@@ -185,14 +186,14 @@ class LastConvergence:
         self._is_halted = False
 
     def halt(self) -> None:
-        """End it after this round."""
+        """End the computation after this round."""
         self._is_halted = True
 
     async def run(self, ran_s: float) -> None:
-        """Converge, after a run of so many seconds. Trouble is told, for the crawl itself is safe,
-        unless its store is damaged.
+        """Converge, after a run of `ran_s` seconds.
 
-        If this task is cancelled, it ends as if it was halted.
+        Errors are only reported, as the crawl itself is safe, unless its store is damaged.
+        Cancelling this task ends the computation as `halt` does.
         """
         self.is_under_way = True
         try:
@@ -226,7 +227,10 @@ class LastConvergence:
         )
 
     async def _result(self, work: asyncio.Future[Refined | None]) -> Refined | None:
-        """What comes of it. Whoever cancels this task, however often, waits for it as well."""
+        """Return the result.
+
+        However often this task is cancelled, it waits for the thread to end.
+        """
         while True:
             try:
                 return await asyncio.shield(work)
@@ -238,7 +242,7 @@ class LastConvergence:
 
 
 def _post(loop: asyncio.AbstractEventLoop, tell: Callable[[Event], None], event: Event) -> None:
-    """Tell it in the thread of the loop."""
+    """Report an event in the thread of the loop."""
     loop.call_soon_threadsafe(tell, event)
 
 

@@ -1,11 +1,11 @@
-"""The loop: lease -> decide -> ask -> parse -> settle -> commit.
+"""The loop: lease -> decide -> request -> parse -> settle -> commit.
 
-Laws: a turn begins only while there is room for it, the budget allows it and the store has room.
-What was settled is committed before the loop ends; what was not is asked for again by the next run.
-A crawl that is stopped, or whose time is over, gives what is under way a moment to end. A crawl
-that is paused begins nothing, and does not end before its time is over.
+Laws: a turn begins only while there is a free slot, the budget allows it and the store has room.
+Settled pages are committed before the loop ends; the next run requests the others again. A crawl
+that is stopped, or whose time is over, gives requests under way a moment to end. A paused crawl
+begins nothing, and does not end before its time is over.
 
-news    something happened that may let another page have its turn
+news    an event that may let another page have its turn
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from minicrawl.crawl.turns.page_turns import HostTurns, PageTurns
 from minicrawl.ports import Clock, WebAccess
 
 GRACE_S = 5.0
-"""How long requests under way may take when the crawl is stopped, or its time is over."""
+"""Time for requests under way to end when the crawl is stopped, or its time is over."""
 
 
 class Crawler:
-    """One crawl. `run` it once; `stop` it from the loop's own thread."""
+    """One crawl. Call `run` once, and `stop` in the loop's own thread."""
 
     def __init__(
         self,
@@ -73,26 +73,26 @@ class Crawler:
 
     @property
     def context(self) -> CrawlContext:
-        """What it was given; its settings are those of now."""
+        """The context of the crawl, with the present settings."""
         return self._context
 
     @property
     def is_paused(self) -> bool:
-        """Whether it begins no requests for now."""
+        """True if no requests begin at present."""
         return self._is_paused
 
     @property
     def is_stopped(self) -> bool:
-        """Whether it ends as soon as what is under way has ended."""
+        """True if the crawl ends as soon as the turns under way have ended."""
         return self._time.reason is Reason.STOPPED
 
     @property
     def turns(self) -> int:
-        """The turns that are under way."""
+        """Number of turns under way."""
         return len(self._turns)
 
     async def run(self) -> Reason:
-        """Crawl until the budget is spent, nothing is left, or somebody stops it."""
+        """Crawl until the budget is spent, nothing is left, or the crawl is stopped."""
         reason = await self._context.recorder.committer.keep_while(self._work, self._report_room)
         if shortfall := self.parts.settler.focus.shortfall():
             self._context.tell(Warned(text=shortfall))
@@ -100,7 +100,10 @@ class Crawler:
         return reason
 
     async def attend(self, work: Coroutine[None, None, None]) -> bool:
-        """Do work that asks for what is no page, after all turns; False if it was cut short."""
+        """Run work that requests URLs that are no pages, after all turns.
+
+        Return False if it was cut short.
+        """
         keep_while = self._context.recorder.committer.keep_while
         return await keep_while(partial(self._attend, work), self._report_room)
 
@@ -111,14 +114,14 @@ class Crawler:
             self._news.clear()
             if not self._is_paused:
                 self.parts.hosts.wake(now)
-            await asyncio.sleep(0)  # or no other task runs while there is news
+            await asyncio.sleep(0)  # otherwise no other task runs while there is news
             await self._until_news((self._time.ends_at, self.parts.hosts.next_wake()))
         self.parts.side_requests.leave()
         await asyncio.wait((task,), timeout=GRACE_S)
         return not task.cancel() and not self._is_spent()
 
     async def may_ask(self) -> bool:
-        """Wait until the work that is attended may ask; False if it may ask for nothing more."""
+        """Wait until attended work may send a request. Return False if it may send no more."""
         recorder = self._context.recorder
         while not self._is_spent() and (self._is_paused or not recorder.committer.takes_more):
             await asyncio.sleep(COMMIT_EVERY_S)
@@ -128,12 +131,12 @@ class Crawler:
         return self._time.is_over(self._context.clock.now()) or are_bytes_spent(self._context)
 
     def stop(self) -> None:
-        """Lease no more pages; what is under way gets a moment to end."""
+        """Lease no more pages, and give turns under way a moment to end."""
         self._time.stop()
         self._news.set()
 
     def completed(self, progress: Progress) -> Progress:
-        """The progress with whom the crawl waits for, and with what the browsers do."""
+        """Add to the progress the host that the crawl waits for, and the state of the browsers."""
         renderer = self._context.renderer
         if renderer is not None:
             progress = replace(progress, rendering=renderer.progress())
@@ -150,12 +153,12 @@ class Crawler:
         self._news.set()
 
     def _report_room(self, event: Event) -> None:
-        """The disk of the store is full, or has room again."""
+        """Report that the disk of the store is full, or has room again."""
         self._context.tell(event)
         self._news.set()
 
     async def _work(self, group: asyncio.TaskGroup) -> Reason:
-        """Crawl, while batches come from other shards and go to them, if there are some."""
+        """Crawl, while batches are exchanged with other shards, if there are any."""
         return await self._context.exchange.during(self._crawl(group), group)
 
     async def _crawl(self, group: asyncio.TaskGroup) -> Reason:
@@ -178,7 +181,7 @@ class Crawler:
         return reason
 
     def _go_on(self, group: asyncio.TaskGroup, now: float) -> None:
-        """Begin what may begin."""
+        """Begin turns, as far as allowed."""
         self.parts.hosts.wake(now)
         self._turns.limit.look(now)
         self._turns.paused_until = None
@@ -197,7 +200,7 @@ class Crawler:
         )
 
     def _own_reason(self) -> Reason | None:
-        """Why it ends, as far as it alone decides that."""
+        """Return why this shard would end the crawl, or None."""
         if self._is_paused:
             return None
         takes_more = self._context.recorder.committer.takes_more
@@ -210,7 +213,7 @@ class Crawler:
         return None if len(self._turns) or self._find_more() else Reason.EMPTY
 
     def _find_more(self) -> bool:
-        """Whether pages wait for their hosts, or wait again from now on."""
+        """Return whether pages wait for their hosts, or have been reopened."""
         if self.parts.hosts.next_wake() is not None and self._aside.has_unread():
             return True
         exchange = self._context.exchange
@@ -222,11 +225,11 @@ class Crawler:
         return found
 
     async def _wait(self) -> None:
-        """Until there is news, a host may be asked, or the time of the crawl is over."""
+        """Wait until there is news, a host may be contacted, or the time of the crawl is over."""
         takes_more = self._context.recorder.committer.takes_more and not self._is_paused
         if takes_more:
             self.parts.replays.run(self.parts.settler.poster)
-        await asyncio.sleep(0)  # if there is news already, `wait` lets no other task run
+        await asyncio.sleep(0)  # otherwise no other task runs while there is news
         now = self._context.clock.now()
         times = [self._time.ends_at]
         if not self._is_paused:
@@ -236,7 +239,7 @@ class Crawler:
         await self._until_news(times)
 
     async def _until_news(self, times: Iterable[float | None]) -> None:
-        """Until there is news, or the first of these times has come."""
+        """Wait until there is news, or the first of these times has come."""
         due = min((time for time in times if time is not None), default=None)
         now = self._context.clock.now()
         with suppress(TimeoutError):
@@ -245,7 +248,7 @@ class Crawler:
 
 
 class TurnTasks:
-    """The turns that are under way, each in a task of its own."""
+    """Turns under way, each in a task of its own."""
 
     def __init__(self, context: CrawlContext, parts: CrawlParts, aside: AsidePages) -> None:
         self._context, self._parts = context, parts
@@ -258,8 +261,8 @@ class TurnTasks:
         self._tasks: set[asyncio.Task[None]] = set()
         self._fetched_before = int(context.recorder.counters.number("fetched"))
         self.paused_until: float | None = None
-        """When the pause of the whole crawl ends that kept the last turn from being launched. It is
-        noted once a round: a pause that ends in the middle of one must not be forgotten.
+        """End of the pause of the whole crawl that kept the last turn from being launched. It is
+        noted once a round: a pause that ends in the middle of a round must not be forgotten.
         """
 
     def __len__(self) -> int:
@@ -267,7 +270,7 @@ class TurnTasks:
 
     @property
     def requesting(self) -> int:
-        """The turns that hold a request."""
+        """Number of turns that hold a request."""
         return len(self._tasks) - self._parts.side_requests.idle
 
     @property
@@ -275,7 +278,7 @@ class TurnTasks:
         return self.requesting >= self._context.settings.politeness.concurrency
 
     def is_budget_spent(self) -> bool:
-        """Whether what is under way may use up the pages, bytes and importance of the budget."""
+        """Return whether turns under way may use up the budget of pages, bytes or importance."""
         budget, counted = self._context.settings.budget, self._context.recorder.counters.number
         most = most_pages(budget, self._fetched_before)
         if most is not None and counted("fetched") + self._pages.under_way >= most:
@@ -299,7 +302,7 @@ class TurnTasks:
             self._start(group, turn)
 
     def _end_of_pause(self) -> float | None:
-        """Until when the whole crawl must not begin a request, by --max-rate and --hours."""
+        """Return until when --max-rate and --hours allow no request of the whole crawl, or None."""
         pace, now = self._parts.hosts.pace, self._context.clock.now()
         wait_s = 0.0 if pace is None else pace.wait_s(now)
         return now + wait_s if wait_s else None
@@ -314,7 +317,7 @@ class TurnTasks:
         self._context.wake()
 
     def _make_room(self) -> None:
-        """Slow hosts that hold too many slots give one to the next page, if there is any."""
+        """Free a slot of a slow host for the next page, if slow hosts hold too many."""
         leases, slots, now = self._parts.leases, self._parts.slots, self._context.clock.now()
         if slots.has_too_many_slow(now) and (lease := leases.next()):
             leases.give_back(lease)
@@ -322,16 +325,16 @@ class TurnTasks:
             slots.give_up_slowest(now)
 
     def _release_expensive(self) -> None:
-        """No other host is due, so an expensive one need not wait."""
+        """Release an expensive host if no other host is due."""
         if not self._tasks and self._parts.hosts.release_expensive(self._context.clock.now()):
             self._context.wake()
 
     def next_slow(self, now: float) -> float | None:
-        """When the next request will be slow, if there is no room until one ends."""
+        """Return when the next request becomes slow, if all slots are taken."""
         return self._parts.slots.next_slow(now) if self._are_full else None
 
     async def let_end(self, grace_s: float | None) -> None:
-        """Wait for the turns of pages; those of hosts are for pages that nobody wants now."""
+        """Wait for the turns of pages, and cancel those of hosts, whose pages nobody wants now."""
         self._parts.side_requests.leave()
         self._hosts.cancel()
         if self._tasks:

@@ -1,4 +1,4 @@
-"""The parts that the turns of a crawl share: wired here, and loaded with what earlier runs left."""
+"""Parts that the turns of a crawl share: wired here, and loaded with the state of earlier runs."""
 
 from __future__ import annotations
 
@@ -36,10 +36,11 @@ if TYPE_CHECKING:
 
 # ================================================================ hooks
 #
-# What a Python program hangs into a crawl: a filter of URLs, a call for each page, a rule to stop.
+# Hooks of a Python program: a filter of URLs, a call for each page, a stop rule.
 #
-# Laws: a crawl without hooks pays one look at None for each. A hook that raises ends the crawl as
-# `stop` does, so that nothing is lost; the first exception is raised again when the crawl is over.
+# Laws: a crawl without hooks pays one comparison with None for each. A hook that raises ends the
+# crawl as `stop` does, so that nothing is lost; the first exception is raised again when the crawl
+# is over.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,15 +50,15 @@ class PageRead:
     url: str
     status: int
     headers: Mapping[str, str]  # by lower-case name
-    body: bytes  # decoded; of a page that broke off, what came
+    body: bytes  # decoded; may be incomplete, see `cut`
     title: str
-    links: tuple[str, ...]  # each once, in the order of the page, and none with nofollow
+    links: tuple[str, ...]  # distinct, in the order of the page, without nofollow
     encoding: str
-    cut: str = ""  # why the body is not whole
+    cut: str = ""  # why the body is incomplete
 
     @property
     def text(self) -> str:
-        """The body as text, in its encoding; what is not valid in it is replaced."""
+        """The body as text, decoded with its encoding; invalid bytes are replaced."""
         return self.body.decode(self.encoding, "replace")
 
 
@@ -67,7 +68,10 @@ StopRule = Callable[[Progress], bool]
 
 
 class Hooks:
-    """The hooks of one crawl; `halt` is called when the rule says so, or one of them has raised."""
+    """Hooks of one crawl.
+
+    `halt` is called when the stop rule applies, or when a hook has raised.
+    """
 
     def __init__(
         self,
@@ -81,21 +85,21 @@ class Hooks:
 
     @property
     def filters(self) -> bool:
-        """Whether there is a filter."""
+        """True if there is a filter."""
         return self._accept is not None
 
     @property
     def has_rule(self) -> bool:
-        """Whether a rule says when the crawl ends."""
+        """True if there is a stop rule."""
         return self._stop is not None
 
     @property
     def needs_bodies(self) -> bool:
-        """Whether somebody wants the bodies of pages."""
+        """True if `on_page` needs the bodies of pages."""
         return self._on_page is not None
 
     def may_fetch(self, url: str) -> bool:
-        """Whether the filter lets the page be fetched. Without one it may."""
+        """Return whether the filter lets the page be fetched; True without one."""
         if self._accept is None:
             return True
         try:
@@ -126,7 +130,7 @@ class Hooks:
             self.fail(error)
 
     def look(self, progress: Progress | None) -> None:
-        """Halt the crawl if the rule says so."""
+        """Halt the crawl if the stop rule applies."""
         if self._stop is None or progress is None:
             return
         try:
@@ -136,13 +140,13 @@ class Hooks:
             self.fail(error)
 
     def fail(self, error: Exception) -> None:
-        """A hook has raised this: end the crawl."""
+        """Keep the exception of a hook and end the crawl."""
         self.error = self.error or error
         self.halt()
 
 
 def _nothing() -> None:
-    """There is no crawl yet."""
+    """Do nothing: there is no crawl yet."""
 
 
 # ================================================================ parts
@@ -150,7 +154,7 @@ def _nothing() -> None:
 
 @dataclass(slots=True, kw_only=True)
 class CrawlContext:
-    """What a crawl is given from outside. Of the settings some may change while it runs."""
+    """Environment of a crawl. Some of the settings may change while it runs."""
 
     settings: Settings
     recorder: Recorder
@@ -159,14 +163,14 @@ class CrawlContext:
     clock: Clock
     tell: Listener
     wake: Callable[[], None]
-    """To be called when something has happened that may let another page have its turn."""
+    """To be called after an event that may let another page have its turn."""
     hooks: Hooks = field(default_factory=Hooks)
     renderer: PageRenderer | None = None  # if pages are rendered
-    exchange: Exchange = WHOLE  # with the other shards, where there are any
+    exchange: Exchange = WHOLE  # with the other shards, if any
 
 
 class CrawlParts:
-    """What a crawl is made of."""
+    """The parts of a crawl."""
 
     def __init__(self, context: CrawlContext) -> None:
         settings, recorder, clock = context.settings, context.recorder, context.clock
@@ -203,7 +207,7 @@ class CrawlParts:
         self.leases.refresh.posted(plans)
 
     def restore(self, context: CrawlContext) -> None:
-        """Load what earlier runs left: which pages wait, which wait again, what was read."""
+        """Load the state of earlier runs: waiting pages, reopened pages, and contents."""
         recorder = context.recorder
         for line in reopen(
             recorder, context.gate, self.trackers, context.settings, context.clock.today()
@@ -225,7 +229,7 @@ class CrawlParts:
 
 
 def _trackers(settings: Settings, recorder: Recorder) -> Iterator[DistanceTracker]:
-    """How far the crawl may go, where the user limits that."""
+    """Yield the trackers of the distances that the user limits."""
     scope = settings.scope
     if scope.max_depth is not None:
         yield DepthTracker(recorder.frontier, scope.max_depth)

@@ -1,15 +1,16 @@
-"""How the memory of a long crawl is kept in shape.
+"""Memory of a long-running process.
 
-glibc learns from what is freed: after a while it takes large arrays from the heap that all small
-things share. Arrays that grow and move leave holes there, a third of all memory in the end, and so
-do threads that each have a heap of their own. Both can be switched off, but not on again: only a
-command, whose process is a crawl and nothing else, does that.
+glibc adapts to freed memory: after a while it takes large arrays from the heap that all small
+objects share. Arrays that grow and move leave holes there, in the end a third of all memory, and so
+do threads that each have a heap of their own. Both can be switched off, but not on again: so only a
+command does that, whose process is a crawl and nothing else.
 
-Python looks for cycles among all objects after every few hundred new ones. A crawl makes hardly
-any, and the search stalled it for 200 ms at a million URLs: a fifth of the time of a settlement. So
-while a crawl is under way the search is rare; connections leave no cycles behind. A worker knows
-next to nothing but what it has loaded: once that is left out, all is soon searched. Modules make
-hardly any cycles either: to look for them first would take longer than to load most of them.
+Python looks for reference cycles among all objects after every few hundred new ones. A crawl makes
+hardly any, and a search stalled it for 200 ms at a million URLs: a fifth of the time of a
+settlement. So searches are rare while a crawl is under way; connections leave no cycles behind. In
+a worker nearly all objects are those of loaded modules: once they are exempted, a search is quick.
+A search before exempting them was refused: modules make hardly any cycles, and it would take longer
+than to load most of them.
 """
 
 import ctypes
@@ -27,12 +28,12 @@ _STATM = Path("/proc/self/statm")
 
 
 CYCLES_AFTER = 2_000, 10, 5_000
-"""New objects; searches among the young; searches among the older ones."""
+"""Thresholds: new objects, searches among young objects, searches among older ones."""
 _IN_A_WORKER = 2_000, 5, 5
 
 
 class RareCycleSearch:
-    """Python searches for cycles seldom while one crawl at least is under way."""
+    """Makes the search for cycles rare while at least one crawl is under way."""
 
     def __init__(self) -> None:
         self._crawls = 0
@@ -40,7 +41,10 @@ class RareCycleSearch:
 
     @contextmanager
     def during_a_crawl(self) -> Iterator[None]:
-        """The last crawl that ends restores what the first one found."""
+        """Make searches rare.
+
+        The last crawl that ends restores the thresholds that the first one found.
+        """
         if not self._crawls:
             self._former = gc.get_threshold()
             gc.set_threshold(*CYCLES_AFTER)
@@ -54,17 +58,17 @@ class RareCycleSearch:
 
 
 RARE_CYCLE_SEARCH = RareCycleSearch()
-"""That of this process."""
+"""The instance of this process."""
 
 
 def look_for_cycles_among_what_comes() -> None:
-    """Objects that are there by now stay for ever, and are looked at no more."""
+    """Exempt the present objects from the search for cycles: they stay as long as the process."""
     gc.freeze()
     gc.set_threshold(*_IN_A_WORKER)
 
 
 def keep_large_arrays_apart() -> None:
-    """From now on a large array has pages of its own; nothing changes where there is no glibc."""
+    """Give large arrays pages of their own from now on. Nothing changes without glibc."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(_MMAP_THRESHOLD, _LARGE)
@@ -74,7 +78,7 @@ def keep_large_arrays_apart() -> None:
 
 
 def resident() -> int:
-    """The bytes of memory that this process has now; elsewhere, the most that it had."""
+    """Return the resident bytes of this process: on Linux the present ones, elsewhere the peak."""
     try:
         pages = int(_STATM.read_text(encoding="ascii").split()[1])
     except OSError:

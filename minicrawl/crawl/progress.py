@@ -1,10 +1,10 @@
-"""How far a crawl has come: what is known and what was done. It never guesses when a crawl ends.
+"""Progress of a crawl: known pages and work done. It never predicts when a crawl ends.
 
-What is not known yet is estimated. An unread page is expected to reveal as many new pages as a
-reading revealed of late, each worth as much as itself. With the shares R of the pages that were
-read and U of those that wait, and n new pages a reading, R / (1 + n U) of all is gathered. R and U
-are shares of all cash that flowed: here a page never read counts with the whole unit of its birth,
-for links to it that are not known yet.
+Importance that is not known yet is estimated. An unread page is expected to reveal as many new
+pages as recent readings did, each worth as much as the page itself. With the shares R of read pages
+and U of unread ones, and n new pages per reading, the gathered share of all importance is
+`R / (1 + n U)`. R and U are shares of all cash that flowed; an unread page counts with the whole
+unit of its birth here, for links to it that are not known yet.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ if TYPE_CHECKING:
 
 LONG_WAIT_S = 60.0
 _COST_SHARE = 0.01
-"""The share of the time that may be spent on adding up the importance of pages.
+"""Share of the time that may be spent on adding up the importance of pages.
 
-What is spent is processor time: on a busy machine it may take long, and still cost little.
+Spent time is processor time: on a busy machine it may take long, and still cost little.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderingProgress:
-    """What the browsers of a crawl do at one moment."""
+    """State of the browsers of a crawl at one moment."""
 
     browsers: int
-    rendered: int  # pages that a browser has had, over all runs
-    waiting: int  # pages that wait for one
-    pages: tuple[tuple[str, float], ...]  # those that are rendered, and for how many seconds
+    rendered: int  # pages that a browser has rendered, over all runs
+    waiting: int  # pages that wait for a browser
+    pages: tuple[tuple[str, float], ...]  # pages under way, and for how many seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """The state of a crawl at one moment. Totals are over all its runs."""
+    """State of a crawl at one moment. Totals are over all its runs."""
 
     known: int
     unread: int
@@ -57,36 +57,39 @@ class Progress:
     wire_bytes: int
     hosts: int
     running_s: float
-    turns_of_cash: float  # G / M: how often all the cash has gone round
-    importance_gathered: float  # the share that lies on pages that were read
-    waits_for: str = ""  # the host that is asked next, where no request is under way
+    turns_of_cash: float  # G / M: how often all the cash has circulated
+    importance_gathered: float  # share of the pages that were read
+    waits_for: str = ""  # the next host, if no request is under way
     wait_s: float = 0.0
     rendering: RenderingProgress | None = None  # if pages are rendered
 
     @property
     def long_wait(self) -> str:
-        """What a plain line says of a wait, if it is worth a line."""
+        """Text for a plain progress line about a long wait, or an empty string."""
         if self.wait_s < LONG_WAIT_S:
             return ""
         return f"; waits for {self.waits_for}, {as_duration(self.wait_s)}"
 
 
 def most_pages(budget: Budget, before: int) -> int | None:
-    """How many pages may be fetched in all, of which so many were before this run."""
+    """Return the limit of fetched pages in all, of which `before` were fetched before this run."""
     new = None if budget.new_pages is None else before + budget.new_pages
     return min((limit for limit in (budget.pages, new) if limit is not None), default=None)
 
 
 FEWEST_READINGS = 200
-"""From so many readings, or a tenth of all, it is estimated what the next ones will reveal."""
+"""Number of readings, or a tenth of all if that is more, from which the next ones are predicted."""
 _MARKS = 50
 
 
 class DiscoveryRate:
-    """How many new pages a reading revealed of late."""
+    """Rate of new pages in recent readings."""
 
     def __init__(self, read: int, known: int, rate: float | None = None) -> None:
-        """`rate` is what an earlier run has found; without it, that of all readings so far."""
+        """Set up; `rate` is that of an earlier run.
+
+        Without it, the rate of all readings so far is used.
+        """
         first: tuple[int, float] = (0, 0 if read else known)
         if rate is not None:
             first = (read - _width(read), known - rate * _width(read))
@@ -94,7 +97,7 @@ class DiscoveryRate:
         self._now = read, known
 
     def record(self, read: int, known: int) -> None:
-        """So many pages were read and are known by now."""
+        """Note the numbers of read and of known pages."""
         marks, width = self._marks, _width(read)
         self._now = read, known
         if read - marks[-1][0] >= width / _MARKS:
@@ -104,7 +107,7 @@ class DiscoveryRate:
 
     @property
     def rate(self) -> float:
-        """New pages a reading."""
+        """New pages per reading."""
         (read_then, known_then), (read, known) = self._marks[0], self._now
         return (known - known_then) / max(read - read_then, 1)
 
@@ -114,18 +117,18 @@ def _width(read: int) -> int:
 
 
 def of_all(share: float, waiting: float, rate: float) -> float:
-    """The share of all importance that is gathered, that of pages yet unknown included."""
+    """Return the gathered share of all importance, pages yet unknown included."""
     return share / (1 + rate * waiting)
 
 
 class ImportanceLimit:
-    """Has so much of all importance been gathered? What is not known yet is estimated.
+    """Limit on the gathered share of all importance; unknown importance is estimated.
 
-    It is added up so seldom that this costs next to nothing.
+    It is added up so rarely that this costs next to nothing.
     """
 
     def __init__(self, limit: float | None, recorder: Recorder) -> None:
-        """None is no limit."""
+        """Set up; None is no limit."""
         self._limit = limit
         self._frontier, self._counters = recorder.frontier, recorder.counters
         self._gathering = GatheredImportance(recorder.frontier, flowed=True)
@@ -140,7 +143,7 @@ class ImportanceLimit:
         return int(self._counters.number("fetched")), len(self._frontier)
 
     def look(self, now: float) -> None:
-        """Look whether it is reached, if it is time."""
+        """Check, now and then, whether the limit is reached."""
         if self._limit is None or now < self._due or not len(self._frontier):
             return
         began = thread_time()
@@ -153,7 +156,7 @@ class ImportanceLimit:
 
 
 class ProgressMeter:
-    """Reads a running crawl. It adds up importance so seldom that this costs next to nothing."""
+    """Reads a running crawl. It adds up importance so rarely that this costs next to nothing."""
 
     def __init__(self, recorder: Recorder, clock: Clock) -> None:
         self._recorder = recorder
@@ -164,7 +167,7 @@ class ProgressMeter:
         self._due = 0.0
 
     def read(self) -> Progress:
-        """The crawl as it is now."""
+        """Return the present state of the crawl."""
         recorder, ledger = self._recorder, self._recorder.frontier.ledger
         counts = recorder.frontier.counts
         return Progress(
@@ -191,13 +194,13 @@ class ProgressMeter:
 
 
 def are_bytes_spent(context: CrawlContext) -> bool:
-    """Whether no more bytes of the budget are left."""
+    """Return whether the bytes of the budget are spent."""
     limit = context.settings.budget.body_bytes
     return limit is not None and context.recorder.counters.number("wire_bytes") >= limit
 
 
 class TimeLimit:
-    """When no more pages may be leased, whatever waits."""
+    """Decides when no more pages may be leased."""
 
     def __init__(self, budget: Budget) -> None:
         self._seconds = budget.seconds
@@ -205,7 +208,7 @@ class TimeLimit:
         self.reason = Reason.BUDGET
 
     def begin(self, now: float) -> None:
-        """The time counts from now on."""
+        """Start the time limit."""
         self.ends_at = None if self._seconds is None else now + self._seconds
 
     def stop(self) -> None:
@@ -213,7 +216,7 @@ class TimeLimit:
         self.reason = Reason.STOPPED
 
     def is_over(self, now: float) -> bool:
-        """Whether the crawl was stopped, or its time is over."""
+        """Return whether the crawl was stopped, or its time is over."""
         is_late = self.ends_at is not None and now >= self.ends_at
         return is_late or self.reason is Reason.STOPPED
 
@@ -221,7 +224,7 @@ class TimeLimit:
 def with_wait(
     progress: Progress, context: CrawlContext, parts: CrawlParts, requesting: int
 ) -> Progress:
-    """With the host whose delay all waits for, if no request is under way."""
+    """Add the host whose delay the crawl waits for, if no request is under way."""
     now, pace = context.clock.now(), parts.hosts.pace
     if pace is not None and (closed_s := pace.closed_s()):
         return replace(progress, waits_for=f"{pace.opens} (--hours)", wait_s=closed_s)

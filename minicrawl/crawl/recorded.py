@@ -1,12 +1,12 @@
-"""A crawl without a network: what came of each request is read from WARC files, in their order.
+"""A crawl without a network: responses are read from WARC files, in their order.
 
-Laws: each record has the effect that the same answer would have had in a crawl, so the log, the
-ranks and the archive are as after one. A response, a page that moved and an answer that a known
-page has not changed are turns of pages. What else came (a picture, a failure) is the turn of its
-page if a link has led to it, and is counted if none has. Pictures and the like are kept for the
-pages that need them, if that is asked for. Nothing is asked for over the network.
+Laws: each record has the effect that the same response would have in a crawl, so the log, the ranks
+and the archive are as after one. Responses, redirects, and confirmations that a known page has not
+changed are turns of pages. Any other record (a picture, a failure) is the turn of its page if a
+link has led to it, and is counted otherwise. Pictures and the like are kept for the pages that need
+them, if the user asks for that. No request goes over the network.
 
-revisit  a record without a body: the page says what it, or another one, said before
+revisit  record without a body: the page repeats an earlier response, of its own or of another page
 """
 
 from __future__ import annotations
@@ -73,10 +73,10 @@ from minicrawl.web.urls import ResolvedUrl, resolve
 _ANSWERS = ("response", "resource", "revisit")
 _ROBOTS = "/robots.txt"
 _UNCOMMITTED = 3 * MOST_STEPS
-"""So many answers at most are not in the archive yet."""
-_SUCCESS = 2  # hundred
+"""Limit of responses that are not in the archive yet."""
+_SUCCESS = 2  # status // 100
 
-# Why a record has no turn.
+# Reasons why a record has no turn.
 NO_PAGE = "records of what is no page"
 ROBOTS = "records of robots.txt"
 NOT_LINKED = "records of pictures, failures and the like that no link before leads to"
@@ -84,7 +84,7 @@ NO_BODY = "revisits of what no page before has answered"
 
 
 class RecordClock:
-    """The time of day is that of the record."""
+    """Clock whose time of day is that of the current record."""
 
     def __init__(self) -> None:
         self.at = 0.0
@@ -92,17 +92,17 @@ class RecordClock:
     now = staticmethod(time.monotonic)
 
     def today(self) -> float:
-        """When the answer came."""
+        """Return the time of the response."""
         return self.at
 
 
 class RecordedFetches:
-    """What came of the requests. The body of a revisit is what its page answered before, which is
-    not known if there is no archive.
+    """Fetch results from records. The body of a revisit is the former response of its page, which
+    is unknown without an archive.
     """
 
     def __init__(self, recorder: Recorder, settings: Settings, folder: Path | None) -> None:
-        """`folder` is that of the archive, if there is one."""
+        """Set up; `folder` is that of the archive, if there is one."""
         self._recorder, self._folder = recorder, folder
         self._strip_marks = settings.storing.strip_marks
         self._answers = RecordedAnswers(settings.network)
@@ -110,12 +110,11 @@ class RecordedFetches:
         self._recent: OrderedDict[str, None] = OrderedDict()
 
     def close(self) -> None:
-        """Close the files."""
         if self._reader is not None:
             self._reader.close()
 
     def saw(self, url: str) -> None:
-        """The page was read, and may not be in the archive yet."""
+        """Note that the page was read, and may not be in the archive yet."""
         self._recent[url] = None
         self._recent.move_to_end(url)
         if len(self._recent) > _UNCOMMITTED:
@@ -124,7 +123,7 @@ class RecordedFetches:
     async def result(
         self, request: Request, record: WarcRecord, page: PageId | None
     ) -> FetchResult | None:
-        """What came; None if it is a revisit of what is not known."""
+        """Return the fetch result of a record; None for a revisit of an unknown response."""
         head = head_of(record)
         is_confirmed = head is not None and head.status == HTTPStatus.NOT_MODIFIED
         if record.kind != "revisit" and not is_confirmed:
@@ -144,7 +143,7 @@ class RecordedFetches:
         return State(self._recorder.frontier.state[page]).was_read
 
     async def _last(self, url: str) -> Response | None:
-        """What the page answered last; None if that is not known."""
+        """Return the last response of a page, or None if it is unknown."""
         archive = self._recorder.keeping.archive
         if archive is None or self._folder is None:
             return None
@@ -163,12 +162,12 @@ class RecordedFetches:
 
 
 class RecordedCrawl:
-    """Has a turn for each record. `finish` it in the end."""
+    """Gives each record its turn."""
 
     def __init__(
         self, context: CrawlContext, clock: RecordClock, visitor: Visitor, folder: Path | None
     ) -> None:
-        """`folder` is that of the archive, if there is one."""
+        """Set up; `folder` is that of the archive, if there is one."""
         self._settings, self._recorder, self._clock = context.settings, context.recorder, clock
         self._fetches = RecordedFetches(context.recorder, context.settings, folder)
         self._types, self._visitor = types_of(context.settings.scope.types), visitor
@@ -179,11 +178,10 @@ class RecordedCrawl:
         self.skipped: Counter[str] = Counter()
 
     def close(self) -> None:
-        """Close the files."""
         self._fetches.close()
 
     async def read_all(self, records: Iterable[WarcRecord]) -> None:
-        """Have a turn for each of them, while what they lead to is committed."""
+        """Give each record its turn, while the results are committed."""
         await self._recorder.committer.keep_while(lambda _group: self._read_all(records))
 
     async def _read_all(self, records: Iterable[WarcRecord]) -> None:
@@ -194,7 +192,7 @@ class RecordedCrawl:
                 await asyncio.sleep(COMMIT_EVERY_S)
 
     async def _read(self, record: WarcRecord) -> None:
-        """Its turn, or why it has none."""
+        """Give a record its turn, or count why it has none."""
         if record.kind not in _ANSWERS:
             self.skipped[f"{record.kind or 'nameless'} records"] += 1
             return
@@ -231,7 +229,7 @@ class RecordedCrawl:
             self.skipped[NOT_LINKED] += 1
 
     async def _turn(self, request: Request, fetched: FetchResult, page: PageId | None) -> None:
-        """As in a crawl, but that no host is waited for."""
+        """Run the turn of a page as in a crawl, but without waiting for its host."""
         if page is None:
             originals = ((request.url, request.spelled),) if request.spelled else ()
             introduced = await self._introducer.introduce([request.url], 0, originals)
@@ -246,7 +244,7 @@ class RecordedCrawl:
         self._fetches.saw(request.url)
 
     async def _keep_file(self, request: Request, record: WarcRecord) -> bool:
-        """Keep what is no page, if what pages need is kept; whether it is."""
+        """Keep a response that is no page, if such files are kept. Return whether it is."""
         storing = self._settings.storing
         if not (storing.requisites and storing.keep == "pages"):
             return False
@@ -263,22 +261,22 @@ class RecordedCrawl:
 
 
 def _makes_known(url: str, fetched: FetchResult) -> bool:
-    """Whether the answer is of a page, though no link has led there."""
+    """Return whether the response is that of a page, though no link has led there."""
     return isinstance(fetched, Response) or (isinstance(fetched, Moved) and may_be_html(url))
 
 
 # ================================================================ warc import
 #
-# A store of WARC files: a recorded crawl of them, and the name of the store when it is whole.
+# Makes a store of WARC files: a recorded crawl, which names the store when it is complete.
 
 
 class WarcImport(NamedTuple):
-    """What came of it."""
+    """Result of an import."""
 
     store: Path
     records: int
     skipped: Mapping[str, int]
-    """Records that no page was read from, by the reason."""
+    """Number of records that no page was read from, by reason."""
 
 
 def import_warcs(
@@ -287,9 +285,9 @@ def import_warcs(
     note: Callable[[str], None] = lambda _line: None,
     tell: Progress = unreported,
 ) -> WarcImport:
-    """Make a store of WARC files; `note` hears of all that is wrong with them.
+    """Make a store of WARC files; `note` is called with each problem.
 
-    The store gets its name when it is whole, and none is overwritten.
+    The store gets its name when it is complete, and no store is overwritten.
     """
     began = time.monotonic()
     check_types(settings.scope)
@@ -314,7 +312,7 @@ def import_warcs(
 
 
 def _converge(store: Path, ran_s: float, note: Callable[[str], None]) -> None:
-    """As at the end of a crawl: the store is whole, whatever comes of this."""
+    """Converge the ranks as at the end of a crawl. The store is complete even if that fails."""
     try:
         refine_for(store, ran_s)
     except (MinicrawlError, OSError) as error:

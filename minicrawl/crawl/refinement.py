@@ -1,9 +1,9 @@
-"""Converged ranks: what replays without end along the stored links would come to.
+"""Converged ranks: the limit of endless replays along the stored links.
 
-Laws: the store is only read, so cash, keys and the order of a crawl are as before. The ranks of
-pages and of sites lie beside it and are replaced as a whole. What was broken off is kept if it is
-honest: its error bound is small enough to mean something, and is kept with it. The next refinement
-begins from what is there.
+Laws: the store is only read, so cash, keys and the order of a crawl do not change. The ranks of
+pages and of sites lie beside it and are replaced as a whole. The ranks of an interrupted refinement
+are kept, with their error bound, if it is small enough to mean something. The next refinement
+starts from the stored ranks.
 """
 
 import math
@@ -38,9 +38,9 @@ from minicrawl.store.writer import copy_store
 from minicrawl.web.urls import host_of
 
 LEAST_UNTIL = 1e-12
-"""Below this, rounding errors could hide the error that is left."""
+"""Least error: below it, rounding errors could hide the remaining error."""
 HONEST = 0.1
-"""With a larger error bound, the estimate of the crawl is as good."""
+"""Largest error bound of ranks that are kept: above it, the crawl's estimate is as good."""
 TOP = 10
 
 Floats = NDArray[np.float64]
@@ -48,24 +48,24 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refined:
-    """The result of a refinement."""
+    """Result of a refinement."""
 
     pages: int
     links: int
     rounds: int
     error_bound: float
-    """The error of the shares, summed over all pages, is at most this."""
+    """Upper bound of the error of the shares, summed over all pages."""
     converged: bool
-    """Whether that is as little as was asked for."""
+    """True if the bound is as small as requested."""
     moved: float
-    """By how much the shares changed, summed over all pages: 2 at most."""
+    """Change of the shares, summed over all pages: 2 at most."""
     top_kept: int
-    """How many of the ten first pages were among the ten first before."""
+    """Number of the ten first pages that were among the ten first before."""
     store: Path
 
     @property
     def is_kept(self) -> bool:
-        """Whether the ranks were kept: they are honest."""
+        """True if the ranks are good enough to be kept."""
         return self.converged or self.error_bound <= HONEST
 
 
@@ -79,8 +79,8 @@ def refine(
 ) -> Refined | None:
     """Refine until the error is no more than `until`, and keep the ranks beside the store.
 
-    With `to` a copy of the store is made, and they are kept beside that. None if it was broken off
-    before the first round.
+    With `to`, the store is copied, and the ranks are kept beside the copy. Return None if the
+    refinement was interrupted before the first round.
     """
     _check(path, until, to)
     with reading(path) as connection, reporting_damage(path):
@@ -102,7 +102,7 @@ def refine(
 
 
 def is_due(path: Path) -> bool:
-    """Whether the ranks beside the store do not know all of its links, or have not converged."""
+    """Return whether the ranks beside the store lack some of its links, or have not converged."""
     with reading(path) as connection:
         row = _kept(path, connection)
         return row is None or not row.converged or row.step != tables.last_step(connection)
@@ -128,12 +128,12 @@ def _check(path: Path, until: float, to: Path | None) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Loaded:
-    """What a refinement needs of a store, as of one step."""
+    """Data of a store for a refinement, as of one step."""
 
     step: int
     flow: CashFlow
     shown: Floats
-    """The importance as it was shown before."""
+    """Importance as shown before."""
     states: NDArray[np.uint8]
     site_of: NDArray[np.int32]
     before: RankRow | None
@@ -141,7 +141,7 @@ class _Loaded:
 
     @classmethod
     def of(cls, path: Path, connection: tables.Connection, goes_on: GoOn) -> "_Loaded | None":
-        """Load it; None if there was no time for all of it."""
+        """Load the data, or return None if time ran out."""
         frontier = _load(connection)
         flow = cash_flow(frontier, connection, goes_on)
         if flow is None:
@@ -169,7 +169,7 @@ class _Loaded:
         )
 
     def ranks(self, found: Refined, refinement: Refinement) -> list[tuple[RankRow, Floats]]:
-        """Those of pages, and those of sites by what then flows between them."""
+        """Return the ranks of pages, and of sites by the cash that then flows between them."""
         row, importance = self._row(found, refinement), refinement.importance
         pages = np.bincount(self.site_of)
         given = self.flow.between(importance, self.site_of, len(pages))
@@ -209,7 +209,7 @@ def _load(connection: tables.Connection) -> Frontier:
 
 
 def _site_of_pages(connection: tables.Connection, pages: int) -> NDArray[np.int32]:
-    """The number of each page's site."""
+    """Return the number of each page's site."""
     names = [host_of(origin) for origin in questions.origins(connection)]
     hosts = columns.whole(columns.urls(connection, "host"), "host")
     return sites_of(names, hosts[:pages])[1]

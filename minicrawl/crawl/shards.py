@@ -1,12 +1,12 @@
-"""One shard of a crawl, as the crawl sees it.
+"""Shards: the protocols between a crawl and the other shards, if any.
 
-Start, recorder and loop ask the three protocols below what a shard of several has to ask. A crawl
-on one machine is the only shard, `WHOLE`, whose answers are trivial: nothing in the crawl asks
-whether there are other shards. Shards that other machines crawl come from outside, by
-`Crawl(shard=...)`; `minicrawl.cluster` brings them.
+Start, recorder and loop use the three protocols below where a shard of several differs from a whole
+crawl. A crawl on one machine is the only shard, `WHOLE`, with trivial answers: nothing in the crawl
+asks whether there are other shards. A shard of a crawl on several machines is passed in by
+`Crawl(shard=...)`; `minicrawl.cluster` provides it.
 
-setup       what `Crawl` is given; it makes the recorder that of a shard
-membership  which pages are the shard's own, for the recorder and for whoever makes pages known
+setup       argument of `Crawl`; it makes the recorder that of a shard
+membership  which pages are the shard's own, for the recorder and for callers that make pages known
 exchange    the other shards, for the loop
 """
 
@@ -36,46 +36,48 @@ LONG_PAUSE_S = 10.0
 
 
 class ShardSetup(Protocol):
-    """What `Crawl` is given for a shard."""
+    """Argument of `Crawl` for a shard."""
 
     @property
     def replica(self) -> StoreReplica | None:
-        """A copy of the store that has each commit before it counts."""
+        """Copy of the store that has each commit before it counts, or None."""
 
     @property
     def needs_pages(self) -> bool:
-        """Whether a crawl without a page is refused; a shard may wait for pages from others."""
+        """True if a crawl without pages is refused; a shard may wait for pages from others."""
 
     def agree(self, store: StoreWriter, loaded: Loaded) -> Settings:
-        """Return the settings for this store, which keeps them, unless it refuses them."""
+        """Return the settings for this store, which keeps them; raise if the store refuses them."""
 
     def join(self, recorder: Recorder, seeds: Iterable[ResolvedUrl]) -> Iterable[ResolvedUrl]:
         """Make the recorder that of the shard, and return the seeds that are the shard's own."""
 
 
 class Membership(Protocol):
-    """The shard as its recorder knows it."""
+    """The shard as its recorder sees it."""
 
     @property
     def parts_of_pace(self) -> int:
-        """The number of equal parts of an address's pace, of which the shard has one."""
+        """Number of equal parts of an address's pace, of which the shard has one."""
 
     @property
     def others_asked_until(self) -> float:
-        """The latest moment at which another process may have asked this shard's hosts."""
+        """Latest moment at which another process may have contacted this shard's hosts."""
 
     @property
     def long_pause_s(self) -> float:
-        """The shortest pause of a host that is worth storing for the next run."""
+        """Shortest pause of a host that is worth storing for the next run."""
 
     def is_own(self, url: str) -> bool:
-        """Whether the page at a canonical URL belongs to the shard."""
+        """Return whether the page at a canonical URL belongs to the shard."""
 
     def meet_foreign(
         self, urls: Sequence[str], depth: int, originals: Originals, looked_up: PagesByUrl
     ) -> PagesByUrl:
-        """Return the pages that are known, with the foreign ones among these URLs, which are born
-        here if they are new: before the shard's own pages that are met and not born yet.
+        """Return the known pages among these URLs, with the foreign ones, which are born here if
+        new.
+
+        New foreign pages are born before new pages of the shard's own.
         """
 
     def saw(self, step: Step, plans: Sequence[Plan]) -> None:
@@ -90,21 +92,21 @@ class Exchange(Protocol):
 
     @property
     def holds_back(self) -> bool:
-        """Whether pages wait for something that another shard has to do first."""
+        """True if pages wait for something that another shard has to do first."""
 
     async def during(self, work: Coroutine[Any, Any, T], group: asyncio.TaskGroup) -> T:
-        """Do the work while batches come and go."""
+        """Do the work while batches are exchanged."""
 
     def may_fetch(self) -> bool:
-        """Whether requests may begin."""
+        """Return whether requests may begin."""
 
     def reason_to_end(
         self, own: Reason | None, has_unread: Callable[[], bool], *, turns: int
     ) -> Reason | None:
-        """Return why the crawl ends; `own` is why it would if there were no other shards."""
+        """Return why the crawl ends, or None; `own` is the reason without other shards."""
 
     def is_over(self) -> bool:
-        """Whether no other shard sends anything any more."""
+        """Return whether no other shard sends anything any more."""
 
 
 class Whole:
@@ -118,7 +120,7 @@ class Whole:
     holds_back: Final = False
 
     def agree(self, store: StoreWriter, loaded: Loaded) -> Settings:
-        from minicrawl.crawl.start import resume  # which knows the recorder, and so this module
+        from minicrawl.crawl.start import resume  # which imports the recorder, and so this module
 
         store.agree(resume.terms_of(loaded.settings))
         resume.keep(store, loaded)
@@ -136,7 +138,7 @@ class Whole:
         return looked_up
 
     def saw(self, step: Step, plans: Sequence[Plan]) -> None:
-        """Nobody else has to hear of it."""
+        """Do nothing: no other shard needs to know."""
 
     def exchange(self, crawler: Crawler) -> Exchange:
         return self

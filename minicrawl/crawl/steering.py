@@ -1,9 +1,10 @@
-"""Steering: what is asked of a crawl while it runs, is done between two turns of its loop.
+"""Steering: requests to a running crawl, handled between two turns of its loop.
 
-Laws: nothing that a crawl promises is broken by it. A shorter delay never undercuts a Crawl-delay,
-and no page is lost when workers go. What changes is told to all who listen. What the store keeps
-of the settings is changed there as well. To show what the crawl does costs as much as it has
-workers, and now and then a slice of the importance of its pages; nothing while nobody asks.
+Laws: steering breaks no promise of a crawl. A shorter delay never undercuts a Crawl-delay, and no
+page is lost when workers are removed. All listeners are told of a change. Settings that the store
+keeps are changed there as well. A report of the present state costs time in proportion to the
+number of workers, and now and then some time for the importance of pages; nothing without a
+request.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ _SHOWN_URLS = 3
 
 
 class LastEvents:
-    """A listener: the last event, the last notes with the time of day, and who asked for the last
-    pages.
+    """Listener that keeps the last event, the last notes with their times of day, and the processes
+    that requested the last pages.
     """
 
     def __init__(self) -> None:
@@ -55,7 +56,7 @@ class LastEvents:
         self._notes: deque[tuple[float, str]] = deque(maxlen=_NOTES_KEPT)
 
     def hear(self, event: Event, today: Callable[[], float]) -> None:
-        """An event came."""
+        """Note an event."""
         self._last = event
         if isinstance(event, Settled | Delayed):
             if event.crawler is not None:
@@ -64,14 +65,14 @@ class LastEvents:
             self._notes.append((today(), event.text))
 
     def askers(self) -> Reply:
-        """Return the checksums of the URLs that each process asked for, by its name."""
+        """Return the checksums of the URLs that each process requested, by its name."""
         found: dict[str, list[int]] = {}
         for page, name in self._askers:
             found.setdefault(name, []).append(page)
         return {"askers": found}
 
     def as_json(self) -> Reply:
-        """The last event in words, and the notes."""
+        """Return the last event in words, and the notes."""
         return {"last_event": _in_words(self._last), "notes": list(self._notes)}
 
 
@@ -94,7 +95,7 @@ class CrawlSteering:
     def __init__(
         self, crawler: Crawler, pool: WorkerPool, workers: int, meter: ProgressMeter
     ) -> None:
-        """`workers` are those that it has now."""
+        """Set up; `workers` is the present number of workers."""
         self._crawler, self._pool, self._meter = crawler, pool, meter
         self._context, self._parts = crawler.context, crawler.parts
         self._workers = workers
@@ -105,15 +106,15 @@ class CrawlSteering:
     hears = tuple(kind for kind in KINDS if kind is not Asked)
 
     def hear(self, event: Event) -> None:
-        """A listener of the crawl."""
+        """Note an event of the crawl."""
         self._last.hear(event, self._context.clock.today)
 
     def warn(self, text: str) -> None:
-        """Something about steering that the user may want to know."""
+        """Report a note about steering."""
         self._context.tell(Noted(text=text))
 
     async def handle(self, request: ControlRequest) -> Reply:
-        """Do what is asked; the reply says how things are then."""
+        """Handle a request, and return the state of the crawl afterwards."""
         crawler = self._crawler
         match request.verb:
             case Verb.SHOW:
@@ -138,7 +139,7 @@ class CrawlSteering:
                 assert_never(request.verb)
         return self.as_json()
 
-    # ------------------------------------------------------------ what changes
+    # ------------------------------------------------------------ changes
 
     def _set(self, values: dict[str, object]) -> None:
         wanted = {
@@ -170,7 +171,7 @@ class CrawlSteering:
         self._pool.resize(self._workers)
 
     def _keep(self, wanted: dict[str, object]) -> None:
-        """The next run goes on with them, and does not take them for news."""
+        """Keep the settings for the next run, which must not report them as changed."""
         counters, settings = self._context.recorder.counters, self._context.settings
         kept = {one.name: plain(settings, one) for one in KEPT if one.name in wanted}
         for counter in (tables.SETTINGS, tables.WISHES) if kept else ():
@@ -198,7 +199,7 @@ class CrawlSteering:
         self._tell(f"added {', '.join(list(seeds)[:_SHOWN_URLS])}{more}")
 
     def _admit(self, seeds: Sequence[ResolvedUrl], pages: Sequence[PageId]) -> None:
-        """Scope, depth and quotas treat them as seeds."""
+        """Treat new seeds as seeds in scope, depths and quotas."""
         for seed in seeds:
             self._context.gate.widen(seed.url)
         depth = self._context.recorder.frontier.urls.depth
@@ -220,10 +221,10 @@ class CrawlSteering:
         )
         self._context.wake()
 
-    # ------------------------------------------------------------ what it does
+    # ------------------------------------------------------------ state
 
     def as_json(self) -> Reply:
-        """What the crawl does now."""
+        """Return the present state of the crawl."""
         settings = self._context.settings
         names = (
             "concurrency",
@@ -262,7 +263,7 @@ class CrawlSteering:
         return [own, *named, *self._browsers()]
 
     def _browsers(self) -> Iterator[Reply]:
-        """Those that render pages."""
+        """Yield the browsers that render pages."""
         renderer = self._context.renderer
         for number, slot in enumerate(renderer.pool.slots if renderer else (), 1):
             phase = "starting" if slot.pid is None and slot.activity.under_way else "ready"
@@ -270,7 +271,7 @@ class CrawlSteering:
                 yield _described(f"browser {number}", slot.pid, phase, slot.activity, is_tree=True)
 
     def _hosts(self, hosts: Sequence[int]) -> list[tuple[int, int, float]]:
-        """Each of these hosts that was asked, its requests under way, and when it may be asked."""
+        """Return id, requests under way and seconds to wait of each host contacted before."""
         known, now = self._parts.hosts, self._context.clock.now()
         states = [(host, known[host]) for host in hosts if host in known]
         return [(host, one.in_use, max(one.ready_at - now, 0.0)) for host, one in states]
@@ -279,7 +280,7 @@ class CrawlSteering:
 def _described(
     name: str, pid: int | None, phase: str, activity: Activity, *, is_tree: bool = False
 ) -> Reply:
-    """`is_tree`: what it takes of the machine, the processes take that it has started."""
+    """Describe a process. With `is_tree`, the processes that it started do its work."""
     doing, since = activity.last
     return {
         "name": name,

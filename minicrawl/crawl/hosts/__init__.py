@@ -1,13 +1,12 @@
-"""When may this host be asked, and how?
+"""Decide when, and how, a host may be contacted.
 
-onboarding     before the first page of a host: its address, robots.txt, sitemaps; back-off;
-               robots.txt rules in memory, and those that earlier runs stored
-side_requests  requests for robots.txt and sitemaps; they wait until their host may be asked; the
+onboarding     address, robots.txt and sitemaps of a host, before its first page; back-off; rules of
+               robots.txt in memory, and rules that earlier runs stored
+side_requests  requests for robots.txt and sitemaps, which wait until their host may be contacted;
                sitemaps of a host that wait to be read
-politeness     when a host may be asked: delays and connections of all hosts; what is known of one
-               host, with its pauses and strikes
+politeness     delays and connections of all hosts; state of one host, with its pauses and strikes
 pacing         delays and connections of addresses, and the hosts that wait for them; requests and
-               bytes a second of the whole crawl, and the hours of the day
-fairness       a host that costs more processor time than others waits longer; hosts that do not
-               answer hold at most half of all requests
+               bytes a second of the whole crawl, and its hours of the day
+fairness       delays hosts that cost more processor time than others; limits the requests of hosts
+               that do not answer
 """

@@ -1,15 +1,15 @@
 """Fairness: a host that costs more processor time than others waits longer.
 
-Laws: a request that costs no more than a few usual ones is free, and so is a large page now and
-then. What a host costs beyond that on average delays its next request, so that all expensive hosts
-together take about half of one processor. No host waits if it is the only one, if all cost alike,
-or while no other host is due.
+Laws: a request that costs no more than a few usual ones is free, and so is an occasional large
+page. The average cost of a host beyond that delays its next request, so that all expensive hosts
+together take about half of one processor. No host waits if it is the only one, if all cost the
+same, or while no other host is due.
 
 cost       processor time spent on a host's bytes: decoding, parsing, robots.txt checks, settling
-usual      what a request to a cheap host costs: a low quantile over the hosts asked lately, so that
-           the many hosts of an attacker do not make an attack look usual
+usual      cost of a request to a cheap host: a low quantile over the hosts contacted lately, so
+           that the many hosts of an attacker do not make an attack look usual
 free       a few times the usual cost
-excess     what a request costs beyond that
+excess     cost of a request beyond the free cost
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 
 
 SHARE = 0.5
-"""Of one processor, for all expensive hosts together."""
+"""Share of one processor for all expensive hosts together."""
 WINDOW_S = 10.0
-"""A host counts as expensive for so long after its last expensive request."""
+"""Time for which a host counts as expensive after its last expensive request."""
 FREE_S = 0.002
-"""No request is expensive below this: it is four times what a page of 20 kB costs."""
+"""Least free cost: four times that of a 20 kB page."""
 MANY_TIMES = 4
-"""What is free, in usual costs: pages of one site differ by as much."""
+"""Free cost as a multiple of the usual one: the costs of a site's pages differ by as much."""
 QUANTILE = 0.2
 UNASKED = 1 / 10
-"""What a page that is settled without a request may cost, in requests."""
+"""Free cost of a page that is settled without a request, relative to that of a request."""
 FREE_UNASKED_S = FREE_S * UNASKED
-"""No page that is settled without a request is expensive below this."""
+"""Least free cost of a page that is settled without a request."""
 IDLE_S = 0.2
-"""If no host is due sooner, there is time for expensive ones."""
+"""Time without a due host for which an expensive host is released."""
 _MOST_HOSTS = 4096
 _MOST_CHARGED = 1000
 _UPDATE_EVERY_S = 1.0
@@ -50,7 +50,7 @@ _WEIGHT = 0.3  # of the last request in the mean of a host
 
 
 class FairShare:
-    """What the hosts asked lately have cost, by name."""
+    """Costs of the hosts contacted lately, by name."""
 
     def __init__(self) -> None:
         self._means: OrderedDict[str, float] = OrderedDict()
@@ -59,7 +59,7 @@ class FairShare:
         self._updated_at = 0.0
 
     def pause_s(self, host: str, cost_s: float, now: float) -> float:
-        """How long the host waits for what a request to it has cost."""
+        """Return the time that the host waits for the cost of a request."""
         before_s = self._means.pop(host, cost_s)
         self._means[host] = _WEIGHT * cost_s + (1 - _WEIGHT) * before_s
         if len(self._means) > _MOST_HOSTS:
@@ -71,7 +71,7 @@ class FairShare:
         return self._pause_s(host, cost_s - self._free_s, now)
 
     def pause_unasked_s(self, host: str, cost_s: float, now: float) -> float:
-        """The same for a page that was settled without a request."""
+        """Return the time that the host waits for a page that was settled without a request."""
         return self._pause_s(host, cost_s - self._free_s * UNASKED, now)
 
     def _pause_s(self, host: str, excess_s: float, now: float) -> float:
@@ -91,7 +91,7 @@ class FairShare:
 
 
 class CostDelays:
-    """Delays hosts for what they cost, and lets them go on when there is time for them."""
+    """Delays hosts for their costs, and ends a delay early when there is time."""
 
     def __init__(self, longest_s: float) -> None:
         self._longest_s = longest_s
@@ -99,19 +99,19 @@ class CostDelays:
         self._delayed: dict[str, NameState] = {}
 
     def charge(self, host: NameState, cost_s: float, now: float) -> None:
-        """A request to the host has cost so much processor time."""
+        """Charge the processor time of a request to the host."""
         pause_s = self._fair_share.pause_s(host.name, cost_s, now)
         if pause_s:
             self._delay(host, pause_s, now)
 
     def charge_unasked(self, host: NameState, cost_s: float, now: float) -> None:
-        """A page of it that was settled without a request has cost so much."""
+        """Charge the processor time of a page that was settled without a request."""
         pause_s = self._fair_share.pause_unasked_s(host.name, cost_s, now)
         if pause_s:
             self._delay(host, pause_s, now)
 
     def release_first(self, now: float, due: float | None) -> NameState | None:
-        """End one delay if no other host is due soon; the host whose delay it was."""
+        """End one delay if no other host is due soon. Return its host."""
         delayed = [host for host in self._delayed.values() if host.fair_at > now]
         self._delayed = {host.name: host for host in delayed}
         if not delayed or (due is not None and due < now + IDLE_S):
@@ -126,10 +126,10 @@ class CostDelays:
 
 
 class FairLock:
-    """Held by one at a time: of all hosts that wait for it the one that has cost least is next.
+    """Lock for one holder at a time: of the waiting hosts, the one that has cost least is next.
 
-    Hosts that were never charged share one account, so that endless new hosts cannot keep out those
-    that are known.
+    Hosts that were never charged share one account, so that endless new hosts cannot keep out known
+    ones.
     """
 
     def __init__(self) -> None:
@@ -141,12 +141,12 @@ class FairLock:
 
     @property
     def is_taken(self) -> bool:
-        """Whether somebody holds it."""
+        """True while the lock is held."""
         return self._is_taken
 
     @asynccontextmanager
     async def held_for(self, host: str) -> AsyncIterator[None]:
-        """Wait until nobody else holds it, and hold it."""
+        """Wait for the lock, and hold it."""
         if self._is_taken:
             called = asyncio.get_running_loop().create_future()
             self._waiting[called] = host, next(self._numbers)
@@ -156,7 +156,7 @@ class FairLock:
                 self._waiting.pop(called, None)
                 if (
                     called.done() and not called.cancelled()
-                ):  # it was handed to us already: hand it on
+                ):  # handed to us already: hand the lock on
                     self._call_next()
                 raise
         self._is_taken = True
@@ -166,7 +166,7 @@ class FairLock:
             self._call_next()
 
     def charge(self, host: str, cost_s: float) -> None:
-        """What the host held it for has cost so much."""
+        """Charge the host for its time with the lock."""
         before_s = self._costs_s.pop(host, None)
         self._strangers_s += cost_s if before_s is None else 0.0
         self._costs_s[host] = (before_s or 0.0) + cost_s
@@ -174,7 +174,7 @@ class FairLock:
             self._costs_s.popitem(last=False)
 
     def _call_next(self) -> None:
-        """Hand it to the next one, which holds it from this moment on."""
+        """Hand the lock to the next waiting host, which holds it from this moment on."""
         waiting = [called for called in self._waiting if not called.cancelled()]
         self._is_taken = bool(waiting)
         if waiting:
@@ -189,26 +189,26 @@ class FairLock:
 
 # ================================================================ request slots
 #
-# Request slots: which hosts may hold the requests that are under way at once.
+# Request slots: limit which hosts may hold the requests that are under way at once.
 #
-# Laws: silent hosts hold at most their share of all slots, so that there is always room for those
-# that answer; a host is silent until its first answer, and again after a request that got none. A
-# request that takes long counts among theirs. When all slots are taken, too many of them by slow
-# requests, the one that has been under way longest is ended: its page is asked for again, as one of
-# a silent host. Pages that wait to be read hold no slots; while very many do, strangers wait as
-# well, but not hosts that have shown what their pages are like.
+# Laws: silent hosts hold at most their share of all slots, so that there is always room for hosts
+# that answer; a host is silent until its first response, and again after a request without one. A
+# slow request counts towards their share. When all slots are taken, too many of them by slow
+# requests, the oldest request is ended: its page is requested again, as one of a silent host. Pages
+# that wait to be parsed hold no slots; while very many do, strangers wait as well, but not hosts
+# whose pages are known.
 #
-# slow       under way for `SLOW_S`, of a host that answered before
-# stranger   a host that no page has come from
+# slow       under way for `SLOW_S`, to a host that answered before
+# stranger   host that no page has come from
 
 SLOW_S = 2.0
 MOST_WAITING = 2
-"""Strangers, and pages that wait to be read, for each slot."""
+"""Limit of strangers and pages that wait to be parsed, per slot."""
 
 
 @dataclass(slots=True, eq=False)
 class RequestSlot:
-    """What a request holds while it is under way; `give_up` ends it."""
+    """Slot of a request under way; `give_up` ends the request."""
 
     began: float
     is_silent: bool
@@ -218,7 +218,7 @@ class RequestSlot:
 
 
 class RequestSlots:
-    """All slots that are taken; `resume` is called with a host that waited for one."""
+    """Slots that are taken; `resume` is called with a host that waited for one."""
 
     def __init__(
         self,
@@ -227,38 +227,40 @@ class RequestSlots:
         idle: Callable[[], int] = lambda: 0,
         waiting: Callable[[], int] = lambda: 0,
     ) -> None:
-        """`idle` counts the slots whose holders send no request now, as they wait for a host, and
-        `waiting` the turns in which something waits to be read.
+        """Set up with two counts.
+
+        `idle` counts the slots whose holders wait for a host and send no request now, and `waiting`
+        the turns in which something waits to be parsed.
         """
         self._idle, self._to_be_read = idle, waiting
         self.resize(politeness)
         self._resume = resume
         self._silent = self._strange = 0
-        self._others: dict[RequestSlot, None] = {}  # in the order in which they began
+        self._others: dict[RequestSlot, None] = {}  # slots of other hosts, in order of start
         self._waiting: dict[int, None] = {}
 
     def resize(self, politeness: Politeness) -> None:
-        """Have as many slots as this from now on."""
+        """Change the number of slots to that of these settings."""
         self._most_strange = MOST_WAITING * politeness.concurrency
         self._most_silent = max(1, int(politeness.concurrency * politeness.silent_share))
 
     def has_room_for_silent(self) -> bool:
-        """Whether one more host that does not answer may be asked."""
+        """Return whether one more silent host may be contacted."""
         return self._silent - self._idle() < self._most_silent and self.has_room_for_strangers()
 
     def has_room_for_strangers(self) -> bool:
-        """Whether one more host may be asked that no page has come from."""
+        """Return whether one more stranger may be contacted."""
         waiting = self._to_be_read()
         return not waiting or self._strange + waiting < self._most_strange
 
     def wait(self, host: int) -> None:
-        """The host is silent or a stranger, and is resumed when there is room for it."""
+        """Let a silent host or a stranger wait until there is room for it."""
         self._waiting[host] = None
 
     def resume_one(self) -> bool:
-        """Resume a host that waits, if there is room; whether there was one.
+        """Resume a waiting host, if there is room. Return whether there was one.
 
-        It may not take the slot.
+        The host may leave the slot unused.
         """
         if not (self._waiting and self.has_room_for_silent()):
             return False
@@ -268,7 +270,7 @@ class RequestSlots:
         return True
 
     def take(self, now: float, *, is_silent: bool, is_strange: bool = False) -> RequestSlot:
-        """A request starts."""
+        """Take a slot for a request that starts."""
         slot = RequestSlot(now, is_silent, is_strange)
         self._strange += is_strange
         if is_silent:
@@ -278,7 +280,7 @@ class RequestSlots:
         return slot
 
     def leave(self, slot: RequestSlot) -> None:
-        """The request is over."""
+        """Give back the slot of a request that has ended."""
         self._strange -= slot.is_strange
         if slot.is_silent:
             self._silent -= 1
@@ -288,12 +290,12 @@ class RequestSlots:
             self.resume_one()
 
     def has_too_many_slow(self, now: float) -> bool:
-        """Whether slow requests and silent hosts hold more than their share together."""
+        """Return whether slow requests and silent hosts together hold more than their share."""
         slow = sum(1 for slot in self._slow(now) if slot.give_up is not None)
         return slow > 0 and self._silent + slow > self._most_silent
 
     def give_up_slowest(self, now: float) -> None:
-        """End the request that has been under way longest."""
+        """End the oldest request."""
         for slot in self._slow(now):
             if slot.give_up is not None:
                 slot.was_given_up = True
@@ -302,7 +304,7 @@ class RequestSlots:
                 return
 
     def next_slow(self, now: float) -> float | None:
-        """When the next request becomes slow."""
+        """Return the time when the next request becomes slow, or None."""
         return next((s.began + SLOW_S for s in self._others if s.began + SLOW_S > now), None)
 
     def _slow(self, now: float) -> Iterator[RequestSlot]:

@@ -1,12 +1,12 @@
-"""Onboarding: the address, the robots.txt and the sitemaps of a host, before its first page.
+"""Onboarding: address, robots.txt and sitemaps of a host, before its first page.
 
 Laws (RFC 9309): no page is requested before robots.txt was answered. A robots.txt that does not
 exist forbids nothing; one that cannot be fetched forbids everything. Sitemaps come before pages.
 
-Back-off: what a response, or a missing one, means for the next requests to the host. A failure that
-is the host's own fault is a strike (see `host_state`). Pauses longer than `LONG_PAUSE_S`, and what
-is wrong with a host, are stored, so that a later run keeps to them; in a shard, which may move at
-any moment, all pauses are.
+Back-off: effect of a response, or of its absence, on the next requests to the host. A failure that
+is the host's own fault is a strike (see `politeness.HostState`). Pauses longer than
+`shards.LONG_PAUSE_S`, and the trouble of a host, are stored for later runs; a shard, which may move
+at any moment, stores all pauses.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ from minicrawl.web.urls import origin
 
 # ================================================================ robots cache
 #
-# The robots.txt rules in memory, and those that are in the store alone.
+# Rules of robots.txt in memory, and rules that only the store has.
 #
-# Laws: an answer holds for a day by the clock, and no longer if the clock is turned. However many
-# hosts have however long rules, memory holds `MOST_PATTERNS` patterns and no more; the others are
-# loaded again when they are needed. Long rules are never parsed in the crawl's own loop. A host
-# that an earlier run knew may have been asked by it a moment ago: its delay runs from the start.
+# Laws: a response is valid for a day by the clock, and no longer if the clock is turned. However
+# many hosts have however long rules, memory holds at most `MOST_PATTERNS` patterns; other rules are
+# loaded again when they are needed. Long rules are never parsed in the crawl's own loop. An earlier
+# run may have contacted a known host a moment ago: its delay runs from the start.
 
 MOST_PATTERNS = 40_000
-"""Of all rules that are in memory: about 12 MB. A sitemap counts like a pattern."""
+"""Limit of patterns in memory, about 12 MB. A sitemap counts like a pattern."""
 _MANY_PATTERNS = 100
-"""A host with fewer is not counted, and its rules are never evicted."""
+"""Number of patterns below which rules are not counted and never evicted."""
 MOST_RECALLED_AT_ONCE = 32 * 1024
-"""Characters of rules that the loop parses itself."""
+"""Length of rules, in characters, that the loop parses itself."""
 
 
 class RobotsCache:
-    """The rules of all hosts, as far as there is memory for them."""
+    """Rules of all hosts, as far as memory allows."""
 
     def __init__(
         self,
@@ -69,9 +69,9 @@ class RobotsCache:
         self._patterns_in_all = 0
 
     def recall(self, host: int) -> Rules | None:
-        """Load what is stored of the host, if it is not in memory.
+        """Load the stored state of the host, if it is not in memory.
 
-        The answer is the rules that an earlier run left, when they are loaded for the first time.
+        Return the rules of an earlier run, when they are loaded for the first time.
         """
         state = self._hosts[host]
         if state.recalled:
@@ -89,7 +89,7 @@ class RobotsCache:
         return rules
 
     def _load(self, host: int) -> Rules | None:
-        """Short rules at once; long ones are left for a turn of the host."""
+        """Load short rules at once; long ones are left for a turn of the host."""
         stored = self._recorder.hosts.robots(host) if self._politeness.robots else None
         if stored is not None and len(stored[0]) <= MOST_RECALLED_AT_ONCE:
             text, until = stored
@@ -98,7 +98,10 @@ class RobotsCache:
         return None
 
     async def recall_long(self, host: int) -> Rules | None:
-        """The same for long rules, which are parsed apart from the loop."""
+        """Load long rules, which are parsed outside the loop.
+
+        Return the rules of an earlier run, when they are loaded for the first time.
+        """
         state, is_first = self._hosts[host], not self._hosts[host].rules_evicted
         state.has_long_stored_rules = False
         stored = self._recorder.hosts.robots(host)
@@ -110,7 +113,7 @@ class RobotsCache:
             rules, cost_s = await self._web_access.parse_stored_rules(text, url)
         self._hosts.charge(host, cost_s, self._clock.now())
         if not isinstance(rules, Rules):
-            state.rules_evicted = False  # as if they had never been had: robots.txt is asked for
+            state.rules_evicted = False  # as if unknown: robots.txt is requested
             return None
         self._keep_stored(host, rules, until)
         state.pause_until(self._began + state.delay_s(self._politeness))
@@ -122,7 +125,7 @@ class RobotsCache:
         return rules
 
     def keep(self, host: int, rules: Rules, until: float) -> None:
-        """Hold the rules in memory, as long as there is room."""
+        """Keep the rules in memory, as long as there is room."""
         self._hosts[host].keep_rules(rules, until)
         self._patterns_in_all -= self._patterns.pop(host, 0)
         patterns = len(rules.allowed) + len(rules.forbidden) + len(rules.sitemaps)
@@ -133,7 +136,7 @@ class RobotsCache:
             self._evict_oldest(host)
 
     def _evict_oldest(self, newest: int) -> None:
-        """But none of a host that is being asked: they decide how long it is not asked after."""
+        """Evict old rules, except those of a host under request: they decide on its next delay."""
         for host in list(self._patterns):
             if self._patterns_in_all <= MOST_PATTERNS:
                 return
@@ -145,8 +148,7 @@ class RobotsCache:
 # ================================================================ onboarding
 
 PROXY_PAUSE_S = 10.0
-"""For a host whose proxy failed: it is asked again, as that says nothing of the host."""
-"""A pause that a later run has to keep as well."""
+"""Pause of a host whose proxy failed, which says nothing about the host."""
 UNREACHABLE = frozenset(
     (
         FailureKind.DNS,
@@ -158,11 +160,11 @@ UNREACHABLE = frozenset(
         FailureKind.PROTOCOL,
     )
 )
-"""After these no page of the host can be had either: it is down, whatever robots.txt might say."""
+"""Failures that put a host down, whatever robots.txt might say: its pages would fail, too."""
 
 
 class BackOff:
-    """Counts failures against hosts, and stores what later runs must know of them."""
+    """Counts failures against hosts, and stores them for later runs."""
 
     def __init__(
         self, settings: Settings, recorder: Recorder, hosts: HostTable, clock: Clock
@@ -170,10 +172,10 @@ class BackOff:
         self._politeness, self._max_tries = settings.politeness, settings.limits.max_tries
         self._recorder, self._hosts, self._clock = recorder, hosts, clock
         self._long_pause_s = recorder.shard.long_pause_s
-        self._proxy_faults = Counter[int]()  # before robots.txt was had
+        self._proxy_faults = Counter[int]()  # before robots.txt was fetched
 
     def strike(self, host: int, answer: FetchResult) -> bool:
-        """Count the answer against the host if it is a failure of its own; whether it is."""
+        """Count a failure of the host's own against it. Return whether it is one."""
         if isinstance(answer, Failed) and answer.kind is FailureKind.PROXY:
             self._hosts[host].pause_until(self._clock.now() + PROXY_PAUSE_S)
         struck = strike_of(answer, self._clock.today())
@@ -187,8 +189,9 @@ class BackOff:
         return True
 
     def defer(self, host: int, answer: Failed) -> bool:
-        """Strike the host; whether to ask it again, later or after it was down, before anything
-        else follows from the failure.
+        """Strike the host.
+
+        Return whether to contact it again later, after a pause or when it is up.
         """
         tries = tries_of(answer.kind, self._max_tries)
         if self.strike(host, answer) and self._hosts[host].strikes < tries:
@@ -203,7 +206,7 @@ class BackOff:
         return True
 
     def put_down(self, host: int, answer: Refused | Failed) -> None:
-        """For a while its pages are settled without a request."""
+        """Put the host down: for a while its pages are settled without a request."""
         reason = answer.reason if isinstance(answer, Refused) else answer.kind
         until = self._clock.now() + self._politeness.max_pause_s
         self._hosts[host].put_down(State.of(reason), until)
@@ -212,7 +215,7 @@ class BackOff:
     def store(
         self, host: int, wait_until: float | None = None, *, trouble: str | None = None
     ) -> None:
-        """Store what is known of the host; the row replaces the last one, so it has its rules."""
+        """Store the state of the host. The row replaces the last one, so it includes the rules."""
         origin, state = self._recorder.frontier.urls.origins[host], self._hosts[host]
         rules: str | None = None
         until: float | None = None
@@ -232,11 +235,11 @@ class BackOff:
 
 
 _MOST_LEARNED = 2
-"""How often rules are looked for at once: long ones in the store, then robots.txt."""
+"""Number of attempts to find rules: long ones in the store, then robots.txt."""
 
 
 class HostOnboarding:
-    """Learns how hosts want to be asked."""
+    """Learns how hosts want to be contacted."""
 
     def __init__(
         self,
@@ -256,8 +259,9 @@ class HostOnboarding:
         self._learning = WeakValueDictionary[int, asyncio.Lock]()
 
     def is_known(self, host: int) -> bool:
-        """Whether its pages may be asked for: its address and its rules are known, and its
-        sitemaps were read.
+        """Return whether pages of the host may be requested: its address and rules are known.
+
+        Its sitemaps were read as well.
         """
         state = self._hosts[host]
         return (
@@ -267,9 +271,9 @@ class HostOnboarding:
         )
 
     def recall(self, host: int) -> None:
-        """Load what earlier runs knew of the host, and rules that this run evicted from memory.
+        """Load the stored state of the host, and rules that this run evicted from memory.
 
-        It costs little if there is nothing to load.
+        This is cheap if there is nothing to load.
         """
         state = self._hosts[host]
         if state.recalled and not state.rules_evicted:
@@ -280,16 +284,16 @@ class HostOnboarding:
             self._hosts.spare(host, self._recorder.shard.others_asked_until)
 
     def allow(self, host: int, url: str) -> bool:
-        """Whether its rules, which are known, let us ask for this URL."""
+        """Return whether the known rules of the host allow this URL."""
         rules = self._hosts[host].rules
         return rules is not None and rules.allows(url)
 
     def strike(self, host: int, answer: FetchResult) -> bool:
-        """Count the answer against the host if it is a failure of its own; whether it is."""
+        """Count a failure of the host's own against it. Return whether it is one."""
         return self._back_off.strike(host, answer)
 
     async def locate(self, host: int) -> bool:
-        """Find the host's address; False if it has none that we may connect to."""
+        """Find the host's address. Return False if it has none that we may connect to."""
         found = await self._files.locate(host)
         if isinstance(found, str):
             self._hosts[host].move_to(found)
@@ -299,13 +303,13 @@ class HostOnboarding:
         return False
 
     async def learn(self, host: int, tell: Listener, introduce: Introduce) -> None:
-        """Ask one thing: robots.txt, or after it a sitemap."""
+        """Request one file: robots.txt, or after it a sitemap."""
         if host in self._sitemaps:
             await self._sitemaps.read_next(host, tell, introduce)
         else:
             await self._learn_rules(host, tell)
 
-    # ------------------------------------------------------------ for what is no page
+    # ------------------------------------------------------------ requests for other URLs
 
     async def ask(
         self,
@@ -316,11 +320,12 @@ class HostOnboarding:
         in_scope: bool = False,
         through: PageFetcher | None = None,
     ) -> FetchResult | State | None:
-        """What comes of a request for something that is no page of the crawl. It passes what a
-        page passes: `--deny`, the state of its host, robots.txt (for documents), the delays of the
-        host and of its address, the pace of the crawl; `in_scope`, also the scope.
+        """Request a URL that is no page of the crawl.
 
-        A state says why nobody was asked; None, that nobody can say yet, as the host failed.
+        It passes the checks of a page: `--deny`, the state of its host, robots.txt (for documents),
+        the delays of the host and of its address, the pace of the crawl; with `in_scope`, also the
+        scope. Return a state if a check refuses the URL, or None if the host failed and nothing is
+        known yet.
         """
         url = request.url
         if refused := self._gate.refusal_of_part(url, in_scope=in_scope):
@@ -345,19 +350,19 @@ class HostOnboarding:
     async def ask_in_time(
         self, request: Request, tell: Listener, through: PageFetcher | None = None
     ) -> FetchResult | State:
-        """The same; a host that fails is asked again after its pause, until it is down."""
+        """Request a URL as `ask` does, and again after each pause of its host, until it is down."""
         while (found := await self.ask(request, tell, through=through)) is None:
             await self.side_requests.wait_until_ready(self._recorder.host_at(origin(request.url)))
         return found
 
-    # ------------------------------------------------------------ for sitemaps
+    # ------------------------------------------------------------ sitemaps
 
     def names_sitemap(self, of_origin: str, sitemap: str) -> bool:
-        """Look up whether the robots.txt of this origin names a sitemap."""
+        """Return whether the robots.txt of this origin names a sitemap."""
         return self._sitemaps.names(of_origin, sitemap)
 
     async def rules_for(self, url: str, tell: Listener) -> Rules | None:
-        """The rules of the host of a URL; None if it cannot say now."""
+        """Return the rules of the URL's host; None if they cannot be had now."""
         host = self._recorder.host_at(origin(url))
         self.recall(host)
         for _ in range(_MOST_LEARNED):
@@ -368,7 +373,7 @@ class HostOnboarding:
         return None
 
     def known_rules(self, host: int) -> Rules | None:
-        """The rules of the host, if they are in memory and hold."""
+        """Return the rules of the host, if they are in memory and valid."""
         state = self._hosts[host]
         return state.rules if state.has_current_rules(self._clock.today()) else None
 
@@ -379,7 +384,7 @@ class HostOnboarding:
     # ------------------------------------------------------------ robots.txt
 
     async def _learn_rules(self, host: int, tell: Listener) -> None:
-        """Load or ask for them; others who want to know wait for the same answer."""
+        """Load or request the rules. Other callers wait for the same response."""
         lock = self._learning.setdefault(host, asyncio.Lock())
         async with lock:
             state = self._hosts[host]
@@ -415,14 +420,14 @@ class HostOnboarding:
         self._back_off.store(host, trouble=trouble if decision.has_no_answer else None)
 
     def _queue_sitemaps(self, host: int, rules: Rules) -> None:
-        """All that it names: how many of them an earlier run has read is not stored."""
+        """Queue all named sitemaps: the number that an earlier run has read is not stored."""
         if self._settings.scope.sitemaps:
             self._sitemaps.add(host, rules.sitemaps)
 
     def _note_limits(
         self, host: int, rules: Rules, answer: Response | Failed | Refused, tell: Listener
     ) -> None:
-        """Progress the user where robots.txt is not obeyed to the letter."""
+        """Tell the user where robots.txt is not obeyed to the letter."""
         host_origin, cap = (
             self._recorder.frontier.urls.origins[host],
             self._settings.politeness.max_delay_s,

@@ -1,13 +1,15 @@
-"""Addresses: how many requests each takes, how far apart, and which host is next there.
+"""Addresses: number of requests, time between requests, and order of the hosts that wait.
 
-Laws: an address has at most `per_address` requests at once, and between the starts of two requests
-lies its own delay, whatever the host names. Where several crawls share an address, each has a part
-of both, and takes no request before it has one. Of the hosts that wait for an address the one with
-the least rank is next, and of equals the one that has waited longest. Where there is a delay, it
-finds room alone for half of it: a host that is ready just now would be quicker than one that must
-be located first. None is forgotten, even if one that was let in sends no request. Ranks grow old,
-as pages are given cash while their host waits: so after half as many as wait were let in one by
-one, all of them are, and who finds no room waits with the rank of now.
+Laws: an address has at most `per_address` requests at once, and its own delay lies between the
+starts of two requests, whatever hosts they name. Where several crawls share an address, each has a
+part of both, and sends no request before it has one. Of the hosts that wait for an address, the one
+with the least rank is next; of equals, the one that has waited longest.
+
+Where there is a delay, the next host finds room alone for half of it: otherwise a host that is
+ready just now would overtake one that must be located first. No host is forgotten, even if the
+admitted one sends no request. Ranks go stale, as pages are given cash while their host waits: so
+after half of the waiting hosts were admitted one by one, all of them are, and those without room
+wait again with new ranks.
 """
 
 from __future__ import annotations
@@ -31,10 +33,10 @@ from minicrawl.ports import Clock
 Rank = tuple[float, float, bool]
 FIRST: Rank = (-inf, -inf, False)
 _ALONE = 0.5
-"""For this part of the delay of an address the host that was let in finds room alone."""
+"""Part of an address's delay in which the admitted host finds room alone."""
 _FEWEST_ONE_BY_ONE = 4
 _FEWEST_ADDRESSES = 1000
-"""With fewer than these none is forgotten."""
+"""Number of addresses below which none is forgotten."""
 
 AddressDelay = Callable[[str], float]
 
@@ -42,10 +44,11 @@ AddressDelay = Callable[[str], float]
 def address_delay(
     politeness: Politeness, targets: Collection[str] = (), shards: int = 1
 ) -> AddressDelay:
-    """The pause between two requests to an address; `targets` are those of --resolve. Each of so
-    many `shards` has its part of the pace.
+    """Return the delay between two requests to an address; `targets` are the addresses of
+    --resolve.
 
-    Without a delay one's own machine and the addresses that the user wrote are asked at any pace.
+    Each of the `shards` has its part of the pace. Without a delay, this machine and the addresses
+    that the user wrote are contacted at any pace.
     """
 
     def delay_s(address: str) -> float:
@@ -64,13 +67,13 @@ def _is_loopback(address: str) -> bool:
 
 
 class AddressShares(Protocol):
-    """Which part of the pace of each address is ours, if others ask there as well."""
+    """Our part of the pace of each address, where other crawls send requests as well."""
 
     def share_of(self, name: str) -> float:
-        """Of the whole, which is 1; 0 until the others have agreed."""
+        """Return our share of the address, at most 1; 0 until the others have agreed."""
 
     def want(self, name: str) -> None:
-        """Hosts wait for an address that we have no share of."""
+        """Ask for a share of the address, which hosts wait for."""
 
 
 @dataclass(slots=True)
@@ -80,32 +83,32 @@ class _Address:
     free_at: float = 0.0
     in_use: int = 0
     waiting: set[int] = field(default_factory=set)
-    queue: list[tuple[Rank, int, int]] = field(default_factory=list)  # a heap of those that wait
+    queue: list[tuple[Rank, int, int]] = field(default_factory=list)  # heap of waiting hosts
     has_alarm: bool = False
-    let_in: int | None = None  # the host that finds room alone
-    one_by_one: int = 0  # so many were let in since all were
+    let_in: int | None = None  # admitted host, which finds room alone
+    one_by_one: int = 0  # number admitted one by one since all were
     alone_until: float = 0.0
 
     def is_open_to(self, host: int, now: float) -> bool:
-        """Whether nobody is before the host."""
+        """Return whether no other host precedes this one."""
         if now < self.alone_until:
             return host == self.let_in
         return not (self.delay_s and self.waiting)
 
     def wait(self, host: int, rank: Rank, number: int) -> None:
-        """A host that waits already keeps its rank."""
+        """Enqueue a host, unless it waits already: then it keeps its rank."""
         if host not in self.waiting:
             self.waiting.add(host)
             heappush(self.queue, (rank, number, host))
 
     def release(self, most: int) -> list[int]:
-        """The next ones wait no longer."""
+        """Remove and return the next hosts."""
         hosts = [heappop(self.queue)[2] for _ in range(min(most, len(self.queue)))]
         self.waiting.difference_update(hosts)
         return hosts
 
     def release_one(self, now: float) -> list[int]:
-        """The next one waits no longer and finds room alone, or all of them do."""
+        """Remove and return the next host, which finds room alone, or after a while all hosts."""
         if self.one_by_one >= max(_FEWEST_ONE_BY_ONE, len(self.queue) // 2):
             self.one_by_one = 0
             return self.release(len(self.queue))
@@ -117,22 +120,22 @@ class _Address:
 
 
 class AddressPacing:
-    """All addresses that requests are sent to."""
+    """Addresses that requests are sent to."""
 
     def __init__(self, per_address: int, delay_s: AddressDelay) -> None:
         self._per_address, self._delay_s = per_address, delay_s
         self._addresses: dict[str, _Address] = {}
         self._most_addresses = _FEWEST_ADDRESSES
         self._numbers = count()
-        self._alarms: list[tuple[float, str]] = []  # a heap: when the delay of an address is over
-        self._vacant: set[str] = set()  # addresses that have room, and hosts that wait for it
+        self._alarms: list[tuple[float, str]] = []  # heap: end of each address's delay
+        self._vacant: set[str] = set()  # addresses with room and waiting hosts
         self.shares: AddressShares | None = None
 
     def __len__(self) -> int:
         return len(self._addresses)
 
     def change(self, delay_s: AddressDelay) -> None:
-        """Other delays hold from now on, for what has been requested already as well."""
+        """Change the delays, also for addresses contacted already."""
         self._delay_s = delay_s
         for name, address in self._addresses.items():
             former = address.delay_s
@@ -140,8 +143,8 @@ class AddressPacing:
             address.free_at += address.delay_s - former
 
     def change_share(self, name: str, now: float) -> None:
-        """Our share of the address is another one. Who had none waits its delay first, as others
-        may have asked just now.
+        """Update our share of the address. If we had none, its delay starts now: another crawl may
+        have contacted it just before.
         """
         address = self._addresses.get(name)
         if address is None:
@@ -156,19 +159,19 @@ class AddressPacing:
             self._vacant.add(name)
 
     def is_within_share(self, name: str) -> bool:
-        """Whether no more requests are under way than our share allows."""
+        """Return whether no more requests are under way than our share allows."""
         address = self._addresses.get(name)
         return address is None or address.in_use <= address.most
 
     def is_in_use(self, name: str, since: float) -> bool:
-        """Whether somebody waits for the address, or it was asked since then."""
+        """Return whether hosts wait for the address, or it was contacted after `since`."""
         address = self._addresses.get(name)
         if address is None:
             return False
         return bool(address.in_use or address.waiting) or address.free_at > since
 
     def has_room(self, name: str, host: int, now: float) -> bool:
-        """Whether the address takes one more request, which is to that host."""
+        """Return whether the address takes one more request, to that host."""
         address = self._addresses.get(name)
         if address is None:
             return self.shares is None or self._limits(name)[1] > 0
@@ -176,7 +179,7 @@ class AddressPacing:
         return has_room and address.is_open_to(host, now)
 
     def wait(self, name: str, host: int, rank: Rank, now: float) -> None:
-        """The host is let in when the address, which has no room now, takes one more request."""
+        """Let the host wait until the address, which has no room now, takes one more request."""
         address = self._address(name, now)
         address.wait(host, rank, next(self._numbers))
         self._set_alarm(name, address, now)
@@ -184,21 +187,21 @@ class AddressPacing:
             self.shares.want(name)
 
     def begin(self, name: str, now: float) -> None:
-        """A request starts."""
+        """Note the start of a request."""
         address = self._address(name, now)
         address.in_use += 1
         address.free_at = now + address.delay_s
         address.alone_until = 0.0
 
     def end(self, name: str) -> None:
-        """A request is over."""
+        """Note the end of a request."""
         address = self._addresses[name]
         address.in_use -= 1
         if address.waiting:
             self._vacant.add(name)
 
     def admit(self, now: float) -> list[int]:
-        """The hosts that wait no longer, as there is room at their addresses now."""
+        """Remove and return the hosts that need not wait any longer."""
         while self._alarms and self._alarms[0][0] <= now:
             name = heappop(self._alarms)[1]
             self._addresses[name].has_alarm = False
@@ -206,13 +209,13 @@ class AddressPacing:
         return [host for name in sorted(self._vacant) for host in self._admit_to(name, now)]
 
     def next_wake(self) -> float | None:
-        """When hosts can be admitted; a moment of the past if some can be now."""
+        """Return when hosts can be admitted; a past time if some can be now."""
         if self._vacant:
             return -inf
         return self._alarms[0][0] if self._alarms else None
 
     def _admit_to(self, name: str, now: float) -> list[int]:
-        """As many as there is room for. If one sends no request, the next one is admitted later."""
+        """Admit hosts while there is room. If one sends no request, the next is admitted later."""
         address = self._addresses[name]
         is_free = max(address.free_at, address.alone_until) <= now
         room = max(0, address.most - address.in_use) if is_free else 0
@@ -224,7 +227,7 @@ class AddressPacing:
         return hosts
 
     def _set_alarm(self, name: str, address: _Address, now: float) -> None:
-        """Hosts wait for its delay to be over, or for one that was let in before them."""
+        """Wake up at the end of the delay, or of the time that another host has alone."""
         due = max(address.free_at, address.alone_until)
         if due > now and not address.has_alarm:
             address.has_alarm = True
@@ -239,8 +242,9 @@ class AddressPacing:
         return address
 
     def _limits(self, name: str) -> tuple[float, int]:
-        """Our delay there, and the most requests at once. Addresses without a delay are not shared:
-        each crawl asks them at any pace.
+        """Return our delay and the most requests at once.
+
+        Addresses without a delay are not shared: each crawl contacts them at any pace.
         """
         delay_s, most = self._delay_s(name), self._per_address
         if self.shares is None or not delay_s:
@@ -249,7 +253,7 @@ class AddressPacing:
         return (delay_s / share, max(1, int(most * share))) if share else (delay_s, 0)
 
     def _forget_idle(self, now: float) -> None:
-        """Forget the addresses that nothing is known of any more."""
+        """Forget the idle addresses."""
         self._addresses = {
             name: address
             for name, address in self._addresses.items()
@@ -260,22 +264,22 @@ class AddressPacing:
 
 # ================================================================ crawl pace
 #
-# The pace of the whole crawl: so many requests and bytes a second, and only at some hours.
+# Pace of the whole crawl: requests and bytes per second, and hours of the day.
 #
-# Laws: requests of all kinds count, side requests too. Between the starts of two requests lies the
-# time that the rate gives each; after an answer lies the time that its bytes take at the rate, so
-# the average holds, and what is under way is not slowed. A pause is not made up for later. Outside
-# the hours of the local day no request begins. Another pace, which the user may set while the crawl
-# runs, holds from then on: the next request waits for the time that the new rate gives. Nothing of
-# this is stored: a run that is resumed has the pace from its first request on.
+# Laws: requests of all kinds count, side requests too. The time that the request rate allows lies
+# between the starts of two requests; the time that the bytes of a response take at the byte rate
+# follows it, so the average holds, and transfers under way are not slowed. A pause is not made up
+# for later. No request begins outside the hours of the local day. The user may change the pace
+# while the crawl runs: the next request waits for the time that the new rate allows. Nothing of
+# this is stored: a resumed run has the pace from its first request on.
 
 LOOK_AGAIN_S = 60.0
-"""The local time may jump; while the crawl waits for its hours it looks this often."""
+"""Time between looks at the local time, which may jump, while the crawl waits for its hours."""
 _DAY_MIN, _HOUR_MIN, _MIN_S = 24 * 60, 60, 60
 
 
 class CrawlPace:
-    """When the next request of the crawl may begin."""
+    """Decides when the next request of the crawl may begin."""
 
     def __init__(self, politeness: Politeness, clock: Clock) -> None:
         self._clock = clock
@@ -286,16 +290,16 @@ class CrawlPace:
 
     @classmethod
     def of(cls, politeness: Politeness, clock: Clock) -> CrawlPace | None:
-        """None if the settings limit nothing."""
+        """Return the pace that the settings ask for, or None."""
         is_limited = politeness.max_rate is not None or politeness.hours is not None
         return cls(politeness, clock) if is_limited else None
 
     def wait_s(self, now: float) -> float:
-        """How long no request begins; 0 if one may."""
+        """Return the time until a request may begin, or 0."""
         return max(self._free_at - now, min(self.closed_s(), LOOK_AGAIN_S), 0.0)
 
     def closed_s(self) -> float:
-        """How long until its hours begin; 0 within them."""
+        """Return the time until the next hours begin, or 0 within them."""
         if self._hours is None:
             return 0.0
         local = time.localtime(self._clock.today())
@@ -303,41 +307,41 @@ class CrawlPace:
 
     @property
     def opens(self) -> str:
-        """When its hours begin, for people."""
+        """Start of the hours, for people."""
         begin, _ = self._hours or (0, 0)
         return f"{begin // _HOUR_MIN}:{begin % _HOUR_MIN:02}"
 
     def begin(self, now: float) -> None:
-        """A request begins."""
+        """Note the start of a request."""
         if self._rates.requests:
             self._free_at = max(self._free_at, now) + 1 / self._rates.requests
 
     def receive(self, fetched: FetchResult, now: float) -> None:
-        """An answer has come."""
+        """Note a response."""
         if self._rates.bytes and isinstance(fetched, Response):
             self._free_at = max(self._free_at, now) + fetched.wire_bytes / self._rates.bytes
 
     async def wait(self) -> None:
-        """Until a request may begin, or another pace holds."""
+        """Wait until a request may begin, or another pace applies."""
         while not self._replaced.is_set() and (wait_s := self.wait_s(self._clock.now())) > 0:
             with suppress(TimeoutError):
                 async with asyncio.timeout(wait_s):
                     await self._replaced.wait()
 
     def follow(self, former: CrawlPace | None, now: float) -> None:
-        """It holds from now on in place of the former one."""
+        """Take the place of the former pace from now on."""
         if self._rates.requests:
             self._free_at = now + 1 / self._rates.requests
         if former is not None:
             former.end()
 
     def end(self) -> None:
-        """Another pace holds, or none: who waits for this one looks again."""
+        """Wake the waiting requests: another pace applies from now on, or none."""
         self._replaced.set()
 
 
 def closed_s(hours: tuple[int, int], hour: int, minute: int, second: int) -> float:
-    """How long until these hours begin, in minutes of the day; they may lie over midnight."""
+    """Return the time until these hours begin, in minutes of the day; they may span midnight."""
     begin, end = hours
     at = hour * _HOUR_MIN + minute
     if (at - begin) % _DAY_MIN < (end - begin) % _DAY_MIN:

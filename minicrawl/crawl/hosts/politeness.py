@@ -1,11 +1,11 @@
-"""Politeness: when a host may be asked, so that requests are neither too early nor too many.
+"""Politeness: decides when a host may be contacted, neither too early nor too often.
 
 Laws: a host has at most `per_host` requests at once. Between the end of one request and the start
-of the next, our delay or the host's Crawl-delay (capped) passes, whichever is longer. Pauses after
-trouble are those of `host_state`, limits of addresses those of `address_pacing`, and delays for
-what a host costs those of `fairness`. A host that waits is resumed when all of them allow it.
+of the next lies our delay or the host's Crawl-delay (capped), whichever is longer. Pauses after
+trouble are those of `HostState`, limits of addresses those of `pacing`, and delays for the costs of
+a host those of `fairness`. A waiting host is resumed when all of them allow it.
 
-side request  a request for robots.txt or a sitemap: it goes before the host's own pages
+side request  request for robots.txt or a sitemap; it precedes the host's own pages
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ from minicrawl.web.robots import ANSWER_VALID_S, Rules
 
 # ================================================================ host state
 #
-# What is known of a host while a crawl runs: its rules, its address, its pauses and its strikes.
+# State of a host while a crawl runs: rules, address, pauses and strikes.
 #
 # Laws: each strike doubles the pause, up to the longest one, and a success halves the strikes; a
-# pause is never cut short by another one. A host with `max_strikes` is down: for `max_pause_s` its
+# pause is never shortened by another one. A host with `max_strikes` is down: for `max_pause_s` its
 # pages are settled without a request. Origins of one host name, whatever their schemes and ports,
 # share connections and delays, but no strikes.
 #
-# host    an origin: a scheme, a host name and a port
-# strike  a failure that counts against the host: it did not answer, or asked us to slow down
-# silent  a host whose last request got no answer, or that has not been asked yet
+# host    an origin: scheme, host name and port
+# strike  failure that counts against the host: it did not answer, or asked us to slow down
+# silent  host whose last request got no response, or that has not been contacted yet
 
 FIRST_PAUSE_S = 1.0
 _MOST_DOUBLINGS = 16
 _SILENCE = frozenset((FailureKind.DNS, FailureKind.CONNECT, FailureKind.TIMEOUT))
-"""A host that fails in this way may hold a connection for long."""
+"""Failures of a host that may hold a connection for long."""
 _NO_ANSWER = frozenset(
     (
         FailureKind.PROXY,
@@ -59,14 +59,13 @@ _NO_ANSWER = frozenset(
         FailureKind.INTERRUPTED,
     )
 )
-"""These are no answers, but they do not hold a connection either: the host stays what it was."""
+"""Failures without a response that hold no connection either: the host stays silent or not."""
 
 
 def remaining_s(until: float, today: float, longest_s: float) -> float:
-    """How long until a moment that was noted by the time of day.
+    """Return the time left until a moment that was noted by the time of day.
 
-    A moment further away than `longest_s` is never noted: then the clock was turned, and the moment
-    means nothing.
+    A moment further away than `longest_s` is never noted: the clock was turned, and 0 is returned.
     """
     left_s = until - today
     return left_s if 0 < left_s <= longest_s else 0.0
@@ -74,24 +73,27 @@ def remaining_s(until: float, today: float, longest_s: float) -> float:
 
 @dataclass(slots=True)
 class NameState:
-    """What all origins of one host name share: to the site's operator they are one host."""
+    """State that all origins of one host name share: to its operator they are one host."""
 
     name: str
-    free_at: float = 0.0  # when the delay after the last request is over
-    fair_at: float = 0.0  # when it has waited for what it cost
+    free_at: float = 0.0  # end of the delay after the last request
+    fair_at: float = 0.0  # end of the delay for the costs of the host
     in_use: int = 0  # requests under way
-    being_read: int = 0  # large bodies; each counts as a request, so that few are held in memory
-    to_render: int = 0  # pages that wait for a browser: until one has it, no page is asked for
+    being_read: int = 0  # large bodies; each counts as a request, so that few are in memory
+    to_render: int = 0  # pages that wait for a browser; no page is requested meanwhile
     answers: bool = False  # the last request was answered
-    answer_s: float | None = None  # how long its answers take
+    answer_s: float | None = None  # mean time of its responses
     hosts: list[int] = field(default_factory=list)
 
     def takes_more(self, per_host: int) -> bool:
-        """Whether one more request may be under way."""
+        """Return whether one more request may be under way."""
         return self.in_use + self.being_read < per_host
 
     def note_answer(self, elapsed_s: float, *, was_answered: bool) -> None:
-        """Slower answers count at once, quicker ones by half, and failures never as quicker."""
+        """Note the time of a response: slower ones count at once, quicker ones by half.
+
+        A failure never makes the mean quicker.
+        """
         before_s = self.answer_s
         if before_s is None:
             self.answer_s = elapsed_s if was_answered else None
@@ -99,21 +101,21 @@ class NameState:
             self.answer_s = max(elapsed_s, (before_s + elapsed_s) / 2)
 
     def delay_until(self, moment: float) -> None:
-        """The next request starts no sooner."""
+        """Delay the next request."""
         self.free_at = max(self.free_at, moment)
 
 
 @dataclass(slots=True)
 class HostState:
-    """What is known of one host. Times are of the clock that never jumps, but for rules."""
+    """State of one host. Times are of the clock that never jumps, except those of rules."""
 
     shared: NameState
 
     rules: Rules | None = None
     rules_until: float = 0.0  # by the time of day
-    recalled: bool = False  # what earlier runs knew was loaded
-    rules_evicted: bool = False  # its rules are in the store alone
-    has_long_stored_rules: bool = False  # so they are, and reading them takes a while
+    recalled: bool = False  # the state of earlier runs is loaded
+    rules_evicted: bool = False  # only the store has its rules
+    has_long_stored_rules: bool = False  # only the store has them, and parsing takes a while
     paused_until: float = 0.0
     down_until: float = 0.0
     trouble: State | None = None
@@ -125,53 +127,53 @@ class HostState:
     # ------------------------------------------------------------ robots.txt
 
     def keep_rules(self, rules: Rules, until: float) -> None:
-        """Its robots.txt says this, and the answer holds until then."""
+        """Keep the rules of its robots.txt, which are valid until then."""
         self.rules, self.rules_until, self.rules_evicted = rules, until, False
 
     def has_current_rules(self, today: float) -> bool:
-        """Whether its rules are in memory and still hold."""
+        """Return whether its rules are in memory and valid."""
         until = self.rules_until
         return self.rules is not None and (
             until == inf or remaining_s(until, today, ANSWER_VALID_S) > 0
         )
 
     def evict_rules(self) -> None:
-        """They are loaded from the store when they are needed again."""
+        """Drop the rules from memory; the store has them."""
         self.rules, self.rules_until, self.rules_evicted = None, 0.0, True
 
     def delay_s(self, politeness: Politeness) -> float:
-        """The pause between two requests: the larger of ours and its Crawl-delay, capped."""
+        """Return the delay between two requests: the larger of ours and its Crawl-delay, capped."""
         wanted_s = self.rules.crawl_delay_s if self.rules is not None else None
         return max(
             politeness.delay_after(self.shared.answer_s),
             min(wanted_s or 0.0, politeness.max_delay_s),
         )
 
-    # ------------------------------------------------------------ when it may be asked
+    # ------------------------------------------------------------ pauses and address
 
     @property
     def ready_at(self) -> float:
-        """When its pauses and delays are over."""
+        """Time when its pauses and delays are over."""
         shared = self.shared
         return max(self.paused_until, shared.free_at, shared.fair_at)
 
     def pause_until(self, moment: float) -> None:
-        """No request starts before."""
+        """Let no request start before this time."""
         self.paused_until = max(self.paused_until, moment)
 
     def pause_while_down(self) -> None:
-        """No request starts before it may be up again."""
+        """Let no request start before the host may be up again."""
         self.pause_until(self.down_until)
 
     def move_to(self, address: str) -> None:
-        """Its address is known, or has changed; a request under way stays where it is counted."""
+        """Set its address. A request under way stays counted at the former one."""
         if not self.in_use:
             self.address = address
 
-    # ------------------------------------------------------------ what came of requests
+    # ------------------------------------------------------------ after a response
 
     def hear(self, fetched: FetchResult) -> None:
-        """Note whether it answers: silent hosts may hold few connections."""
+        """Note whether the host answers: silent hosts may hold few connections."""
         kind = fetched.kind if isinstance(fetched, Failed) else None
         if isinstance(fetched, Response):
             kind = fetched.cut
@@ -182,7 +184,7 @@ class HostState:
     def strike(
         self, now: float, kind: FailureKind, wait_s: float | None, politeness: Politeness
     ) -> None:
-        """It failed: pause for as long as it asked, or else longer than after the last strike."""
+        """Count a failure: pause as long as asked, or else longer than after the last strike."""
         self.strikes += 1
         pause_s = wait_s or FIRST_PAUSE_S * 2 ** min(self.strikes - 1, _MOST_DOUBLINGS)
         self.pause_until(now + min(pause_s, politeness.max_pause_s))
@@ -190,16 +192,16 @@ class HostState:
             self.put_down(State.of(kind), now + politeness.max_pause_s)
 
     def put_down(self, trouble: State, until: float) -> None:
-        """Until then its pages are settled without a request."""
+        """Settle its pages without a request until then."""
         self.trouble, self.down_until = trouble, until
 
     def recover(self) -> None:
-        """It answered as it should."""
+        """Note a response without trouble."""
         self.strikes //= 2
         self.trouble = None
 
     def trouble_at(self, now: float) -> State | None:
-        """Why it is down, if it is."""
+        """Return why the host is down, or None."""
         return self.trouble if now < self.down_until else None
 
 
@@ -207,8 +209,8 @@ class HostState:
 
 
 class HostTable(dict[int, HostState]):
-    """The state of all hosts, each made when it is first asked for; `resume` is called with a host
-    that may be asked again.
+    """States of all hosts, created on demand; `resume` is called with a host that may be contacted
+    again.
     """
 
     def __init__(
@@ -226,11 +228,11 @@ class HostTable(dict[int, HostState]):
         delay_s = address_delay_s or address_delay(politeness)
         self.addresses = AddressPacing(politeness.per_address, delay_s)
         self._cost_delays = CostDelays(politeness.max_pause_s)
-        self._wakes: list[tuple[float, int]] = []  # a heap: when the delay of a host is over
+        self._wakes: list[tuple[float, int]] = []  # heap: end of each host's delay
         self._side_requests: defaultdict[int, deque[Callable[[], None]]] = defaultdict(deque)
-        self.pace: CrawlPace | None = None  # of the whole crawl, if it is limited
+        self.pace: CrawlPace | None = None  # of the whole crawl, if limited
         self.shards = 1
-        """So many crawls may ask the same addresses."""
+        """Number of crawls that may request the same addresses."""
 
     def __missing__(self, host: int) -> HostState:
         name = self._name_of(host)
@@ -239,22 +241,22 @@ class HostTable(dict[int, HostState]):
         state = self[host] = HostState(shared)
         return state
 
-    # ------------------------------------------------------------ may it be asked?
+    # ------------------------------------------------------------ conditions of a request
 
     def may_be_asked(self, host: int, now: float) -> bool:
-        """Whether its delays and pauses are over, and it takes one more request."""
+        """Return whether its delays and pauses are over, and it takes one more request."""
         state = self[host]
         return state.ready_at <= now and state.shared.takes_more(self.politeness.per_host)
 
     def has_room(self, host: int, now: float) -> bool:
-        """Whether its address takes one more request."""
+        """Return whether its address takes one more request."""
         address = self[host].address
         return address is None or self.addresses.has_room(address, host, now)
 
     # ------------------------------------------------------------ requests
 
     def begin(self, host: int, now: float) -> None:
-        """A request to it starts."""
+        """Note the start of a request."""
         state = self[host]
         shared = state.shared
         state.in_use += 1
@@ -268,12 +270,12 @@ class HostTable(dict[int, HostState]):
             self.resume_when_ready(host, now)
 
     def spare(self, host: int, now: float) -> None:
-        """Somebody else may have asked it just before."""
+        """Start its delay now: another process may have contacted it just before."""
         state = self[host]
         state.shared.delay_until(now + state.delay_s(self.politeness))
 
     def end(self, host: int, now: float) -> None:
-        """A request to it is over."""
+        """Note the end of a request."""
         state = self[host]
         shared = state.shared
         state.in_use -= 1
@@ -284,40 +286,38 @@ class HostTable(dict[int, HostState]):
             self.addresses.end(state.address)
 
     def hear(self, host: int, fetched: FetchResult, now: float) -> None:
-        """What came of a request to it."""
+        """Note the result of a request."""
         self[host].hear(fetched)
         if self.pace is not None:
             self.pace.receive(fetched, now)
 
     def begin_reading(self, host: int) -> None:
-        """A large body of it is read: until then it counts as a request that is under way."""
+        """Count a large body that is being parsed like a request under way."""
         self[host].shared.being_read += 1
 
     def end_reading(self, host: int, now: float) -> None:
-        """It has been read."""
+        """Note that a large body was parsed."""
         shared = self[host].shared
         shared.being_read -= 1
         self._resume_all(shared, now)
 
     def charge(self, host: int, cost_s: float, now: float, *, was_asked: bool = True) -> None:
-        """A request to it, or a page of it that was settled without one, has cost so much
-        processor time.
-        """
+        """Charge the processor time of a request, or of a page settled without one."""
         if was_asked:
             self._cost_delays.charge(self[host].shared, cost_s, now)
         elif cost_s > FREE_UNASKED_S:
             self._cost_delays.charge_unasked(self[host].shared, cost_s, now)
 
-    # ------------------------------------------------------------ waiting, and waking up
+    # ------------------------------------------------------------ waiting hosts
 
     def wait_for_room(self, host: int, now: float, rank: Rank = FIRST) -> None:
-        """Queue it at its address, which has no room; it is resumed when it is the next one."""
+        """Enqueue it at its address, which has no room. It is resumed when it is the next one."""
         address = self[host].address
         if address is not None:
             self.addresses.wait(address, host, rank, now)
 
     def resume_when_ready(self, host: int, now: float) -> None:
-        """Resume it as soon as its delays and pauses are over."""
+        """Resume the host as soon as its delays and pauses are over."""
         state = self[host]
         if not state.shared.takes_more(self.politeness.per_host):
             return
@@ -330,18 +330,18 @@ class HostTable(dict[int, HostState]):
             self._resume(host)
 
     def queue_side_request(self, host: int, call: Callable[[], None]) -> None:
-        """Call this once, before a page of the host is resumed, when the host may be asked."""
+        """Call a function once, when the host may be contacted, before a page of it is resumed."""
         self._side_requests[host].append(call)
 
     def wake(self, now: float) -> None:
-        """Resume the hosts whose time has come."""
+        """Resume the hosts whose delays are over."""
         while self._wakes and self._wakes[0][0] <= now:
             self.resume_when_ready(heappop(self._wakes)[1], now)
         for host in self.addresses.admit(now):
             self.resume_when_ready(host, now)
 
     def next_wake(self) -> float | None:
-        """When the next host's time comes; a moment of the past if it has come already."""
+        """Return when the next host is due; a past time if one is due already."""
         at_addresses = self.addresses.next_wake()
         if not self._wakes:
             return at_addresses
@@ -349,7 +349,10 @@ class HostTable(dict[int, HostState]):
         return first if at_addresses is None else min(first, at_addresses)
 
     def release_expensive(self, now: float) -> bool:
-        """Resume one host that waits for what it cost, if no other is due soon; whether it did."""
+        """Resume one host that waits for its costs, if no other is due soon.
+
+        Return whether one was.
+        """
         released = self._cost_delays.release_first(now, self.next_wake())
         if released is None:
             return False
@@ -369,7 +372,7 @@ def _take_first(waiting: dict[int, deque[Callable[[], None]]], host: int) -> Cal
 
 
 def change_delays(hosts: HostTable, settings: Settings, now: float) -> None:
-    """Other delays hold from now on, for what has been requested already as well."""
+    """Change the delays, also for hosts contacted already."""
     former, hosts.politeness = hosts.politeness, settings.politeness
     delay_s = address_delay(settings.politeness, resolve_targets(settings), hosts.shards)
     hosts.addresses.change(delay_s)
@@ -384,7 +387,7 @@ def change_delays(hosts: HostTable, settings: Settings, now: float) -> None:
 
 
 def change_pace(hosts: HostTable, politeness: Politeness, clock: Clock) -> None:
-    """Another pace of the whole crawl holds from now on, or none."""
+    """Change the pace of the whole crawl, or end it."""
     former, hosts.pace = hosts.pace, CrawlPace.of(politeness, clock)
     if hosts.pace is not None:
         hosts.pace.follow(former, clock.now())
@@ -399,7 +402,7 @@ def hosts_of(
     clock: Clock,
     shards: int = 1,
 ) -> HostTable:
-    """The hosts of a crawl, by their origins; it may be one of several shards."""
+    """Return the hosts of a crawl, which may be one of several shards."""
 
     def name_of(host: int) -> str:
         return urls.host(f"{origins[host]}/")
@@ -412,5 +415,5 @@ def hosts_of(
 
 
 def resolve_targets(settings: Settings) -> frozenset[str]:
-    """The addresses that the user wrote."""
+    """Return the addresses that the user wrote."""
     return frozenset(parse_rule(rule).address for rule in settings.network.resolve)

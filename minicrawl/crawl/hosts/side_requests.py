@@ -1,11 +1,11 @@
-"""Side requests: for what is no page of the crawl, each at a time that suits its host.
+"""Side requests: requests for files that are no pages, each at a time that suits its host.
 
-Laws: a host is asked no sooner, and by no more requests at once, than its delays and limits allow,
-whatever the request is for. A robots.txt that redirects to another host, or a sitemap there, is no
-way around that host's delay. A robots.txt that broke off was not had, as nobody knows what the rest
-forbids.
+Laws: a host is contacted no sooner, and by no more requests at once, than its delays and limits
+allow, whatever the request is for. A robots.txt that redirects to another host, or a sitemap there,
+does not bypass that host's delay. A truncated robots.txt counts as failed, as the rest of it could
+forbid anything.
 
-idle     a turn that holds no request now: it waits for another host, or until a file is parsed
+idle     turn that holds no request now: it waits for another host, or until a file is parsed
 """
 
 from __future__ import annotations
@@ -57,18 +57,21 @@ class SideRequests:
 
     @property
     def idle(self) -> int:
-        """Turns that hold no request; a few that wait for a parser count as if they held one."""
+        """Number of turns without a request.
+
+        A few that wait for a parser count as if they had one.
+        """
         few = self.hosts.politeness.concurrency // 4
         return len(self._waiting) + max(self._reading - few, 0)
 
     @property
     def waiting_to_be_read(self) -> int:
-        """Turns that wait until what came has been parsed."""
+        """Number of turns that wait for a parser."""
         return self._reading
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """The turn holds no request meanwhile: it waits until what came has been parsed."""
+        """Count the turn as idle: it waits for a parser and holds no request."""
         self._reading += 1
         self._notify()
         try:
@@ -79,7 +82,7 @@ class SideRequests:
     async def ask(
         self, host: int, request: Callable[[], Awaitable[T]], *, is_turn: bool = True
     ) -> T:
-        """What the host answers, asked as soon as it may be; by a turn, or by a page of one."""
+        """Send a request as soon as the host may be contacted, for a turn or for a page of one."""
         await self._wait_for_turn(host, self._waiting if is_turn else self._of_pages)
         self.hosts.begin(host, self.clock.now())
         try:
@@ -89,12 +92,15 @@ class SideRequests:
             self._notify()
 
     async def wait_until_ready(self, host: int) -> None:
-        """Wait until the host might be asked; who waits longer is next, as nothing is asked."""
+        """Wait until the host might be contacted.
+
+        The next one is called at once, as no request follows.
+        """
         await self._wait_for_turn(host, self._of_pages)
         self.hosts.resume_when_ready(host, self.clock.now())
 
     async def _wait_for_turn(self, host: int, waiting: set[asyncio.Future[None]]) -> None:
-        """Until the host may be asked, and the whole crawl may ask."""
+        """Wait until the host may be contacted, and the pace of the crawl allows it."""
         while True:
             while (pace := self.hosts.pace) is not None and pace.wait_s(self.clock.now()) > 0:
                 await pace.wait()
@@ -103,7 +109,7 @@ class SideRequests:
             await self._wait_for(host, now, waiting)
 
     def leave(self) -> None:
-        """Cancel all that wait."""
+        """Cancel all waiting requests."""
         for called in (*self._waiting, *self._of_pages):
             called.cancel()
 
@@ -111,7 +117,7 @@ class SideRequests:
         return self.hosts.may_be_asked(host, now) and self.hosts.has_room(host, now)
 
     async def _wait_for(self, host: int, now: float, waiting: set[asyncio.Future[None]]) -> None:
-        """Until the host, or its address, takes one more request."""
+        """Wait until the host, or its address, takes one more request."""
         called = asyncio.get_running_loop().create_future()
         waiting.add(called)
         self.hosts.queue_side_request(host, lambda: self._call(host, called))
@@ -123,14 +129,14 @@ class SideRequests:
         try:
             await called
         except asyncio.CancelledError:
-            if called.done() and not called.cancelled():  # it was called, and does not come
+            if called.done() and not called.cancelled():  # pass the call on
                 self.hosts.resume_when_ready(host, self.clock.now())
             raise
         finally:
             waiting.discard(called)
 
     def _call(self, host: int, called: asyncio.Future[None]) -> None:
-        """It is its turn; if nobody waits any more, that of the next one."""
+        """Call the next request; if it was cancelled, the one after it."""
         if called.done():
             self.hosts.resume_when_ready(host, self.clock.now())
         else:
@@ -144,7 +150,7 @@ MOST_REDIRECTS = 5
 
 
 class HostFiles:
-    """Asks for robots.txt and sitemaps; `recall` loads what earlier runs knew of a host's delay."""
+    """Requests robots.txt and sitemaps; `recall` loads the stored delay of a host."""
 
     def __init__(
         self,
@@ -160,11 +166,11 @@ class HostFiles:
         self._hosts, self._clock = side_requests.hosts, side_requests.clock
 
     async def locate(self, host: int) -> str | Refused | Failed:
-        """The address of the host."""
+        """Return the address of the host."""
         return await self._web_access.locate(f"{self._recorder.frontier.urls.origins[host]}/")
 
     async def robots_txt(self, host: int) -> Response | Failed | Refused:
-        """The answer at the end of a few redirects."""
+        """Return the response at the end of a few redirects."""
         first = url = self._robots_url(host)
         for _ in range(MOST_REDIRECTS + 1):
             answer = await self._robots_file(url)
@@ -179,19 +185,19 @@ class HostFiles:
         return Failed(kind=FailureKind.BAD_REDIRECT, detail=f"{first} leads nowhere")
 
     async def parse_robots_txt(self, host: int, response: Response) -> Rules | Failed:
-        """What it says to us; a failure if it was too much."""
+        """Parse a robots.txt for our agent; a failure if it takes too long."""
         with self._side_requests.reading():
             rules, cost_s = await self._web_access.parse_rules(response, self._robots_url(host))
         self._hosts.charge(host, response.cost_s + cost_s, self._clock.now())
         return rules
 
     async def sitemap(self, url: str, max_bytes: int) -> Visit:
-        """The answer, and how to parse it."""
+        """Fetch a sitemap. The visit knows how to parse it."""
         request = Request(url=url, want=Want.SITEMAP, max_bytes=max_bytes)
         return await self._ask(url, lambda: self._web_access.visit(request))
 
     async def resource(self, request: Request, through: PageFetcher | None = None) -> FetchResult:
-        """What belongs to a page, or is linked by one; asked for here or by another fetcher."""
+        """Fetch a part or a link target of a page, with this fetcher or another one."""
         fetcher = through or self._web_access
 
         async def fetch() -> Visit:
@@ -200,11 +206,11 @@ class HostFiles:
         return (await self._ask(request.url, fetch, is_turn=False)).fetched
 
     def reading(self) -> AbstractContextManager[None]:
-        """The turn holds no request meanwhile: it waits until what came has been parsed."""
+        """Count the turn as idle: it waits for a parser and holds no request."""
         return self._side_requests.reading()
 
     def charge(self, url: str, cost_s: float) -> None:
-        """The file has cost so much processor time."""
+        """Charge the processor time of the file to its host."""
         self._hosts.charge(self._recorder.host_at(origin(url)), cost_s, self._clock.now())
 
     def _robots_url(self, host: int) -> str:
@@ -224,7 +230,7 @@ class HostFiles:
     async def _ask(
         self, url: str, request: Callable[[], Awaitable[Visit]], *, is_turn: bool = True
     ) -> Visit:
-        """The answer of any host, asked as soon as it may be."""
+        """Send a request to any host, as soon as it may be contacted."""
         host = self._recorder.host_at(origin(url))
         self._recall(host)
         state = self._hosts[host]
@@ -244,44 +250,44 @@ class HostFiles:
 
 # ================================================================ sitemap queue
 #
-# Sitemaps: those that robots.txt names are read before the pages of the host.
+# Sitemaps that robots.txt names are read before the pages of the host.
 #
-# Laws: a sitemap passes the checks that a page passes: the robots.txt of its own host, scope,
-# allow, deny and depth. It may list pages of its own host and of hosts whose robots.txt names it
-# (sitemaps.org, cross submission); what a sitemap of a named index lists counts as named. A page
-# that it lists is one link deeper than the shallowest page of its host, or than that of the host
-# whose robots.txt led to it. Each is read once, and no more than `--max-sitemaps` of a host.
+# Laws: a sitemap passes the checks of a page: the robots.txt of its own host, scope, allow, deny
+# and depth. It may list pages of its own host and of hosts whose robots.txt names it (sitemaps.org,
+# cross submission); sitemaps listed by a named index count as named. A page that it lists is one
+# link deeper than the shallowest page of its host, or than that of the host whose robots.txt led to
+# it. Each sitemap is read once, and no more than `--max-sitemaps` of a host.
 #
-# by   the host whose robots.txt led to a sitemap
+# by   host whose robots.txt led to a sitemap
 
 Introduce = Callable[[tuple[str, ...], int, Originals], Awaitable[float]]
-"""Pages become known at this depth; the answer is what that cost."""
+"""Makes pages known at this depth. Returns the processor time in seconds."""
 
 
 class HostRules(Protocol):
-    """Knows what hosts forbid."""
+    """Rules of hosts."""
 
     def recall(self, host: int) -> None:
-        """Load what earlier runs knew of the host."""
+        """Load the stored state of the host."""
 
     async def rules_for(self, url: str, tell: Listener) -> Rules | None:
-        """The rules of the host of a URL; None if it cannot say now."""
+        """Return the rules of the URL's host; None if they cannot be had now."""
 
     def known_rules(self, host: int) -> Rules | None:
-        """The rules of the host, if they are in memory and hold."""
+        """Return the rules of the host, if they are in memory and valid."""
 
     def judge(self, url: str, answer: FetchResult) -> None:
         """Count a failure against the host of a URL."""
 
 
 class _HostSitemaps:
-    """The sitemaps that one host led to."""
+    """Sitemaps that one host led to."""
 
     def __init__(self, most: int) -> None:
         self.most = most
         self.has_more = False
         self.waiting: deque[str] = deque()
-        self.depths: dict[str, int] = {}  # of listed pages, by their origin
+        self.depths: dict[str, int] = {}  # of listed pages, by origin
         self._seen: set[str] = set()
 
     def add(self, urls: Iterable[str | None]) -> None:
@@ -296,7 +302,7 @@ class _HostSitemaps:
 
 
 class SitemapQueue:
-    """The sitemaps that wait, by the hosts that led to them."""
+    """Waiting sitemaps, by the hosts that led to them."""
 
     def __init__(
         self,
@@ -316,14 +322,14 @@ class SitemapQueue:
         return host in self._named
 
     def add(self, by: int, urls: Iterable[str]) -> None:
-        """The robots.txt of a host names these."""
+        """Add the sitemaps that the robots.txt of a host names."""
         named = _HostSitemaps(self._most)
         named.add(canonical(url, f"{self._frontier.urls.origins[by]}/") for url in urls)
         if named.waiting:
             self._named[by] = named
 
     async def read_next(self, by: int, tell: Listener, introduce: Introduce) -> None:
-        """Read the next one that the host led to."""
+        """Read the next sitemap that the host led to."""
         named = self._named[by]
         url = named.waiting.popleft()
         refusal = await self._refusal(by, url, tell)
@@ -338,7 +344,7 @@ class SitemapQueue:
                 tell(Noted(text=f"{self._frontier.urls.origins[by]} has more than {most}"))
 
     async def _refusal(self, by: int, url: str, tell: Listener) -> State | None:
-        """Why this one is not asked for, if so."""
+        """Return why this sitemap is not requested, or None."""
         if not self._recorder.shard.is_own(url):
             return State.FOREIGN
         state = self._gate.refusal_of_file(url, self._depth_of(by, origin(url)))
@@ -372,12 +378,12 @@ class SitemapQueue:
                 self._files.charge(url, cost_s)
 
     def _is_own(self, by: int, sitemap: str, of_origin: str) -> bool:
-        """Whether the pages are of the sitemap's own host, or of the one that led to it."""
+        """Return whether the origin is the sitemap's own host, or the host that led to it."""
         names = {name_of(sitemap), name_of(f"{self._frontier.urls.origins[by]}/")}
         return name_of(f"{of_origin}/") in names
 
     def names(self, of_origin: str, sitemap: str) -> bool:
-        """Look up whether the robots.txt of this origin names the sitemap."""
+        """Return whether the robots.txt of this origin names the sitemap."""
         host = self._frontier.urls.find_host(of_origin)
         if host is None:
             return False
@@ -388,7 +394,10 @@ class SitemapQueue:
         )
 
     def _depth(self, by: int, named: _HostSitemaps, of_origin: str) -> int:
-        """The same in all sitemaps, even if the first one has led to shallower pages."""
+        """Return the depth of listed pages, the same in all sitemaps of the host.
+
+        It stays the same even if the first sitemap has led to shallower pages.
+        """
         if of_origin not in named.depths:
             named.depths[of_origin] = self._depth_of(by, of_origin)
         return named.depths[of_origin]

@@ -1,8 +1,8 @@
-"""Which browser there is, and how it is started.
+"""Finds the browser and starts it.
 
-Law: the browser opens no connection to anywhere. Its proxy is a port that we hold and that nobody
-listens at, no name has an address, and nothing goes by UDP. What pages get is handed to them. It
-asks for nothing by itself: no updates, no accounts, no hints for forms.
+Law: the browser opens no connection to anywhere. Its proxy is a port that we hold and nobody
+listens on, no name has an address, and UDP is disabled. Pages are handed to it. It sends no
+requests of its own: no updates, no accounts, no form hints.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ NAMES = (
     *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"),
     *("chrome", "microsoft-edge", "brave-browser"),
 )
-"""Programs that are looked for, the first one first."""
+"""Programs to look for, in this order."""
 NO_PLAYWRIGHT = "--render needs playwright: install minicrawl[render]"
 NO_BROWSER = "--render found no chromium: install one, or name it with --browser"
 _NOWHERE = "http://127.0.0.1:9/"
-"""A browser opens no connection to this port, as to no other one of those that it blocks."""
+"""URL on a port that browsers block: no connection is opened."""
 _ARGUMENTS = (
     *(f"--component-updater=url-source={_NOWHERE}", f"--gaia-url={_NOWHERE}"),
     f"--autofill-server-url={_NOWHERE}",
@@ -47,7 +47,7 @@ _ARGUMENTS = (
 
 
 def find_browser(named: Path | None) -> str:
-    """The program; raises `UsageError` if there is none, or nothing to drive it."""
+    """Return the path of the browser; raises `UsageError` without a browser or playwright."""
     if find_spec("playwright") is None:
         raise UsageError(NO_PLAYWRIGHT)
     if named is not None:
@@ -68,7 +68,10 @@ def dead_end() -> socket.socket:
 
 
 async def launch(playwright: Playwright, program: str, proxy: socket.socket) -> Browser:
-    """Start it; the proxy leads nowhere. As root, chromium refuses to use its sandbox."""
+    """Start the browser, with a proxy that leads nowhere.
+
+    As root, chromium refuses to use its sandbox.
+    """
     host, port = proxy.getsockname()
     return await playwright.chromium.launch(
         executable_path=program,
@@ -84,24 +87,24 @@ async def launch(playwright: Playwright, program: str, proxy: socket.socket) -> 
 
 # ================================================================ process tree
 #
-# What a process and all that it started take of the machine, as Linux tells.
+# Memory and processor time of a process and its descendants, as Linux reports them.
 
 _PROC = Path("/proc")
 _PAGE_BYTES, _TICKS = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_CLK_TCK")
 _DROP_CAPABILITY, _SET_PRIORITY = 24, 23  # PR_CAPBSET_DROP, CAP_SYS_NICE
 _PARENT, _FIRST_TIME, _AFTER_TIMES = 1, 11, 15
-"""Fields of /proc/PID/stat behind the name: those of time count dead children too."""
+"""Fields of /proc/PID/stat behind the name. Those of time include dead children."""
 
 
 class Use(NamedTuple):
-    """Bytes that no other process shares, and processor time since they began."""
+    """Unshared memory in bytes, and processor time in seconds so far."""
 
     memory: int
     cpu_s: float
 
 
 def descendants(of: int) -> list[int]:
-    """The processes that it started, and those that they started."""
+    """Return the descendants of a process."""
     children: dict[int, list[int]] = {}
     for folder in _PROC.iterdir():
         if folder.name.isdecimal() and (fields := _stat(int(folder.name))):
@@ -114,29 +117,27 @@ def descendants(of: int) -> list[int]:
 
 
 def use(of: int) -> Use:
-    """Of the process with its descendants; the memory is that of the descendants alone."""
+    """Return the time of a process and its descendants, and the descendants' memory."""
     tree = descendants(of)
     ticks = sum(_ticks(pid) for pid in (of, *tree))
     return Use(sum(map(_own_bytes, tree)), ticks / _TICKS)
 
 
 def kill_descendants(of: int) -> None:
-    """End all that it started."""
+    """Kill the descendants of a process."""
     for pid in descendants(of):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
 
 def stay_behind() -> None:
-    """What this process starts from now on may not put itself before others, as a browser does
-    that root has started.
-    """
-    with suppress(OSError, AttributeError):  # elsewhere than on Linux
+    """Keep future child processes from raising their priority, as a browser of root does."""
+    with suppress(OSError, AttributeError):  # not on Linux
         ctypes.CDLL(None).prctl(_DROP_CAPABILITY, _SET_PRIORITY, 0, 0, 0)
 
 
 def _stat(pid: int) -> list[str]:
-    """The fields behind the name; none if the process has ended."""
+    """Return the fields behind the name, or none if the process has ended."""
     with suppress(OSError):
         return (_PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
     return []
@@ -155,10 +156,10 @@ def _own_bytes(pid: int) -> int:
 
 # ================================================================ in page
 #
-# What runs inside of pages, as JavaScript.
+# JavaScript that runs inside pages.
 #
-# Laws: no page opens a window, a dialog or a way to other machines; a shadow root is never closed
-# to us. What is read of a page is its DOM as HTML, with each shadow tree where it is shown.
+# Laws: no page opens a window, a dialog or a way to other machines; shadow roots are always open to
+# us. A page is read as the HTML of its DOM, with each shadow tree where it is shown.
 
 BEFORE_SCRIPTS = """(() => {
   const attach = Element.prototype.attachShadow;
@@ -173,7 +174,7 @@ BEFORE_SCRIPTS = """(() => {
 """Runs before any script of the page, in each of its frames."""
 
 NEXT_FRAMES = "() => new Promise((f) => requestAnimationFrame(() => requestAnimationFrame(f)))"
-"""Over when the page has been drawn twice: what the first frame has seen is told by then."""
+"""Ends when the page has been drawn twice: all observers of the first frame have run by then."""
 
 READ_DOM = r"""(most) => {
   const root = document.documentElement;
@@ -224,45 +225,45 @@ READ_DOM = r"""(most) => {
   }
   return (head + parts.join("")).slice(0, most);
 }"""
-"""A function of the most characters that are wanted."""
+"""Function that returns the DOM as HTML, with at most `most` characters."""
 
 
 # ================================================================ policy
 #
-# Whether a page gains links by being rendered: learnt host by host, template by template.
+# Learns host by host, and template by template, whether pages gain links by rendering.
 #
-# Laws: a page without scripts is never rendered. A template that has brought nothing in a few tries
-# is not rendered again, and a host whose pages never gained anything is left alone. What is known
-# is bounded; what is forgotten is learnt again.
+# Laws: a page without scripts is never rendered. A template without gain in a few tries is not
+# rendered again, and neither is a host whose pages never gained anything. The table is bounded;
+# what it forgets is learned again.
 #
-# template   pages of a host whose scripts are the same
-# gain       a link that the page does not have without its scripts, or a redirect
+# template   pages of a host with the same scripts
+# gain       link that the page does not have without its scripts, or a redirect
 
 TRIES = {ScriptKind.SHELL: 3, ScriptKind.SOME: 2}
-"""Of a template, until it is known whether it gains."""
+"""Number of renderings of a template before it is judged."""
 WORTH = 0.2
-"""A template is rendered on while so large a share of its pages gains."""
+"""Least share of a template's pages that must gain."""
 HOST_TRIES = 12
-"""Of a host whose pages have never gained."""
+"""Number of renderings of a host without any gain before it is given up."""
 _MOST_KNOWN = 20_000
 
 
 @dataclass(slots=True)
 class _Record:
-    """What came of renderings."""
+    """Numbers of renderings and of gains."""
 
     rendered: int = 0
     gained: int = 0
 
 
 class RenderPolicy:
-    """What is known of hosts and of their templates."""
+    """Gains of hosts and of their templates."""
 
     def __init__(self) -> None:
         self._known = OrderedDict[tuple[str, int], _Record]()
 
     def is_worth(self, host: str, scripting: Scripting) -> bool:
-        """Whether to render a page with these scripts."""
+        """Return whether to render a page with these scripts."""
         if scripting.kind is ScriptKind.NONE:
             return False
         of_host = self._known.get((host, 0), _Record())
@@ -273,7 +274,7 @@ class RenderPolicy:
         return not is_tried or known.gained >= WORTH * known.rendered
 
     def learn(self, host: str, scripting: Scripting, *, has_gained: bool) -> None:
-        """A page with these scripts was rendered."""
+        """Count the rendering of a page with these scripts."""
         for key in {(host, 0), (host, scripting.signature)}:
             known = self._known.pop(key, None) or _Record()
             known.rendered += 1
@@ -284,7 +285,7 @@ class RenderPolicy:
 
 
 def has_gained(before: ParsedPage, after: ParsedPage) -> bool:
-    """Whether rendering brought something that leads on."""
+    """Return whether rendering brought a new link or redirect."""
     if after.refresh is not None and after.refresh != before.refresh:
         return True
     return not set(after.links) <= set(before.links)

@@ -1,7 +1,7 @@
-"""What the crawl and a render worker say to each other.
+"""Messages between the crawl and a render worker.
 
-Laws: the worker asks for nothing by itself. What its page wants it tells the crawl, which answers.
-Each of these values travels as a pickle.
+Laws: the worker sends no requests itself. It passes the requests of its page to the crawl, which
+answers them. Each of these values travels as a pickle.
 
 RENDER -> a message, then NEXT -> a message, until the message is `Rendered` or `NotRendered`.
 An ANSWER belongs to a `WantedResource`, by its number.
@@ -20,7 +20,7 @@ from minicrawl.web.html.page import ParseOptions
 
 
 class RenderCommand(IntEnum):
-    """What a render worker can do: its argument and its result."""
+    """Commands of a render worker: argument and result."""
 
     PING = PING  # nothing: None, at once
     START = 1  # nothing: `Started` or `NotStarted`
@@ -31,10 +31,10 @@ class RenderCommand(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderConfig:
-    """The settings of a render worker."""
+    """Settings of a render worker."""
 
     browser: str
-    folder: Path  # for what it writes
+    folder: Path  # for its files
     user_agent: str
     languages: str | None
     max_s: float
@@ -47,28 +47,28 @@ class RenderConfig:
 
 
 class Started(NamedTuple):
-    """The browser runs."""
+    """The browser was started."""
 
     version: str
 
 
 class NotStarted(NamedTuple):
-    """It does not."""
+    """The browser could not be started."""
 
     why: str
 
 
 class PageToRender(NamedTuple):
-    """A page that was fetched, as it came."""
+    """Page to render, as it was fetched."""
 
     request: Request
     response: Response
 
 
 class WantedResource(NamedTuple):
-    """What a page asks for. `is_document` is what robots.txt is asked about.
+    """Request of a page. `is_document` decides whether robots.txt applies.
 
-    `asker` is the origin of the frame that wants it; empty if that has none.
+    `asker` is the origin of the requesting frame, or empty if that has none.
     """
 
     number: int
@@ -80,7 +80,7 @@ class WantedResource(NamedTuple):
 
 
 class Resource(NamedTuple):
-    """What it gets; status 0 is nothing at all."""
+    """Response to a request of a page; status 0 means none."""
 
     number: int
     status: int = 0
@@ -89,16 +89,16 @@ class Resource(NamedTuple):
 
 
 class Rendered(NamedTuple):
-    """The page as it is after its scripts, and the processor time that it took."""
+    """Page after its scripts have run, and the processor time in seconds."""
 
     parsed: ParsedPage
-    body: bytes  # empty if it leads to another page
+    body: bytes  # empty if the page leads to another one
     cost_s: float
-    record: bytes = b""  # of the body for the archive, if it is kept
+    record: bytes = b""  # record of the body for the archive, if kept
 
 
 class NotRendered(NamedTuple):
-    """There is nothing to read. The worker ends, and another one replaces it."""
+    """The page could not be rendered. The worker ends, and another one replaces it."""
 
     why: str
     cost_s: float = 0.0

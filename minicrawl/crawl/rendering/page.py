@@ -1,13 +1,13 @@
 """One page in the browser, from its first byte to its last script.
 
-Laws: the page has a context of its own, which ends with it. Its document is what was fetched: the
-server is not asked for it again. It gets no pictures, media and fonts; its style sheets are empty.
-It only reads (GET). A page that goes elsewhere is a redirect, and is not followed. Its own clock
-runs as fast as it has nothing to do, so that timers of seconds cost none, and stands still while
-it waits for an answer. It is drawn before it is read. However busy it is, it ends in time, or its
-browser does.
+Laws: the page has a context of its own, which ends with it. Its document is the fetched response:
+the server is not contacted again. It gets no pictures, media and fonts; its style sheets are empty.
+It only reads (GET). A page that navigates elsewhere is a redirect, which is not followed. Its clock
+is virtual: it skips idle time, so that timers of seconds cost none, and stands still while a
+request is pending. The page is drawn before it is read. A page that takes too long is stopped, or
+else its browser is.
 
-pending   what it has asked for and not got yet
+pending   requests of the page without a response yet
 """
 
 from __future__ import annotations
@@ -35,17 +35,18 @@ if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, Page, Request, Route
 
 DOCUMENTS = frozenset(("document", "xhr", "fetch"))
-"""Kinds of what a page asks for that robots.txt is asked about."""
+"""Kinds of requests that robots.txt applies to."""
 _WANTED = DOCUMENTS | {"script"}
 _BUDGETS_MS = (5000, 1000, 1000, 1000, 1000)
-"""How long a page may go on by its own clock: twice, as it may go on when it was drawn, and then
-each further time only if it asked for more."""
+"""Virtual time of each round. The page has two rounds, as drawing it may start more scripts, and
+then one more after each round with new requests.
+"""
 _STARVATION = 1000
 _LOOK_EVERY_S = 0.2
 _READ_S, _READ_LATE_S, _CLOSE_S = 5.0, 1.0, 3.0
 _A_MOMENT_S, _DRAW_S = 0.05, 0.5
 _WAITING = 3
-"""Times the limit of a page, for which it may wait for answers."""
+"""Time that a page may wait for responses, as a multiple of its time limit."""
 _TIMES_A_BODY = 2
 _RELOADS = 1
 _SENT = ("accept", "origin", "referer")
@@ -58,7 +59,7 @@ _CRASHED, _GONE = "it ended its process of the browser", "the browser ended"
 
 
 class PageEnded(Exception):
-    """There is nothing to read; `may_pass` if that may be another time."""
+    """The page cannot be read; `may_pass` if another try may succeed."""
 
     def __init__(self, why: str, *, may_pass: bool = False) -> None:
         super().__init__(why)
@@ -66,7 +67,7 @@ class PageEnded(Exception):
 
 
 class RenderedDom(NamedTuple):
-    """The DOM as HTML, and where the page is by then, or was about to go."""
+    """DOM as HTML, and the URL of the page by then, or of the page it was about to load."""
 
     html: str
     location: str
@@ -74,7 +75,7 @@ class RenderedDom(NamedTuple):
 
 
 class BrowserPage:
-    """One page. `ask` sends the crawl what the page wants; `take` gets the answers."""
+    """One page. `ask` sends its requests to the crawl; `take` gets the responses."""
 
     def __init__(
         self, browser: Browser, config: RenderConfig, ask: Callable[[WantedResource], None]
@@ -91,13 +92,13 @@ class BrowserPage:
         self._bytes = 0
 
     def take(self, resource: Resource) -> None:
-        """An answer came."""
+        """Pass a response to the page."""
         pending = self._pending.get(resource.number)
         if pending is not None and not pending.done():
             pending.set_result(resource)
 
     async def read(self, page: PageToRender) -> RenderedDom:
-        """What the page is when all is quiet; raises `PageEnded`."""
+        """Return the page when all requests and timers are done; raises `PageEnded`."""
         self._browser.on("disconnected", self._lose)
         context = await self._browser.new_context(
             service_workers="block",
@@ -130,7 +131,7 @@ class BrowserPage:
         shown.on("close", self._lose)
         return shown
 
-    # ------------------------------------------------------------ until all is quiet
+    # ------------------------------------------------------------ reading the page
 
     async def _read(self, shown: Page, page: PageToRender) -> RenderedDom:
         settling = asyncio.ensure_future(self._settle(shown, page))
@@ -140,7 +141,7 @@ class BrowserPage:
                 (settling, watching, self._left), return_when=asyncio.FIRST_COMPLETED
             )
             if settling.done() and settling.exception() is not None:
-                await asyncio.wait((self._left,), timeout=_LOOK_EVERY_S)  # why will be told
+                await asyncio.wait((self._left,), timeout=_LOOK_EVERY_S)  # the reason follows
             if self._left.done():
                 left = self._left.result()
                 if isinstance(left, PageEnded):
@@ -153,7 +154,7 @@ class BrowserPage:
             await asyncio.gather(settling, watching, return_exceptions=True)
 
     async def _settle(self, shown: Page, page: PageToRender) -> None:
-        """Load the page, and let its clock run until it has nothing more to do."""
+        """Load the page, and run its clock until nothing more happens."""
         session = await shown.context.new_cdp_session(shown)
         expired = asyncio.Event()
         session.on("Emulation.virtualTimeBudgetExpired", lambda _: expired.set())
@@ -168,13 +169,13 @@ class BrowserPage:
             await expired.wait()
             await self._is_idle.wait()
             if shown.workers:
-                await asyncio.sleep(_A_MOMENT_S)  # their clocks are their own
+                await asyncio.sleep(_A_MOMENT_S)  # workers have clocks of their own
             await _draw(shown)
             if turn and self._asked == before:
                 return
 
     async def _watch(self) -> str:
-        """Until it has taken too long, which is why it is read now; raises `PageEnded`."""
+        """Return why the page is read now, when it has taken too long; raises `PageEnded`."""
         limit_s = self._config.max_s
         busy_s = waited_s = 0.0
         last = monotonic()
@@ -206,10 +207,10 @@ class BrowserPage:
         if not self._left.done():
             self._left.set_result(how)
 
-    # ------------------------------------------------------------ what it asks for
+    # ------------------------------------------------------------ requests
 
     async def _route(self, route: Route, request: Request) -> None:
-        with suppress(BrowserError):  # the page has gone meanwhile
+        with suppress(BrowserError):  # the page was closed meanwhile
             await self._answer(route, request)
 
     async def _answer(self, route: Route, request: Request) -> None:
@@ -223,7 +224,7 @@ class BrowserPage:
             await route.abort()
 
     async def _navigate(self, route: Route, request: Request) -> None:
-        """The document itself, once more if it loads itself again; anything else is elsewhere."""
+        """Serve the document itself, and once more on a reload; another URL is a redirect."""
         url = self._page.request.spelled or self._page.request.url
         is_itself = request.url.partition("#")[0] == url
         if request.frame is not self._main or (is_itself and self._documents > _RELOADS):
@@ -277,19 +278,19 @@ class BrowserPage:
 
 
 async def _draw(shown: Page) -> None:
-    """Let the page draw what it shows: some scripts go on only then."""
-    with suppress(TimeoutError, BrowserError):  # it never draws, or begins anew
+    """Let the page draw: some scripts run only then."""
+    with suppress(TimeoutError, BrowserError):  # never drawn, or reloaded
         async with asyncio.timeout(_DRAW_S):
             await shown.evaluate(NEXT_FRAMES)
 
 
 def _asker(request: Request) -> str:
-    """The origin for which the browser asks. It says so itself where that is not the page's own."""
+    """Return the origin that sends a request. The browser names it if it is not the page's own."""
     said = request.headers.get("origin")
     if said is not None:
         return said
     frame = request.frame.parent_frame if request.is_navigation_request() else request.frame
-    while frame is not None and frame.url.startswith("about:"):  # it is of the page around it
+    while frame is not None and frame.url.startswith("about:"):  # belongs to the page around it
         frame = frame.parent_frame
     url = canonical(frame.url) if frame is not None else None
     return origin(url) if url is not None else ""
@@ -300,7 +301,7 @@ def _line(error: Exception) -> str:
 
 
 def _sent(headers: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """What the crawl sends on of the headers of a page."""
+    """Return the headers of a page's request that the crawl sends on."""
     return tuple(
         (name, value)
         for name, value in headers.items()

@@ -1,8 +1,8 @@
-"""The browsers of a crawl, each in a render worker, and which page has which.
+"""Browsers of a crawl, each in a render worker, and which page has which.
 
-Laws: a browser has one page at a time. Of all hosts whose pages wait for one, the host that has
-cost least is next. A worker that ends is replaced, and so is one that has had `MOST_PAGES`: what a
-browser gathers ends with it. After `close` no process is left.
+Laws: a browser has one page at a time. Of the hosts whose pages wait for a browser, the one that
+has cost least is next. A worker that ends is replaced, and so is one after `MOST_PAGES` pages, as
+a browser accumulates memory. After `close` no process is left.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ MOST_PAGES = 200
 SILENCE_S = 20.0
 _END_S = 3.0
 _TIMES_ITS_LIMIT, _SPARE_S = 5, 30.0
-"""After this a worker is ended by the crawl; it should have ended its page long before."""
+"""Time after which the crawl ends a worker that should have ended its page long before."""
 _CODE = "from minicrawl.crawl.rendering.worker import main; main()"
 _ENDED = NotRendered("its browser ended", may_pass=True)
 
@@ -73,11 +73,11 @@ class RenderSlot:
 
     @property
     def pid(self) -> int | None:
-        """The process that it holds, if it does."""
+        """PID of the worker, or None."""
         return None if self._child is None or self._child.is_over else self._child.pid
 
     async def start(self) -> Started | NotStarted:
-        """Have a worker whose browser runs."""
+        """Start a worker with a browser, unless one runs."""
         if self._child is None or self._child.is_over or self._pages >= MOST_PAGES:
             await self.close()
             job = ChildJob(code=_CODE, config=self._config, silence_s=SILENCE_S, end_s=_END_S)
@@ -91,7 +91,7 @@ class RenderSlot:
         return started
 
     async def render(self, page: PageToRender, answer: Answer) -> Rendered | NotRendered:
-        """What the page says after its scripts. Who is cancelled meanwhile ends the browser."""
+        """Return the page after its scripts. Cancellation ends the browser."""
         started = await self.start()
         if isinstance(started, NotStarted):
             await self.close()
@@ -129,7 +129,6 @@ class RenderSlot:
             await asyncio.gather(*left, return_exceptions=True)
 
     async def close(self) -> None:
-        """End the worker."""
         child, self._child = self._child, None
         if child is not None:
             await child.close()
@@ -141,7 +140,7 @@ async def _answer(child: ChildProcess, wanted: WantedResource, answer: Answer) -
 
 
 class RenderPool:
-    """All render workers of a crawl."""
+    """Render workers of a crawl."""
 
     def __init__(self, config: RenderConfig, workers: int) -> None:
         self.slots = [RenderSlot(config) for _ in range(workers)]
@@ -152,7 +151,7 @@ class RenderPool:
 
     @asynccontextmanager
     async def free_for(self, host: str) -> AsyncIterator[RenderSlot]:
-        """Wait until one is free, and it is the turn of this host."""
+        """Wait for a free worker, in the order of the hosts' costs."""
         async with self._next.held_for(host):
             slot = await self._free.get()
         try:
@@ -161,7 +160,7 @@ class RenderPool:
             self._free.put_nowait(slot)
 
     def charge(self, host: str, cost_s: float) -> None:
-        """A page of the host has cost so much."""
+        """Charge the processor time of a page to its host."""
         self._next.charge(host, cost_s)
 
     async def check(self) -> None:
@@ -177,9 +176,9 @@ class RenderPool:
 
 @asynccontextmanager
 async def open_render_pool(settings: Settings, archive: Path | None) -> AsyncIterator[RenderPool]:
-    """The browsers that the settings ask for, one of them started; raises `UsageError`.
+    """Open the browsers that the settings ask for, and start one; raises `UsageError`.
 
-    What they write is in a folder that is removed at the end.
+    Their files are in a folder that is removed at the end.
     """
     browser = find_browser(settings.rendering.browser)
     folder = Path(tempfile.mkdtemp(prefix="minicrawl-render-"))
@@ -193,7 +192,7 @@ async def open_render_pool(settings: Settings, archive: Path | None) -> AsyncIte
 
 
 def config_of(settings: Settings, browser: str, folder: Path, archive: Path | None) -> RenderConfig:
-    """What a render worker needs to know."""
+    """Return the settings of a render worker."""
     rendering, storing = settings.rendering, settings.storing
     identity = dict(RequestHeaders(settings.politeness, settings.access).of(Request(url="")))
     return RenderConfig(
@@ -213,24 +212,24 @@ def config_of(settings: Settings, browser: str, folder: Path, archive: Path | No
 
 # ================================================================ renderer
 #
-# The station between parse and settle: renders pages, and takes what they say then.
+# Renders pages between parse and settle, and replaces them by the results.
 #
-# Laws: a page that need not be rendered passes unchanged, as one that cannot be does. A page whose
-# browser ends has failed once; the second time it is taken as it was fetched. While a page waits
-# for a browser its host is asked for no page, and what waits together is bounded; what a page wants
-# that is rendered is asked for all the same.
+# Laws: a page that need not or cannot be rendered passes unchanged. A page whose browser ends fails
+# once; the second time it is used as it was fetched. While a page waits for a browser, no page of
+# its host is requested, and the bytes of waiting pages are bounded; requests of a page that is
+# being rendered are not affected.
 
 MOST_WAITING = 16_000_000
-"""Bytes of pages that wait for a browser without holding up others."""
+"""Bytes of pages that may wait for a browser without delaying others."""
 RENDERED = "rendered"
-"""The counter of pages that a browser has had."""
+"""Counter of pages that a browser has rendered."""
 _MOST_SUSPECTS = 10_000
 
 Read = tuple[FetchResult, ParsedPage | None]
 
 
 class Unrendered(NamedTuple):
-    """A page as it was fetched, and what it says without its scripts."""
+    """Page as it was fetched and parsed, without its scripts."""
 
     fetched: Response
     parsed: ParsedPage
@@ -248,11 +247,11 @@ class PageRenderer:
 
     @property
     def pool(self) -> RenderPool:
-        """Who renders."""
+        """The browsers."""
         return self._pool
 
     def progress(self) -> RenderingProgress:
-        """What the browsers do now."""
+        """Return the present state of the browsers."""
         slots, today = self._pool.slots, self._context.clock.today()
         busy = [slot.activity.last for slot in slots if slot.activity.under_way]
         return RenderingProgress(
@@ -263,7 +262,7 @@ class PageRenderer:
         )
 
     async def rendered(self, turn: Turn, fetched: FetchResult, parsed: ParsedPage | None) -> Read:
-        """What came, and what it says after its scripts, if it has any that matter."""
+        """Return the page after its scripts, if it needs them; otherwise unchanged."""
         name = self._hosts[turn.host].shared.name
         if not isinstance(fetched, Response) or parsed is None:
             return fetched, parsed
@@ -272,7 +271,7 @@ class PageRenderer:
         async with AsyncExitStack() as held:
             with self._set_aside(turn.host, len(fetched.body)):
                 browser = await held.enter_async_context(self._pool.free_for(name))
-            if not self._is_worth(name, parsed):  # the host's last page has taught it
+            if not self._is_worth(name, parsed):  # learned from the host's last page
                 return fetched, parsed
             request = Request(
                 url=turn.lease.url,
@@ -301,12 +300,12 @@ class PageRenderer:
             host, before.scripting or NO_SCRIPTS, has_gained=has_gained(before, after)
         )
         if before.links and not after.links and after.refresh is None:
-            return page  # its scripts have only taken away: what they wanted is not there
+            return page  # the scripts only removed links: something they requested failed
         record = found.record or page.fetched.record
         return page.fetched._replace(body=found.body, record=record), after
 
     def _not_rendered(self, url: str, host: str, page: Unrendered, found: NotRendered) -> Read:
-        """Once more, if that may help; else it is what it is without its scripts."""
+        """Fail the page, if another try may help; otherwise use it without its scripts."""
         if found.may_pass and url not in self._suspects:
             self._suspects[url] = None
             while len(self._suspects) > _MOST_SUSPECTS:
@@ -318,7 +317,7 @@ class PageRenderer:
 
     @contextmanager
     def _set_aside(self, host: int, size: int) -> Iterator[None]:
-        """The host is asked for no page meanwhile; others are, as long as there is room."""
+        """Request no page of the host meanwhile. Others go on while waiting pages have room."""
         shared = self._hosts[host].shared
         shared.to_render += 1
         self._waiting += 1

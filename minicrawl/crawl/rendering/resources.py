@@ -1,16 +1,15 @@
-"""What a page asks for while it is rendered: the crawl asks for it, as it asks for pages.
+"""Requests of a page while it is rendered: the crawl sends them, like requests for pages.
 
 Laws: each request passes the gate of the crawl (`HostOnboarding.ask`): `--deny`, public addresses,
-delays, a host that is down. Its bytes are those of the budget. What robots.txt forbids is not asked
-for, be it a frame or what a script reads; scripts themselves are parts of a page. A frame is a
-page: it must be within the scope. Trackers are not asked. A script is asked for once, however many
-pages want it. What a page wants of another origin it gets as from a browser: without our logins and
-cookies, to read it only if that origin allows it, and with headers of the script only if that
-origin takes them, which is asked first (CORS). So no page learns what is for us, or acts in our
-name.
+delays, hosts that are down. Its bytes count towards the budget. robots.txt applies to frames and to
+data that scripts read; scripts themselves are parts of a page. A frame is a page: it must be within
+the scope. Trackers are not contacted. A script is requested once, however many pages use it.
+Another origin's response reaches the page as in a browser: without our logins and cookies, readable
+only if that origin allows it, and with headers of the script only if that origin accepts them,
+which a preflight finds out (CORS). So no page learns what is meant for us, or acts in our name.
 
-own         what is of the origin that asks for it, with each redirect on the way
-preflight   the question to another origin whether it takes these headers, an OPTIONS
+own         of the origin that requests it, as is each redirect on the way
+preflight   OPTIONS request that asks another origin whether it accepts these headers
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ from minicrawl.web.urls import LONGEST, canonical, origin
 
 # ================================================================ resource cache
 #
-# What pages have asked for while they were rendered, so that it is asked for once.
+# Responses to requests of pages, so that each is requested once.
 #
-# Laws: what a server says must not be kept, is not kept. A script about which it says nothing is
-# kept until the crawl ends; other things are not. There are at most `MOST` of them, with
-# `MOST_BYTES` together; what was wanted longest ago goes first.
+# Laws: a response that must not be stored is not stored. A script without caching headers is kept
+# until the crawl ends; other responses are not. There are at most `MOST` of them, with `MOST_BYTES`
+# together; the least recently used is dropped first.
 
 MOST_BYTES = 32_000_000
 MOST = 10_000
@@ -45,7 +44,7 @@ _MAX_AGE = re.compile(r"max-age\s*=\s*\"?([0-9]{1,9})", re.IGNORECASE)
 
 
 class FoundResource(NamedTuple):
-    """What a server answered; status 0 if it did not."""
+    """Response of a server; status 0 if there was none."""
 
     status: int = 0
     content_type: str = ""
@@ -53,14 +52,14 @@ class FoundResource(NamedTuple):
 
 
 class ResourceCache:
-    """By what was wanted: a URL, and what else makes a difference."""
+    """Cache of responses, by URL and by everything else that makes a difference."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most_bytes, self._bytes = most_bytes, 0
         self._kept = OrderedDict[Hashable, tuple[FoundResource, float]]()
 
     def get(self, wanted: Hashable, now: float) -> FoundResource | None:
-        """What is kept, if it still holds."""
+        """Return the cached response, if it is fresh."""
         found, until = self._kept.get(wanted, (None, 0.0))
         if found is None or until <= now:
             return None
@@ -68,7 +67,7 @@ class ResourceCache:
         return found
 
     def put(self, wanted: Hashable, found: FoundResource, until: float) -> None:
-        """Keep it until then, if there is room."""
+        """Keep a response until then, if there is room."""
         self._bytes -= len(self._kept.pop(wanted, (FoundResource(), 0.0))[0].body)
         if len(found.body) > self._most_bytes:
             return
@@ -80,7 +79,7 @@ class ResourceCache:
 
 
 def fresh_for_s(headers: Mapping[str, str], *, is_script: bool) -> float:
-    """For how long an answer may be used again."""
+    """Return how long a response may be used again."""
     said = headers.get("cache-control", "")
     if _NEVER.search(said) or headers.get("vary", "").strip() == "*" or "set-cookie" in headers:
         return 0.0
@@ -92,30 +91,29 @@ def fresh_for_s(headers: Mapping[str, str], *, is_script: bool) -> float:
 
 # ================================================================ cors
 #
-# Cross-origin resource sharing: what a script may read of another origin, and send there.
+# Cross-origin resource sharing: decides what a script may read of another origin, and send there.
 #
-# Laws (https://fetch.spec.whatwg.org/#http-cors-protocol): a script reads what another origin
-# allows it to read. Headers of its own reach another origin only after a preflight, an OPTIONS
-# request, whose answer names them. Which headers these are, an origin is told only if it shares
-# with the asker at all, and has not named them by itself. A redirected preflight, or one that
-# fails, allows nothing. Nothing is sent that says who we are, so `*` in an answer stands for all
-# names.
+# Laws (https://fetch.spec.whatwg.org/#http-cors-protocol): a script reads only what another origin
+# allows it to read. Its own headers reach another origin only after a preflight, an OPTIONS
+# request, whose response names them. An origin is told which headers these are only if it shares
+# with the asker at all, and has not named them by itself. A redirected or failed preflight allows
+# nothing. Requests carry nothing that identifies us, so `*` in a response stands for all names.
 #
-# safe   a header that any form or image could have sent as well
+# safe   header that any form or image could have sent as well
 
 Headers = Sequence[tuple[str, str]]
 
 _OF_BROWSERS = frozenset(("origin", "referer"))
-"""No script can set these."""
+"""Headers that no script can set."""
 _LONGEST_SAFE = 128
 _UNSAFE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\"():<>?@\[\\\]{}]")
 _USUAL_S, _LONGEST_S = 5.0, 7200.0
-"""How long a preflight holds: what browsers take if nothing is said, and at most."""
+"""Validity of a preflight: the default of browsers, and the maximum."""
 _AGE = re.compile(r"[0-9]{1,9}")
 
 
 def may_be_read(answer: object, asker: str) -> bool:
-    """Return whether scripts of the origin `asker` may read an answer of another origin."""
+    """Return whether scripts of the origin `asker` may read a response of another origin."""
     if not isinstance(answer, Response):
         return False
     allowed = answer.headers.get("access-control-allow-origin", "")
@@ -134,7 +132,7 @@ def _is_safe(name: str, value: str) -> bool:
 
 
 def preflight_of(url: str, asker: str, names: Iterable[str]) -> Request:
-    """Return the question which headers may be sent with a GET; with names, whether these may."""
+    """Return a preflight that asks which headers a GET may have, or whether it may have these."""
     told = ",".join(names)
     headers = (
         ("origin", asker),
@@ -145,7 +143,7 @@ def preflight_of(url: str, asker: str, names: Iterable[str]) -> Request:
 
 
 def takes_headers(answer: object, asker: str, names: Iterable[str]) -> bool:
-    """Return whether the answer to a preflight allows all of these headers."""
+    """Return whether the response to a preflight allows all of these headers."""
     if not isinstance(answer, Response):
         return False
     said = answer.headers.get("access-control-allow-headers", "")
@@ -154,13 +152,13 @@ def takes_headers(answer: object, asker: str, names: Iterable[str]) -> bool:
 
 
 def preflight_holds_s(answer: object) -> float:
-    """Return for how long the answer to a preflight holds."""
+    """Return how long the response to a preflight is valid."""
     said = answer.headers.get("access-control-max-age", "") if isinstance(answer, Response) else ""
     return min(float(said), _LONGEST_S) if _AGE.fullmatch(said.strip()) else _USUAL_S
 
 
 def cross_origin(headers: Headers, asker: str) -> tuple[tuple[str, str], ...]:
-    """Return headers as another origin gets them: it is told who asks."""
+    """Return the headers for another origin, which is told who asks."""
     is_told = not asker or any(name == "origin" for name, _ in headers)
     return tuple(headers) if is_told or not headers else (*headers, ("origin", asker))
 
@@ -169,13 +167,13 @@ def cross_origin(headers: Headers, asker: str) -> tuple[tuple[str, str], ...]:
 
 MOST_REDIRECTS = 5
 _READ, _FRAME = frozenset(("fetch", "xhr")), "document"
-"""Kinds: what scripts read, and what frames show."""
+"""Kinds of requests: data that scripts read, and frames."""
 _NOTHING = FoundResource()
 _SCRIPT_TYPE = "text/javascript"
 
 
 class PageResources:
-    """Answers all pages of a crawl."""
+    """Serves the requests of all pages of a crawl."""
 
     def __init__(self, context: CrawlContext, parts: CrawlParts) -> None:
         self._context = context
@@ -184,7 +182,7 @@ class PageResources:
         self._under_way: dict[Hashable, asyncio.Task[FoundResource]] = {}
 
     async def answer(self, wanted: WantedResource) -> Resource:
-        """What the page gets."""
+        """Return the response to a page's request."""
         url = wanted.url.partition("#")[0]
         if len(url) > LONGEST or canonical(url) is None or TRACKERS.search(url):
             return Resource(wanted.number)
@@ -205,7 +203,7 @@ class PageResources:
         return await task
 
     async def _ask(self, url: str, wanted: WantedResource) -> FoundResource:
-        """What is at the end of its redirects."""
+        """Return the response at the end of the redirects."""
         there, is_own = url, _is_own(url, wanted)
         for _ in range(MOST_REDIRECTS + 1):
             if are_bytes_spent(self._context):
@@ -225,7 +223,7 @@ class PageResources:
         return _NOTHING
 
     async def _takes_headers(self, url: str, wanted: WantedResource) -> bool:
-        """Whether another origin takes the headers of the script, if there are any."""
+        """Return whether another origin accepts the headers of the script, if any."""
         names = unsafe_names(wanted.headers) if wanted.kind in _READ else ()
         if not names:
             return True
@@ -271,7 +269,7 @@ class PageResources:
         kind = _type(fetched.headers, is_script=is_script)
         found = FoundResource(fetched.status, kind, fetched.body)
         fresh_s = fresh_for_s(fetched.headers, is_script=is_script)
-        if fresh_s > 0 and (is_script or is_own):  # who may read what is of others differs
+        if fresh_s > 0 and (is_script or is_own):  # readers of other origins' responses differ
             until = math.inf if math.isinf(fresh_s) else self._context.clock.now() + fresh_s
             self._cache.put((url, is_own, wanted.is_document), found, until)
         return found

@@ -1,7 +1,7 @@
-"""A render worker: a process that drives one browser, and reads what pages are in it.
+"""A render worker: a process that drives one browser and reads pages in it.
 
-Laws: it has one page at a time. After a page that could not be rendered it ends, browser and all.
-It ends when its channel is closed, and its browser ends with it, however it ends.
+Laws: it has one page at a time. After a page that could not be rendered, the worker ends with its
+browser. It ends when its channel is closed, and its browser ends with it, however it ends.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ from minicrawl.web.html.page import ParseOptions, parse_page
 from minicrawl.web.urls import resolve
 
 _BOM = b"\xef\xbb\xbf"
-"""A body that begins with it is UTF-8, whatever the server has said of the one that it sent."""
+"""Byte order mark: the body is UTF-8, whatever the server said of the one it sent."""
 _SHOWN = 300
 _SAID = re.compile(r"\[err\] *(\S.*)")
 _ENDED = re.compile(r"exitCode=(\w+), signal=(\w+)")
-"""In what playwright tells of a browser that does not start."""
+"""Patterns in playwright's report of a browser that does not start."""
 
 
 class RenderWorker:
-    """Answers the calls of the crawl."""
+    """Runs the commands of the crawl."""
 
     def __init__(self, config: RenderConfig, browser: Browser | str) -> None:
-        """The browser, or why there is none."""
+        """Set up with the browser, or with the reason for its absence."""
         self.channel = PickleChannel(self._begin)
         self._config, self._browser = config, browser
         self._messages = asyncio.Queue[RenderMessage]()
@@ -62,7 +62,7 @@ class RenderWorker:
     def _begin(self, call: tuple[int, RenderCommand | None, Any]) -> None:
         number, command, argument = call
         match command:
-            case None:  # nobody waits for the page: the crawl closes the channel
+            case None:  # nobody waits for the page; the crawl closes the channel
                 return
             case RenderCommand.PING:
                 self._reply(number, None)
@@ -126,7 +126,7 @@ def _state(browser: Browser | str) -> Started | NotStarted:
 def parsed_dom(
     body: bytes, page: PageToRender, read: RenderedDom, options: ParseOptions
 ) -> ParsedPage:
-    """What the page says; where it has gone elsewhere, that is a redirect."""
+    """Return the page, as a redirect if it has navigated elsewhere."""
     request, response = page
     own = request.url
     parsed = parse_page(body, own, _html(response), options, suspicious=request.suspicious)
@@ -140,12 +140,12 @@ def parsed_dom(
 
 
 def _html(response: Response) -> dict[str, str]:
-    """The headers, but for a refresh: the browser has seen to that."""
+    """Return the headers without a refresh, which the browser has followed."""
     return {name: value for name, value in response.headers.items() if name != "refresh"}
 
 
 async def serve(config: RenderConfig) -> None:
-    """Work until the channel is closed, or a page has spoilt the browser."""
+    """Serve calls until the channel is closed, or a page could not be rendered."""
     config.folder.mkdir(exist_ok=True)
     os.environ["TMPDIR"] = own = tempfile.mkdtemp(dir=config.folder)
     with connection_at_stdin() as connection, dead_end() as proxy:
@@ -160,13 +160,13 @@ async def serve(config: RenderConfig) -> None:
             await worker.channel.ended.wait()
             kill_descendants(os.getpid())
             shutil.rmtree(own, ignore_errors=True)
-            with suppress(OSError):  # the last one whose crawl has gone
+            with suppress(OSError):  # the last worker of a crawl that is gone
                 config.folder.rmdir()
-            os._exit(0)  # nothing that hangs in the browser's driver keeps this process
+            os._exit(0)  # even if the browser's driver hangs
 
 
 def _why(error: BrowserError) -> str:
-    """What the browser said, or how it ended, and not how it was called."""
+    """Return the browser's message or exit, without its command line."""
     if (said := _SAID.search(str(error))) is not None:
         return said[1][:_SHOWN]
     if (ended := _ENDED.search(str(error))) is not None:
@@ -179,7 +179,7 @@ def _why(error: BrowserError) -> str:
 
 
 def main() -> None:
-    """Stdin is the socket of the channel."""
+    """Run the worker; stdin is the socket of the channel."""
     with connection_at_stdin() as connection:
         config = receive_message(connection)
     if config is not None:

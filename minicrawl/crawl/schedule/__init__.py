@@ -1,11 +1,11 @@
-"""Which page is next?
+"""Choose the next page.
 
-dispatch    leases pages, decides what to do with each, and begins their turns; pages that are not
-            asked for: closed, parked, reopened
-leases      the next page of all hosts that may be asked now
-scope_gate  which pages may be fetched at all; how far a page is from what the user looks for, if
-            there is a limit
-orders      the keys by which pages wait: cash, age or chance; how far a page is from the seeds,
-            if there is a limit
-refresh     which page that was read is read again; by what these pages are ordered
+dispatch    leases pages, decides what to do with each, and begins their turns; closes, parks and
+            reopens pages that are not requested
+leases      next page among the hosts that may be contacted now
+scope_gate  decides which pages may be fetched at all; distance of a page from the focus, where the
+            user limits it
+orders      sort keys of waiting pages: cash, age or chance; distance of a page from the seeds,
+            where the user limits it
+refresh     next page to read again, and the worth that orders such pages
 """

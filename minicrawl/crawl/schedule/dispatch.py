@@ -1,9 +1,8 @@
-"""Which page, or which host, has the next turn.
+"""Chooses the page or the host that has the next turn.
 
-Laws: the next page is the richest one whose host may be asked now. It is chosen when there is room
-for it, and not before. A page that may not be asked for now is given back, and its host is resumed
-when what the page waits for has come. While many pages are closed in a row, the loop gets its turns
-in between.
+Laws: the next page is the richest one whose host may be contacted now. It is chosen only when there
+is room for it. A page that may not be requested now is given back, and its host is resumed when the
+obstacle is gone. While many pages are closed in a row, the loop runs other tasks in between.
 """
 
 from __future__ import annotations
@@ -36,14 +35,14 @@ from minicrawl.store.records import NOT_ASKED, FetchRow
 
 # ================================================================ aside
 #
-# Pages that are not asked for: closed, parked, and reopened when their reason is gone.
+# Pages that are not requested: closed, parked, and reopened when their reason is gone.
 #
-# Laws: a page that is closed without a request ends its turn with a reason. What that costs is
-# charged to its host, which may be asked for another page at once. A page that is too far is closed
-# for it only when all else is read.
+# Laws: a page that is closed without a request ends its turn with a reason. Its cost is charged to
+# its host, which may be contacted for another page at once. A page that is too far is closed for
+# that reason only when everything else is read.
 #
-# closed   settled for a reason: scope, limits, robots.txt, trouble of its host, traps
-# parked   too far; it waits until a shorter way to it is found
+# closed   settled for a reason: scope, limits, robots.txt, a failing host, traps
+# parked   too far; waits until a shorter path to it is found
 
 
 class AsidePages:
@@ -59,7 +58,7 @@ class AsidePages:
     # ------------------------------------------------------------ pages that are leased
 
     def close(self, lease: Lease, aside: Aside, now: float, began: float) -> None:
-        """The turn ends. It began at a moment of `perf_counter`."""
+        """End the turn with a reason. It began at a moment of `perf_counter`."""
         self._suspended.end(lease.page)
         if lease.again:
             self._leave(lease, aside.state, now)
@@ -68,14 +67,14 @@ class AsidePages:
         self._charge(lease.host, now, began)
 
     def park(self, turn: Turn, now: float, began: float) -> None:
-        """The page waits for a shorter way."""
+        """Let the page wait for a shorter path."""
         next(one for one in self._trackers if one.is_too_far(turn.page)).park(turn.page)
         if turn.lease.again:
             self._leases.refresh.forget(turn.page)
         self._charge(turn.host, now, began)
 
     def _leave(self, lease: Lease, state: State, now: float) -> None:
-        """A page that was read before stays what it is."""
+        """Skip a page that was read before: it keeps its state."""
         if state is not self._hosts[lease.host].trouble_at(now):
             self._leases.refresh.forget(lease.page)
             return
@@ -101,16 +100,18 @@ class AsidePages:
     # ------------------------------------------------------------ pages that wait
 
     def has_unread(self) -> bool:
-        """Whether a page waits that is not parked."""
+        """Return whether pages wait that are not parked."""
         return self._leases.has_more(sum(map(len, self._trackers)))
 
     def reopen_due(self) -> bool:
-        """Let pages wait again that have earned it by now; whether there are any."""
+        """Reopen pages that have earned it by now. Return whether there are any."""
         return self._reopen(self._traps.due(self._recorder.counters.number("requests")))
 
     def reopen_or_close(self, *, may_close: bool = True) -> bool:
-        """All else is read: reopen what has earned it, or close what is parked, unless a shorter
-        way may still be found; whether any is.
+        """Reopen pages that have earned it, or close the parked pages, now that everything else is
+        read.
+
+        Parked pages stay if a shorter path may still be found. Return whether any page changed.
         """
         return self._reopen(self._traps.earned()) or (may_close and self._close_parked())
 
@@ -130,9 +131,9 @@ class AsidePages:
 # ================================================================ dispatch
 
 CLOSED_AT_ONCE = 500
-"""Pages that are closed without a request before the loop goes on."""
+"""Number of pages that are closed without a request before the loop goes on."""
 LONGEST_LOOK_S = 0.02
-"""The same in time."""
+"""Time limit for the same."""
 
 
 class Dispatcher:
@@ -153,7 +154,7 @@ class Dispatcher:
         self._page_turns, self._host_turns, self._aside = pages, hosts, aside
 
     def next_turn(self, until: float) -> Coroutine[None, None, None] | None:
-        """The next turn, if one is found by that moment of `perf_counter`."""
+        """Return the next turn, if one is found before that moment of `perf_counter`."""
         now = self._clock.now()
         for _ in range(CLOSED_AT_ONCE):
             lease = self._leases.next()
@@ -171,7 +172,7 @@ class Dispatcher:
     def _dispatch(self, lease: Lease, now: float) -> Coroutine[None, None, None] | None:
         began = perf_counter()
         refusal = self._admission.refusal_of_page(lease)
-        if refusal is not None:  # as of most pages of other sites: nothing else need be known
+        if refusal is not None:  # like most pages of other sites: their hosts stay unknown
             self._aside.close(lease, Aside(refusal), now, began)
             return None
         turn = self._suspended.turn_of(lease)
@@ -194,7 +195,7 @@ class Dispatcher:
         return None
 
     def _wait(self, turn: Turn, waits_for: WaitsFor, now: float) -> None:
-        """Its host is resumed when this is over, as is one whose onboarding ends."""
+        """Give the page back. Its host is resumed when the wait or its onboarding is over."""
         if waits_for is WaitsFor.ADDRESS:
             self._hosts.wait_for_room(turn.host, now, self._admission.rank(turn))
         elif waits_for is WaitsFor.HOST:
@@ -205,7 +206,7 @@ class Dispatcher:
 
 
 class Admission:
-    """Finds out all that the decision about a page needs to know, the cheap things first."""
+    """Collects the facts for the decision about a page, the cheap ones first."""
 
     def __init__(self, context: CrawlContext, parts: CrawlParts, host_turns: HostTurns) -> None:
         self._frontier, self._gate = context.recorder.frontier, context.gate
@@ -215,23 +216,19 @@ class Admission:
         self._queue = parts.leases.queue
 
     def refusal_of_page(self, lease: Lease) -> State | None:
-        """Why the page is never asked for, by scope and limits, whatever its host is like."""
+        """Return why scope or limits refuse the page, whatever its host is like, or None."""
         pages = 0 if lease.again else self._hosts[lease.host].pages
         is_seed = not self._frontier.urls.depth[lease.page]
         return self._gate.refusal(lease.url, 0, pages, is_seed=is_seed)
 
     def rank(self, turn: Turn) -> Rank:
-        """Pages are first at their address that are first in the order, and of equal ones those of
-        hosts we know.
-        """
+        """Return the rank of a page at its address: order of reading, then known hosts first."""
         queue = self._queue
         is_strange = not self._onboarding.is_known(turn.host)
         return queue.precedence(turn.host), -queue.key(turn.page), is_strange
 
     def decide(self, turn: Turn, now: float) -> Decision:
-        """What to do with a page that is not refused. What earlier runs knew of its host is
-        recalled first.
-        """
+        """Decide what to do with a page that is not refused. Its host is recalled first."""
         refusal, facts = None, NOT_LOOKED_AT
         is_too_far = any(tracker.is_too_far(turn.page) for tracker in self._trackers)
         if not is_too_far:
@@ -243,7 +240,7 @@ class Admission:
         return decide(refusal, is_too_far=is_too_far, host=facts)
 
     def _refusal_of_host(self, turn: Turn, now: float, *, is_known: bool) -> Aside | None:
-        """Why the page is not asked for: trouble of its host, robots.txt, traps."""
+        """Return why the page is not requested: a failing host, robots.txt, or a trap."""
         lease, host = turn.lease, turn.host
         trouble = self._hosts[host].trouble_at(now)
         if trouble is not None:
@@ -263,7 +260,7 @@ class Admission:
         )
 
     def _has_slot(self, state: HostState) -> bool:
-        """Of a host that does not answer, or that no page has come from."""
+        """Return whether a silent host, or one that no page has come from, has a slot."""
         if state.shared.answers:
             return self._slots.has_room_for_strangers()
         return self._slots.has_room_for_silent()

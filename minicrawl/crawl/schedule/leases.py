@@ -1,26 +1,38 @@
-"""Leases: the pages whose turn it is, among those whose hosts may be asked.
+"""Leases: choose the page that has the next turn, from two pools.
 
-Laws: the next page is the richest one whose host may be asked now; in an order by sites, the
-richest one of the most important site of such hosts. A lease is given back, or it ends.
+One pool has the unread pages, the other the pages that were read and are due to be read again. The
+user's `--refresh` share says which part of the fetches the second pool gets. The pools never
+compete by cash: a balance decides which pool is due, and the pool's own order decides on the page.
 
-Unread pages never compete with pages that were read before. The two share the fetches as the user
-wants: those of the crawl, and those of each host that has both. Where all hosts with pages of the
-pool that is due are busy, the other pool waits for them: else the share would be that of the hosts.
-Where time limits the crawl rather than pages, it waits for a quarter of a second, or one slow host
-with unread pages would make the crawl idle. A host that failed is not waited for. The best page to
-read again has the next turn of its host.
+A balance counts the fetches that reading again is owed, negative when it is ahead. With a share of
+1/2, an unread page raises it by 1/2 and a page read again lowers it by 1/2. For one host:
 
-lease    a page whose turn it is, and its host for as long
-balance  Fetches that reading again is owed; less than 0 if it had more than its share. It is that
-         of the crawl, or of one host. A fetch does not count where the other pool had no page: a
-         pool may be empty for long. Example with a share of 1/2: an unread page raises the balance
-         by 1/2, a page that is read again lowers it by 1/2; from 1/2 on a host reads a page again,
-         from -1/2 on it may.
+    fetch        balance   next fetch of the host
+    -              0       from either pool
+    a, again     -1/2      from either pool
+    b, again     -1        unread, as the host is a page ahead
+    c, unread    -1/2      from either pool
+    d, unread      0       from either pool
+    e, unread    +1/2      again, as it is due
 
-Why hosts have balances: small hosts that have nothing unread read nothing but known pages. These
-alone may be more than the share of the crawl, and then no other host would read a page again. So
-each host has the share. Hosts without unread pages read the best page of all, and what is owed. For
-this up to `_PART` of the shares of other hosts is taken.
+Each host has a balance, and the crawl has one. A single balance was refused: small hosts without
+unread pages read nothing but known ones, and could use up the whole share by themselves, so that no
+other host would read a page again. So the share applies to each host that has pages in both pools.
+Hosts without unread pages read the best pages of all, within the balance of the crawl; to settle
+that, up to `_PART` of the share of the other hosts is taken or added.
+
+A fetch does not count if the other pool had no page at all: that pool may stay empty for long.
+
+If a pool is due but its hosts are busy, the other pool waits, else the faster hosts would decide on
+the share. Where time limits the crawl rather than pages or bytes, it waits for `_PATIENCE_S` only,
+else one slow host with unread pages would idle the crawl. A failing host is not waited for. The
+best page to read again has the next turn of its host.
+
+Laws: the next page is the richest one whose host may be contacted now; in an order by sites, the
+richest one of the most important such site. A lease is given back, or it ends.
+
+lease    right of a page, and with it its host, to a turn
+balance  fetches that reading again is owed, of the crawl or of a host
 """
 
 from __future__ import annotations
@@ -39,27 +51,27 @@ from minicrawl.opic.order import ImportanceOfHosts
 from minicrawl.ports import Clock
 
 _PATIENCE_S = 0.25
-"""How long one pool waits for the other where no number of pages or bytes limits the crawl."""
+"""Time that one pool waits for the other where neither pages nor bytes limit the crawl."""
 _MOST_OWED = 16.0
 _PART = 0.15
-"""Hosts with unread pages give this part of their share to others while the crawl has read too many
-pages again by `_MOST_OWED` times the share, and get as much more while it has read too few.
+"""Largest part of their share that hosts with unread pages give up while the crawl is `_MOST_OWED`
+times the share ahead with reading again, or get on top while it is as far behind.
 """
 _TINY = 1e-6
 
 
 class Lease(NamedTuple):
-    """A page whose turn it is."""
+    """Right of a page to a turn."""
 
     page: PageId
     host: int
     url: str
-    again: bool  # it was read before
-    counts: bool = True  # towards the shares; not where no page of the other pool was to be had
+    again: bool  # read before
+    counts: bool = True  # towards the shares; False if the other pool had no page
 
 
 class LeaseScheduler:
-    """Two pools: the pages that wait to be read, and those that wait to be read again."""
+    """Two pools of waiting pages: unread ones, and ones to be read again."""
 
     def __init__(
         self,
@@ -68,27 +80,30 @@ class LeaseScheduler:
         clock: Clock,
         importance_of_sites: ImportanceOfHosts,
     ) -> None:
-        """`importance_of_sites` answers, for each host, with that of its site."""
+        """Set up; `importance_of_sites` returns, for each host, the importance of its site."""
         frontier = recorder.frontier
         self._recorder, self._frontier, self._clock = recorder, frontier, clock
         self._share = settings.order.refresh
         self._balance = 0.0
         self._balance_of: defaultdict[int, float] = defaultdict(float)
         self._busy_again: set[int] = set()
-        """Hosts that a page was asked for again and that may soon be asked for the next one."""
+        """Hosts that a page was read again from and that may soon be contacted again."""
         self._busy_unread: set[int] = set()
-        """Hosts with unread pages that may soon be asked for the next one."""
+        """Hosts with unread pages that may soon be contacted again."""
         budget, order = settings.budget, settings.order
         fetches = budget.pages, budget.new_pages, budget.body_bytes
         self._patience_s = _PATIENCE_S if fetches == (None, None, None) else inf
-        self._waits_since: float | None = None  # a pool for the other one, whose share is due
+        self._waits_since: float | None = None  # start of a pool's wait for the other
         self.queue = (
             best_site_first(frontier, order.strategy, importance_of_sites)
             if order.order_by == "site"
             else ORDERS[order.strategy](frontier)
         )
         self.admits: Callable[[PageId], bool] | None = None
-        """Asked of the next unread page; if it may not be read now, neither may those behind it."""
+        """Tells whether the next unread page may be read now.
+
+        If not, the pages behind it wait, too.
+        """
         self.refresh = RefreshScheduler(
             frontier.urls.host_of,
             worth_of(order.strategy),
@@ -99,12 +114,12 @@ class LeaseScheduler:
 
     @property
     def reads_again(self) -> bool:
-        """Whether pages that were read before get a share of the fetches."""
+        """True if pages that were read before get a share of the fetches."""
         return self._share > 0
 
     @property
     def waits_until(self) -> float | None:
-        """When a pool that waits for the other one has waited long enough, if that is to come."""
+        """Moment when a pool has waited long enough for the other; None if no pool waits."""
         since = self._waits_since
         return None if since is None or self._is_impatient(since) else since + self._patience_s
 
@@ -116,7 +131,7 @@ class LeaseScheduler:
                 self.refresh.saw(document)
 
     def resume(self, host: int) -> None:
-        """The host may be asked again."""
+        """Make the host available, as it may be contacted again."""
         self.queue.resume(host)
         if self._share:
             self._busy_again.discard(host)
@@ -124,14 +139,14 @@ class LeaseScheduler:
             self.refresh.look_again(host)
 
     def next(self) -> Lease | None:
-        """Lease a page of the pool whose share is due, or else one of the other pool."""
+        """Lease a page of the pool that is due, or else of the other pool."""
         if self._share:
             return self._next_of_both()
         page = self._unread()
         return None if page is None else self._lease(page, again=False)
 
     def grant(self, lease: Lease) -> None:
-        """The page is asked for: that counts towards the share of its pool."""
+        """Count the request of the page towards the share of its pool."""
         if not self._share:
             return
         owed = min(max(self._balance / (_MOST_OWED * self._share), -1.0), 1.0)
@@ -144,7 +159,7 @@ class LeaseScheduler:
             self._busy_again.add(lease.host)
 
     def give_back(self, lease: Lease) -> None:
-        """The turn of the page has not ended: it waits again."""
+        """Make the page wait again: its turn has not ended."""
         self._busy_again.discard(lease.host)
         self._busy_unread.discard(lease.host)
         if lease.again:
@@ -153,7 +168,7 @@ class LeaseScheduler:
             self.queue.release(lease.page)
 
     def end(self, lease: Lease) -> None:
-        """The turn of the page has ended. It may be read again, if the user wants that."""
+        """End the turn of the page. It may be read again if the user wants that."""
         if not self._share:
             return
         document = self._recorder.pages.document(lease.page)
@@ -163,7 +178,7 @@ class LeaseScheduler:
             self.refresh.release(lease.page)
 
     def has_more(self, parked: int) -> bool:
-        """Whether pages wait that are not parked."""
+        """Return whether pages wait that are not parked."""
         return self._frontier.ledger.unread > parked or self.refresh.has_more()
 
     def _unread(self) -> int | None:
@@ -196,7 +211,7 @@ class LeaseScheduler:
         return None if host is None else self._lease_again(host, counts=False)
 
     def _waits(self) -> bool:
-        """Whether the pool that is not due waits a little longer for the other one."""
+        """Return whether the pool that is not due waits a little longer for the other."""
         if self._waits_since is None:
             self._waits_since = self._clock.now()
         return not self._is_impatient(self._waits_since)
@@ -205,7 +220,7 @@ class LeaseScheduler:
         return self._clock.now() >= since + self._patience_s
 
     def _host_of_best(self) -> int | None:
-        """The host of the best page of all to read again, if that is its turn now."""
+        """Return the host of the best page of all to read again, if it may have its turn now."""
         if self._balance < _TINY - _MOST_OWED * self._share:
             return None
         while (host := self.refresh.best_host()) is not None:
@@ -218,18 +233,18 @@ class LeaseScheduler:
         return None
 
     def _next_host(self) -> int | None:
-        """The host with the best page of those that may read a page again now."""
+        """Return the host with the best page, among those that may read a page again now."""
         while (host := self.refresh.next_host(self.queue.is_ready)) is not None:
             if self._may_read_again(host):
                 return host
         return None
 
     def _may_read_again(self, host: int) -> bool:
-        """Whether the host has nothing unread, or is not ahead by a page."""
+        """Return whether the host has no unread pages or is not a page ahead with reading again."""
         return self._balance_of[host] > -self._share - _TINY or not self.queue.has_pages(host)
 
     def _lease_due(self, unread: PageId, *, counts: bool) -> Lease:
-        """Lease a page of the host of an unread page that is leased: of the pool that is due."""
+        """Lease a page of the host of a leased unread page, from the pool that is due there."""
         host = self._frontier.urls.host_of[unread]
         self._busy_unread.add(host)
         if self._balance_of[host] > 1 - self._share - _TINY:

@@ -1,9 +1,11 @@
-"""The orders in which pages are read, each with its queue of the pages that wait.
+"""Orders of reading, each with its queue of waiting pages.
 
-Law: whatever the order is, hosts are asked politely: the next page is one whose host may be asked.
+Law: whatever the order, hosts are treated politely: the next page is one whose host may be
+contacted.
 
-By siblings, a page is judged by what its siblings have shown. All other orders give every page a
-key, and the largest comes first: they are an array of keys, and what to do when pages become known.
+The order by siblings judges a page by what its siblings have shown. The other orders give each page
+a key, and the largest key comes first: such an order is an array of keys, and a rule that extends
+it for new pages.
 """
 
 from __future__ import annotations
@@ -25,67 +27,74 @@ from minicrawl.opic.order import ByHost, BySite, EligiblePages, ImportanceOfHost
 
 
 class PageQueue(Protocol):
-    """The pages that wait to be read, in their order."""
+    """Queue of unread pages, in the order of reading."""
 
     def load(self) -> None:
-        """All pages that wait already do so from now on."""
+        """Enqueue all pages that wait when the crawl begins."""
 
     def posted(
         self, plans: Sequence[Plan], new: Sequence[int] = (), paid: Sequence[int] = ()
     ) -> None:
-        """Plans were posted, so their pages have no lease; `new` pages were born before, and
-        `paid` ones, which were not read, were endowed.
+        """Note posted plans, which ended the leases of their pages; `new` pages were born before.
+
+        The `paid` pages are unread and were endowed.
         """
 
     def wait_again(self, pages: Iterable[int]) -> None:
-        """These pages had their turn, and wait for another one."""
+        """Enqueue pages that had their turn and wait again."""
 
     def take(self) -> int | None:
         """Lease the next page and its host; None if no ready host has a page."""
 
     def release(self, page: PageId) -> None:
-        """The lease of the page has ended, and it waits again. Its host stays as it is."""
+        """End the lease of the page, which waits again. The state of its host does not change."""
 
     def resume(self, host: int) -> None:
-        """The host may be asked again."""
+        """Mark the host as ready for a request."""
 
     def pause(self, host: int) -> None:
-        """The host may not be asked."""
+        """Mark the host as not ready."""
 
     def is_ready(self, host: int) -> bool:
-        """Whether the host may be asked."""
+        """Return whether the host is ready."""
 
     def has_pages(self, host: int) -> bool:
-        """Whether a host that may be asked has pages that wait."""
+        """Return whether a ready host has waiting pages."""
 
     def precedence(self, host: int) -> float:
-        """Pages of hosts with less come first, whatever their keys are."""
+        """Return the precedence of a host.
+
+        The lowest comes first, whatever the keys of its pages.
+        """
 
     def key(self, page: PageId) -> int:
-        """Of the pages of such hosts the one with the largest comes first."""
+        """Return the sort key of a page.
+
+        Among hosts of equal precedence, the largest comes first.
+        """
 
 
 class PageOrder(Protocol):
-    """The keys of all pages; `grow` gives them to new ones."""
+    """Sort keys of all pages, extended by `grow`."""
 
     keys: array[int]
 
     def grow(self, pages: range) -> None:
-        """These pages became known."""
+        """Add keys for new pages."""
 
 
 class ByCash:
-    """Greedy: the page that got most cash from links comes first. The keys are the ledger's."""
+    """Greedy order: the page with the most cash comes first. The keys are the ledger's."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.keys = ledger.key
 
     def grow(self, pages: range) -> None:
-        """The ledger has them already."""
+        """Do nothing: the ledger has extended its keys already."""
 
 
 class ByAge:
-    """The page found first comes first: breadth-first."""
+    """Breadth-first order: the page found first comes first."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.keys = array("q")
@@ -95,7 +104,7 @@ class ByAge:
 
 
 class ByLot:
-    """Any page, with equal chance. The draws are the same in every run."""
+    """Random order: each page has an equal chance. The draws are the same in every run."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.keys = array("q")
@@ -106,24 +115,25 @@ class ByLot:
 
 
 class ByKey(ByHost):
-    """The queue of an order with keys."""
+    """Queue of an order with keys."""
 
     def __init__(self, frontier: Frontier, order: PageOrder, *more: Any) -> None:
-        """`more` is what the queue below asks for beside keys, flags and hosts."""
+        """Set up; `more` holds further arguments of the base class."""
         columns = order.keys, frontier.ledger.flags, frontier.urls.host_of
         super().__init__(EligiblePages(*columns), *more)
         self._frontier, self._order = frontier, order
 
     def load(self) -> None:
-        """All pages that wait already do so from now on."""
+        """Enqueue all pages that wait when the crawl begins."""
         self._order.grow(range(len(self._frontier)))
         self.wait(self._frontier.in_state(State.UNREAD))
 
     def posted(
         self, plans: Sequence[Plan], new: Sequence[int] = (), paid: Sequence[int] = ()
     ) -> None:
-        """Plans were posted, so their pages have no lease; `new` pages were born before, and
-        `paid` ones, which were not read, were endowed.
+        """Note posted plans, which ended the leases of their pages; `new` pages were born before.
+
+        The `paid` pages are unread and were endowed.
         """
         if new:
             self._order.grow(range(new[0], new[-1] + 1))
@@ -137,26 +147,26 @@ class ByKey(ByHost):
             self.release(plan.page)
 
     def wait_again(self, pages: Iterable[int]) -> None:
-        """These pages had their turn, and wait for another one."""
+        """Enqueue pages that had their turn and wait again."""
         self.born(pages)
 
     def met_foreign(self, pages: Sequence[int]) -> None:
-        """These pages of other shards were born: they have keys as all pages, and never wait."""
+        """Add keys for new pages of other shards, which never wait here."""
         self._order.grow(range(pages[0], pages[-1] + 1))
         self.born(pages)
 
     @property
     def leased(self) -> Collection[int]:
-        """The pages that nobody may take now."""
+        """Pages that have a lease."""
         return self._eligible.leased
 
     def key(self, page: PageId) -> int:
-        """The page with the largest comes first."""
+        """Return the sort key of a page; the largest comes first."""
         return self._order.keys[page]
 
 
 class ByKeyAndSite(ByKey, BySite):
-    """The same, with the pages of the site that matters most first."""
+    """Queue of an order with keys, pages of the most important site first."""
 
 
 def _by_siblings(frontier: Frontier, importance: ImportanceOfHosts | None = None) -> PageQueue:
@@ -185,8 +195,9 @@ ORDERS: dict[str, Callable[[Frontier], PageQueue]] = {
 
 
 def without_effect(settings: Settings, hosts: int) -> str | None:
-    """A note if the order by sites cannot matter yet: as long as all hosts have slots at once, none
-    of them waits for another.
+    """Return a note if the order by sites has no effect yet.
+
+    While all hosts have slots at once, none of them waits for another.
     """
     politeness = settings.politeness
     enough = politeness.concurrency // politeness.per_host
@@ -200,7 +211,7 @@ def without_effect(settings: Settings, hosts: int) -> str | None:
 
 
 def best_site_first(frontier: Frontier, strategy: str, importance: ImportanceOfHosts) -> PageQueue:
-    """Pages of the site that matters most come first, those of one site by the strategy."""
+    """Return a queue by sites, the most important first, and by the strategy within a site."""
     if strategy not in KEYS:
         return _by_siblings(frontier, importance)
     return ByKeyAndSite(frontier, KEYS[strategy](frontier.ledger), importance)
@@ -208,21 +219,21 @@ def best_site_first(frontier: Frontier, strategy: str, importance: ImportanceOfH
 
 # ================================================================ depth
 #
-# How far a page is from where it counts, where the user limits that.
+# Distance of a page from a seed or a page in focus, where the user limits it.
 #
-# Law: a page is refused for its distance only when no shorter way to it can be found any more. The
-# crawl reads the most important page first and not the nearest, so it often finds a long way to a
-# page and then a shorter one. Until all else is read, pages that are too far are parked.
+# Law: a page is refused for its distance only when no shorter path to it can be found. The crawl
+# reads the most important page first, not the nearest, so it often finds a long path to a page and
+# then a shorter one. Until everything else is read, pages that are too far are parked.
 
 FARTHEST = 255
-"""Distances are a byte a page."""
+"""Largest distance: each takes one byte."""
 
 
 class DistanceTracker:
-    """The distances of all pages, kept as short as what was read allows."""
+    """Distances of all pages, as short as the pages read so far allow."""
 
     refusal = State.DEPTH
-    """What becomes of pages that are too far for good."""
+    """State of pages that stay too far."""
 
     def __init__(self, frontier: Frontier, limit: int, distance: MutableSequence[int]) -> None:
         self._frontier = frontier
@@ -230,25 +241,28 @@ class DistanceTracker:
         self._distance = distance
         self._parked: set[int] = set()
         self.brought_nearer: set[int] | None = None
-        """Collects pages to which a shorter way was found, for whoever wants to know."""
+        """Collects pages to which a shorter path was found, if set."""
 
     def __len__(self) -> int:
-        """Pages that are parked."""
+        """Return the number of parked pages."""
         return len(self._parked)
 
     def is_too_far(self, page: PageId) -> bool:
-        """Whether the page may be read only when a shorter way to it is found."""
+        """Return whether the page may be read only when a shorter path to it is found."""
         return self._distance[page] > self._limit
 
     def park(self, page: PageId) -> None:
-        """The page waits for a shorter way."""
+        """Let the page wait for a shorter path."""
         self._parked.add(page)
 
     def look_at(self, pages: Sequence[PageId]) -> None:
-        """These pages have become known: their URLs may say something of where they are."""
+        """Note new pages: their URLs may tell something about their distance."""
 
     def shorten(self, page: PageId, spending: Spending) -> list[int]:
-        """The page links to these pages. Returns the parked pages that need not wait any longer."""
+        """Shorten paths along the links of a page.
+
+        Return the parked pages that are near enough now.
+        """
         released = []
         ways = deque([(page, spending)])
         while ways:
@@ -259,8 +273,10 @@ class DistanceTracker:
         return released
 
     def begin_at(self, page: PageId, distance: int = 0) -> list[int]:
-        """The page is a seed now, or so far from one by a way that nobody here has seen. Returns
-        the parked pages that need not wait any longer.
+        """Start a path at the page, a seed by default or at a `distance` that another shard has
+        found.
+
+        Return the parked pages that are near enough now.
         """
         if distance and self._distance[page] <= distance:
             return []
@@ -271,12 +287,12 @@ class DistanceTracker:
         return released + self.shorten(page, self._frontier.spendings.of(page))
 
     def give_up(self) -> list[int]:
-        """All else is read: the parked pages are too far for good."""
+        """Return and forget the parked pages: everything else is read, so they stay too far."""
         pages, self._parked = sorted(self._parked), set()
         return pages
 
     def learn(self) -> None:
-        """Find out again what earlier runs have found out."""
+        """Compute the distances that earlier runs found."""
         read = np.flatnonzero(self._frontier.states() != State.UNREAD).tolist()
         for page in sorted(read, key=self._distance.__getitem__):
             self.shorten(page, self._frontier.spendings.of(page))
@@ -288,7 +304,7 @@ class DistanceTracker:
         return [page]
 
     def _reach(self, start: PageId) -> int:
-        """How far the links of this page are."""
+        """Return the distance of the links of this page."""
         step = 0 if self._frontier.state[start] in STANDS_FOR_ANOTHER else 1
         return min(self._distance[start] + step, FARTHEST)
 
@@ -305,7 +321,7 @@ class DistanceTracker:
 
 
 class DepthTracker(DistanceTracker):
-    """The depths of all pages: how far they are from the seeds."""
+    """Depths of all pages: their distances from the seeds."""
 
     def __init__(self, frontier: Frontier, limit: int) -> None:
         super().__init__(frontier, limit, frontier.urls.depth)

@@ -1,12 +1,12 @@
-"""Which page should be read again? The best one by the strategy of the crawl.
+"""Chooses the page to read again: the best one by the strategy of the crawl.
 
-Laws: the order of reading again follows the strategy. Whichever host may be asked, its best page is
-found, as of now: a page that is given cash moves up at once, as an unread one does.
+Laws: the order of reading again follows the strategy. For any host that may be contacted, its best
+page as of now is found: a page that is given cash moves up at once, as an unread page does.
 
-worth   what the strategy orders pages by, see `worth`
+worth   the value that the strategy orders pages by, see `worth` below
 listed  A host lists its best waiting pages with their worth: one in 32, and at least `FEWEST`. A
-        page that is given cash enters the list when it is worth more than the worst of the pages
-        that were chosen. When the list is empty, pages are chosen anew.
+        page that is given cash enters the list if its worth exceeds the least one listed when the
+        list was made. An empty list is made anew.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from minicrawl.store.records import DocumentRow
 
 # ================================================================ worth
 #
-# How much a page that was read is worth to be read again, by the strategy of the crawl.
+# Worth of reading a page again, by the strategy of the crawl.
 #
 # siblings, greedy  cash × probability of change
 # random            a random time at which the page is due: any page has an equal chance
 # breadth-first     time since the page was read: pages have their turns in a fixed cycle
 #
-# rate    changes a second: (changes + 1/2) / (seconds watched + a prior week); so a page of which
-#         nothing is known yet counts as one that changes once in a fortnight
-# chance  that a page has changed since it was last seen: 1 - exp(-rate × age)
-# age     time since then; its absolute value, as the clock may have been turned back
+# rate    changes per second: (changes + 1/2) / (seconds watched + a prior week); so a page without
+#         history counts as one that changes once a fortnight
+# chance  probability that a page has changed since the last reading: 1 - exp(-rate × age)
+# age     time since the last reading; its absolute value, as the clock may have been turned back
 
 Floats = NDArray[np.float64]
 CashOf = Callable[[NDArray[np.uint32]], Floats]
@@ -46,13 +46,13 @@ _HALF = 0.5
 
 
 def chance(first_at: Floats, last_at: Floats, changes: NDArray[np.uint32], today: float) -> Floats:
-    """The probability that pages have changed since they were last seen."""
+    """Return the probability that pages have changed since their last reading."""
     rate = (changes + _HALF) / (np.abs(last_at - first_at) + _WEEK_S)
     return -np.expm1(-rate * np.abs(today - last_at))
 
 
 class Readings(NamedTuple):
-    """Pages that were read: what they hold now, when they were read and how often they changed."""
+    """Pages that were read: present cash, times of reading, and numbers of changes."""
 
     pages: NDArray[np.uint32]
     cash: CashOf
@@ -63,23 +63,24 @@ class Readings(NamedTuple):
 
 
 Worth = Callable[[Readings], Floats]
-"""Answers with the worth of pages; the page worth most is read again first."""
+"""Returns the worth of pages; the page worth most is read again first."""
 
 
 def by_cash(readings: Readings) -> Floats:
-    """Cash × probability of change."""
+    """Return cash × probability of change."""
     pages, cash, first_at, last_at, changes, today = readings
     return cash(pages) * chance(first_at, last_at, changes, today)
 
 
 def by_age(readings: Readings) -> Floats:
-    """The page that was read the longest time ago comes first: a fixed cycle."""
+    """Return the negated time of reading: the page read longest ago comes first."""
     return -readings.last_at
 
 
 class ByLot:
-    """Any page with equal chance: each is due a random time after the page before it, and the page
-    that is due first is read. The draws are the same in every run.
+    """Random order: each page is due a random time after the one drawn before it.
+
+    Any page has an equal chance. The draws are the same in every run.
     """
 
     def __init__(self) -> None:
@@ -91,7 +92,7 @@ class ByLot:
         return -np.array([self._due_at(page, last_at) for page, last_at in rows])
 
     def _due_at(self, page: PageId, last_at: float) -> float:
-        """When the page is due that was read last at this time of day."""
+        """Return when a page is due that was last read at this time of day."""
         drawn_at, due = self._due.get(page, (-inf, 0.0))
         if drawn_at != last_at:
             self._now = max(self._now, due)
@@ -101,7 +102,7 @@ class ByLot:
 
 
 def worth_of(strategy: str) -> Worth:
-    """The order in which a crawl with this strategy reads pages again."""
+    """Return the order in which a crawl with this strategy reads pages again."""
     match strategy:
         case "siblings" | "greedy":
             return by_cash
@@ -115,25 +116,25 @@ def worth_of(strategy: str) -> Worth:
 # ================================================================ refresh
 
 FEWEST = 4
-"""Pages of a host that are chosen at once; of a large host one in 32."""
+"""Least number of pages of a host that are listed at once; a large host lists one in 32."""
 _AT_ONCE = 1000
-"""Hosts that are put in order at once: after a start there are many."""
+"""Number of hosts that are put in order at once: after a start there are many."""
 _SLACK = 64
-"""Entries of a list, or of the order, that may be out of date before all of these are dropped."""
+"""Outdated entries of a list, or of the order, that are tolerated before it is made anew."""
 _LOOK_AT, _LOOK_S = 16, 0.05
-"""Payments are looked at after this many plans, or after this time."""
+"""Number of plans, and time, after which payments are looked at."""
 _NOTABLE = 1 / 16
-"""A page is listed anew when its worth has changed by more than this part."""
+"""Relative change of a page's worth that has it listed anew."""
 
 # ---------------------------------------------------------------- pages
 
 
 class WatchedPages:
-    """The pages that were read: when, how often they had changed, and which of them wait."""
+    """Pages that were read: times of reading, numbers of changes, and which of them wait."""
 
     def __init__(self, worth: Worth, cash: CashOf) -> None:
         self._worth, self._cash = worth, cash
-        self._place_of = array("i")  # of each page: its place, or -1
+        self._place_of = array("i")  # place of each page, or -1
         self._of_host: dict[int, array[int]] = {}
         self._waiting_of: dict[int, int] = {}
         self._pages = array("I")
@@ -142,14 +143,14 @@ class WatchedPages:
         self._last_at = array("d")
         self._changes = array("I")
         self._waits = bytearray()
-        self._listed = array("d")  # the worth with which a page is listed, or -inf
+        self._listed = array("d")  # worth with which each page is listed, or -inf
         self.waiting = 0
 
     def __contains__(self, page: PageId) -> bool:
         return page < len(self._place_of) and self._place_of[page] >= 0
 
     def add(self, document: DocumentRow, host: int, *, waits: bool) -> None:
-        """The page was read for the first time."""
+        """Add a page that was read for the first time."""
         page, place = document.page, len(self._pages)
         if page >= len(self._place_of):
             missing = max(page + 1, len(self._place_of) * 9 // 8) - len(self._place_of)
@@ -166,13 +167,13 @@ class WatchedPages:
         self.set_waits(page, waits)
 
     def update(self, document: DocumentRow) -> None:
-        """The page was read again."""
+        """Update a page that was read again."""
         place = self._place_of[document.page]
         self._last_at[place] = document.last_at
         self._changes[place] = document.changes
 
     def set_waits(self, page: PageId, waits: int) -> None:
-        """Whether the page waits to be read again. It is not listed from now on."""
+        """Set whether the page waits to be read again, and unlist it."""
         place = self._place_of[page]
         more = waits - self._waits[place]
         host = self._hosts[place]
@@ -182,21 +183,21 @@ class WatchedPages:
         self._listed[place] = -inf
 
     def forget(self, page: PageId) -> None:
-        """The page may not be asked for again."""
+        """Drop a page that may not be requested again."""
         self._place_of[page] = -1
 
     def put_first(self, page: PageId) -> None:
-        """The page waits, and is listed before all others."""
+        """Let the page wait, listed before all others."""
         self.set_waits(page, 1)
         self._listed[self._place_of[page]] = inf
 
     def is_listed(self, worth: float, page: PageId) -> bool:
-        """Whether the page waits and is listed with this worth."""
+        """Return whether the page waits and is listed with this worth."""
         place = self._place_of[page]
         return place >= 0 and self._listed[place] == worth
 
     def best_of(self, host: int, today: float) -> list[tuple[float, int]]:
-        """List the host's best pages that wait, the best one first: (-worth, page)."""
+        """List the host's best waiting pages, and return them best first as (-worth, page)."""
         places = np.frombuffer(self._of_host[host], dtype=np.uint32).astype(np.intp)
         places = places[np.frombuffer(self._waits, dtype=np.uint8)[places] > 0]
         listed, worths = np.frombuffer(self._listed), self._worth_at(places, today)
@@ -208,14 +209,15 @@ class WatchedPages:
         return list(zip((-worths[best]).tolist(), pages.tolist(), strict=True))
 
     def waiting_of(self, host: int) -> int:
-        """How many pages of the host wait."""
+        """Return the number of waiting pages of the host."""
         return self._waiting_of.get(host, 0)
 
     def list_paid(
         self, pages: NDArray[np.uint32], floor_of: array[float], today: float
     ) -> list[tuple[int, int, float]]:
-        """List those of the paid pages that are worth as much as the floors of their hosts:
-        (host, page, worth).
+        """List the paid pages whose worth reaches the floors of their hosts.
+
+        Return them as (host, page, worth).
         """
         if not self._pages:
             return []
@@ -251,10 +253,10 @@ class WatchedPages:
 
 
 class RefreshScheduler:
-    """Chooses which of the pages that were read is read again next.
+    """Chooses the page to read again next.
 
-    A host that may not be asked leaves the order when its turn would have come. It comes back when
-    somebody says that it may be asked.
+    A host that may not be contacted leaves the order when its turn comes. It returns when the
+    caller reports that it may be contacted.
     """
 
     def __init__(
@@ -266,23 +268,26 @@ class RefreshScheduler:
         *,
         endless: bool,
     ) -> None:
-        """A page is read again once in a run; in an endless run, as often as there is time."""
+        """Set up.
+
+        Each page is read again once in a run; in an endless run, as often as time allows.
+        """
         self._host_of, self._today, self._endless = host_of, today, endless
         self._watched = WatchedPages(worth, cash)
         self._lists: dict[int, list[tuple[float, int]]] = {}
-        self._floors = array("d")  # of each host: the worst of its pages when they were chosen
-        self._best: dict[int, float] = {}  # of each host that has one: the worth of its best page
-        self._order: list[tuple[float, int]] = []  # heaps of hosts, that with the best page first
+        self._floors = array("d")  # worth of each host's worst listed page when its list was made
+        self._best: dict[int, float] = {}  # worth of each listed host's best page
+        self._order: list[tuple[float, int]] = []  # heaps of hosts, best page first
         self._of_all: list[tuple[float, int]] = []
-        self._coming: dict[int, None] = {}  # hosts that may belong into the order
+        self._coming: dict[int, None] = {}  # hosts that may belong in the order
         self._paid, self._plans, self._looked_at = array("I"), 0, 0.0
 
     # ------------------------------------------------------------ pages
 
     def saw(self, document: DocumentRow, *, just_now: bool = False) -> None:
-        """The page was read, for the first time or again.
+        """Note that the page was read, for the first time or again.
 
-        In a run that ends, what was read `just_now` for the first time is left to the next run.
+        In a run that ends, pages read for the first time `just_now` are left to the next run.
         """
         if document.page in self._watched:
             self._watched.update(document)
@@ -295,7 +300,7 @@ class RefreshScheduler:
             self.look_again(host)
 
     def posted(self, plans: Iterable[Plan]) -> None:
-        """Pages were paid, or spent what they had."""
+        """Note the pages of plans: they were paid, or spent their cash."""
         for plan in plans:
             self._paid.extend(plan.links)
             self._paid.extend([page for page, _ in plan.extras])
@@ -303,46 +308,46 @@ class RefreshScheduler:
             self._plans += 1
 
     def release(self, page: PageId) -> None:
-        """The turn of the page has ended."""
+        """End the turn of the page."""
         if self._endless:
             self._watched.set_waits(page, 1)
             self.look_again(self._host_of[page])
 
     def forget(self, page: PageId) -> None:
-        """The page may not be asked for again."""
+        """Drop a page that may not be requested again."""
         self._watched.forget(page)
 
     def give_back(self, page: PageId) -> None:
-        """The lease ended before the page was asked for: it waits again, and is the next one."""
+        """End the lease of a page that was not requested: it waits again, and is the next one."""
         host = self._host_of[page]
         self._watched.put_first(page)
         heappush(self._lists.setdefault(host, []), (-inf, page))
         self.look_again(host)
 
     def has_more(self) -> bool:
-        """Whether pages wait for their turn."""
+        """Return whether pages wait for their turn."""
         return self._watched.waiting > 0
 
     # ------------------------------------------------------------ hosts
 
     def look_again(self, host: int) -> None:
-        """The host may be asked."""
+        """Reconsider the host, which may be contacted."""
         self._coming[host] = None
 
     def best_host(self) -> int | None:
-        """The host with the best page of all hosts, whether it may be asked or not."""
+        """Return the host with the best page of all hosts, whether it may be contacted or not."""
         self._look()
         while self._of_all and self._is_outdated(self._of_all[0]):
             heappop(self._of_all)
         return self._of_all[0][1] if self._of_all else None
 
     def leave(self, host: int) -> None:
-        """Pass over the best host of all until it may be asked."""
+        """Pass over the best host of all until it may be contacted."""
         assert self._of_all[0][1] == host
         heappop(self._of_all)
 
     def next_host(self, may_be_asked: Callable[[int], bool]) -> int | None:
-        """The host with the best page of those that may be asked. It leaves the order."""
+        """Remove and return the host with the best page, among those that may be contacted."""
         while True:
             self._look()
             while self._order:
@@ -353,7 +358,7 @@ class RefreshScheduler:
                 return None
 
     def take_of(self, host: int) -> int | None:
-        """Lease the host's best page; None if it has no page that waits."""
+        """Lease the host's best page; None if it has no waiting page."""
         if self._list(host) is None:
             return None
         _, page = heappop(self._lists[host])
@@ -365,7 +370,7 @@ class RefreshScheduler:
         return self._best.get(entry[1]) != -entry[0]
 
     def _look(self) -> None:
-        """Order hosts by all that has happened."""
+        """Order the hosts by everything that has happened since."""
         now = self._today()
         if self._plans >= _LOOK_AT or (self._plans and abs(now - self._looked_at) >= _LOOK_S):
             self._look_at_paid(now)
@@ -402,7 +407,7 @@ class RefreshScheduler:
         return order
 
     def _list(self, host: int) -> float | None:
-        """The worth of the host's best page that waits, after it was chosen if need be."""
+        """Return the worth of the host's best waiting page, making its list anew if needed."""
         waiting = self._watched.waiting_of(host)
         if not waiting:
             return None
@@ -416,5 +421,5 @@ class RefreshScheduler:
 
 
 def _most(waiting: int) -> int:
-    """How many of the waiting pages of a host are listed at once."""
+    """Return how many of the waiting pages of a host are listed at once."""
     return max(FEWEST, waiting >> 5)

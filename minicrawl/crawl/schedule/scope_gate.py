@@ -1,6 +1,6 @@
-"""The gate: which pages may be fetched at all, by the scope and the limits of the user.
+"""The gate: decides which pages may be fetched at all, by the user's scope and limits.
 
-Law: a page that the gate refuses is known and ranked, and no request is ever made for it.
+Law: a page that the gate refuses is known and ranked, and never requested.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NO_ENDINGS: frozenset[str] = frozenset()
 
 
 class ScopeGate:
-    """The user's scope and limits, and the filter of a program if there is one."""
+    """The user's scope and limits, and the filter of a Python program, if any."""
 
     def __init__(
         self, scope: Scope, seeds: Iterable[str], accept: Callable[[str], bool] | None = None
@@ -39,12 +39,13 @@ class ScopeGate:
 
     @property
     def has_filter(self) -> bool:
-        """Whether a program decides, too."""
+        """True if a Python program filters URLs, too."""
         return self._accept is not None
 
     def is_of_a_type(self, url: str, *, is_seed: bool = False) -> bool:
-        """Whether the page may be of a type that is read, as far as its URL tells; of a seed, and
-        of what a seed leads to, more types are read.
+        """Return whether the page may have a type that is read, as far as its URL tells.
+
+        More types are read of a seed, and of the pages that a seed redirects to.
         """
         if is_seed:
             return may_be_wanted(url, self._of_seeds, self._endings_of_seeds)
@@ -52,13 +53,13 @@ class ScopeGate:
 
     @property
     def folders(self) -> list[str]:
-        """Where pages lie that may be fetched, if the scope is the folders of the seeds."""
+        """Folders that contain all pages in scope, if the scope is the folders of the seeds."""
         return folders((*self._folders, *self._led_to)) if self._folders else []
 
     def refusal(
         self, url: str, depth: int, pages_of_host: int, *, is_seed: bool = False
     ) -> State | None:
-        """Why not, or None."""
+        """Return why the page is refused, or None."""
         if not self.is_of_a_type(url, is_seed=is_seed):
             return State.TYPE
         if not self._is_within(url):
@@ -72,14 +73,15 @@ class ScopeGate:
         return None
 
     def refusal_of_file(self, url: str, depth: int) -> State | None:
-        """Why a file that is no page, such as a sitemap, is not asked for."""
+        """Return why a file that is no page, such as a sitemap, is not requested; None if it is."""
         if not self._is_within(url):
             return State.SCOPE
         return State.DEPTH if self._max_depth is not None and depth > self._max_depth else None
 
     def refusal_of_part(self, url: str, *, in_scope: bool) -> State | None:
-        """Why something is not asked for that belongs to a page, or that a page links to: it is
-        denied, or it must be within the scope and is not.
+        """Return why a part or a link target of a page is not requested; None if it is.
+
+        It is refused if it is denied, or if it must be within the scope and is not.
         """
         is_refused = self._rules.denies(url) or (in_scope and not self._is_within(url))
         return State.SCOPE if is_refused else None
@@ -88,7 +90,7 @@ class ScopeGate:
         return self._rules.allows(url) or self._wider.allows(url)
 
     def widen(self, url: str) -> None:
-        """A seed redirects here: the user who named the seed meant this page, whatever its host."""
+        """Admit the target of a seed's redirect: the user meant this page, whatever its host."""
         if not self._is_within(url):
             self._led_to.append(url)
             self._wider = self._rules_for(self._led_to)
@@ -103,7 +105,7 @@ class ScopeGate:
 def gate_for(
     recorder: Recorder, scope: Scope, accept: Callable[[str], bool] | None = None
 ) -> ScopeGate:
-    """The scope: that of the seeds, and of the pages that they have redirected to so far."""
+    """Return the gate for the seeds, widened by the pages that they have redirected to so far."""
     gate = ScopeGate(scope, recorder.seeds.urls(), accept)
     for url in recorder.seeds.redirect_targets():
         gate.widen(url)
@@ -112,18 +114,18 @@ def gate_for(
 
 # ================================================================ off focus
 #
-# How far a page is from what the user looks for, where a crawl reads nothing else.
+# Distance of a page from the focus, where a crawl reads nothing farther away.
 #
-# Laws: a seed is 0 links away, and so is a page in focus. All others are as far as the shortest way
-# from one of these. What is in focus by its URL is so whatever the order of reading; what is in
-# focus by words is so as soon as one link says them. The log has which links did, so a crawl that
-# goes on knows as much as one that was never stopped.
+# Laws: a seed is 0 links away, and so is a page in focus. Any other page is as far as the shortest
+# path from one of these. A URL puts a page in focus whatever the order of reading; words do so as
+# soon as one link says them. The log has those links, so a crawl that is resumed knows as much as
+# one that was never stopped.
 
 _URLS_AT_ONCE = 10_000
 
 
 class OffFocusTracker(DistanceTracker):
-    """The distances of all pages from the seeds and from pages in focus."""
+    """Distances of all pages from the seeds and from pages in focus."""
 
     refusal = State.FOCUS
 
@@ -140,13 +142,13 @@ class OffFocusTracker(DistanceTracker):
             for page, url in recorder.pages.urls_at(pages).items():
                 if self._is_in_focus(url):
                     self._away[page] = 0
-        # An earlier run may have looked for other URLs: of its links only the words count.
+        # An earlier run may have had other URLs in focus: only the words of its links count.
         self._counts_links = bool(order.focus_words or order.focus_similar)
         self.learn()
         self._counts_links = True
 
     def look_at(self, pages: Sequence[PageId]) -> None:
-        """They may be in focus by their URLs, whoever leads to them."""
+        """Note new pages: their URLs may put them in focus, whatever links to them."""
         self._grow()
         for page in pages:
             if self._is_in_focus(self._url_of(page)):
@@ -162,7 +164,7 @@ class OffFocusTracker(DistanceTracker):
         return found
 
     def _grow(self) -> None:
-        """Pages that became known are as far as can be until a way to them is known."""
+        """Add new pages at the largest distance, until a path to them is known."""
         missing = len(self._frontier) - len(self._away)
         if missing > 0:
             self._away.extend(bytes((FARTHEST,)) * missing)

@@ -1,14 +1,13 @@
-"""What came of a request, and what changes?
+"""Decide what a response means, and record what it changes.
 
-outcome    from a response to an outcome; the retry policy is a table
-settler    from an outcome to the step that is kept
-posting    hands steps to the recorder, and tells the schedule what changed; replays; how a page's
-           cash is split among its links
-contents   which page was the first with a content; which of two pages of different sites with one
-           content is the original
-recorder   applies what happens to the frontier at once, and has it committed
-stored     what is known of pages and hosts, in the store or on its way there; URL look-ups
-keeping    where answers are kept, before each commit; opens the archive and the WARC files of a
-           store, and prunes the archive; the WARC files that a crawl writes
-committer  commits rows in batches, and writes checkpoints
+outcome    outcome of a response; the retry policy is a table
+settler    step of an outcome
+posting    hands steps to the recorder and notifies the schedule; replays; shares of a page's cash
+           for its links
+contents   index of contents and the page that had each first; decides which of two pages of
+           different sites with one content is the original
+recorder   applies changes to the frontier at once and queues their rows
+stored     pages and hosts as known, committed or not; URL look-ups
+keeping    archive and WARC files: written before each commit, opened with a store, pruned
+committer  commits rows in batches and writes checkpoints
 """

@@ -1,8 +1,28 @@
-"""Commits: rows wait in memory, and are written ten times a second by a thread of their own.
+"""Commits: rows wait in memory, and one thread writes them to the store in batches.
 
-Laws: rows are written once, in the order in which they came; a slow disk never stalls the crawl. A
-checkpoint is written after all steps that it includes are committed. What did not fit on a full
-disk is written first when there is room, and `has_room` says whether there is.
+The crawl never waits for the disk. A step is applied to the frontier at once; its row joins the
+open batch, where readers find it until it is committed. Every `COMMIT_EVERY_S`, or earlier when the
+batch is full, the committer closes the batch and hands it to the store's thread. Rows that arrive
+meanwhile join the next batch:
+
+    at      what happens                                    open batch    store has
+    0.00 s  steps 1 to 40 are applied                       1-40          -
+    0.10 s  batch 1-40 is closed, its commit is queued      empty         -
+    0.15 s  steps 41 to 55 are applied; 40 is looked up     41-55         -
+            and found in memory
+    0.20 s  the commit ends; rows 1-40 leave memory         41-55         1-40
+    0.30 s  batch 41-55 is closed                           empty         1-40
+
+A checkpoint copies the rows of changed pages at the moment a batch is closed, and is queued behind
+that batch. So whenever a checkpoint is in the store, each step that it includes is there, too.
+
+If the disk is full at 0.10 s, the commit of 1-40 stays at the head of the queue and is tried again
+every `TRY_AGAIN_S`. Closing more batches in the meantime was refused: steps 41 and later stay in
+the open batch, and `takes_more` turns False, which stops new requests. `takes_more` is also False
+while too many rows wait because the disk is slower than the crawl.
+
+Laws: each row is written once, in the order of arrival. A slow disk delays no request until the
+rows in memory reach a limit. A failed write stays first in the queue, and nothing overtakes it.
 """
 
 from __future__ import annotations
@@ -32,42 +52,41 @@ Work: TypeAlias = Callable[[asyncio.TaskGroup], Coroutine[None, None, T]]
 
 COMMIT_EVERY_S = 0.1
 TRY_AGAIN_S = 5.0
-"""When the disk was full."""
+"""Pause before a write to a full disk is tried again."""
 STEPS_A_BATCH = 1000
 MOST_STEPS = 10 * STEPS_A_BATCH
-"""That may wait to be written. They are in memory: the crawl is no faster than its disk."""
+"""Limit of uncommitted steps. They are in memory: the crawl is no faster than its disk."""
 ANSWER_BYTES_A_BATCH = 2_000_000
 MOST_ANSWER_BYTES = 8_000_000
-"""Of records that wait for the archive, in the same way."""
+"""Limit of uncommitted record bytes for the archive."""
 URLS_A_BATCH = 20_000
 MOST_URLS = 10 * URLS_A_BATCH
-"""The same for new URLs, of which a page may bring ten thousand."""
+"""Limit of uncommitted URLs; one page may bring 10,000 new ones."""
 MANY_URLS, MANY_CHARS = URLS_A_BATCH // 5, 400_000
-"""When so many URLs wait, or such long ones, a page that brings very many more waits as well."""
+"""Number and total length of uncommitted URLs above which a page with very many links waits."""
 CHANGES_A_CHECKPOINT = 500_000
 MOST_CHANGES = 2_000_000
-"""Copying more than that for a checkpoint would be felt."""
+"""Upper limit: copying more rows for a checkpoint would delay the loop noticeably."""
 _HAVE_SPENDINGS = frozenset((StepKind.VISIT, StepKind.FORWARD, StepKind.ENDOWED))
 _WAITING = "the crawl waits for room and goes on by itself; Ctrl-C ends it"
 _GOING_ON = "there is room again: the crawl goes on"
 
 
 class Counters(dict[str, object]):
-    """What `status` shows and the next run goes on with; each commit writes all of it."""
+    """Counters that `status` shows and the next run continues; each commit writes all of them."""
 
     def add(self, name: str, by: float = 1) -> None:
-        """Add to a counter."""
         found = self.get(name, 0)
         self[name] = (found if isinstance(found, int | float) else 0) + by
 
     def number(self, name: str) -> float:
-        """A counter as it is now."""
+        """Return the value of a counter, or 0 if it is not a number."""
         found = self.get(name, 0)
         return found if isinstance(found, int | float) else 0
 
 
 class UncommittedRows:
-    """Rows that are not in the store yet: the open batch, and an index of all that may be read."""
+    """Uncommitted rows: the open batch, and an index of the rows that may be read."""
 
     def __init__(self) -> None:
         self.batch = Batch()
@@ -79,7 +98,6 @@ class UncommittedRows:
         self._taken = asyncio.Event()
 
     def add_step(self, row: StepRow) -> None:
-        """A step that was applied."""
         if row.step.kind in _HAVE_SPENDINGS:
             self.spendings[row.seq] = row.step.spending
         steps = self.batch.steps
@@ -88,7 +106,7 @@ class UncommittedRows:
             self.full.set()
 
     def add_urls(self, rows: list[UrlRow]) -> None:
-        """Pages that became known."""
+        """Add the rows of new pages."""
         urls = self.batch.urls
         urls += rows
         self.urls |= {row.id: row for row in rows}
@@ -96,33 +114,33 @@ class UncommittedRows:
             self.full.set()
 
     def add_document(self, row: DocumentRow) -> None:
-        """What a page is, as it was read last."""
+        """Add the document of a page; it replaces the one of an earlier reading."""
         self.documents[row.page] = row
         self.batch.documents.append(row)
 
     def add_answer(self, answer: KeptAnswer) -> None:
-        """What came of a request, for the archive."""
+        """Add the record of a response, for the archive."""
         self.batch.answers.append(answer)
         self._answer_bytes += len(answer.record)
         if self._answer_bytes >= ANSWER_BYTES_A_BATCH:
             self.full.set()
 
     def add_written(self, row: WrittenRow) -> None:
-        """What is written of the links of a page."""
+        """Add the links of a page as they are written in it."""
         self.batch.written.append(row)
         self._answer_bytes += len(row.entries)
         if self._answer_bytes >= ANSWER_BYTES_A_BATCH:
             self.full.set()
 
     def take(self) -> Batch:
-        """Close the open batch and open the next one; answers with the closed one."""
+        """Close the open batch, open the next one, and return the closed one."""
         batch, self.batch = self.batch, Batch()
         self._answer_bytes = 0
         self._taken.set()
         return batch
 
     def forget(self, batch: Batch) -> None:
-        """The batch is in the store; a newer document of one of its pages is not."""
+        """Drop the rows of a committed batch. A newer document of one of its pages stays."""
         for row in batch.steps:
             self.spendings.pop(row.seq, None)
         for url in batch.urls:
@@ -133,7 +151,7 @@ class UncommittedRows:
 
     @property
     def are_few(self) -> bool:
-        """Whether more may come, or the disk must catch up first."""
+        """True if the crawl may add rows, False if the disk must catch up first."""
         has_few_rows = len(self.batch.steps) < MOST_STEPS and len(self.batch.urls) < MOST_URLS
         return has_few_rows and self._answer_bytes < MOST_ANSWER_BYTES
 
@@ -150,10 +168,10 @@ class UncommittedRows:
 
 
 class WriteQueue:
-    """Commits and checkpoints that wait for the store's thread. What fails stays, and is first."""
+    """Queue of commits and checkpoints for the store's thread. A failed write stays first."""
 
     def __init__(self, reader: tables.Connection) -> None:
-        """`reader` sees the store as of the last write."""
+        """Set up with `reader`, which sees the store as of the last write."""
         self._reader = reader
         self._unwritten: deque[Callable[[], None]] = deque()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
@@ -162,11 +180,11 @@ class WriteQueue:
         return len(self._unwritten)
 
     def add(self, write: Callable[[], None]) -> None:
-        """To be done behind all others."""
+        """Append a write."""
         self._unwritten.append(write)
 
     async def write(self) -> None:
-        """Do all that waits, each commit and checkpoint as a whole."""
+        """Do all queued writes, each commit and each checkpoint as a whole."""
         end_snapshot(self._reader)
         loop = asyncio.get_running_loop()
         while self._unwritten:
@@ -175,12 +193,12 @@ class WriteQueue:
         begin_snapshot(self._reader)
 
     def close(self) -> None:
-        """Nothing more is written."""
+        """Stop the thread."""
         self._thread.shutdown()
 
 
 class _ClosedBatch(NamedTuple):
-    """A batch that is being written, and the last step in it."""
+    """Batch that is being written, and the number of its last step."""
 
     batch: Batch
     last_step: int
@@ -197,21 +215,21 @@ class Committer:
         frontier: Frontier,
         counters: Counters,
     ) -> None:
-        """`reader` sees the store as of the last commit."""
+        """Set up with `reader`, which sees the store as of the last commit."""
         self.has_room = True
         self._store, self._writes = store, WriteQueue(reader)
         self._rows, self._frontier, self._counters = rows, frontier, counters
         counters[tables.FETCHES] = tables.fetches_known(store.connection)
         self._closed = _ClosedBatch(Batch(), frontier.last_seq)
         self.last_step = frontier.last_seq
-        """The last step that is in the store."""
+        """Number of the last committed step."""
         self._finishing = False
         self._wrote = asyncio.Event()
 
     async def keep(self, tell: Listener = nobody_listens) -> None:
-        """Commit again and again until `finish` is called, and then write a checkpoint.
+        """Commit repeatedly until `finish` is called, then write a checkpoint.
 
-        A full disk is waited for, but not at the end.
+        A full disk is waited for, except at the end.
         """
         full = self._rows.full
         while not self._finishing:
@@ -223,9 +241,9 @@ class Committer:
         await self.commit(checkpoint=True)
 
     async def keep_while(self, work: Work[T], tell: Listener = nobody_listens) -> T:
-        """Do the work while what comes of it is committed, and commit all in the end.
+        """Run the work while its rows are committed, then commit the rest.
 
-        A store that fails ends the work.
+        An error of the store ends the work.
         """
         self._finishing = False
         committing = asyncio.create_task(self.keep(tell))
@@ -258,15 +276,15 @@ class Committer:
 
     @property
     def takes_more(self) -> bool:
-        """Whether the crawl may go on, or the disk must catch up first."""
+        """True if the crawl may begin requests, False if the disk must catch up first."""
         return self.has_room and self._rows.are_few
 
     async def caught_up(self) -> None:
-        """Wait while many new URLs are uncommitted, because they are in memory."""
+        """Wait while many new URLs are uncommitted: they are held in memory."""
         await self._rows.caught_up()
 
     async def written(self) -> None:
-        """Wait until all that came so far is in the store; `keep` must be under way."""
+        """Wait until all rows added so far are in the store; `keep` must be running."""
         batch = self._rows.batch
         while (batch and self._rows.batch is batch) or self._writes:
             self._rows.full.set()
@@ -274,18 +292,21 @@ class Committer:
             await self._wrote.wait()
 
     async def committed(self, step: int) -> None:
-        """Wait until this step is in the store; `keep` must be under way."""
+        """Wait until this step is in the store; `keep` must be running."""
         while self.last_step < step:
             self._wrote.clear()
             await self._wrote.wait()
 
     def finish(self) -> None:
-        """Nothing more will come: `keep` commits all and ends."""
+        """Make `keep` commit the rest and end."""
         self._finishing = True
         self._rows.full.set()
 
     async def commit(self, *, checkpoint: bool = False) -> None:
-        """Make all that came so far safe; a checkpoint spares the next start some work."""
+        """Commit all rows added so far, and write a checkpoint if asked or due.
+
+        A checkpoint shortens the replay of steps at the next start.
+        """
         await self._write()
         frontier = self._frontier
         is_due = checkpoint or frontier.changes > _changes_allowed(len(frontier))
@@ -298,7 +319,7 @@ class Committer:
         await self._write()
 
     def _close_batch(self, *, add_up: bool) -> None:
-        """The open batch is to be written, with the counters as they are now."""
+        """Close the open batch and queue its commit, with the present counters."""
         batch = self._rows.take()
         self._closed = _ClosedBatch(batch, self._frontier.last_seq)
         if add_up:
@@ -308,7 +329,7 @@ class Committer:
         self._writes.add(partial(self._store.commit, batch))
 
     async def _write(self) -> None:
-        """Write all that is closed."""
+        """Do the queued writes and drop the rows that they committed."""
         if not self._writes:
             return
         await self._writes.write()
@@ -317,12 +338,12 @@ class Committer:
         self._wrote.set()
 
     def close(self) -> None:
-        """Nothing more is written."""
+        """Stop the store's thread."""
         self._writes.close()
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """What went wrong first; the others followed from it."""
+    """Return the first error; the others follow from it."""
     error: BaseException = group
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
@@ -330,5 +351,9 @@ def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
 
 
 def _changes_allowed(pages: int) -> int:
-    """Rows are strewn over the table: the larger it is, the more of them should share the work."""
+    """Return the number of changed pages that makes a checkpoint due.
+
+    Checkpoint less often on large tables: the changed rows are spread over the table, so each one
+    costs a random write, and more changes share a write if they are collected longer.
+    """
     return min(max(CHANGES_A_CHECKPOINT, pages // 8), MOST_CHANGES)

@@ -1,12 +1,12 @@
-"""Contents: what each page said when it was read last, and which page has said it first.
+"""Contents: a hash of each page's last text, and the page that had the content first.
 
-Laws: the index gives candidates; the document of a page proves that it has a content still. A thin
-page is compared with pages of its own host only, because pages of other hosts say as little without
-being copies of it.
+Laws: the index only yields candidates; a page's document proves that it still has a content. A thin
+page is compared with pages of its own host only, because short pages of other hosts are alike
+without being copies.
 
-content    a hash of the text of a page
-thin       said of a page with hardly any text
-original   the page that has a content and is itself; others with the same are its aliases
+content    hash of the text of a page
+thin       page with hardly any text
+original   page that has a content and stands for itself; other pages with it are its aliases
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _SPREAD = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio
 
 
 class ContentIndex:
-    """content -> the original."""
+    """Map from a content to its original."""
 
     def __init__(self, recorder: Recorder, reopened: Set[int]) -> None:
-        """Of the pages that wait, only the `reopened` ones may have a document."""
+        """Set up; of the waiting pages, only the `reopened` ones may have a document."""
         self._recorder, self._frontier = recorder, recorder.frontier
         self._reopened = reopened
         self._slots = Slots()
@@ -47,27 +47,27 @@ class ContentIndex:
         return len(self._slots)
 
     def load(self, pages: AnyNumbers, contents: AnyNumbers) -> None:
-        """Contents of earlier runs; the content of an alias is that of another page."""
+        """Load contents of earlier runs, except those of aliases: their originals have them."""
         are_originals = self._frontier.states()[pages] != State.ALIAS
         originals, codes = pages[are_originals], contents[are_originals].view(np.uint64)
         _, firsts = np.unique(codes, return_index=True)
         is_first = np.zeros(len(codes), dtype=np.bool_)
         is_first[firsts] = True
-        # The others are thin, or many hosts would stand under one code.
+        # The others are thin. Without their hosts, one code would have the pages of many hosts.
         hosts = np.frombuffer(self._frontier.urls.host_of, dtype=np.uint32)[originals]
         codes = np.where(is_first, codes, codes ^ hosts * np.uint64(_SPREAD))
         self._slots.put_all(codes, originals.astype(np.uint32))
 
     def finish_loading(self) -> None:
-        """Build the hash map now, so that the first look-up is not slow."""
+        """Build the hash map now, so that the first look-up is quick."""
         self._slots.insert_pending()
 
     def describe(self, page: PageId, response: Response, parsed: ParsedPage, today: float) -> bool:
-        """The page was read: keep what it is now, and drop the content that it had before.
+        """Store what a page is now, and drop its former content from the index.
 
-        Answers with whether that was another one.
+        Return whether the content has changed.
         """
-        # Of a page that is read for the first time the store knows nothing: spare the question.
+        # The store knows nothing of a page that is read for the first time: skip the query.
         is_first = self._frontier.state[page] == State.UNREAD and page not in self._reopened
         before = None if is_first else self._recorder.pages.document(page)
         self._recorder.describe(_document(page, response, parsed, today, before))
@@ -77,7 +77,10 @@ class ContentIndex:
         return True
 
     def find_or_add(self, page: PageId, parsed: ParsedPage) -> int | None:
-        """The original with the content of the page; without one, the page is it from now on."""
+        """Return the original with this content; without one, make the page the original.
+
+        None also if the original stands for the page.
+        """
         content = parsed.content
         code = content & _MASK
         pages = self._slots.matches(code)
@@ -92,13 +95,13 @@ class ContentIndex:
         return None if first is None or self._frontier.books.leads_to(first, page) else first
 
     def replace(self, first: int, page: PageId, content: int) -> None:
-        """The page is the original with this content from now on, and no longer the first one."""
+        """Make the page the original of this content, in place of the first one."""
         for other in (first, page):
             self._drop(other, content)
         self._slots.put(content & _MASK, page)
 
     def _drop(self, page: PageId, content: int) -> None:
-        """Whether it was added as a thin page or not."""
+        """Remove a page under both codes: the index does not know whether it was added as thin."""
         for code in (content & _MASK, self._code_on_host(content, page)):
             self._slots.drop(code, page)
 
@@ -114,7 +117,7 @@ class ContentIndex:
 def _document(
     page: PageId, response: Response, parsed: ParsedPage, today: float, before: DocumentRow | None
 ) -> DocumentRow:
-    # A page that broke off has no validators, or a server might say that the rest is unchanged.
+    # A truncated page has no validators, or a server might report the rest as unchanged.
     validators = {} if response.broke_off else response.headers
     first_at, checks, changes = today, 0, 0
     if before is not None:
@@ -137,35 +140,35 @@ def _document(
 
 # ================================================================ duplicates
 #
-# Pages of different sites with the same content: which of them is the original?
+# Pages of different sites with the same content: decides which of them is the original.
 #
-# Laws: a page that the user named is an original. Otherwise the original is the page that other
-# sites give more cash to; if nobody gives to either, the one on the host that others give more to;
-# of equals, the one that was read first. That is decided anew when it changes: a copy that has
-# overtaken its original waits again, and is compared when it is read. So a copy takes nothing from
-# its original, whichever of them is read first. A decision costs one request, and each page has
-# only a few of them. Until it is made, what links give to a copy is counted for the copy.
+# Laws: a seed is an original. Otherwise the original is the page that gets more cash from other
+# sites; if neither gets any, the page on the host that gets more; if these are equal, the page that
+# was read first. The decision is made again when the order changes: a copy that has overtaken its
+# original waits again, and is compared when it is read. So a copy takes nothing from its original,
+# whichever is read first. A decision costs one request, and the number of decisions per page is
+# limited. Until the decision, cash that links give to a copy counts for the copy.
 #
-# copy       a page that stands for one of another site, by its content or by a rule about its host
-# folded     a copy by such a rule: it was not read
-# overtake   to be given more than the original, by a margin
+# copy       page that stands for one of another site, by its content or by a rule about its host
+# folded     copy by such a rule, never read
+# overtake   get more than the original, by a margin
 # strangers  pages of different sites
 
 MOST_COPIES = 1 << 16
-"""That are watched; of more, those that were given least are dropped."""
+"""Limit of watched copies; above it, those that were given least are dropped."""
 MOST_DECISIONS = 4
 MOST_AT_ONCE = 500
-"""That wait again; the crawl waits while the store is asked about each."""
+"""Limit of pages reopened at once; the crawl waits while the store is queried for each."""
 _COPY_STATES = frozenset((State.ALIAS, State.TWIN))
 
 Numbers = NDArray[np.int64]
 
 
 class Duplicates:
-    """Decides which page is the original, and watches copies that might become it."""
+    """Chooses originals among duplicates, and watches copies that may overtake them."""
 
     def __init__(self, frontier: Frontier, external_cash: ExternalCash, seeds: set[int]) -> None:
-        """`external_cash` tells what hosts and pages were given by other sites."""
+        """Set up; `external_cash` knows what hosts and pages were given by other sites."""
         self._frontier, self._external_cash, self._seeds = frontier, external_cash, seeds
         self.gifts = CopyGifts(frontier, external_cash, self._is_copy)
         self._original_of: dict[int, int] = {}
@@ -176,7 +179,7 @@ class Duplicates:
             self._watch(page, frontier.books.forwards[page])
 
     def are_strangers(self, page: PageId, other: int) -> bool:
-        """Whether the pages are of different sites."""
+        """Return whether the pages are of different sites."""
         host_of = self._frontier.urls.host_of
         return self._external_cash.are_strangers(host_of[page], host_of[other])
 
@@ -187,10 +190,10 @@ class Duplicates:
         forwards = self._frontier.books.forwards
         return (page for page in pages if self._is_copy(page, forwards[page]))
 
-    # ------------------------------------------------------------ a page had its turn
+    # ------------------------------------------------------------ after the turn of a page
 
     def is_better(self, page: PageId, first: int) -> bool:
-        """Whether the page is the original, and not the first one that was read."""
+        """Return whether the page, rather than the first one read, is the original."""
         if not self.are_strangers(page, first):
             return False
         given, to_hosts = self._external_cash.from_strangers(np.array((page, first)))
@@ -198,22 +201,22 @@ class Duplicates:
         return (page in self._seeds, *mine) > (first in self._seeds, *other)
 
     def is_compared(self, page: PageId) -> bool:
-        """Whether the page was read before, and waits only to be compared once more."""
+        """Return whether the page was read before and waits only to be compared once more."""
         return page in self._waiting
 
     def note_copy(self, page: PageId, target: int) -> None:
-        """The page stands for the target from now on, for whatever reason."""
+        """Note that the page now stands for the target, for whatever reason."""
         self.forget_copy(page)
         if self._is_copy(page, target):
             self._watch(page, target)
 
     def forget_copy(self, page: PageId) -> None:
-        """The page had its turn, and is no copy of anything for now."""
+        """Note that the page had its turn and is no copy at present."""
         self._waiting.discard(page)
         self._original_of.pop(page, None)
 
     def swap(self, page: PageId, first: int) -> None:
-        """The page is the original, and the first one that was read is the copy."""
+        """Make the page the original and the first one its copy, which keeps the decision count."""
         if decisions := self._decisions.pop(page, 0):
             self._decisions[first] = decisions
 
@@ -234,10 +237,13 @@ class Duplicates:
         for page in copies[np.argsort(given, kind="stable")[: MOST_COPIES // 2]].tolist():
             del self._original_of[page]
 
-    # ------------------------------------------------------------ copies that overtook
+    # ------------------------------------------------------------ overtaking copies
 
     def take_overtaking(self) -> list[int]:
-        """Some of the copies that are given more than their originals by now: they wait again."""
+        """Remove and return some of the copies that now get more than their originals.
+
+        The caller reopens them.
+        """
         pages = self._overtaking_pages()[:MOST_AT_ONCE]
         if len(self._decisions) > MOST_COPIES:
             self._decisions.clear()
@@ -268,7 +274,7 @@ class Duplicates:
         return self._frontier.state[page] == State.ALIAS and not is_settled
 
     def _take_folded(self) -> list[int]:
-        """Some of the pages that were folded onto hosts that are given less than theirs by now."""
+        """Return some of the pages folded onto hosts that now get less than their own hosts."""
         pairs = self._folded_onto.items()
         found = {host for host, other in pairs if self._external_cash.overtakes(host, other)}
         if not found:
@@ -283,7 +289,7 @@ class Duplicates:
 
 
 class CopyGifts:
-    """What links give to copies. The books give it to the originals at once."""
+    """Cash that links give to copies; the books credit it to the originals at once."""
 
     def __init__(
         self, frontier: Frontier, external_cash: ExternalCash, is_copy: Callable[[int, int], bool]
@@ -291,8 +297,10 @@ class CopyGifts:
         self._frontier, self._external_cash, self._is_copy = frontier, external_cash, is_copy
 
     def to_copies(self, plan: Plan, links: Sequence[int]) -> list[tuple[int, int]]:
-        """What the plan gave to originals, where the links lead to their copies: it counts for the
-        copies, and not for the originals unless other links lead to them.
+        """Return the amounts of a plan that links give to copies, and their deduction from the
+        originals.
+
+        An original keeps the amount if other links lead to it as well.
         """
         books = self._frontier.books
         detours = [link for link in links if link in books.forwards]
@@ -310,15 +318,15 @@ class CopyGifts:
         ]
 
     def _receiver(self, link: int) -> int:
-        """Where a link leads to, but no farther than to a copy."""
+        """Return the page that a link leads to, stopping at the first copy."""
         forwards = self._frontier.books.forwards
         while (target := forwards.get(link)) is not None and not self._is_copy(link, target):
             link = target
         return link
 
     def load(self, blocks: Iterable[Spendings]) -> None:
-        """What pages were given in earlier runs, about: what others handed on, by where it went
-        last.
+        """Estimate what pages were given in earlier runs: the histories of others, spread along the
+        links by which they last paid.
         """
         frontier = self._frontier
         ends = np.arange(len(frontier))
@@ -341,7 +349,10 @@ class CopyGifts:
 
 
 def _links(block: Spendings) -> tuple[Numbers, Numbers]:
-    """How many links each page has, and all of them, without weights. All are plain or none is."""
+    """Return the number of links of each page, and all links in one array, without weights.
+
+    All blobs must be plain, or none.
+    """
     if is_plain(block.blobs[0]):
         return unpack_plain(block.blobs)
     links = [unpack(blob).links for blob in block.blobs]

@@ -1,8 +1,8 @@
-"""Where the answers of a crawl are kept: nowhere, or in an archive and in WARC files.
+"""Places where a crawl keeps responses: nowhere, or in an archive and in WARC files.
 
-Law: an answer is there before the step that it led to is in the store.
+Law: a response is kept before the step that it led to is in the store.
 
-Most crawls keep no answers, so what writes them is loaded only when it is wanted.
+Most crawls keep no responses, so the code that writes them is imported only on demand.
 """
 
 from __future__ import annotations
@@ -48,24 +48,24 @@ if TYPE_CHECKING:
 
 
 class Keeping(NamedTuple):
-    """Where answers are kept."""
+    """Places where responses are kept."""
 
     archive: ArchiveWriter | None = None
     warcs: WarcFiles | None = None
     versions: int | None = None
-    """Of each page, how many answers stay in the archive."""
+    """Number of responses per page that stay in the archive."""
     lock: StoreLock | None = None
 
     @property
     def places(self) -> list[ArchiveWriter | WarcFiles]:
-        """All that there are."""
+        """The archive and the WARC files, if open."""
         return [one for one in (self.archive, self.warcs) if one is not None]
 
     def __bool__(self) -> bool:
         return self.archive is not None or self.warcs is not None
 
     def close(self) -> None:
-        """Drop what was not confirmed, unless another crawl may write there by now."""
+        """Close all files, and cut off unconfirmed records unless another crawl holds the lock."""
         cuts_off = self.lock is None or self.lock.renew()
         for one in self.places:
             one.close(cuts_off=cuts_off)
@@ -73,26 +73,25 @@ class Keeping(NamedTuple):
 
 NOWHERE = Keeping()
 _GROWN, _WORTH = 2, 0.25
-"""Times its size, until an archive is looked through again; what share of it is worth a copy."""
+"""Growth of the archive, as a factor, before it is examined again; share of it worth rewriting."""
 
 
 class ArchivingStore:
-    """A store whose batches bring answers that are kept."""
+    """Store that keeps the responses of a batch before it commits the batch."""
 
     def __init__(self, store: StoreWriter, keeping: Keeping) -> None:
         self._store, self._keeping = store, keeping
-        self._looked_through_at = 0  # bytes of the archive
+        self._looked_through_at = 0  # size of the archive in bytes
         self._waits_for_readers = False
         self._appended: Batch | None = None
-        self._end = 0  # of the archive, behind what was appended
+        self._end = 0  # of the archive, after the last append
 
     @property
     def connection(self) -> tables.Connection:
-        """The connection of the store."""
         return self._store.connection
 
     def commit(self, batch: Batch) -> None:
-        """Add all of the batch: the answers first, then the rows, as one."""
+        """Write the responses of a batch, then commit its rows as one transaction."""
         archive = self._keeping.archive
         self._store.lock.check()
         if self._appended is not batch:
@@ -107,7 +106,7 @@ class ArchivingStore:
             self._let_go_of_versions(archive, self._keeping.versions)
 
     def _append(self, batch: Batch) -> None:
-        """Write the answers. A batch that comes again, since something had no room, has them."""
+        """Write the responses, unless an earlier attempt at this batch already has."""
         archive, warcs = self._keeping.archive, self._keeping.warcs
         if archive is not None:
             batch.counters[tables.ARCHIVE_END] = self._end = archive.append(batch.answers)
@@ -118,9 +117,11 @@ class ArchivingStore:
         self._appended = batch
 
     def _let_go_of_versions(self, archive: ArchiveWriter, versions: int) -> None:
-        """Prune, if that is worth it; each run looks once, and whenever the archive has doubled.
+        """Prune old versions if that frees enough; checked once per run and when the archive has
+        doubled.
 
-        What was pruned goes when nobody reads it any more, and nothing else is pruned until then.
+        Pruned records are deleted when nobody reads them any more; until then nothing else is
+        pruned.
         """
         from minicrawl.archive.writer import PruneRules, Pruning
 
@@ -136,17 +137,17 @@ class ArchivingStore:
         if pruning.dropped and pruning.freed_bytes() >= _WORTH * pruning.record_bytes:
             try:
                 self._waits_for_readers = not prune(archive, self._store, pruning.keeps)
-            except NoRoom:  # what was committed is as it was
+            except NoRoom:  # the committed part of the archive is unchanged
                 archive.reader.segments.cut_off(archive.end)
         self._looked_through_at = max(_bytes_of(archive), 1)
 
     def checkpoint(self, checkpoint: Checkpoint, *, forget_links: bool = False) -> None:
-        """Write the rows that changed."""
+        """Write the changed rows."""
         self._store.checkpoint(checkpoint, forget_links=forget_links)
 
 
 def open_keeping(store: StoreWriter, storing: Storing, tell: Listener) -> Keeping:
-    """All places where answers are kept."""
+    """Open the archive and the WARC files that the settings ask for."""
     if storing.warc is not None and storing.keep == "text":
         raise UsageError("--warc writes whole pages, and --keep text has only their text")
     if storing.requisites and storing.keep != "pages":
@@ -166,16 +167,16 @@ def _bytes_of(archive: ArchiveWriter) -> int:
 
 # ================================================================ archiving
 #
-# The archive and the WARC files of a store are opened as of its last commit, and pruned.
+# Opens the archive and the WARC files of a store as of its last commit, and prunes the archive.
 #
-# Laws: what is in the archive and not in the store is cut off. An archive that belongs to no store
-# that is known is set aside, and never cut off. The same holds for WARC files.
+# Laws: records that the store does not know are cut off. An archive without a known store is set
+# aside and never cut off. The same holds for WARC files.
 #
-# What writes WARC files and what prunes is loaded only when it is wanted.
+# The code that writes WARC files and the code that prunes are imported only on demand.
 
 
 def open_places(store: StoreWriter, storing: Storing, tell: Listener) -> Keeping:
-    """All places where the answers of a crawl are kept, as of the last commit of its store."""
+    """Open the places where responses are kept, as of the last commit of the store."""
     archive = open_archive(store, storing, tell)
     try:
         versions = storing.keep_versions if isinstance(storing.keep_versions, int) else None
@@ -189,9 +190,9 @@ def open_places(store: StoreWriter, storing: Storing, tell: Listener) -> Keeping
 def open_warcs(
     store: StoreWriter, folder: Path | None, archive: ArchiveWriter | None, tell: Listener
 ) -> WarcFiles | None:
-    """The WARC files of a store in this folder, which the user has named for this run.
+    """Open the WARC files of a store in this folder, which the user has named for this run.
 
-    Another folder that the store names is let alone: a stranger may have written it.
+    Another folder that the store names is not opened: somebody else may have written that name.
     """
     if folder is None:
         return None
@@ -208,7 +209,7 @@ def open_warcs(
 
 
 def open_archive(store: StoreWriter, storing: Storing, tell: Listener) -> ArchiveWriter | None:
-    """The archive of a store as of its last commit; None if nothing is to be kept."""
+    """Open the archive of a store as of its last commit; None if no responses are kept."""
     if not storing.keeps_answers:
         return None
     folder, counters = archive_folder(store.path), tables.counters(store.connection)
@@ -217,7 +218,7 @@ def open_archive(store: StoreWriter, storing: Storing, tell: Listener) -> Archiv
     if end is None:
         if aside := set_pages_aside(folder):
             folder.mkdir()
-            store.lock.check()  # which holds the new folder
+            store.lock.check()  # also holds the new folder
             tell(Noted(text=f"the pages that were there are in {aside} now"))
         end = FIRST
         store.commit(Batch(counters=counters | {tables.ARCHIVE_END: end}))
@@ -230,9 +231,7 @@ def open_archive(store: StoreWriter, storing: Storing, tell: Listener) -> Archiv
 
 
 def prune(archive: ArchiveWriter, store: StoreWriter, stays: Callable[[IndexRow], bool]) -> bool:
-    """Let go of the answers that do not stay; False if somebody reads them, so that they are
-    removed later.
-    """
+    """Prune records. Return False if a reader delays their deletion."""
     end = archive.prune(stays)
     store.commit(Batch(counters=tables.counters(store.connection) | {tables.ARCHIVE_END: end}))
     archive.confirm()
@@ -240,7 +239,10 @@ def prune(archive: ArchiveWriter, store: StoreWriter, stays: Callable[[IndexRow]
 
 
 def prune_store(path: Path, rules: PruneRules) -> tuple[Pruning, bool]:
-    """Prune the archive of a store that no crawl writes: what goes, and whether it is gone."""
+    """Prune the archive of a store that no crawl is writing.
+
+    Return the pruning, and whether the records are deleted already.
+    """
     from minicrawl.archive.writer import Pruning
 
     with closing(StoreWriter.open(path)) as store:
@@ -254,7 +256,10 @@ def prune_store(path: Path, rules: PruneRules) -> tuple[Pruning, bool]:
 
 
 def set_pages_aside(folder: Path) -> Path | None:
-    """Rename an archive whose store is not known; its new name, or None if there is none."""
+    """Rename an archive whose store is unknown.
+
+    Return its new path, or None if there is no archive.
+    """
     if not Segments(folder).numbers():
         return None
     names = (folder.with_name(f"{folder.name}.{number}") for number in count(1))
@@ -263,24 +268,23 @@ def set_pages_aside(folder: Path) -> Path | None:
 
 # ================================================================ warc files
 #
-# The WARC files that a crawl writes: a new one at about 1 GB, exact as of the last commit.
+# WARC files of a crawl: a new one every 1 GB or so, exact as of the last commit.
 #
-# Laws: what is appended counts from `confirm` on, which is called when the store has committed the
-# steps of these answers; until then the next append writes over it. The next start cuts off what
-# the store does not know of: each record is a gzip member of its own, so what is left is a whole
-# file. Files that no store knows of are never touched: each store writes to files with a name of
-# its own.
+# Laws: appended records count from `confirm` on, which is called when the store has committed the
+# steps of these responses; until then the next append overwrites them. The next start cuts off
+# records that the store does not know: each record is a gzip member of its own, so what remains is
+# a valid file. Files of other stores are never touched: each store uses its own file names.
 #
-# place   where a record begins: the number of its file and the offset in it, as in segments
+# place   number of a file and offset of a record in it, as in segments
 # series  the files of one store in one folder
 
 FILE_BYTES = 1 << 30
-"""A file that is as long as this gets no more records."""
+"""Size at which a file gets no more records."""
 _WRITTEN_AT_ONCE = 1 << 22
 
 
 class WarcSeries(NamedTuple):
-    """The files of a store in a folder, and where the last one ends."""
+    """The WARC files of a store in a folder, and the end of the last one."""
 
     folder: str
     prefix: str
@@ -289,27 +293,27 @@ class WarcSeries(NamedTuple):
 
     @classmethod
     def of(cls, folder: Path, store: Path, now: float) -> Self:
-        """A new series, with a name that no other one has."""
+        """Return a new series with a unique name."""
         moment = datetime.fromtimestamp(now, UTC).strftime("%Y%m%d%H%M%S%f")[:-3]
         return cls(str(folder), f"{store.stem}-{moment}", str(store))
 
     @classmethod
     def read(cls, value: object) -> Self | None:
-        """From a counter of the store; None if it has none."""
+        """Return the series that a counter of the store describes; None if it describes none."""
         if not isinstance(value, dict):
             return None
         with suppress(TypeError, ValueError):
             found = cls(**value)
-            if Path(found.prefix).name == found.prefix:  # else a stranger's, which leads elsewhere
+            if Path(found.prefix).name == found.prefix:  # else it could lead out of the folder
                 return found._replace(end=int(found.end))
         return None
 
 
 class WarcFiles:
-    """A series that is open for writing. Whoever opens it holds the lock of its store."""
+    """Series that is open for writing. The caller holds the lock of its store."""
 
     def __init__(self, series: WarcSeries, codec: Codec) -> None:
-        """Cuts off what lies behind its end; `codec` reads the records of answers."""
+        """Open the series and cut off what is behind its end. The `codec` unpacks records."""
         self._series, self._codec = series, codec
         self._folder = Path(series.folder)
         with disk_errors(self._folder):
@@ -325,11 +329,11 @@ class WarcFiles:
 
     @property
     def series(self) -> WarcSeries:
-        """The series, with the place behind the last record that was confirmed."""
+        """The series up to the last confirmed record."""
         return self._series._replace(end=self._mark)
 
     def append(self, answers: Iterable[KeptAnswer]) -> dict[str, object]:
-        """Write answers behind the last confirmed record; answers with the series as it is then."""
+        """Write responses behind the last confirmed record. Return the series with its new end."""
         self._ahead = begin = self._mark
         self._writer = self._writer_at(begin)
         with index_errors(self._folder):
@@ -342,11 +346,11 @@ class WarcFiles:
         return self._series._replace(end=self._ahead)._asdict()
 
     def confirm(self) -> None:
-        """What was appended last stays."""
+        """Confirm the records that were appended last."""
         self._mark = self._ahead
 
     def close(self, *, cuts_off: bool = True) -> None:
-        """Drop what was not confirmed; without `cuts_off`, change nothing."""
+        """Cut off unconfirmed records; without `cuts_off`, change nothing."""
         self._captures.close()
         if cuts_off:
             cut_off(self.series)
@@ -370,7 +374,7 @@ class WarcFiles:
             self._write()
 
     def _body_of(self, capture: Capture, key: int) -> tuple[str, Original | None]:
-        """The digest of the body, and the answer that has it already."""
+        """Return the digest of the body, and the earlier response that has the same body."""
         last = self._captures.last_digest(key) if capture.is_confirmed else None
         digest = last or payload_digest(capture.body)
         found = self._captures.original(digest) if last or capture.body else None
@@ -379,7 +383,7 @@ class WarcFiles:
     # ------------------------------------------------------------ files
 
     def _continued(self) -> int:
-        """Where to go on: in a file of its own, if the last one is not there as it was."""
+        """Return the place to continue at: a new file if the last one has changed."""
         end = self._series.end
         path = self._path(end)
         length = path.stat().st_size if path.exists() else 0
@@ -411,7 +415,7 @@ class WarcFiles:
 
 
 def cut_off(series: WarcSeries) -> None:
-    """Remove what lies behind the end of a series."""
+    """Remove everything behind the end of a series."""
     number, keep = segment_of(series.end), offset_of(series.end)
     with disk_errors(Path(series.folder)):
         if (path := _path(series, number)).exists() and path.stat().st_size > keep:
@@ -442,5 +446,5 @@ def _capture(kept: KeptAnswer, codec: Codec) -> Capture:
 
 
 def _unchanged(url: str) -> Answer:
-    """What a server said that the page has not changed."""
+    """Return the response of a server that reported the page as unchanged."""
     return Answer(url, HTTPStatus.NOT_MODIFIED, {}, b"", 0.0, RecordKind.REVISIT)

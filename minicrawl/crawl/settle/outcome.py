@@ -1,9 +1,9 @@
-"""The outcome of a page's turn, decided from its response before anything is done.
+"""Outcome of a page's turn, decided from its response before anything changes.
 
-Pure: a fetched value in, an outcome out. The retry policy is a table.
+Pure: a fetch result in, an outcome out. The retry policy is a table.
 
-strike   a failure that counts against the host
-chain    redirects in a row, and what came with them
+strike   failure that counts against the host
+chain    consecutive redirects, and the cookies that came with them
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from minicrawl.web.urls import ResolvedUrl, resolve
 
 _MOST_SENT = 1000
 _SPELLINGS = 3
-"""Requests for a page in all that are answered with a session, by a mark in its URL or a cookie."""
+"""Limit of requests for a page that answers with a session, by a mark in its URL or a cookie."""
 
 
 class RetryPolicy(NamedTuple):
-    """How often a page is requested in all, and whether the failure is a strike."""
+    """Number of requests before a page is given up, and whether the failure is a strike."""
 
     tries: int
     strike: bool
@@ -48,7 +48,7 @@ class RetryPolicy(NamedTuple):
 RETRY_POLICIES = {
     FailureKind.DNS: RetryPolicy(2, True),
     FailureKind.CONNECT: RetryPolicy(3, True),
-    FailureKind.PROXY: RetryPolicy(3, False),  # it is not the host's
+    FailureKind.PROXY: RetryPolicy(3, False),  # the proxy's failure, not the host's
     FailureKind.TLS: RetryPolicy(1, True),
     FailureKind.TIMEOUT: RetryPolicy(2, True),
     FailureKind.RESET: RetryPolicy(3, True),
@@ -63,16 +63,16 @@ RETRY_POLICIES = {
     FailureKind.BAD_STATUS: RetryPolicy(1, False),
     FailureKind.BAD_REDIRECT: RetryPolicy(1, False),
     FailureKind.LOST: RetryPolicy(2, False),
-    FailureKind.INTERRUPTED: RetryPolicy(1, False),  # counts as no try: there is always one more
+    FailureKind.INTERRUPTED: RetryPolicy(1, False),  # no try: there is always one more
 }
 
 
 @dataclass(frozen=True, slots=True)
 class WasRead:
-    """The page was read: its links share its cash, unless it is another page by its content.
+    """The page was read: its links share its cash, unless it stands for another page.
 
-    Links whose pages were `looked_up` need no look-up again. If there are very many links, those to
-    new pages are `introduced` before the turn ends.
+    Links whose pages were `looked_up` need no second look-up. If there are very many links, pages
+    that become known through them are `introduced` before the turn ends.
     """
 
     response: Response
@@ -92,12 +92,12 @@ class Redirects:
 
 @dataclass(frozen=True, slots=True)
 class NotModified:
-    """The page has not changed since it was read: its links share its cash once more."""
+    """The page has not changed since the last reading: its links share its cash once more."""
 
 
 @dataclass(frozen=True, slots=True)
 class GivenUp:
-    """The page leads nowhere; `reason` says what the response itself does not."""
+    """The page is a dead end; `reason` adds what the response itself does not tell."""
 
     state: State
     reason: str = ""
@@ -105,7 +105,7 @@ class GivenUp:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """The page is requested again, later; by this URL if the server insists on its marks."""
+    """The page is requested again later, as `spelled` if the server insists on its marks."""
 
     spelled: str | None = None
 
@@ -114,32 +114,32 @@ Outcome = WasRead | Redirects | NotModified | GivenUp | Retry
 
 
 class TurnEnd(NamedTuple):
-    """The state of the page from now on; `reason` says what the response itself does not."""
+    """New state of the page; `reason` adds what the response itself does not tell."""
 
     state: State
     reason: str = ""
     led_to: tuple[int, ...] = ()
-    """The target of a redirect, if it has not been read, and pages that are asked for again."""
+    """Target of a redirect, if unread, or pages that are requested again."""
     has_changed: bool = False
-    """Whether the page says something else than the last time."""
+    """True if the content differs from the last reading."""
 
 
 class RedirectChain(NamedTuple):
-    """The redirects in a row that led to a page."""
+    """Consecutive redirects that led to a page."""
 
     hops: int = 0
     sets_cookies: bool = False
-    """Whether cookies came with one of them, or with any answer since."""
+    """True if cookies came with a redirect of the chain or with a response since."""
     begun_at: tuple[int, ...] = ()
-    """The pages that were sent here first, if cookies are kept."""
+    """Pages where the chain began, if cookies are kept."""
 
     def led_on(self, page: PageId, *, has_jar: bool, sets_cookies: bool) -> RedirectChain:
-        """The chain behind a redirect of this page."""
+        """Return the chain extended by a redirect of this page."""
         begun_at = self.begun_at or (page,) if has_jar else ()
         return RedirectChain(self.hops + 1, self.sets_cookies or sets_cookies, begun_at)
 
     def joined(self, other: RedirectChain) -> RedirectChain:
-        """Two chains that led to one page."""
+        """Merge two chains that led to one page."""
         begun_at = dict.fromkeys((*self.begun_at, *other.begun_at))
         return RedirectChain(
             max(self.hops, other.hops),
@@ -160,7 +160,7 @@ def decide_outcome(
     max_tries: int = 5,
     strip_marks: bool = True,
 ) -> Outcome:
-    """The outcome for the page at `url` after so many tries; a `Response` is `parsed`."""
+    """Return the outcome of the page after `tries` requests; a `Response` needs `parsed`."""
     match fetched:
         case Response():
             if parsed is None:
@@ -195,7 +195,7 @@ def _redirected(
 
 
 def tries_of(kind: FailureKind, max_tries: int) -> int:
-    """How often a page that fails like this is requested in all."""
+    """Return the number of requests after which a page with this kind of failure is given up."""
     return min(RETRY_POLICIES[kind].tries, max_tries)
 
 
@@ -208,9 +208,9 @@ def _given_up(kind: FailureKind, tries: int) -> GivenUp:
 
 
 def strike_of(fetched: object, today: float) -> tuple[FailureKind, float | None] | None:
-    """The failure, if it is a strike against the host, and the pause that the host asked for.
+    """Return the failure, if it is a strike, and the pause in seconds that the host asked for.
 
-    A page that was cut at the deadline is read, but its host is too slow all the same.
+    A page that was cut off at the timeout is read, but its host is too slow all the same.
     """
     if isinstance(fetched, Response) and fetched.cut is FailureKind.TIMEOUT:
         return FailureKind.TIMEOUT, None
@@ -220,7 +220,7 @@ def strike_of(fetched: object, today: float) -> tuple[FailureKind, float | None]
 
 
 def describe_failure(fetched: FetchResult) -> str:
-    """What went wrong, in one line."""
+    """Describe a failure in one line."""
     name, status, detail = _describe(fetched)
     return f"{name.rpartition(':')[2]}: {detail or status or ''}".removesuffix(": ")
 
@@ -231,7 +231,7 @@ def describe_outcome(
     parsed: ParsedPage | None = None,
     end: TurnEnd | None = None,
 ) -> tuple[str, int | None, str]:
-    """The name of the outcome, the status of the response, and details."""
+    """Return the name of the outcome, the status of the response, and details."""
     name, status, detail = _describe(fetched)
     if isinstance(fetched, Response) and fetched.cut:
         why = fetched.cut_detail

@@ -1,13 +1,13 @@
 """Posts steps: hands them to the recorder, and tells the schedule what they changed.
 
-Laws: pages that became known by a step wait from then on; pages that were given cash may have moved
-up in the queue. Pages that were too far wait again when a shorter way leads to them. Many URLs
-become known block by block, so that no page keeps all others waiting. What a page is born with
-beside its unit is a step of its own, and follows from the log.
+Laws: pages born by a step wait from then on; pages that were given cash may move up in the queue.
+Parked pages wait again when a shorter path leads to them. A large number of URLs becomes known
+block by block, so that no page keeps the others waiting. Cash that a page is born with beyond its
+unit is a step of its own, and follows from the log.
 
-replay   a page that was read spends again what it was given since then, along its stored links. It
-         costs no request and delays none: replays are done while the loop has nothing else to do,
-         and for each fetch at most as many as the user allows
+replay   a page that was read spends the cash it got since, along its stored links. A replay costs
+         no request and delays none: replays run while the loop is idle, and their number per fetch
+         is limited by the user
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _PAYS = frozenset((StepKind.ENDOWED, StepKind.RECEIVE))
 
 
 class StepPoster:
-    """Posts steps. `reopened` are pages that wait again, some of them after they were read."""
+    """Posts steps. `reopened` holds pages that wait again, some of them after they were read."""
 
     def __init__(
         self,
@@ -50,10 +50,10 @@ class StepPoster:
         saw: Callable[[list[Plan]], None],
         newborns: Newborns | None = None,
     ) -> None:
-        """`saw` is called with what was posted; `trackers` know how far pages are, where that is
-        limited.
+        """Set up; `saw` is called with the posted plans.
 
-        Without `newborns` a page is born with one unit.
+        The `trackers` know the distances of pages where the user limits them. Without `newborns`, a
+        page is born with one unit.
         """
         self._recorder = recorder
         self._queue, self._trackers, self._saw = queue, trackers, saw
@@ -61,12 +61,12 @@ class StepPoster:
         self.reopened: set[int] = set()
 
     def restore(self, frontier: Frontier) -> None:
-        """Load what earlier runs left."""
+        """Load the state of earlier runs."""
         if self._newborns is not None:
             self._newborns.restore(frontier)
 
     def post(self, step: Step, state: State = State.UNREAD, new: Sequence[int] = ()) -> list[Plan]:
-        """Apply and keep the step, by which the `new` pages are born; answers with its plans."""
+        """Apply and record the step, by which the `new` pages are born. Return its plans."""
         plans = self._recorder.apply_step(step, state)
         queue = self._queue
         if new:
@@ -103,9 +103,7 @@ class StepPoster:
         looked_up: PagesByUrl = NO_PAGES,
         by: PageId | None = None,
     ) -> Meeting:
-        """Pages become known before anybody gives them cash, some of them by the links of a page
-        whose turn has not ended yet.
-        """
+        """Make pages known before they get cash; some by the links of a page whose turn goes on."""
         links = list(dict.fromkeys(urls))
         meeting = self._recorder.meet(links, depth, originals, looked_up)
         if new := [row.id for row in meeting.urls]:
@@ -119,14 +117,14 @@ class StepPoster:
         return meeting
 
     def reopen(self, pages: Sequence[int]) -> None:
-        """These pages had their turn, and wait again."""
+        """Make pages that had their turn wait again."""
         pages = sorted(pages)
         self.post(Step(StepKind.REOPEN, spending=Spending(pages)))
         self.reopened.update(pages)
         self._queue.wait_again(pages)
 
     def replay(self, pages: Sequence[int]) -> None:
-        """These pages, which were read before, spend what they hold once more."""
+        """Let pages that were read spend their cash once more."""
         self.post(Step(StepKind.REPLAY, spending=Spending(pages)))
 
 
@@ -134,14 +132,15 @@ class StepPoster:
 
 
 LINKS_AT_ONCE = 1000
-"""Links of a page, or pages of a sitemap, that become known before other pages have their turn."""
+"""Links of a page, or pages of a sitemap, that become known before other pages get a turn."""
 _REST = 3.0
-"""How much longer the pause after them is than the time they took: what becomes known takes memory,
-and whoever brings that much shall not fill it as fast as the processor can."""
+"""Pause after a block, as a multiple of the time it took. New pages take memory, and a server that
+sends very many links must not fill it at the speed of the processor.
+"""
 
 
 class Introduced(NamedTuple):
-    """The pages of the URLs, those of them that are new, and the processor time that this took."""
+    """Pages by URL, the new ones among them, and the processor time in seconds."""
 
     pages: PagesByUrl
     new: Sequence[int]
@@ -149,7 +148,7 @@ class Introduced(NamedTuple):
 
 
 class PageIntroducer:
-    """Makes pages known before their turn, or that of the page that links to them, has ended."""
+    """Makes pages known early: before the turn of the page that links to them ends."""
 
     def __init__(self, recorder: Recorder, poster: StepPoster) -> None:
         self._recorder, self._poster = recorder, poster
@@ -157,7 +156,7 @@ class PageIntroducer:
     async def introduce(
         self, urls: Sequence[str], depth: int, originals: Originals, by: PageId | None = None
     ) -> Introduced:
-        """Each URL is there once; `by` is the page that links to all of them, if there is one."""
+        """Make the pages of distinct URLs known; `by` is the page with these links, if any."""
         pages: dict[str, int] = {}
         new: list[int] = []
         cost_s = 0.0
@@ -177,7 +176,7 @@ class PageIntroducer:
         return Introduced(pages, new, cost_s)
 
     def _learn_sites(self, pages: Sequence[int]) -> None:
-        """The sites of ten thousand new hosts at once would keep all others waiting."""
+        """Look up the sites of a block now: those of 10,000 new hosts would delay other pages."""
         urls = self._recorder.frontier.urls
         for number in {urls.host_of[page] for page in pages}:
             urls.sites.site(number)
@@ -185,12 +184,12 @@ class PageIntroducer:
     async def introduce_listed(
         self, urls: Sequence[str], depth: int, originals: Originals
     ) -> float:
-        """The pages of a sitemap become known; answers with the processor time that this took."""
+        """Make the pages of a sitemap known. Return the processor time in seconds."""
         return (await self.introduce(list(dict.fromkeys(urls)), depth, originals)).cost_s
 
 
 def are_many(urls: Sequence[str]) -> bool:
-    """Whether others have their turn before all of them are known."""
+    """Return whether other pages get a turn before all of these are known."""
     return len(urls) > LINKS_AT_ONCE
 
 
@@ -198,16 +197,16 @@ def are_many(urls: Sequence[str]) -> bool:
 
 MOST_WORTH, LEAST_WORTH = 4.0, 0.25
 _PRIOR = 3
-"""Pages of the mean that a host counts as having had: of a new host nothing is known."""
+"""Weight of the mean of all hosts in a host's own mean, in pages: a new host is unknown."""
 _GRAIN = 16
-"""Worths are rounded to 16ths of a unit, so that many pages share a step."""
+"""Rounding of a newborn's cash, in fractions of a unit, so that many pages share a step."""
 
 
 class Newborns:
-    """The cash that pages are born with.
+    """Initial cash of new pages.
 
-    The mean of their host is what its pages have held when they were read, as a multiple of that
-    mean over all hosts. On average a unit flows through a page in a circulation.
+    A page is born with the mean cash at which pages of its host were read, relative to the mean
+    over all hosts. On average one unit flows through a page in a circulation.
     """
 
     def __init__(self, host_of: array[int]) -> None:
@@ -217,12 +216,12 @@ class Newborns:
         self._all_units, self._all_reads = 0.0, 0
 
     def saw(self, plans: Iterable[Plan]) -> None:
-        """These pages handed on their cash."""
+        """Note the cash that pages handed on."""
         for plan in plans:
             self._add(self._host_of[plan.page], plan.cash / UNIT, 1)
 
     def restore(self, frontier: Frontier) -> None:
-        """What pages handed on in earlier runs, as far as their window remembers it."""
+        """Load what pages handed on in earlier runs, as far as their window remembers it."""
         read = np.flatnonzero(np.isin(frontier.states(), READ_STATES))
         hosts = np.frombuffer(self._host_of, dtype=np.uint32)[read]
         found, places, counts = np.unique(hosts, return_inverse=True, return_counts=True)
@@ -231,7 +230,7 @@ class Newborns:
             self._add(number, float(held), count)
 
     def worth(self, host: int) -> float:
-        """Of a page of this host, in units."""
+        """Return the initial cash of a new page on this host, in units."""
         if not self._all_units:
             return 1.0
         mean = self._all_units / self._all_reads
@@ -240,7 +239,7 @@ class Newborns:
         return round(min(max(worth, LEAST_WORTH), MOST_WORTH) * _GRAIN) / _GRAIN
 
     def steps(self, pages: Sequence[int]) -> Iterator[Step]:
-        """The steps by which these newborn pages get what they are worth."""
+        """Yield the steps that grant new pages their cash beyond one unit."""
         for units, equals in self._by_worth(pages).items():
             if units != 1:
                 amount = int((units - 1) * UNIT)
@@ -265,7 +264,7 @@ class Newborns:
 
 AT_ONCE = 32
 GROWN = 8 * UNIT
-"""Cash that is worth a replay. Smaller sums gain nothing, as measured on real graphs."""
+"""Cash that makes a replay worthwhile. Smaller sums gained nothing on real graphs."""
 
 
 class ReplayScheduler:
@@ -279,11 +278,11 @@ class ReplayScheduler:
         self._richest = Richest(ledger.key, ledger.flags, READ)
 
     def fetched(self) -> None:
-        """One more page was fetched."""
+        """Count a fetch, which allows more replays."""
         self._allowed += self._a_fetch
 
     def saw(self, plans: list[Plan]) -> None:
-        """Cash has moved."""
+        """Note the cash that plans moved."""
         if not self._a_fetch:
             return
         for plan in plans:
@@ -292,7 +291,7 @@ class ReplayScheduler:
             self._richest.release(plan.page)
 
     def run(self, poster: StepPoster) -> None:
-        """A few replays, if any are allowed and worth it."""
+        """Post a few replays, if allowed and worthwhile."""
         pages: list[int] = []
         while len(pages) < min(AT_ONCE, self._allowed):
             page = self._richest.take()
@@ -309,27 +308,26 @@ class ReplayScheduler:
 
 # ================================================================ shares
 #
-# How a page's cash is shared among its links: equally, or by the user's weights and focus.
+# Shares of a page's cash for its links: equal, or by the user's weights and focus.
 #
 # Pure: settings, the page and its links in, a `Spending` out. Links come out in ascending order.
 #
-# internal   a link inside its site: it weighs less, so that a site cannot promote itself
-# emphasis   a link in bold or in a heading: its page says that it matters, so it may weigh more
-# dynamic    a page whose URL has a query: its links weigh less, and the rest stays with the virtual
-#            page
-# focus      a link that the user looks for gets its part once more, `strength` times; by words, so
-#            often for each word in it or around it that is looked for, or times the similarity of
-#            these words to those: the cosine of the angle between the two counts of words
+# internal   link within its site: it weighs less, so that a site cannot promote itself
+# emphasis   link in bold or in a heading: it may weigh more, as its page calls it important
+# dynamic    page whose URL has a query: its links weigh less, and the virtual page gets the rest
+# focus      a link in focus gets its share once more, times `strength`: for a pattern or a type,
+#            once; by words, once for each focus word in or around the link; by similarity, times
+#            the cosine of the angle between the two word counts
 
 Judge = Callable[[str, str], float]
-"""How often the user looks for a link, by its URL and its words."""
+"""Degree to which a link is in focus, by its URL and its words."""
 
 _WORD = re.compile(r"\w+")
 _MOST_OF_IT = 0.9
 
 
 class CashShares:
-    """Shares cash by the user's weights and focus."""
+    """Splits cash among links by the user's weights and focus."""
 
     def __init__(self, order: Order) -> None:
         self._internal = round(order.weight_internal * PARTS)
@@ -340,7 +338,7 @@ class CashShares:
         self._are_equal = are_all_1 and not self._judges
 
     def spending(self, url: str, pages: Sequence[int], parsed: ParsedPage) -> Spending:
-        """Where the cash of the page at `url` goes; `pages` are those of its links."""
+        """Return the spending of the page at `url`, whose links lead to `pages`, in this order."""
         ordered = sorted(set(pages))
         if self._are_equal or not ordered:
             return Spending(ordered, self_link=parsed.self_link)
@@ -374,7 +372,7 @@ class CashShares:
         return self._dynamic < 1 and "?" in url
 
     def _idle(self, url: str, weights: Sequence[int]) -> int:
-        """The weight that no link has, so that the links together get the dynamic part only."""
+        """Return the weight that no link has, so that links together get the dynamic share only."""
         if not self._is_dynamic(url):
             return 0
         if not self._dynamic:
@@ -392,20 +390,20 @@ class CashShares:
 
 
 class FocusTally:
-    """How much of what the strengths of a focus ask for the virtual page could pay."""
+    """Tally of the cash that focus strengths ask for, and how much the virtual page could pay."""
 
     def __init__(self) -> None:
         self._wanted = self._granted = 0
 
     def add(self, ledger: Ledger, plans: Iterable[Plan], spending: Spending) -> None:
-        """A page with focused links handed on its cash."""
+        """Add a page with focused links that handed on its cash."""
         for plan in plans:
             wanted, granted = focus_granted(ledger, plan, spending)
             self._wanted += wanted
             self._granted += granted
 
     def shortfall(self) -> str:
-        """A line for the user, if strengths had much less effect than they say; else nothing."""
+        """Return a warning if strengths had much less effect than asked for, or an empty string."""
         if self._granted >= _MOST_OF_IT * self._wanted:
             return ""
         return (
@@ -416,7 +414,7 @@ class FocusTally:
 
 
 def is_in_focus(order: Order) -> Callable[[str], bool]:
-    """Whether a page is looked for by its URL alone."""
+    """Return a function that tells whether a URL alone puts a page in focus."""
     judges = _judges(Order(focus=order.focus, focus_type=order.focus_type))
     return lambda url: any(judge(url, "") for judge, _ in judges)
 
@@ -437,16 +435,16 @@ def _by_url(rule: Focus) -> Judge:
 
 
 def _by_type(rule: Focus) -> Judge:
-    """The type that a URL's suffix suggests; the true one is known only after a request."""
+    """Judge by the type that the URL's suffix suggests. Only a request would tell the true type."""
     from mimetypes import MimeTypes
 
-    types = MimeTypes()  # Python's own table, because those of machines differ
+    types = MimeTypes()  # Python's own table: those of machines differ
     wanted = rule.pattern.lower()
     return lambda url, _: types.guess_type(url.partition("?")[0])[0] == wanted
 
 
 def _by_words(rule: Focus) -> Judge:
-    """The words in and around the link that are, or have in them, a word of the rule."""
+    """Count the words in and around the link that equal or contain a word of the rule."""
     wanted = rule.pattern.lower().split()
     return lambda _, words: sum(
         any(word in said for word in wanted) for said in words.lower().split()

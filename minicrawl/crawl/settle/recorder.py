@@ -1,13 +1,13 @@
-"""The recorder: applies what happens to the frontier at once, and has it committed in batches.
+"""The recorder: applies changes to the frontier at once, and has them committed in batches.
 
-Laws: a step is applied once and written once, in the same order. Nothing is called safe before it
-is in the store.
+Laws: a step is applied once and written once, in the same order. Nothing is reported as safe before
+it is in the store.
 
-pages       what is known of pages, be it committed or not
-hosts       what earlier runs learned of hosts
-seeds       the pages that the user vouches for
-counters    what `status` shows
-committer   writes it all
+pages       pages as known, committed or not
+hosts       hosts as earlier runs knew them
+seeds       pages that the user vouches for
+counters    counters that `status` shows
+committer   writes all of these
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class Recorder:
-    """The one way by which anything of a crawl changes."""
+    """The only way to change the state of a crawl."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Recorder:
         load: LoadFrontier,
         keeping: Keeping = NOWHERE,
     ) -> None:
-        """`reader` sees the store as of the last commit."""
+        """Set up with `reader`, which sees the store as of the last commit."""
         self.keeping = keeping
         self._rows = UncommittedRows()
         self.counters = Counters(tables.counters(store.connection))
@@ -68,16 +68,16 @@ class Recorder:
 
     @property
     def dictionary(self) -> int:
-        """The number of the dictionary with which answers are packed for the archive."""
+        """Number of the dictionary with which responses are packed for the archive."""
         archive = self.keeping.archive
         return 0 if archive is None else archive.dictionary
 
     def close(self) -> None:
-        """Nothing more is written or looked up."""
+        """Stop writing and looking up."""
         self.committer.close()
         self._url_lookup.close()
 
-    # ------------------------------------------------------------ pages and hosts become known
+    # ------------------------------------------------------------ new pages and hosts
 
     def meet(
         self,
@@ -86,14 +86,14 @@ class Recorder:
         originals: Originals = (),
         looked_up: PagesByUrl = NO_PAGES,
     ) -> Meeting:
-        """The pages of these URLs; the step that follows must bear the new ones."""
+        """Return the pages of these URLs; the next step must bear the new ones."""
         looked_up = self.shard.meet_foreign(urls, depth, originals, looked_up)
         return self.meet_all(urls, depth, originals, looked_up)
 
     def meet_all(
         self, urls: Sequence[str], depth: int, originals: Originals, looked_up: PagesByUrl
     ) -> Meeting:
-        """The same, whichever shards they belong to."""
+        """Return the pages of these URLs, whichever shard they belong to."""
         meeting = self.frontier.urls.meet(urls, depth, looked_up)
         self._rows.batch.hosts += meeting.hosts
         self._rows.add_urls(meeting.urls)
@@ -105,7 +105,7 @@ class Recorder:
         return meeting
 
     async def look_up_urls(self, urls: Iterable[str]) -> PagesByUrl:
-        """The pages of those that are known; the crawl goes on while the store is asked."""
+        """Return the pages of the known URLs. The crawl goes on while the store is queried."""
         found, candidates = self.frontier.urls.find_recent(urls)
         if candidates:
             homes = await self._url_lookup.homes(candidates)
@@ -114,15 +114,15 @@ class Recorder:
         return found
 
     def host_at(self, origin: str) -> int:
-        """The host of an origin; it may have no pages."""
+        """Return the host of an origin, known or new; it may have no pages."""
         host, rows = self.frontier.urls.meet_host(origin)
         self._rows.batch.hosts += rows
         return host
 
-    # ------------------------------------------------------------ what happened
+    # ------------------------------------------------------------ events
 
     def apply_step(self, step: Step, state: State = State.UNREAD) -> list[Plan]:
-        """Apply a step, and have it written."""
+        """Apply a step and queue its row."""
         row = StepRow(self.frontier.last_seq + 1, state, step)
         if step.kind is StepKind.ENDOWED:
             self.seeds.endowed_by(row.seq)
@@ -132,8 +132,10 @@ class Recorder:
         return plans
 
     def agree_on_terms(self, order: Order) -> None:
-        """When fetches are shared with pages read before, so are the virtual page's gifts; and a
-        focus may be paid out of them. The small edge may be another one from here on.
+        """Post the terms of the virtual page if they have changed.
+
+        When fetches are shared with pages read before, the virtual page's gifts are shared too, and
+        a focus may be paid out of them. The small edge may have changed as well.
         """
         share = in_parts(order.discovery) if 0 < order.discovery < 1 else -1
         focus = in_parts(FOCUS_SHARE) if order.has_focus else 0
@@ -144,18 +146,18 @@ class Recorder:
             self.apply_step(terms(share, focus, edge))
 
     def record(self, fetch: FetchRow) -> None:
-        """A request and its response."""
+        """Record a request and its response."""
         self._rows.batch.fetches.append(fetch)
 
     def keep(self, page: PageId | None, answer: KeptAnswer) -> None:
-        """What came of a request for a page, or for a file; only where answers are kept."""
+        """Keep the response of a page, or of a file; call it only where responses are kept."""
         if self.keeping.warcs is not None and page is not None:
             importance, hops = self._shares.of(page), self.frontier.urls.depth[page]
             answer = answer._replace(importance=importance, hops=hops)
         self._rows.add_answer(answer)
 
     def keep_written(self, page: PageId, links: Sequence[int], entries: Sequence[str]) -> None:
-        """How the links of a page are written, in the order of its step, if that is kept."""
+        """Keep the links of a page as written in it, if collected, in the order of its step."""
         if entries:
             of_link = dict(zip(links, entries, strict=True))
             ordered = sorted(of_link)
@@ -163,13 +165,13 @@ class Recorder:
             self._rows.add_written(WrittenRow(page, check_of(ordered), told))
 
     def describe(self, document: DocumentRow) -> None:
-        """What a page is, as it was read last."""
+        """Record the document of a page, as of its last reading."""
         self._rows.add_document(document)
 
     def describe_host(self, row: HostRow) -> None:
-        """How a host wants to be asked."""
+        """Record how a host wants to be asked."""
         self._rows.batch.hosts.append(row)
 
     def record_mirror(self, host: int, of_host: int) -> None:
-        """A page of one host has the content of a page of another."""
+        """Record that a page of one host has the content of a page of another."""
         self._rows.batch.mirrors.append((host, of_host))

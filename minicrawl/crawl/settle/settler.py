@@ -1,11 +1,11 @@
-"""Settling: from the outcome of a page's turn to the step that is kept.
+"""Settling: turns the outcome of a page's turn into one step.
 
 Laws: a turn ends with exactly one step, or the page waits again. Of pages with the same content,
 one is the original and the others stand for it.
 
-A page that was sent away for a cookie, and back with one, is asked for again.
+A page that redirected away for a cookie, and is reached again with one, is requested again.
 
-chain   the redirects in a row that led to a page
+chain   consecutive redirects that led to a page
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _COPIES = (State.ALIAS, State.TWIN)
 
 
 class Ending(NamedTuple):
-    """How a turn ends: by this step, which bears the `new` pages."""
+    """End of a turn: the step, which bears the `new` pages, and the state of the page."""
 
     step: Step
     end: TurnEnd
     new: Sequence[int] = ()
     replaces: int | None = None
-    """The page whose content it has, and which is a copy of it from now on."""
+    """Former original of the content, which becomes a copy of this page."""
 
 
 class Settler:
@@ -67,13 +67,13 @@ class Settler:
         self.contents = ContentIndex(recorder, poster.reopened)
 
     def load_contents(self, pages: Numbers, contents: Numbers) -> None:
-        """Contents of pages that earlier runs read; some of these pages wait again."""
+        """Load contents of pages that earlier runs read; some of these pages wait again."""
         self.contents.load(pages, contents)
         waiting = pages[self._frontier.states()[pages] == State.UNREAD]
         self.poster.reopened.update(waiting.tolist())
 
     def finish_loading(self) -> None:
-        """All contents are loaded."""
+        """Finish loading, once all contents are there."""
         self.contents.finish_loading()
         self._traps.copies.gifts.load(self._recorder.pages.spendings())
 
@@ -85,7 +85,7 @@ class Settler:
         today: float,
         chain: RedirectChain = NO_CHAIN,
     ) -> TurnEnd | None:
-        """What the page is from now on; None if it waits again."""
+        """Settle a turn. Return the new state of the page, or None if it waits again."""
         match outcome:
             case WasRead():
                 ending = self._read(page, url, outcome, today)
@@ -103,17 +103,17 @@ class Settler:
         return ending.end
 
     def close(self, page: PageId, state: State) -> None:
-        """The page hands all it has to the virtual page, and leads nowhere."""
+        """Close a page as a dead end: its cash goes to the virtual page."""
         self.poster.reopened.discard(page)
         self.poster.post(Step(StepKind.DEAD_END, page), state)
         self._traps.copies.forget_copy(page)
 
     def fold(self, page: PageId, target: str) -> None:
-        """The page stands for another one, by a rule and without a request."""
+        """Make the page stand for another one, by a rule and without a request."""
         self._post(_forward(page, State.TWIN, *self._meet_target(page, target, ())))
 
     def _post(self, ending: Ending) -> None:
-        """Take the step, and let the traps learn from it."""
+        """Post the step, and let the traps learn from it."""
         step, state = ending.step, ending.end.state
         page, links, copies = step.page, step.spending.links, self._traps.copies
         is_first = self._frontier.state[page] == State.UNREAD
@@ -130,7 +130,7 @@ class Settler:
         if ending.replaces is not None:
             self._hand_over(ending.replaces, page)
 
-    # ------------------------------------------------------------ a page that was read
+    # ------------------------------------------------------------ pages that were read
 
     def _read(self, page: PageId, url: str, read: WasRead, today: float) -> Ending:
         has_changed = self.contents.describe(page, read.response, read.parsed, today)
@@ -151,7 +151,7 @@ class Settler:
         return self._copied(page, State.ALIAS, first, read, links, new)
 
     def _original(self, page: PageId, url: str, read: WasRead, is_barren: bool) -> Ending:
-        """No other page has the content, but the page itself may say that it is another one."""
+        """Settle a page with new content. Its canonical URL may still name another page."""
         canonical = read.parsed.canonical
         if canonical and self._gate.refusal(canonical, 0, 0) is None:
             return self._follow_canonical(page, url, canonical, read, is_barren)
@@ -160,7 +160,10 @@ class Settler:
     def _follow_canonical(
         self, page: PageId, url: str, canonical: str, read: WasRead, is_barren: bool
     ) -> Ending:
-        """In a cycle of canonical forms, each of which is read, the last one is itself."""
+        """Settle a page with a canonical URL.
+
+        In a cycle of canonical forms, the last page read is itself.
+        """
         parsed, depth = read.parsed, self._frontier.urls.depth[page] + 1
         self._recorder.shard.meet_foreign(parsed.links, depth, parsed.originals, read.looked_up)
         other, other_new = self._meet_target(page, canonical, parsed.originals)
@@ -178,12 +181,12 @@ class Settler:
         links: Sequence[int],
         new: Sequence[int],
     ) -> Ending:
-        """The page was read and stands for another one. Its links are kept, and get no cash."""
+        """Settle a page that was read and stands for another: its links are kept, without cash."""
         ending = _forward(page, state, other, new)
         return self._with_links(ending, sorted(set(links)), self_link=read.parsed.self_link)
 
     def _with_links(self, ending: Ending, links: Sequence[int], *, self_link: bool) -> Ending:
-        """The links of a page that stands for another one, if the store has links."""
+        """Add the links of a page that stands for another one, if the store has links."""
         if not self._frontier.terms.links:
             return ending
         spending = ending.step.spending._replace(unpaid=links, self_link=self_link)
@@ -200,7 +203,7 @@ class Settler:
     def _meet_links(
         self, page: PageId, read: WasRead, is_barren: bool
     ) -> tuple[list[int], list[int]]:
-        """The pages that the page links to, and those of them that are new."""
+        """Make the linked pages known. Return them, and the new ones among them."""
         parsed, depth = read.parsed, self._frontier.urls.depth[page] + 1
         links = list(parsed.links)
         meeting = self._recorder.meet(links, depth, parsed.originals, read.looked_up)
@@ -209,7 +212,7 @@ class Settler:
         return meeting.pages, new
 
     def _hand_over(self, first: int, page: PageId) -> None:
-        """The page is the original from now on: the first one hands over what it got for it."""
+        """Make the former original an alias of the page, to which it hands over its cash."""
         self._traps.copies.swap(page, first)
         is_original = self._frontier.state[first] == State.FETCHED
         if is_original and not self._frontier.books.leads_to(page, first):
@@ -219,19 +222,22 @@ class Settler:
             self._post(self._with_links(ending, last.links, self_link=last.self_link))
 
     def _confirm(self, page: PageId, today: float) -> State:
-        """The page has not changed, and spends once more."""
+        """Replay the cash of a page that has not changed, and return its state."""
         document = self._recorder.pages.document(page)
-        assert document is not None  # or the request could not have been conditional
+        assert document is not None  # otherwise the request had no validator
         self._recorder.describe(document._replace(last_at=today, checks=document.checks + 1))
         self.poster.replay([page])
         return State(self._frontier.state[page])
 
-    # ------------------------------------------------------------ a page that is another one
+    # ------------------------------------------------------------ redirects
 
     def _redirect(
         self, page: PageId, url: str, redirects: Redirects, chain: RedirectChain
     ) -> Ending:
-        """A chain that is too long ends here, and its next target does not become known."""
+        """Settle a redirect.
+
+        A chain that is too long ends here; its next target does not become known.
+        """
         hops = chain.hops + 1
         if hops > self._max_redirects:
             reason = f"more than {self._max_redirects} redirects in a row (--max-redirects)"
@@ -255,9 +261,11 @@ class Settler:
         )
 
     def _ask_again(self, page: PageId, other: PageId, chain: RedirectChain) -> tuple[int, ...]:
-        """Cookies came, and the page leads back to this other one: so what was sent here without
-        them waits again. Who is sent here once more comes back no more; and redirects that
-        go on by ever new pages are a chain that gets too long.
+        """Reopen the pages of a chain that began without cookies, as this page leads back to
+        `other`.
+
+        A page whose second visit leads here again is not reopened once more, and redirects that go
+        on by ever new pages make a chain that gets too long: so both end.
         """
         state, leads_to = self._frontier.state, self._frontier.books.leads_to
         moved = (one for one in chain.begun_at if state[one] == State.MOVED)
@@ -274,7 +282,7 @@ class Settler:
 
 
 def _note_mirror(recorder: Recorder, page: PageId, first: int) -> None:
-    """Once a page, however often it is read."""
+    """Record the mirror once per page, however often the page is read."""
     frontier = recorder.frontier
     host, of_host = frontier.urls.host_of[page], frontier.urls.host_of[first]
     if host != of_host and frontier.state[page] != State.ALIAS:

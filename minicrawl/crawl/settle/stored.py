@@ -1,12 +1,12 @@
-"""What is known of pages and hosts, in the store or on its way there.
+"""Pages and hosts as known, in the store or on their way there.
 
-Law: a row is read the same before and after it was committed. The store is read through a
-connection that sees the last commit; rows that are not in it yet are found in memory.
+Law: a row reads the same before and after its commit. The store is read through a connection that
+sees the last commit; rows that are not in it yet are found in memory.
 
 `UrlLookup` looks URLs up while the crawl goes on, so that a slow disk delays one page only. Pages
-that are asked for during a query are looked up together, by the next query. A thread that is back
-from the store waits for Python's lock, for milliseconds if the crawl is busy; it does so a few
-times a query, however many pages the query has.
+wanted during a query are looked up together by the next query. A thread that returns from SQLite
+waits for Python's global lock, for milliseconds if the crawl is busy; it does so a few times per
+query, however many pages the query has.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from minicrawl.store.records import DocumentRow, UrlRow
 from minicrawl.store.tables import Numbers
 
 Homes = dict[int, tuple[int, str]]
-"""Hosts and paths by page."""
+"""Host and path of each page."""
 
 
 class UrlLookup:
-    """Looks up pages in the store, on a thread of its own."""
+    """Looks up pages in the store, on its own thread."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -49,7 +49,7 @@ class UrlLookup:
         self._last: asyncio.Task[Homes] | None = None
 
     async def homes(self, pages: Iterable[int]) -> Homes:
-        """The hosts and paths of the pages, as far as the store has them, and of some others."""
+        """Return hosts and paths of the pages that the store has, and of some other pages."""
         self._wanted.update(pages)
         if self._next is None:
             self._next = asyncio.create_task(self._ask(self._last))
@@ -69,41 +69,40 @@ class UrlLookup:
         return {page: (host, path) for page, host, path in tables.paths(self._reader, pages)}
 
     def close(self) -> None:
-        """Nothing more is looked up."""
+        """Stop looking up."""
         if self._reader is not None:
             self._thread.submit(self._reader.close).result()
         self._thread.shutdown()
 
 
 LoadFrontier = Callable[[Callable[[int], Spending], UrlsOf, Callable[[int], int]], Frontier]
-"""From what asks for the spending of a step, for URLs of pages, and for the last step that spent
-the cash of a page as of the last checkpoint.
+"""Loads the frontier, given access to the spending of a step, to URLs of pages, and to the last
+step that spent the cash of a page as of the last checkpoint.
 """
 
 
 class StoredPages:
-    """The URLs, documents and spendings of pages."""
+    """URLs, documents and spendings of pages."""
 
     def __init__(
         self, reader: tables.Connection, rows: UncommittedRows, load: LoadFrontier
     ) -> None:
-        """The frontier is loaded with this as its access to the store."""
+        """Load the frontier with this object as its access to the store."""
         self._reader, self._rows = reader, rows
         self.frontier = load(self.spending_at, self.urls_at, partial(tables.spent_by, reader))
 
     def url_of(self, page: PageId) -> str:
-        """The URL of a page."""
         if recent := self.frontier.urls.url_of(page):
             return recent
         row = self._rows.urls.get(page)
         return tables.url_of(self._reader, page) if row is None else self._url(row)
 
     def urls_of(self, pages: Sequence[int]) -> Iterator[str]:
-        """The URLs of pages that are committed, in the order of their ids."""
+        """Yield the URLs of committed pages, in the order of their ids."""
         return tables.urls_of(self._reader, pages)
 
     def urls_at(self, pages: Sequence[int]) -> Mapping[int, str]:
-        """The URLs of any pages."""
+        """Return the URLs of any pages."""
         origins, new = self.frontier.urls.origins, self._rows.urls
         rows = tables.paths(self._reader, pages)
         found = {page: origins[host] + path for page, host, path in rows}
@@ -115,37 +114,37 @@ class StoredPages:
         return self.frontier.urls.origins[row.host] + row.path
 
     def document(self, page: PageId) -> DocumentRow | None:
-        """What a page was when it was last read."""
+        """Return the document of a page, as of its last reading."""
         found = self._rows.documents.get(page)
         return found or tables.document(self._reader, page)
 
     def refused_types(self, pages: Sequence[int]) -> list[str | None]:
-        """The media types that these pages were refused for; None without a request."""
+        """Return the media types that pages were refused for; None for a page without a request."""
         return fetches.last_details(self._reader, pages)
 
     def documents(self) -> Iterator[DocumentRow]:
-        """All committed documents."""
+        """Yield all committed documents."""
         return tables.all_documents(self._reader)
 
     def contents(self) -> Iterator[tuple[Numbers, Numbers]]:
-        """The pages that have a committed document, and the hashes of their contents."""
+        """Yield the pages with a committed document, and the hashes of their contents."""
         return columns.contents(self._reader)
 
     def sendings_after(self, seq: int) -> list[tuple[int, Step]]:
-        """The batches that went to other shards by committed steps after this one."""
+        """Return the batches sent to other shards by committed steps after `seq`."""
         return list(tables.sendings_after(self._reader, seq))
 
     def sendings_to(self, receiver: int, number: int, until: int) -> list[Step]:
-        """The batches that went to a shard after this one, by committed steps up to `until`."""
+        """Return batches sent to a shard after batch `number`, by committed steps up to `until`."""
         return tables.sendings_to(self._reader, receiver, number, until)
 
     def spending_at(self, seq: int) -> Spending:
-        """Where the cash went by a step."""
+        """Return the spending of a step."""
         found = self._rows.spendings.get(seq)
         return tables.spending(self._reader, seq) if found is None else found
 
     def spendings(self) -> Iterator[Spendings]:
-        """The last spending of each page, as far as it is committed."""
+        """Yield the last spending of each page, as far as committed."""
         saved = columns.whole(columns.frontier(self._reader, "spent"), "spent")
         last = self.frontier.spendings.of_all(len(self.frontier), saved)
         for block in questions.spendings(self._reader):
@@ -153,53 +152,53 @@ class StoredPages:
 
 
 class StoredHosts:
-    """What earlier runs learned of hosts. `known_before` is the number of those hosts."""
+    """Hosts as earlier runs knew them. `known_before` is their number."""
 
     def __init__(self, reader: tables.Connection, frontier: Frontier) -> None:
         self._reader, self._frontier = reader, frontier
         self.known_before = len(frontier.urls.origins)
 
     def robots(self, host: int) -> tuple[str, float] | None:
-        """The rules of a host's robots.txt, and until when they hold."""
+        """Return the rules of a host's robots.txt and the time until which they hold."""
         row = tables.host(self._reader, host)
         if row is None or row.robots is None or row.robots_until is None:
             return None
         return row.robots, row.robots_until
 
     def wait_until(self, host: int) -> float:
-        """Until when the host asked to be spared; a moment of the past if it did not."""
+        """Return the time until which the host asked to be spared; a past one if it did not."""
         row = tables.host(self._reader, host)
         return row.wait_until or 0.0 if row is not None else 0.0
 
     def of_pages(self, pages: Numbers) -> Iterator[tuple[int, int]]:
-        """The hosts of these pages, each with the number of the pages that it has."""
+        """Return the hosts of these pages, each with the number of its pages."""
         host_of = np.frombuffer(self._frontier.urls.host_of, dtype=np.uint32)
         hosts, counts = np.unique(host_of[pages], return_counts=True)
         return zip(hosts.tolist(), counts.tolist(), strict=True)
 
 
 class SeedPages:
-    """The pages that the user vouches for, in this run and in earlier ones: they were endowed."""
+    """Pages that the user vouches for, in this run and in earlier ones: they were endowed."""
 
     def __init__(self, pages: StoredPages, counters: Counters) -> None:
-        """Among the counters is the list of the steps that endowed seeds."""
+        """Set up; one of the counters is the list of steps that endowed seeds."""
         self._pages, self._counters = pages, counters
 
     def ids(self) -> set[int]:
-        """The seeds."""
+        """Return the seeds."""
         steps = map(self._pages.spending_at, tables.endowed(self._counters))
         return set(chain.from_iterable(spending.links for spending in steps))
 
     def urls(self) -> Iterator[str]:
-        """The URLs of the seeds, as they were committed."""
+        """Yield the committed URLs of the seeds."""
         return self._pages.urls_of(sorted(self.ids()))
 
     def redirect_targets(self) -> Iterator[str]:
-        """The URLs that redirects of seeds have led to so far."""
+        """Yield the URLs that redirects of seeds have led to so far."""
         frontier = self._pages.frontier
         moved = [page for page in sorted(self.ids()) if frontier.state[page] == State.MOVED]
         return self._pages.urls_of([frontier.books.stands_for(page) for page in moved])
 
     def endowed_by(self, seq: int) -> None:
-        """The pages that this step endows are seeds."""
+        """Note that the pages endowed by this step are seeds."""
         self._counters[tables.ENDOWED] = [*tables.endowed(self._counters), seq]

@@ -1,10 +1,10 @@
-"""How does a crawl begin, or resume?
+"""Begin a crawl, or resume one.
 
-opening  the store is opened: locked, checked, with its archive and its seeds; from what a crawl
-         begins, and what is refused before anything is written; what some hosts get besides, from
-         settings and from the URLs of seeds; seeds become known and share the endowment
-preview  the first pages of a crawl, for --dry-run; proxies, certificates and addresses are
-         checked before the first request
-graph_import  a graph file as a store, as if a crawl had read it
-resume   the settings that a store keeps, and pages that wait again
+opening  opens the store: locked, checked, with its archive and its seeds; refuses contradictions
+         before anything is written; logins, headers and cookies of hosts; makes seeds known and
+         shares the endowment among them
+preview  the first pages of a crawl, for --dry-run; checks proxies, certificates and addresses
+         before the first request
+graph_import  turns a graph file into a store, as if a crawl had read it
+resume   settings that a store keeps, and pages that wait again
 """

@@ -1,12 +1,12 @@
-"""A graph as a store: what a crawl would have left that read every page with links, each once.
+"""Import of a graph: writes the store of a crawl that read every page with links, each once.
 
-Laws: the store gets its name when it is whole, and none is overwritten. Names that are spelled in
-two ways and are one URL become one page. A page without links is one that was not read. A link of
-a page to itself is none, as in a crawl.
+Laws: the store gets its name when it is complete, and no store is overwritten. Two names that are
+spellings of one URL become one page. A page without links is an unread one. A link of a page to
+itself is dropped, as in a crawl.
 
-home    where a node is in the store: an origin and a path
-weight  A store keeps whole numbers. Weights that are whole stay as they are, others are scaled so
-        that the largest is 2^31; where all are alike there are none.
+home    place of a node in the store: origin and path
+weight  whole number. Whole weights are kept, others are scaled so that the largest is 2^31; if all
+        are equal, none is stored.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -54,20 +54,20 @@ _LARGEST_WHOLE = 2**53
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """What came of it."""
+    """Result of an import."""
 
     pages: int
     links: int
     read: int
     merged: int
-    """Names that are one URL with another."""
+    """Number of names that are another spelling of a URL."""
     self_links: int
-    """Links that were left out."""
+    """Number of links that were dropped because they lead to their own page."""
     store: Path
 
 
 class GraphToImport(NamedTuple):
-    """What goes into the store: homes all differ, weights are those of the links if they differ."""
+    """Content of the new store: distinct homes, links, and their weights unless all are equal."""
 
     homes: Sequence[Location]
     graph: Csr
@@ -77,7 +77,7 @@ class GraphToImport(NamedTuple):
 def import_graph(
     named: NamedGraph, store: Path, label: str, now: float, tell: Progress = unreported
 ) -> Imported:
-    """Make the store; `label` says in it where the graph is from."""
+    """Write the store; `label` names the source of the graph in it."""
     refuse_to_overwrite(store)
     web = _web_of(named)
     place = real_path(store)
@@ -98,7 +98,7 @@ def import_graph(
     )
 
 
-# ---------------------------------------------------------------- what goes into the store
+# ---------------------------------------------------------------- content of the store
 
 
 def _web_of(named: NamedGraph) -> GraphToImport:
@@ -127,7 +127,7 @@ def _homes(named: NamedGraph) -> Iterator[Location]:
 
 
 def _whole(weights: NDArray[np.float64]) -> NDArray[np.int64] | None:
-    """The weights as whole numbers above 0; nothing where all are alike."""
+    """Return the weights as whole numbers above 0, or None if all are equal."""
     if not weights.size or (weights == weights[0]).all():
         return None
     largest = float(weights.max())
@@ -137,11 +137,11 @@ def _whole(weights: NDArray[np.float64]) -> NDArray[np.int64] | None:
     return found
 
 
-# ---------------------------------------------------------------- how it gets there
+# ---------------------------------------------------------------- writing the store
 
 
 class _Reader:
-    """Reads all pages that have links, one after the other, and writes down what happened."""
+    """Reads all pages that have links, one by one, and writes the log."""
 
     def __init__(self, store: StoreWriter, web: GraphToImport, label: str, now: float) -> None:
         self._store, self._web = store, web

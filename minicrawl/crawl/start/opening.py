@@ -1,6 +1,6 @@
-"""The store of a crawl is opened: locked, checked, with its archive and its seeds.
+"""Opens the store of a crawl: locked, checked, with its archive and its seeds.
 
-Law: whoever crawls finds a store that fits together, and an archive as of its last commit.
+Law: the crawl gets a consistent store, and an archive as of its last commit.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ if TYPE_CHECKING:
 
 # ================================================================ browsers
 #
-# Has the pages of a crawl rendered, if that is wanted.
+# Has the pages of a crawl rendered, if the user asks for it.
 #
-# Laws: a browser that is missing, or does not start, is said before the first request. A crawl that
-# renders nothing imports nothing of `crawl.rendering`.
+# Laws: a browser that is missing, or does not start, is reported before the first request. A crawl
+# that renders nothing imports nothing of `crawl.rendering`.
 
 Attach = Callable[[Crawler], None]
 
 
 def check_browser(rendering: Rendering) -> None:
-    """Refuse a browser that is not there, before anything is written; raises `UsageError`."""
+    """Check that the browser exists, before anything is written; raises `UsageError`."""
     if rendering.is_on:
         from minicrawl.crawl.rendering.browser import find_browser
 
@@ -58,7 +58,7 @@ def check_browser(rendering: Rendering) -> None:
 
 @asynccontextmanager
 async def browsers_for(settings: Settings, recorder: Recorder) -> AsyncIterator[Attach]:
-    """A function that has the pages of a crawler rendered; raises `UsageError`."""
+    """Open the browsers, and yield a function that attaches them; raises `UsageError`."""
     if not settings.rendering.is_on:
         yield _unrendered
         return
@@ -75,27 +75,27 @@ async def browsers_for(settings: Settings, recorder: Recorder) -> AsyncIterator[
 
 
 def _unrendered(crawler: Crawler) -> None:
-    """Its pages are read as they come."""
+    """Do nothing: the pages are read as fetched."""
 
 
 # ================================================================ logins
 #
-# Logins, headers and cookies, as a crawl begins: from its settings and its seeds.
+# Logins, headers and cookies at the start of a crawl, from its settings and its seeds.
 #
-# Law: a login in the URL of a seed is taken out of it before anything else sees the URL; so neither
-# the store nor a log has it. The next run needs it again.
+# Law: a login in the URL of a seed is removed before anything else sees the URL; so neither the
+# store nor a log has it. The next run needs it again.
 
 MOST_IN_SEEDS = 10_000
 
 
 class SeedLogins:
-    """The logins that URLs of seeds have."""
+    """Logins in the URLs of seeds."""
 
     def __init__(self) -> None:
         self._found: dict[Origin, Login] = {}
 
     def resolved(self, seed: str, settings: Settings) -> ResolvedUrl:
-        """The URL of a seed, without the login in it."""
+        """Return the URL of a seed without its login, which is kept here."""
         found = resolve_seed(seed, strip_marks=settings.storing.strip_marks)
         if "@" in seed:
             self._take(seed, found)
@@ -104,7 +104,7 @@ class SeedLogins:
         return found
 
     def check(self, access: Access, today: float) -> None:
-        """Refuse what cannot be read, before anything is written."""
+        """Refuse invalid logins, headers and cookies, before anything is written."""
         self.by_origin(access, ())
         if access.cookies != OFF:
             from minicrawl.crawl.cookies import given_cookies
@@ -112,7 +112,7 @@ class SeedLogins:
             given_cookies(access, today)
 
     def by_origin(self, access: Access, seeds: Iterable[str]) -> AccessByOrigin | None:
-        """What some origins get besides; None if none does."""
+        """Return the logins and headers by origin, or None if there are none."""
         if not (access.has_secrets or self._found):
             return None
         from minicrawl.fetch.access import access_by_origin
@@ -132,7 +132,7 @@ class SeedLogins:
 def cookies_for(
     web_access: WebAccess, settings: Settings, clock: Clock
 ) -> AbstractAsyncContextManager[WebAccess]:
-    """Web access with cookies, if they are wanted."""
+    """Return web access with cookies, if they are enabled."""
     if settings.access.cookies == OFF:
         return nullcontext(web_access)
     from minicrawl.crawl.cookies import with_cookies
@@ -142,11 +142,11 @@ def cookies_for(
 
 # ================================================================ beginning
 #
-# From what a crawl begins, and what is refused before anything is written.
+# Seeds and options of a crawl, and checks before anything is written.
 
 
 class Beginning(NamedTuple):
-    """From what a crawl begins, and by which command it may be resumed."""
+    """Seeds and options of a crawl, and the command that resumes it."""
 
     seeds: Iterable[str]
     fresh: bool
@@ -154,11 +154,11 @@ class Beginning(NamedTuple):
     logins: SeedLogins
 
     def is_new(self, store: Path) -> bool:
-        """Whether there is no store to resume."""
+        """Return whether there is no store to resume."""
         return self.fresh or not store.exists()
 
     def check(self, settings: Settings, today: float) -> None:
-        """Refuse what cannot work."""
+        """Refuse settings that cannot work."""
         check_types(settings.scope)
         check_browser(settings.rendering)
         self.logins.check(settings.access, today)
@@ -168,7 +168,10 @@ class Beginning(NamedTuple):
 
 
 def _refuse_unused(order: Order) -> None:
-    """Refuse what the window of a new store would not use. A store keeps its own to the end."""
+    """Refuse options that the window of a new store would not use.
+
+    A store keeps its window for ever.
+    """
     if order.width != Order().width and order.window in WITHOUT_WIDTH:
         raise UsageError(f"--width: a {order.window} window keeps all of the past; leave one out")
     if order.measures is not None and order.window in WITHOUT_MEASURES:
@@ -180,14 +183,14 @@ def _refuse_unused(order: Order) -> None:
 
 # ================================================================ seeds
 #
-# Seeds: the pages that the user names, and what they are given.
+# Seeds: the pages that the user names, and their endowment.
 #
-# Laws: there may be millions of seeds, so they are taken block by block. The endowment is shared
+# Laws: there may be millions of seeds, so they are handled block by block. The endowment is shared
 # once, when all are known. Each seed that is added to a crawl later gets no less than the first
 # ones did, even if links led to it before. A page is endowed once.
 
 _AT_ONCE = 50_000
-FIRST_SEEDS = "first_seeds"  # how many shared the endowment
+FIRST_SEEDS = "first_seeds"  # a counter: number of seeds that shared the endowment
 
 
 async def plant(
@@ -196,7 +199,7 @@ async def plant(
     endowment: int,
     tell: Listener = nobody_listens,
 ) -> int:
-    """Make the seeds known and endow them. Returns how many of them were no seeds before."""
+    """Make the seeds known and endow them. Return the number of new seeds."""
     before = recorder.seeds.ids()
     named = await _introduce(recorder, iter(seeds), tell)
     new = sorted(named - before)
@@ -210,10 +213,10 @@ async def plant(
 
 
 def share_of_endowment(recorder: Recorder, endowment: int, new: int, *, is_first: bool) -> int:
-    """The units for so many new seeds together."""
+    """Return the units for the new seeds together."""
     if is_first:
         recorder.counters.add(FIRST_SEEDS, new)
-    first = max(int(recorder.counters.number(FIRST_SEEDS)), 1)  # a damaged store may have none
+    first = max(int(recorder.counters.number(FIRST_SEEDS)), 1)  # 0 in a damaged store
     return -(-endowment * new // first)
 
 
@@ -237,7 +240,7 @@ NO_SEED = "there is no seed to start from: give a file of URLs, one per line"
 
 
 @asynccontextmanager
-async def opened_crawl(  # the last ones are given by their names
+async def opened_crawl(  # the last arguments are given by name
     agree: Callable[[StoreWriter], Settings],
     path: Path,
     seeds: Iterable[ResolvedUrl],
@@ -247,7 +250,7 @@ async def opened_crawl(  # the last ones are given by their names
     needs_pages: bool = True,
     shard: ShardSetup = WHOLE,
 ) -> AsyncIterator[Recorder]:
-    """The store with the seeds in it. It is created if it does not exist."""
+    """Open the store, created if needed, and plant the seeds."""
     with (
         closing(StoreWriter.open(path, shard.replica)) as store,
         translating_sqlite_errors(path, SAFE),
@@ -274,7 +277,7 @@ def recorder_of(
     *,
     by_siblings: bool = False,
 ) -> Recorder:
-    """A recorder of all that is in the store, once that has been checked."""
+    """Return a recorder of the store, once the store is checked."""
     with reporting_damage(store.path):
         terms = tables.terms(store.connection) or StoreTerms()
         load = partial(load_frontier, store.connection, terms, siblings=by_siblings)

@@ -1,6 +1,6 @@
-"""How a crawl would begin: its first pages, and what their hosts ask of us.
+"""Preview of a crawl: its first pages, and the wishes of their hosts.
 
-Law: only robots.txt files are asked for, no page. The caller gives a store that may be written to.
+Law: only robots.txt files are requested, no page. The caller gives a store that may be written to.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from minicrawl.web.urls import host
 
 # ================================================================ reach
 #
-# Before the first request: says how servers are reached and which limits hold, and refuses what
-# cannot work: a way that leads nowhere, or a type of documents that nothing reads.
+# Before the first request: reports how servers are reached and which limits hold, and refuses
+# settings that cannot work, such as a broken proxy or a document type without a reader.
 
 _FOLDERS_SHOWN = 5
 
 
 def check_types(scope: Scope) -> None:
-    """Raises UsageError if a package is missing that reads one of the types."""
+    """Check that the packages for all document types are installed; raises `UsageError`."""
     if "pdf" not in scope.types:
         return
     from minicrawl.web.documents import document as pdf
@@ -46,7 +46,10 @@ def check_types(scope: Scope) -> None:
 
 
 async def check_reach(network: Network, tell: Listener, *, is_given: bool) -> None:
-    """Raises UsageError. A transport that `is_given` by a program is not ours to judge."""
+    """Check how servers are reached; raises `UsageError`.
+
+    A transport that `is_given` by a Python program is not checked.
+    """
     if is_given:
         return
     reach = await reaching.check(network)
@@ -57,7 +60,7 @@ async def check_reach(network: Network, tell: Listener, *, is_given: bool) -> No
 
 
 def limits(settings: Settings, gate: ScopeGate, seeds: Iterable[str]) -> Iterator[str]:
-    """What the user may not expect of the scope and the pace that they chose."""
+    """Yield notes on the limits of the scope and the pace that the user chose."""
     if found := gate.folders:
         more = f" and {len(found) - _FOLDERS_SHOWN:,} more" if len(found) > _FOLDERS_SHOWN else ""
         yield f"--scope prefix: only pages below {', '.join(found[:_FOLDERS_SHOWN])}{more}"
@@ -87,7 +90,7 @@ _LOOKS_EVERY_S = 0.05
 
 @dataclass(frozen=True, slots=True)
 class FirstPage:
-    """One of the first pages. With a `refusal` it is not asked for."""
+    """One of the first pages. With a `refusal` it is not requested."""
 
     url: str
     cash: float  # in units
@@ -96,17 +99,17 @@ class FirstPage:
 
 @dataclass(frozen=True, slots=True)
 class FirstHost:
-    """The host of such a page, and what its robots.txt says."""
+    """Host of such a page, and its robots.txt."""
 
     origin: str
     delay_s: float
-    rules: Rules | None  # None where it did not answer
+    rules: Rules | None  # None without a response
     trouble: State | None
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """How a crawl would begin."""
+    """First pages of a crawl, their hosts, and notes for the user."""
 
     seeds: int
     known: int
@@ -116,7 +119,7 @@ class Preview:
 
 
 class DryRun:
-    """Goes through the first pages of a crawl, and asks for none of them."""
+    """Goes through the first pages of a crawl without requesting them."""
 
     def __init__(
         self,
@@ -139,7 +142,7 @@ class DryRun:
         self._room = asyncio.Semaphore(settings.politeness.per_address)
 
     async def preview(self, count: int) -> Preview:
-        """Of so many pages."""
+        """Return the preview of the first `count` pages."""
         pages = list(islice(self._pages(), count))
         asked = [page for page in pages if self._gate_refuses(page) is None]
         hosts = list(dict.fromkeys(self._frontier.urls.host_of[page] for page in asked))
@@ -155,7 +158,10 @@ class DryRun:
         )
 
     def _pages(self) -> Iterator[int]:
-        """The first page of every host comes before any second one, as if all delays were equal."""
+        """Yield pages host by host: the first of each host, then the second ones, and so on.
+
+        This is the order of a crawl in which all delays are equal.
+        """
         frontier, queue = self._frontier, self._queue
         queue.load()
         paused: list[int] = []
@@ -173,7 +179,7 @@ class DryRun:
                 await self._onboarding.learn(host, lambda _event: None, _no_sitemaps)
 
     async def _wake(self) -> None:
-        """Go on with hosts that have waited long enough."""
+        """Resume hosts whose delays are over."""
         while True:
             self._hosts.wake(self._clock.now())
             await asyncio.sleep(_LOOKS_EVERY_S)
@@ -203,5 +209,5 @@ class DryRun:
 
 
 async def _no_sitemaps(_pages: tuple[str, ...], _depth: int, _originals: Originals) -> float:
-    """No sitemap is read."""
+    """Do nothing: no sitemap is read."""
     return 0.0

@@ -1,15 +1,16 @@
 """Resuming a crawl: its settings, and the pages that wait again.
 
-The store keeps the settings that define the crawl. The user hears which of them differ from those
+The store keeps the settings that define the crawl. The user is told which of them differ from those
 of the last run, and how many pages wait again.
 
-Laws: settings that are given now come before those in the store, and these before the defaults.
-They are committed before the first request, so that what the user forbids survives a kill.
+Laws: settings that are given now override those in the store, and these override the defaults. They
+are committed before the first request, so that the user's restrictions survive a kill.
+
 A page that an earlier run refused waits again only when the reason is gone: a page out of scope,
 when the user widens the scope; a page of a type that was not read, when that type is read now; a
-trapped page, when a limit of traps has changed; a page that robots.txt forbade, when that answer
+trapped page, when a limit of traps has changed; a page that robots.txt forbade, when that response
 has expired or robots.txt is ignored now; a page that failed for a passing reason, when the last run
-is an hour ago.
+was an hour ago.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,8 +38,8 @@ from minicrawl.web.robots import ANSWER_VALID_S
 
 
 def resumed(given: Loaded, connection: tables.Connection) -> Loaded:
-    """The settings, with those of the store. A value that cannot be read is refused, unless it is
-    overridden.
+    """Return the settings, completed from the store. An unreadable stored value is refused, unless
+    it is overridden.
     """
     path = given.settings.storing.store
     with reporting_damage(path):
@@ -47,7 +48,7 @@ def resumed(given: Loaded, connection: tables.Connection) -> Loaded:
 
 
 def with_store(loaded: Loaded) -> Loaded:
-    """The settings that a crawl would resume with, if the store exists."""
+    """Return the settings that a crawl would resume with, if the store exists."""
     store = loaded.settings.storing.store
     if not store.exists():
         return loaded
@@ -56,7 +57,7 @@ def with_store(loaded: Loaded) -> Loaded:
 
 
 def keep(store: StoreWriter, loaded: Loaded) -> None:
-    """Commit the settings that the next run resumes with, if they fit together."""
+    """Commit the settings that the next run resumes with, if they are consistent."""
     refuse_contradictions(loaded.settings)
     counters, kept = tables.counters(store.connection), as_kept(loaded)
     if counters.get(tables.SETTINGS) != kept:
@@ -64,13 +65,13 @@ def keep(store: StoreWriter, loaded: Loaded) -> None:
 
 
 def how_to_resume(command: str, store: Path) -> dict[str, object]:
-    """The command that resumes the crawl, and where it works as it is."""
+    """Return the command that resumes the crawl, and the folder it was given in."""
     place = {tables.BEGUN_IN: str(Path.cwd()), tables.BEGUN_AS: str(real_path(store))}
     return {tables.COMMAND: command, **place}
 
 
 def refuse_contradictions(settings: Settings) -> None:
-    """Refuse settings that do not fit together; of a crawl that is resumed, all of them."""
+    """Refuse contradictory settings. In a resumed crawl, this includes those from the store."""
     if settings.scope.focus_only is not None and not settings.order.has_focus:
         raise UsageError("--focus-only needs a focus: add --focus, --focus-words or another one")
     if settings.storing.keep == "links" and not settings.storing.links:
@@ -81,7 +82,9 @@ def refuse_contradictions(settings: Settings) -> None:
 
 BY_THE_USER = (State.SCOPE, State.DEPTH, State.HOST_BUDGET, State.FOCUS)
 TRAPPED = (State.TRAP, State.ALLOWANCE)
-"""Other limits may let these in. If the trap is met again, they are put aside again."""
+"""States of trapped pages. Other limits may admit them; if the trap is met again, they are skipped
+again.
+"""
 PASSES_AFTER_S = 3600.0
 _AT_ONCE = 10_000
 _TYPES = BY_NAME["types"]
@@ -91,8 +94,8 @@ _SCOPE_NAMES, _TRAP_NAMES = (
     for section in (SCOPE, TRAPS)
 )
 _FOCUS_NAMES = frozenset(("focus", "focus-type", "focus-words", "focus-similar"))
-LAST_AT = "last_at"  # a counter: when the last run ended
-FILTERED = "filtered"  # another: whether a program decided what may be fetched
+LAST_AT = "last_at"  # a counter: end of the last run
+FILTERED = "filtered"  # a counter: whether a Python program filters URLs
 
 
 def reopen(
@@ -102,7 +105,10 @@ def reopen(
     settings: Settings,
     today: float,
 ) -> list[str]:
-    """Reopen pages. Returns lines for the user: changed settings, and how many pages wait again."""
+    """Reopen pages.
+
+    Return notes on changed settings, and on the number of pages that wait again.
+    """
     before, after = _settings_before(recorder), _settings_now(settings)
     wanted = set(_wanted(recorder, gate, trackers, settings, before))
     passed = set(_passed(recorder, today)) - wanted
@@ -118,12 +124,15 @@ def reopen(
 
 
 def _settings_now(settings: Settings) -> dict[str, object]:
-    """The settings by name, as JSON gives them back."""
+    """Return the settings by name, as JSON represents them."""
     return {setting.name: plain(settings, setting) for setting in (*KEPT, _ALLOW_PRIVATE)}
 
 
 def _settings_before(recorder: Recorder) -> dict[str, object]:
-    """Those of the last run. Older versions wrote names of fields, and false for no value."""
+    """Return the settings of the last run.
+
+    Older versions wrote field names, and false for no value.
+    """
     found = recorder.counters.get(tables.WISHES)
     if not isinstance(found, dict):
         return {}
@@ -142,7 +151,7 @@ def _lines(
     )
     if changes:
         yield f"{changes}: {_waiting(wanted)}" if wanted else changes
-    elif wanted:  # an older version did not keep all of its settings
+    elif wanted:  # an older version did not store all settings
         passed += wanted
     if passed:
         yield _waiting(passed, " put aside earlier")
@@ -159,11 +168,11 @@ def _wanted(
     settings: Settings,
     before: Mapping[str, object],
 ) -> Iterator[int]:
-    """Pages that the user refused, but does not refuse any more."""
+    """Yield pages that the user refused before and does not refuse now."""
     after = _settings_now(settings)
     new = {name for name, value in after.items() if name not in before or before[name] != value}
     if gate.has_filter or recorder.counters.get(FILTERED):
-        new |= _SCOPE_NAMES  # nobody can see whether a filter is the same
+        new |= _SCOPE_NAMES  # a filter cannot be compared with an earlier one
     of_scope = _SCOPE_NAMES if settings.scope.focus_only is None else _SCOPE_NAMES | _FOCUS_NAMES
     if new & of_scope:
         yield from _in_scope_now(recorder, gate, trackers)
@@ -180,9 +189,7 @@ def _wanted(
 def _readable_now(
     recorder: Recorder, gate: ScopeGate, before: Mapping[str, object], settings: Settings
 ) -> Iterator[int]:
-    """Pages that were refused for their type, by their URLs or by what their hosts answered, where
-    the type may be one that is read from now on.
-    """
+    """Yield pages refused for their type, by URL or response, that may have a type read now."""
     refused, depth = _pages(recorder, State.TYPE), recorder.frontier.urls.depth
     named = before.get(_TYPES.name, _TYPES.default)
     assert isinstance(named, list | tuple)
@@ -198,7 +205,10 @@ def _readable_now(
 
 
 def _passed(recorder: Recorder, today: float) -> Iterator[int]:
-    """Pages whose trouble may be over by now. A clock that was turned back counts as time."""
+    """Yield pages whose trouble may have passed.
+
+    A clock that was turned back counts as time passed.
+    """
     if abs(today - recorder.counters.number(LAST_AT)) > PASSES_AFTER_S:
         yield from _pages(recorder, *PASSING)
     for page in _pages(recorder, State.ROBOTS):
@@ -207,7 +217,7 @@ def _passed(recorder: Recorder, today: float) -> Iterator[int]:
 
 
 def _pages(recorder: Recorder, *states: State) -> list[int]:
-    """Most stores have none of them: then the counts say so, and not all pages are searched."""
+    """Return the pages in these states. Most stores have none: then the counts spare a search."""
     frontier = recorder.frontier
     if not any(frontier.counts[state] for state in states):
         return []
@@ -237,7 +247,7 @@ def _has_expired(recorder: Recorder, page: PageId, today: float) -> bool:
 
 
 def terms_of(settings: Settings) -> StoreTerms:
-    """What a store is told of how its crawl remembers and what it keeps."""
+    """Return the terms of a store: how its crawl remembers, and what it keeps."""
     order, storing = settings.order, settings.storing
     return StoreTerms(
         small_edge=order.small_edge,

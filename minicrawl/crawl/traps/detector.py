@@ -1,11 +1,10 @@
-"""Traps: which pages are put aside because there would be no end of them, and why.
+"""Traps: decides which pages are skipped because pages like them would never end.
 
-Laws: a page that is put aside stays known and ranked, and its turn ends with a reason that names
-the limit. A page that the user named is never put aside. Memory is bounded: nothing is kept for
-each known URL. What a crawl forgets, or a new run does not know yet, costs a few more requests to
-learn again.
+Laws: a skipped page stays known and ranked, and its turn ends with a reason that names the limit. A
+seed is never skipped. Memory is bounded: nothing is kept for each known URL. A rule that a crawl
+forgets, or that a new run does not know yet, costs a few more requests to learn again.
 
-To add a trap, ask it in `TrapDetector.aside`, and teach it in `TrapDetector.read` and `found`.
+To add a trap, check it in `TrapDetector.aside`, and teach it in `TrapDetector.read` and `found`.
 
 by its path    too many segments, or the same one over and over
 barren         its host repeats itself under such URLs: pages like it say nothing new
@@ -47,43 +46,42 @@ from minicrawl.web.urls import LONGEST, split
 
 # ================================================================ novelty
 #
-# Novelty: where a host repeats itself, with pages that say the same under ever new URLs.
+# Novelty: finds where a host repeats itself, with pages that say the same under ever new URLs.
 #
-# Laws: a page counts against others only if its body came and said nothing new, or if it was one of
-# too many redirects in a row; where one page in five says something new, none is put aside. A host
-# is forgotten when too many others were met since, and by the next run: it reaches the limit once
-# more, which costs as many requests as the limit.
+# Laws: a page counts against others only if its body arrived and said nothing new, or if it was one
+# of too many consecutive redirects; where one page in five says something new, none is skipped. A
+# host is forgotten when too many others were met since, and by the next run: it reaches the limit
+# once more, which costs as many requests as the limit.
 #
-# copy       a page with the text of another page of its host
-# barren     a page with the same text as another but for numbers; each copy is barren
-# group      the pages of one shape on one host: when enough were copies, the others are put aside
-# suspect    a page that only barren pages link to: when enough were barren, the others are put
-#         aside
-# patience   what is left of the limit: a page that says nothing new takes one, another one adds
-#         four
-# suspicious a title that two pages of a host had, but for numbers: from then on pages with it are
-#            compared by their text, which costs too much to be done for all pages. The first ones,
-#            for which there is nothing to compare them with, count as barren for their links
+# copy       page with the text of another page of its host
+# barren     page with the text of another one but for numbers; each copy is barren
+# group      pages of one shape on one host: when enough were copies, the others are skipped
+# suspect    page that only barren pages link to: when enough were barren, the others are skipped
+# patience   remainder of the limit: a page that says nothing new takes one, another page adds four
+# suspicious title that two pages of a host had, but for numbers: from then on pages with it are
+#            compared by their text, which is too expensive for all pages. The first such pages,
+#            which
+#            have nothing to be compared with, count as barren for their links
 
 MOST_HOSTS = 1 << 14
 MOST_GROUPS = 1 << 7
-"""Of a host."""
+"""Limit of groups per host."""
 MOST_SUSPECTS = 1 << 18
 _WORTH = 4
 _SEEN_BITS = 18
-_SUSPECTS = ""  # a shape that no URL has
+_SUSPECTS = ""  # no URL has this shape
 
 Patience = dict[str, int]
 
 
 class Novelty(NamedTuple):
-    """What is new in a page."""
+    """Judgement of a page: copy, new or barren."""
 
     copy_of: int | None
     is_new: bool
-    """Certainly no page of the host has said this before."""
+    """True if certainly no page of the host has said this before."""
     is_barren: bool
-    """It says nothing new, or cannot be compared yet."""
+    """True if the page says nothing new, or cannot be compared yet."""
 
 
 _NEW = Novelty(None, True, False)
@@ -91,11 +89,11 @@ _NEW = Novelty(None, True, False)
 
 @dataclass(slots=True)
 class Watched:
-    """What is known of a host that has repeated something."""
+    """State of a host that has repeated something."""
 
     patience: Patience = field(default_factory=dict)
     titles: int = 0
-    """The suspicious ones, as bits."""
+    """Suspicious titles, as bits."""
 
 
 class NoveltyTracker:
@@ -109,7 +107,7 @@ class NoveltyTracker:
         self._old: set[int] = set()
 
     def refusal(self, page: PageId, host: int, url: str) -> str | None:
-        """Why this page need not be asked for, if so."""
+        """Return why the page need not be requested, or None."""
         watched = self._hosts.get(host)
         if not watched or not (patience := watched.patience):
             return None
@@ -123,14 +121,14 @@ class NoveltyTracker:
         )
 
     def suspicious(self, host: int) -> int:
-        """The suspicious titles, as bits: pages with them are compared by their text."""
+        """Return the suspicious titles, as bits: pages with them are compared by their text."""
         watched = self._hosts.get(host)
         return watched.titles if watched else 0
 
     def read(
         self, page: PageId, host: int, url: str, parsed: ParsedPage, first: int | None
     ) -> Novelty:
-        """Learn from a page, and judge it; `first` is one with the same body."""
+        """Learn from a page, and judge it; `first` is a page with the same body."""
         if self._limit is None:
             return Novelty(first, first is None, False)
         title = title_hash(parsed.title)
@@ -152,7 +150,7 @@ class NoveltyTracker:
         return Novelty(copy_of, is_new, is_barren or is_incomparable)
 
     def led_on(self, page: PageId, host: int, url: str) -> None:
-        """The page is one of too many redirects in a row."""
+        """Count a page that is one of too many consecutive redirects."""
         if self._limit is not None:
             self._count(page, host, url, is_copy=True, is_barren=True)
 
@@ -170,7 +168,7 @@ class NoveltyTracker:
         return page in self._young or page in self._old
 
     def _count(self, page: PageId, host: int, url: str, *, is_copy: bool, is_barren: bool) -> None:
-        """Count the page in its group; nothing is kept of hosts without barren pages."""
+        """Count the page in its group. Hosts without barren pages are not kept."""
         watched = self._hosts.get(host)
         if is_barren or (watched and watched.patience):
             patience = self._watch(host).patience
@@ -179,7 +177,7 @@ class NoveltyTracker:
                 self._take(patience, _SUSPECTS, is_barren)
 
     def _take(self, patience: Patience, group: str, is_nothing_new: bool) -> None:
-        """Take or give patience. A group without any stays so; one that is not listed has all."""
+        """Take or add patience. A group without any keeps none; one that is not listed has all."""
         limit = self._limit or 0
         left = patience.get(group, limit)
         if left and is_nothing_new:
@@ -203,18 +201,18 @@ class NoveltyTracker:
 
 
 class Seen:
-    """Which page had a text or a title before: a table of a fixed size, for recent pages."""
+    """Table of a fixed size: the page that had a text or a title first, among recent pages."""
 
     def __init__(self, bits: int = _SEEN_BITS) -> None:
         self._mask = (1 << bits) - 1
-        # Of zeros only what is used takes room.
+        # Unused zeros take no memory.
         self._codes = np.zeros(1 << bits, dtype=np.int64).data
         self._pages = np.zeros(1 << bits, dtype=np.uint32).data
 
     def first(self, host: int, kind: str, code: int, page: PageId) -> int | None:
-        """The page of the host that had this code before; if none had, this one is entered.
+        """Return the page of the host that had this code before, or enter this one.
 
-        The code 0 stands for nothing, which is never repeated.
+        The code 0 stands for no text, which is never repeated.
         """
         if not code:
             return None
@@ -230,31 +228,30 @@ class Seen:
 #
 # URLs that lead to the same page: rules that content has proven.
 #
-# Laws: no rule loses a page: a page that is folded stands for one that is known from then on and
-# has its turn. A rule holds when `--same-pages` pages have shown it and none has refuted it; a rule
-# about a parameter needs as many values of it, as a page without the parameter may show what its
-# first value shows. Rules that were not used lately are forgotten, and have to be shown again. A
-# URL costs time in proportion to its length, whatever it is made of, and memory is bounded.
+# Laws: no rule loses a page: a folded page stands for one that is known from then on and has its
+# turn. A rule holds when `--same-pages` pages have shown it and none has refuted it; a rule about a
+# parameter needs as many values of it, because a page without the parameter may equal the page of
+# its first value. Rules that were not used lately are forgotten, and must be shown again. The time
+# for a URL is proportional to its length, whatever it contains, and memory is bounded.
 #
-# rule    what makes no difference to the pages of a place: the order of the parameters; one of
-#         them;
-#         or the host, where one repeats another path by path
-# place   an origin and a path without its numbers; for hosts the origin alone
-# proof   a hash of what two pages that show a rule differ in: a value, a path
-# fold    to take a URL for the one that a rule makes of it
+# rule    difference that does not matter for the pages of a place: the order of the parameters; one
+#         of them; or the host, where one host repeats another path by path
+# place   origin and path without its numbers; for hosts, the origin alone
+# proof   hash of the difference between two pages that show a rule: a value, a path
+# fold    replace a URL by the one that a rule makes of it
 
 MOST_RULES = 1 << 14
 MOST_PROOFS = 1 << 18
 LONGEST_PLACE = 255
 LONGEST_NAME = 64
-"""Characters of places and of parameters about which something can be learned."""
+"""Longest place and longest parameter name, in characters, of a rule."""
 MOST_OF_A_PLACE = 8
-"""Parameters of a place that may be needless at the same time; the oldest is forgotten first."""
+"""Limit of needless parameters per place; the oldest is forgotten first."""
 _ORDER = "the order of its parameters changes nothing"
 
 
 class EquivalenceRule(NamedTuple):
-    """Where it holds and what it says; `name` is the parameter that it is about, if any."""
+    """Place of a rule and its text; `name` is the parameter that it is about, if any."""
 
     place: str
     says: str
@@ -262,7 +259,7 @@ class EquivalenceRule(NamedTuple):
 
 
 class Folded(NamedTuple):
-    """The URL that another one is folded to, and why."""
+    """URL that another one is folded to, and the reason."""
 
     url: str
     reason: str
@@ -272,16 +269,14 @@ class UrlEquivalence:
     """Learns rules, and folds URLs by them."""
 
     def __init__(self, limit: int | None, differ: Callable[[str, str], bool]) -> None:
-        """`differ` tells whether the pages of two URLs were both read and are not the same."""
+        """Set up; `differ` tells whether the pages of two URLs were both read and differ."""
         self._limit = limit
         self._differ = differ
-        self._proofs: OrderedDict[EquivalenceRule, set[int] | None] = (
-            OrderedDict()
-        )  # None: it is refuted
+        self._proofs: OrderedDict[EquivalenceRule, set[int] | None] = OrderedDict()  # None: refuted
         self._proofs_in_all = 0
         self._needless: dict[
             str, OrderedDict[str, EquivalenceRule]
-        ] = {}  # by place and name, if not refuted
+        ] = {}  # by place and name, unless refuted
         self._mirrors: dict[str, str] = {}
 
     def saw_copy(self, lesser: str, other: str) -> None:
@@ -297,7 +292,7 @@ class UrlEquivalence:
         elif target == other_target and not self._holds(_mirror(other_origin, origin)):
             self._show(_mirror(origin, other_origin), target)
             self._choose(origin, other_origin)
-            self._doubt_mirror(origin, "/")  # hosts that share some pages have other front pages
+            self._doubt_mirror(origin, "/")  # compare front pages, too
 
     def saw_original(self, url: str) -> None:
         """Learn from a page with content of its own."""
@@ -310,7 +305,7 @@ class UrlEquivalence:
             self._doubt(origin, target, self._to_doubt(place, target))
 
     def original(self, url: str) -> Folded | None:
-        """The URL that this one is folded to, if any; its rule counts as used."""
+        """Return the URL that this one is folded to, or None. Its rule counts as used."""
         for rule, target in self._folds(url) if self._proofs else ():
             self._proofs.move_to_end(rule)
             return Folded(target, f"{rule.says}: --same-pages {self._limit}")
@@ -320,7 +315,7 @@ class UrlEquivalence:
         return self._limit is not None and len(self._proofs.get(rule) or ()) >= self._limit
 
     def _folds(self, url: str) -> Iterator[tuple[EquivalenceRule, str]]:
-        """What the URL is folded to by each rule that holds."""
+        """Yield the URLs that this one is folded to, by each rule that holds."""
         origin, target = split(url)
         if (other := self._mirrors.get(origin)) and self._holds(rule := _mirror(origin, other)):
             yield rule, other + target
@@ -332,7 +327,7 @@ class UrlEquivalence:
                 yield rule, origin + folded
 
     def _rules_of(self, place: str, target: str) -> list[EquivalenceRule]:
-        """The rules about the URL's parameters that were shown and not refuted."""
+        """Return the rules about the URL's parameters that were shown and not refuted."""
         known = self._needless.get(place)
         rules = []
         if known is not None:
@@ -343,9 +338,9 @@ class UrlEquivalence:
     # ------------------------------------------------------------ doubts
 
     def _to_doubt(self, place: str, target: str) -> Iterable[EquivalenceRule]:
-        """The rules that a page with content of its own may refute.
+        """Return the rules that a page with content of its own may refute.
 
-        If it has few parameters, they are refuted even before they are shown.
+        For a page with few parameters, these include rules that were not shown yet.
         """
         if target.count("&") >= MOST_OF_A_PLACE:
             return self._rules_of(place, target)
@@ -367,7 +362,7 @@ class UrlEquivalence:
     # ------------------------------------------------------------ proofs
 
     def _choose(self, origin: str, other: str) -> None:
-        """Of several hosts that it may repeat, choose the one that it repeats most."""
+        """Choose among the hosts that this one may repeat the one that it repeats most."""
         known = _mirror(origin, self._mirrors.get(origin, other))
         repeated = self._proofs.get(_mirror(origin, other)) or ()
         if len(repeated) >= len(self._proofs.get(known) or ()):
@@ -406,7 +401,7 @@ class UrlEquivalence:
             del self._mirrors[rule.place]
 
     def _drop_proofs(self, rule: EquivalenceRule) -> None:
-        """The rule does not hold any more."""
+        """Drop the proofs of a rule, which no longer holds."""
         self._proofs_in_all -= len(self._proofs.get(rule) or ())
         of_place = self._needless.get(rule.place)
         if of_place is not None and rule.name is not None:
@@ -416,7 +411,7 @@ class UrlEquivalence:
 
 
 def _place(origin: str, target: str) -> str | None:
-    """Where rules about the parameters of a URL hold; nothing is learned of what is out of size."""
+    """Return the place of rules about the URL's parameters; None if it is too long for rules."""
     path, question, query = target.partition("?")
     if not question or query.count("&") >= MOST_PARAMETERS:
         return None
@@ -424,14 +419,14 @@ def _place(origin: str, target: str) -> str | None:
 
 
 def _folded(target: str, name: str | None) -> str:
-    """The target without the parameter, or else with its parameters in order."""
+    """Return the target without the parameter; without a name, with its parameters sorted."""
     return with_sorted_parameters(target) if name is None else without_parameter(target, name)
 
 
 def _shown(origin: str, target: str, other: str) -> Iterator[tuple[EquivalenceRule, str]]:
-    """The rule by which one of two becomes the other, and what proves it.
+    """Yield the rules by which one target becomes the other, each with its proof.
 
-    They differ by the parameters of one name, or by the order of all.
+    The targets differ by the parameters of one name, or by the order of all.
     """
     place, other_place = _place(origin, target), _place(origin, other)
     most = max(target.count("&"), other.count("&"))
@@ -466,13 +461,13 @@ def _about(place: str, name: str) -> EquivalenceRule:
 # ================================================================ detector
 
 SHORT_CHAIN = 3
-"""Redirects in a row that healthy sites need: a new scheme, a new host, a new path."""
+"""Number of consecutive redirects that healthy sites need: new scheme, new host, new path."""
 _GROWTH = 1.1
 _FEWEST = 100
 
 
 class Aside(NamedTuple):
-    """How a turn ends without a request; if there is an `original`, the page stands for it."""
+    """End of a turn without a request; the page stands for the `original`, if there is one."""
 
     state: State
     detail: str = ""
@@ -488,7 +483,7 @@ class PathLimits:
         self._fewest_slashes = min(least, default=LONGEST) + len("//")
 
     def refusal(self, url: str) -> str | None:
-        """Why the URL need not be asked for, if so."""
+        """Return why the URL need not be requested, or None."""
         if url.count("/") < self._fewest_slashes:
             return None
         _, target = split(url)
@@ -501,7 +496,7 @@ class PathLimits:
 
 
 class TrapDetector:
-    """Decides before each request whether the page is in a trap, and learns from all answers."""
+    """Decides before each request whether the page is in a trap, and learns from responses."""
 
     def __init__(self, limits: TrapLimits, recorder: Recorder, gate: ScopeGate) -> None:
         frontier = recorder.frontier
@@ -517,17 +512,17 @@ class TrapDetector:
         self._quotas.vouch(frontier.urls.host_of[page] for page in self.seeds)
 
     def restore(self, pages_by_host: Iterable[tuple[int, int]]) -> None:
-        """Earlier runs read so many pages of these hosts."""
+        """Load the number of pages of these hosts that earlier runs read."""
         self._quotas.restore(pages_by_host)
 
     def importance_of_sites(self, endowment: float) -> NDArray[np.float64]:
-        """For each host that of its site: what others gave to it, and the user, who endowed it."""
+        """Return each host's importance of its site: gifts of others and the user's endowment."""
         return self._quotas.external_cash.to_sites(endowment)
 
     # ------------------------------------------------------------ before a request
 
     def aside(self, page: PageId, host: int, url: str) -> Aside | None:
-        """How the page's turn ends if it is not asked for."""
+        """Return how the page's turn ends without a request; None if the page is requested."""
         if page in self.seeds or self.copies.is_compared(page):
             return None
         folded = self._equivalence.original(url)
@@ -540,7 +535,7 @@ class TrapDetector:
         return None if why is None else Aside(State.ALLOWANCE, why)
 
     def _may_stand_for(self, page: PageId, target: str) -> bool:
-        """Whether the target was read or waits, and is on a host that matters no less."""
+        """Return whether the target was read or waits, on a host that matters no less."""
         if self._gate.refusal(target, 0, 0) is not None:
             return False
         host, of_target = (
@@ -558,26 +553,29 @@ class TrapDetector:
         return end != page and (state is State.UNREAD or state.was_read)
 
     def suspicious(self, host: int) -> int:
-        """The titles, as bits, that are suspicious: pages with them are compared by their text."""
+        """Return the suspicious titles, as bits: pages with them are compared by their text."""
         return self._novelty.suspicious(host)
 
     def asks(self, host: int, *, again: bool) -> None:
-        """Charge a request for a page to its host; a page that is read again was charged before."""
+        """Charge the request of a page to its host.
+
+        A page that is read again was charged before.
+        """
         if not again:
             self._quotas.spend(host)
 
-    # ------------------------------------------------------------ what came of it
+    # ------------------------------------------------------------ after a response
 
     def vouch(self, page: PageId) -> None:
-        """A seed redirects to this page: the user means it as well."""
+        """Treat the target of a seed's redirect as a seed: the user means it as well."""
         self.seeds.add(page)
         self._quotas.vouch([self._frontier.urls.host_of[page]])
 
     def read(self, page: PageId, url: str, parsed: ParsedPage, first: int | None) -> bool:
-        """Learn from a page; whether it says nothing new. `first` is one with the same content.
+        """Learn from a page. Return whether it says nothing new; `first` has the same content.
 
-        A page that is read again says what it said before: nothing is learned from it. A copy on
-        another site does not count against a host.
+        Nothing is learned from a page that is read again: it repeats itself. A copy on another site
+        does not count against a host.
         """
         if self._frontier.state[page] != State.UNREAD or self.copies.is_compared(page):
             return False
@@ -595,7 +593,7 @@ class TrapDetector:
         return novelty.is_barren
 
     def redirected(self, page: PageId, url: str, hops: int, new: Sequence[int]) -> None:
-        """Learn from a redirect to a new page, the last of so many redirects in a row."""
+        """Learn from a redirect to a new page, the last of `hops` consecutive redirects."""
         if hops > SHORT_CHAIN:
             self._novelty.led_on(page, self._frontier.urls.host_of[page], url)
         if hops >= SHORT_CHAIN:
@@ -604,13 +602,13 @@ class TrapDetector:
     def found(
         self, page: PageId, pages: Sequence[int], new: Sequence[int], *, is_barren: bool
     ) -> None:
-        """Learn from the links of a page; the new ones are charged to its host the first time."""
+        """Learn from the links of a page. New pages are charged to its host the first time."""
         self._novelty.found(pages, new, is_barren=is_barren)
         if new and self._frontier.state[page] == State.UNREAD:
             self._quotas.spend_on_new(self._frontier.urls.host_of[page], new)
 
     def paid(self, page: PageId, plans: Sequence[Plan], links: Sequence[int]) -> None:
-        """The page handed on its cash along these links for the first time."""
+        """Count the cash that the page handed on along these links for the first time."""
         host = self._frontier.urls.host_of[page]
         self._quotas.external_cash.add(host, plans)
         for plan in plans:
@@ -618,11 +616,11 @@ class TrapDetector:
                 self._quotas.external_cash.add(host, [Plan(page, 0, (), 0, misled, 0)])
 
     def received(self, pages: Sequence[int], atoms: Sequence[int]) -> None:
-        """Pages of other shards, so of other sites, handed on so much to these pages."""
+        """Count the cash that pages of other shards, so of other sites, gave to these pages."""
         self._quotas.external_cash.receive(pages, atoms)
 
     def located(self, host: int, address: str) -> None:
-        """The host is at this address: hosts at one address share what they may have."""
+        """Note the address of a host: hosts at one address share a quota."""
         self._quotas.locate(host, address)
 
     def _differ(self, url: str, other: str) -> bool:
@@ -635,14 +633,14 @@ class TrapDetector:
     # ------------------------------------------------------------ pages that wait again
 
     def due(self, requests: float) -> list[int]:
-        """Now and then: pages that need not stay aside any longer, by the number of requests."""
+        """Return, now and then, the pages that may wait again, by the number of requests."""
         if requests < self._due:
             return []
         self._due = requests * _GROWTH + _FEWEST
         return self.earned()
 
     def earned(self) -> list[int]:
-        """Pages whose host has earned more, and copies that have overtaken their originals."""
+        """Return pages whose hosts have earned more, and copies that overtook their originals."""
         return [*self._with_room(), *self.copies.take_overtaking()]
 
     def _with_room(self) -> list[int]:

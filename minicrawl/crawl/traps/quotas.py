@@ -1,10 +1,10 @@
-"""Quotas: how many pages a host, a site and a network may have, by what they have earned.
+"""Quotas: limit the pages of a host, a site and a network, by the cash that they have earned.
 
-Laws: a site that the user named by a seed has no limit. All others begin with the same number of
-pages, and earn more by cash from elsewhere (see `external_cash`). A page that leads to new pages of
-its host counts once for each, up to a limit: so a site that ends costs little more than its pages,
-and one that goes on and on soon stops. What an earlier run read of a site counts as earned; what
-its pages led to is forgotten.
+Laws: a site with a seed has no limit. All others begin with the same number of pages, and earn more
+by cash from elsewhere (see `ExternalCash`). A page that leads to new pages of its host counts once
+for each, up to a limit: so a finite site costs little more than its pages, and an endless one soon
+stops. The pages of a site that an earlier run read count as earned; the new pages that they led to
+are not counted again.
 """
 
 from __future__ import annotations
@@ -29,29 +29,29 @@ from minicrawl.wording import counted
 
 # ================================================================ site index
 #
-# Which site each host is of, and which network it is at.
+# Site and network of each host.
 #
-# Law: a site costs nothing until it is asked for.
+# Law: a site costs nothing until it is looked up.
 #
-# network    where a host is, if that is known and public: an IPv4 address or an IPv6 /64
+# network    address of a host, if known and public: an IPv4 address or an IPv6 /64
 # strangers  hosts of different sites
 
 
 class SiteIndex:
-    """The sites and the networks of all hosts, by numbers."""
+    """Sites and networks of all hosts, as numbers."""
 
     def __init__(self, table: SiteTable, found: Callable[[int, int], None]) -> None:
-        """`found` is called with a host and its site when the site is asked for first."""
+        """Set up; `found` is called with a host and its site at the first look-up of the site."""
         self._table, self._found = table, found
         self._sites, self._networks = array("I"), array("I")
         self._is_address = array("B")
         self._network_ids: dict[str, int] = {}
         self._network_names: list[str] = []
 
-    # ------------------------------------------------------------ of one host
+    # ------------------------------------------------------------ one host
 
     def site(self, host: int) -> int:
-        """The number of its site."""
+        """Return the number of the host's site."""
         if host >= len(self._sites):
             self.grow()
         number = self._sites[host]
@@ -61,23 +61,26 @@ class SiteIndex:
         return number
 
     def site_name(self, host: int) -> str:
-        """The name of its site."""
+        """Return the name of the host's site."""
         return self._table.name(host)
 
     def has_name(self, host: int) -> bool:
-        """Whether it is more than an address."""
+        """Return whether the host has a name, rather than an address alone."""
         return not is_address(self._table.name_of_host(host))
 
     def network(self, host: int) -> int:
-        """The number of its network, or UNKNOWN."""
+        """Return the number of the host's network, or UNKNOWN."""
         return self._networks[host] if host < len(self._networks) else UNKNOWN
 
     def network_name(self, number: int) -> str:
-        """The address of a network."""
+        """Return the address of a network."""
         return self._network_names[number]
 
     def locate(self, host: int, address: str) -> bool:
-        """The host is at this address; whether its network was not known before and now is."""
+        """Set the address of a host.
+
+        Return whether its network was unknown before and is known now.
+        """
         name = network_of(address)
         if name is None:
             return False
@@ -89,23 +92,23 @@ class SiteIndex:
         return before == UNKNOWN
 
     def are_strangers(self, host: int, other: int) -> bool:
-        """Whether they are of different sites."""
+        """Return whether the hosts are of different sites."""
         return host != other and self.site(host) != self.site(other)
 
-    # ------------------------------------------------------------ of many hosts
+    # ------------------------------------------------------------ many hosts
 
     def known_sites(self, hosts: Hosts) -> Hosts:
-        """The numbers of their sites, or UNKNOWN where no site was asked for."""
+        """Return the numbers of the hosts' sites, or UNKNOWN where none was looked up."""
         return np.frombuffer(self._sites, dtype=np.uint32)[hosts]
 
     def networks(self, hosts: Hosts) -> Hosts:
-        """The numbers of their networks, or UNKNOWN."""
+        """Return the numbers of the hosts' networks, or UNKNOWN."""
         return np.frombuffer(self._networks, dtype=np.uint32)[hosts]
 
     def differ(self, hosts: Hosts, others: Hosts) -> NDArray[np.bool_]:
-        """For each pair, whether its hosts are strangers.
+        """Return for each pair whether its hosts are strangers.
 
-        An address and a name always are: no look at their sites is needed.
+        An address and a name always are: their sites need not be looked up.
         """
         self.grow()
         is_address = np.frombuffer(self._is_address, dtype=np.uint8)
@@ -116,7 +119,7 @@ class SiteIndex:
         return found
 
     def sites(self, hosts: Hosts) -> Hosts:
-        """The numbers of their sites."""
+        """Return the numbers of the hosts' sites."""
         self.grow()
         unknown = np.unique(hosts[self.known_sites(hosts) == UNKNOWN])
         for host in unknown.tolist():
@@ -124,7 +127,7 @@ class SiteIndex:
         return self.known_sites(hosts)
 
     def grow(self) -> None:
-        """Make room for all hosts that are known by now."""
+        """Make room for all known hosts."""
         known = len(self._sites)
         more = len(self._table) - known
         if more:
@@ -135,7 +138,7 @@ class SiteIndex:
 
 
 def network_of(address: str) -> str | None:
-    """The network of an address; None for what is no address, or is not public."""
+    """Return the network of an address; None if it is no address, or not public."""
     try:
         found = ip_address(address)
     except ValueError:
@@ -147,76 +150,79 @@ def network_of(address: str) -> str | None:
 
 # ================================================================ external cash
 #
-# External cash: what pages, hosts, sites and networks are given by others, and what that earns.
+# External cash: what pages, hosts, sites and networks get from others, and what that earns.
 #
-# Laws: an account may have a base of pages, and `PAGES_A_UNIT` more for each unit of cash that it
-# is given from elsewhere. A host earns from other hosts, a site from other sites, and a network
-# from other sites at other networks; so a farm that links to itself earns nothing, however many
-# hosts and domains it has. Gifts are counted many at once, and before anything is read off them.
+# Laws: an account has a base of pages, and `PAGES_A_UNIT` more for each unit of cash from
+# elsewhere.
+# A host earns from other hosts, a site from other sites, and a network from other sites at other
+# networks; so a farm that links to itself earns nothing, however many hosts and domains it has.
+# Gifts are counted in batches, and before any total is read.
 #
-# account    of a host, a site or a network: the pages that it has used, and those it has earned
+# account    of a host, a site or a network: pages used and pages earned
 # gift       cash that a page hands on along a link
 # strangers  hosts of different sites
 
 PAGES_A_UNIT = 5
-"""A healthy site gets a fifth of its cash or more from others, and should not notice its limit."""
+"""Pages per unit of cash. A healthy site gets a fifth of its cash or more from others, and rarely
+reaches its limit.
+"""
 NO_LIMIT = 1 << 31
 _ATOMS_A_PAGE = UNIT // PAGES_A_UNIT
 
 
 class QuotaAccounts:
-    """The accounts of all hosts, of all sites or of all networks, by their numbers."""
+    """Accounts of all hosts, of all sites or of all networks, by number."""
 
     def __init__(self, limit: int | None) -> None:
         self.base = NO_LIMIT if limit is None else limit
         self._spent, self._earned = array("I"), array("q")
 
     def room(self, number: int) -> int:
-        """How many more pages it may have."""
+        """Return how many more pages the account may have."""
         if number >= len(self._spent):
             return self.base
         return self.base + self._earned[number] // _ATOMS_A_PAGE - self._spent[number]
 
     def spent(self, number: int) -> int:
-        """How many pages it has had."""
+        """Return how many pages the account has had."""
         return self._spent[number] if number < len(self._spent) else 0
 
     def earned(self, number: int) -> int:
-        """The cash that it was given from elsewhere."""
+        """Return the cash of the account from elsewhere."""
         return self._earned[number] if number < len(self._earned) else 0
 
     def spend(self, number: int, pages: int) -> None:
-        """It has had so many more pages."""
+        """Charge pages to the account."""
         if number >= len(self._spent):
             self._grow(number)
         self._spent[number] += pages
 
     def earn(self, number: int, atoms: int) -> None:
-        """It was given so much from elsewhere."""
+        """Credit cash from elsewhere to the account."""
         if number >= len(self._spent):
             self._grow(number)
         self._earned[number] += atoms
 
     def earn_many(self, numbers: NDArray[np.uint32], atoms: NDArray[np.int64]) -> None:
-        """Each of these was given so much; a number may be there several times."""
+        """Credit cash to accounts; a number may occur several times."""
         if len(numbers):
             self._grow(int(numbers.max()))
             add(self._earned, numbers, atoms)
 
     def restore(self, number: int, pages: int) -> None:
-        """An earlier run read so many: what it was allowed then has been earned."""
+        """Load the pages that an earlier run read: all of them were earned then."""
         self.spend(number, pages)
         over = self._spent[number] - self.base
         self._earned[number] = max(self._earned[number], over * _ATOMS_A_PAGE)
 
     def describe(self, number: int) -> str:
-        """Words for what it has had."""
+        """Describe the pages of the account."""
         earned = self.earned(number) // _ATOMS_A_PAGE
         had = f"has had {counted(self.spent(number), 'page')}"
         return f"{had}, {earned:,} of them earned by links from elsewhere"
 
     def _grow(self, number: int) -> None:
-        """Have accounts up to this number."""
+        """Make room for accounts up to this number."""
         more = number + 1 - len(self._spent)
         if more > 0:
             self._spent.extend(repeat(0, more))
@@ -224,7 +230,7 @@ class QuotaAccounts:
 
 
 class Accounts(NamedTuple):
-    """The accounts of all three."""
+    """Accounts of hosts, sites and networks."""
 
     hosts: QuotaAccounts
     sites: QuotaAccounts
@@ -232,13 +238,12 @@ class Accounts(NamedTuple):
 
 
 def add(sums: array[int], places: NDArray[np.uint32], atoms: NDArray[np.int64]) -> None:
-    """Add the atoms up, each in its place."""
+    """Add the atoms to the sums at these places."""
     np.add.at(np.frombuffer(sums, dtype=np.int64), places, atoms)
 
 
 MARGIN = 1.25
-"""The lesser of two must be given so much more than the other to overtake it: equals do not take
-turns."""
+"""Factor by which the lesser of two must be given more to overtake: equals do not take turns."""
 _AT_ONCE = 1 << 14
 _TABLE_BITS = 20
 
@@ -246,7 +251,7 @@ Atoms = NDArray[np.int64]
 
 
 class ExternalCash:
-    """Counts the gifts of a crawl; `seeds` are hosts that the user named pages of."""
+    """Counts the gifts of a crawl; `seeds` are the hosts of seeds."""
 
     def __init__(
         self, site_table: SiteTable, host_of: array[int], accounts: Accounts, seeds: set[int]
@@ -255,12 +260,12 @@ class ExternalCash:
         self._site_table, self._host_of = site_table, host_of
         self._accounts, self._seeds = accounts, seeds
         self._gifts, self._to_pages = Gifts(), PageGifts()
-        self._from_strangers = array("q")  # to hosts
+        self._from_strangers = array("q")  # cash to hosts
 
     # ------------------------------------------------------------ gifts
 
     def add(self, host: int, plans: Iterable[Plan]) -> None:
-        """Pages of the host handed on their cash."""
+        """Add the gifts of the host's pages."""
         for plan in plans:
             self._gifts.add(host, plan.links, plan.share)
             for link, atoms in plan.extras:
@@ -269,7 +274,7 @@ class ExternalCash:
             self.count()
 
     def receive(self, pages: Sequence[int], atoms: Sequence[int]) -> None:
-        """Strangers at networks that are not known gave so much to these pages."""
+        """Count gifts from strangers at unknown networks to these pages."""
         self._grow()
         links, gifts = np.array(pages, dtype=np.int64), np.array(atoms, dtype=np.int64)
         hosts = np.frombuffer(self._host_of, dtype=np.uint32)[links]
@@ -280,10 +285,7 @@ class ExternalCash:
         self._note(hosts, links, gifts)
 
     def recall(self, links: NDArray[np.int64], givers: Hosts, atoms: Atoms) -> None:
-        """What hosts gave along links in earlier runs: it decides again which page is an original.
-
-        It earns nobody more pages.
-        """
+        """Count gifts of earlier runs: they decide on originals again, and earn no pages."""
         self._grow()
         hosts = np.frombuffer(self._host_of, dtype=np.uint32)[links]
         strange = self.site_index.sites(hosts) != self.site_index.sites(givers)
@@ -312,31 +314,32 @@ class ExternalCash:
         self._to_pages.add(links, atoms)
 
     def _credit_site(self, host: int, site: int) -> None:
-        """The site of the host is known from now on, and was given what the host was given."""
+        """Credit a site, once it is looked up, with the gifts to its host."""
         if host < len(self._from_strangers):
             self._accounts.sites.earn(site, self._from_strangers[host])
 
     def _grow(self) -> None:
-        """Make room for all hosts that are known by now."""
+        """Make room for all known hosts."""
         self.site_index.grow()
         self._from_strangers.extend(repeat(0, len(self._site_table) - len(self._from_strangers)))
 
-    # ------------------------------------------------------------ which host matters more
+    # ------------------------------------------------------------ ranking of hosts
 
     def are_strangers(self, host: int, other: int) -> bool:
-        """Whether they are of different sites."""
+        """Return whether the hosts are of different sites."""
         return self.site_index.are_strangers(host, other)
 
     def from_strangers(self, pages: NDArray[np.int64]) -> tuple[Atoms, Atoms]:
-        """What other sites gave to these pages, and to their hosts."""
+        """Return the cash that other sites gave to these pages, and to their hosts."""
         self.count()
         hosts = np.frombuffer(self._host_of, dtype=np.uint32)[pages]
         to_hosts = np.frombuffer(self._from_strangers, dtype=np.int64)[hosts]
         return self._to_pages.of(pages), to_hosts
 
     def to_sites(self, endowment: float) -> NDArray[np.float64]:
-        """For each host, what other sites gave to its site, in atoms; and the user, who named seeds
-        and gave them this endowment.
+        """Return for each host the cash that other sites and the user gave to its site, in atoms.
+
+        The user gave the endowment to the hosts of seeds.
         """
         self.count()
         given = np.array(self._from_strangers, dtype=np.float64)
@@ -346,9 +349,10 @@ class ExternalCash:
         return sums[sites]
 
     def outranks(self, host: int, other: int) -> bool:
-        """Whether the host matters more than the other: by a seed, or by what it was given.
+        """Return whether the host matters more than the other: by a seed, or by the cash it got.
 
-        Between hosts of one site each other's gifts count, too. Of equals the first one known does.
+        Between hosts of one site, gifts of each other count, too. Of equals, the first known one
+        matters more.
         """
         self.count()
         if self.site_index.are_strangers(host, other):
@@ -357,7 +361,7 @@ class ExternalCash:
         return (earned(host), -host) > (earned(other), -other)
 
     def overtakes(self, host: int, other: int) -> bool:
-        """Whether a host of another site, that mattered less, matters more by now."""
+        """Return whether a host of another site, which mattered less, matters more by now."""
         if host in self._seeds or other in self._seeds:
             return other not in self._seeds
         self.count()
@@ -368,7 +372,7 @@ class ExternalCash:
 
 
 class Gifts:
-    """Cash on its way along links: each costs next to nothing until many are counted at once."""
+    """Gifts that are not counted yet: adding one is cheap, and many are counted at once."""
 
     def __init__(self) -> None:
         self._begin()
@@ -381,16 +385,14 @@ class Gifts:
         return len(self._links)
 
     def add(self, giver: int, links: Sequence[int], share: int) -> None:
-        """A host gave so much along each of these links."""
+        """Add a gift of a host along each of these links."""
         self._links.extend(links)
         self._givers.append(giver)
         self._lengths.append(len(links))
         self._shares.append(share)
 
     def take(self) -> tuple[NDArray[np.uint32], Hosts, Atoms]:
-        """For each link the page that it leads to, the host that gave and how much; they are
-        forgotten here.
-        """
+        """Remove all gifts. Return the target, the giving host and the amount for each link."""
         lengths = np.array(self._lengths)
         links = np.array(self._links)
         givers = np.repeat(np.array(self._givers), lengths)
@@ -400,8 +402,8 @@ class Gifts:
 
 
 class PageGifts:
-    """What each page was given, in a table of a fixed size: pages that share a place in it count
-    alike, each for all of them.
+    """Cash that each page was given, in a table of a fixed size. Pages that share a place in the
+    table count each for all of them.
     """
 
     def __init__(self, bits: int = _TABLE_BITS) -> None:
@@ -409,11 +411,11 @@ class PageGifts:
         self._atoms = np.zeros(1 << bits, dtype=np.int64)
 
     def add(self, pages: NDArray[np.integer], atoms: Atoms) -> None:
-        """So much more for each of these."""
+        """Credit `atoms` to `pages`."""
         np.add.at(self._atoms, pages & self._mask, atoms)
 
     def of(self, pages: NDArray[np.int64]) -> Atoms:
-        """What these were given."""
+        """Return the cash that these pages were given."""
         found: Atoms = self._atoms[pages & self._mask]
         return found
 
@@ -421,16 +423,18 @@ class PageGifts:
 # ================================================================ quotas
 
 A_HOST = 10
-"""Pages that a new host counts for: hosts are what a farm has most of, and each has to be looked up
-and asked for its robots.txt."""
+"""Price of a new host in pages: farms have many hosts, and each one costs a DNS look-up and a
+request for its robots.txt.
+"""
 MOST_A_PAGE = 10
-"""Pages that one counts for. All pages of a site that ends have led to one new page on average, and
-most of them to none: manuals of 200 to 1,200 pages cost 1.05 to 1.3 times their pages."""
+"""Highest price of a page. All pages of a finite site lead to one new page on average, and most of
+them to none: manuals of 200 to 1,200 pages cost 1.05 to 1.3 times their pages.
+"""
 _PRICE = f"a page counting once for each new page that it led to, up to {MOST_A_PAGE}"
 
 
 class Quotas:
-    """The quotas of all hosts, sites and networks."""
+    """Quotas of all hosts, sites and networks."""
 
     def __init__(self, limits: Traps, sites: SiteTable, host_of: array[int]) -> None:
         self._host_of = host_of
@@ -445,8 +449,9 @@ class Quotas:
         self._site_index = self.external_cash.site_index
 
     def vouch(self, hosts: Iterable[int]) -> None:
-        """The user named pages of these: their sites have no limit. Of hosts that are addresses
-        only they themselves have none, not their networks.
+        """Lift the limits of the sites of these hosts, which have seeds.
+
+        Of a host that is an address, only its own limit is lifted, not that of its network.
         """
         for host in hosts:
             self._seeds.add(host)
@@ -455,13 +460,13 @@ class Quotas:
                 self._unlimited_sites.add(site)
 
     def locate(self, host: int, address: str) -> None:
-        """The host is at this address; what it had before counts for its network."""
+        """Set the address of a host. Its former pages count for its network."""
         if self._site_index.locate(host, address) and not self._is_unlimited(host):
             pages = self._accounts.hosts.spent(host)
             self._accounts.networks.restore(self._site_index.network(host), pages)
 
     def restore(self, pages_by_host: Iterable[tuple[int, int]]) -> None:
-        """Earlier runs read so many pages of these hosts."""
+        """Load the number of pages of these hosts that earlier runs read."""
         for host, pages in pages_by_host:
             if not self._is_unlimited(host):
                 price = pages + self._price_of_host(host)
@@ -469,12 +474,12 @@ class Quotas:
                 self._accounts.hosts.restore(host, pages)
 
     def spend(self, host: int) -> None:
-        """One more page is asked for."""
+        """Charge the request of a page to its host."""
         if not self._is_unlimited(host):
             self._spend(host, 1, self._price_of_host(host))
 
     def spend_on_new(self, host: int, new: Sequence[int]) -> None:
-        """A page of the host led to pages that were not known."""
+        """Charge the new pages that a page of the host led to."""
         own = [self._host_of[page] for page in new].count(host)
         if own > 1 and not self._is_unlimited(host):
             self._spend(host, min(own, MOST_A_PAGE) - 1)
@@ -487,15 +492,16 @@ class Quotas:
             networks.spend(network, pages)
 
     def _price_of_host(self, host: int) -> int:
-        """The first page of a host costs its site more, but not its network: many sites share an
-        address and are no farm.
+        """Return the price of the host's first page for its site.
+
+        Networks do not pay it: many sites share an address and are no farm.
         """
         return 0 if self._accounts.hosts.spent(host) else A_HOST
 
-    # ------------------------------------------------------------ which hosts may have more
+    # ------------------------------------------------------------ room for more pages
 
     def refusal(self, host: int) -> str | None:
-        """Why the host may have no more pages for now, if so."""
+        """Return why the host may have no more pages for now, or None."""
         if self._full_account(host) is None:
             return None
         self.external_cash.count()
@@ -515,7 +521,7 @@ class Quotas:
         return f"{name} {had}: --site-pages {accounts.base:,}"
 
     def with_room(self, pages: NDArray[np.int64]) -> list[int]:
-        """Those of these pages that may be asked for by now, the first ones of each host."""
+        """Return the pages that may be requested by now, the first ones of each host."""
         self.external_cash.count()
         hosts, host_of_each = np.unique(
             np.frombuffer(self._host_of, dtype=np.uint32)[pages], return_inverse=True
@@ -537,7 +543,7 @@ class Quotas:
         return chosen
 
     def _full_account(self, host: int) -> tuple[QuotaAccounts, int] | None:
-        """The first account of the host that has no room."""
+        """Return the first account of the host that has no room, or None."""
         if self._is_unlimited(host):
             return None
         for accounts, number in self._accounts_of(host):
@@ -549,7 +555,7 @@ class Quotas:
         return host in self._seeds or self._site_index.site(host) in self._unlimited_sites
 
     def _accounts_of(self, host: int) -> Iterator[tuple[QuotaAccounts, int]]:
-        """The accounts that a page of the host is charged to."""
+        """Yield the accounts that a page of the host is charged to."""
         site = self._site_index.site(host)
         yield self._accounts.hosts, host
         yield self._accounts.sites, site

@@ -1,7 +1,7 @@
-"""What is done with a lease.
+"""Turns: what is done with a leased page.
 
-turn        the turn of a page, and the pure decision what to do with it
-page_turns  ask, parse, settle; large pages, and pages with very many links, wait for one another;
-            pages that come at once do not hold up the loop; what a sitemap that is a page may
-            list; a host is located and asked for its robots.txt before its first page
+turn        turn of a page, and the pure decision what to do with it
+page_turns  requests, parses and settles a page; queues large pages and pages with very many links;
+            yields to the loop when many pages arrive at once; checks the links of sitemaps that are
+            pages; locates a host and requests its robots.txt before its first page
 """

@@ -1,8 +1,8 @@
-"""The turns of pages: ask -> parse -> settle.
+"""Turns of pages: request -> parse -> settle.
 
-Laws: whatever happens, the slot of a request is given back before its answer is parsed, and the
-lease when the turn ends or is suspended. Large pages wait for one another (see `large_pages`). What
-a page costs is charged to its host.
+Laws: whatever happens, the slot of a request is given back before its response is parsed, and the
+lease when the turn ends or is suspended. Large pages wait for one another (see `LargePages`). The
+cost of a page is charged to its host.
 """
 
 from __future__ import annotations
@@ -57,31 +57,34 @@ if TYPE_CHECKING:
 # Large pages, and pages with very many links: they wait on disk, and hosts share the time.
 #
 # Laws: large bodies are parsed one at a time, and pages with very many links are settled one at a
-# time. Of those that wait, the host that has cost least is next. All hosts that no page has come
+# time. Of the waiting hosts, the one that has cost least is next. All hosts that no page has come
 # from yet count as one, so that endless new hosts cannot keep out known ones. A host whose page
-# waits is asked for nothing.
+# waits is not contacted.
 #
-# What becomes known takes memory. Pages that bring much of it make no more than `URLS_A_SECOND`
-# URLs known, on average: the next one of them waits until the last one is paid for. Pages that
-# bring little never wait for that.
+# New URLs take memory. Pages that bring many of them add at most `URLS_A_SECOND` URLs on average:
+# each URL has a price in time, and the next such page waits until the last one is paid for. Pages
+# that bring few never wait for that.
 #
-# late   more has become known than is paid for by now
+# late   the new URLs so far are not paid for yet
 
 URLS_A_SECOND = 25_000
-"""Some 2.5 MB. Pages that bring little find no more than that, even on a local network."""
+"""Rate of new URLs, some 2.5 MB a second.
+
+Pages that bring few find no more, even on a local network.
+"""
 A_HOST = 8
-"""URLs that a new host counts for: its name, its site, its queue, its rules."""
+"""Price of a new host in URLs: its name, its site, its queue and its rules."""
 LITTLE = 100
-"""In URLs: pages that bring less never wait."""
+"""Number of new URLs up to which a page never waits."""
 _CREDIT_S, _LONGEST_S = 1.0, 10.0
-"""What may become known at once for nothing; how long a page waits at most."""
+"""Credit for new URLs, and longest wait of a page."""
 _UNCOUNTED = 1000
-"""New hosts after which it is looked whether they are too many."""
+"""Number of new hosts after which their price is counted."""
 _STRANGERS = ""
 
 
 class Growth:
-    """What has become known, and when it will be paid for."""
+    """Price of new URLs and hosts, and when it will be paid."""
 
     def __init__(self, urls: UrlTable) -> None:
         self._urls = urls
@@ -90,11 +93,11 @@ class Growth:
         self.is_late = False
 
     def has_grown(self) -> bool:
-        """Whether many hosts became known since the last look."""
+        """Return whether many hosts became known since the last look."""
         return len(self._urls.origins) - self._counted > _UNCOUNTED
 
     def look(self, now: float, urls: int = 0) -> None:
-        """Count the hosts that became known since the last look, and so many URLs."""
+        """Add the price of these URLs, and of the hosts that became known since the last look."""
         hosts = len(self._urls.origins)
         price_s = (urls + A_HOST * (hosts - self._counted)) / URLS_A_SECOND
         self._counted = hosts
@@ -102,11 +105,11 @@ class Growth:
         self.is_late = self._paid_at > now
 
     def wait_s(self, now: float) -> float:
-        """How long until all is paid for."""
+        """Return the time until everything is paid for."""
         return max(self._paid_at - now, 0.0)
 
     def brings_much(self, links: Sequence[str]) -> bool:
-        """Whether these links would make much known."""
+        """Return whether these links would add many URLs or hosts."""
         find_host = self._urls.find_host
         hosts = sum(find_host(origin) is None for origin in {split(url)[0] for url in links})
         if A_HOST * hosts > LITTLE or not are_many(links):
@@ -116,7 +119,7 @@ class Growth:
 
 
 class LargePages:
-    """Those that wait, and the one that has its turn."""
+    """Queues of large pages, and the page that has its turn in each."""
 
     def __init__(self, context: CrawlContext, parts: CrawlParts) -> None:
         self._clock = context.clock
@@ -130,13 +133,13 @@ class LargePages:
 
     @asynccontextmanager
     async def parsing(self, turn: Turn) -> AsyncIterator[None]:
-        """No other large body is parsed meanwhile."""
+        """Hold the lock for parsing a large body; the host waits meanwhile."""
         with self._set_aside(turn.host):
             async with self._held(self._parsing, turn):
                 yield
 
     def waits(self, links: Sequence[str]) -> bool:
-        """Look whether a page with these links has to wait until it is settled."""
+        """Return whether a page with these links has to wait until it is settled."""
         growth = self._growth
         if are_many(links):
             return True
@@ -147,7 +150,7 @@ class LargePages:
 
     @asynccontextmanager
     async def settling(self, turn: Turn) -> AsyncIterator[None]:
-        """No other page like this one is settled meanwhile; until then its links are on disk."""
+        """Hold the lock for settling a page with very many links. They wait on disk."""
         with self._set_aside(turn.host):
             async with AsyncExitStack() as held:
                 await self._wait(turn, held)
@@ -166,7 +169,7 @@ class LargePages:
             await held.enter_async_context(self._held(self._settling, turn))
 
     def _look_at_links(self, turn: Turn) -> bool:
-        """Whether the page brings much; how late it is by now is known then."""
+        """Return whether the page brings many new URLs, and update the price of those so far."""
         assert turn.parsed is not None
         began = perf_counter()
         self._growth.look(self._clock.now())
@@ -176,7 +179,7 @@ class LargePages:
 
     @asynccontextmanager
     async def _held(self, lock: FairLock, turn: Turn) -> AsyncIterator[None]:
-        """Its host is charged for what the turn costs meanwhile."""
+        """Hold a lock, and charge the host for the cost of the turn meanwhile."""
         state, before_s = self._hosts[turn.host], turn.cost_s
         is_stranger = state.pages == (not turn.lease.again)
         name = _STRANGERS if is_stranger else state.shared.name
@@ -186,7 +189,7 @@ class LargePages:
 
     @contextmanager
     def _set_aside(self, host: int) -> Iterator[None]:
-        """The host is asked for nothing meanwhile, and others like it have no more room."""
+        """Keep the host from being contacted, while other hosts get its slot."""
         self._hosts.begin_reading(host)
         try:
             with self._side_requests.reading():
@@ -206,16 +209,16 @@ def _links_on_disk(turn: Turn) -> Iterator[None]:
 
 # ================================================================ loop rounds
 #
-# Pages that come at once do not hold up the loop: in each round of it some of them go on.
+# Pages that arrive at once do not block the loop: only some of them continue in each round.
 
 ROUND_S = 0.004
-"""Pages that a round has come to later than this go on in the next one. Between rounds the workers
-are given new pages: with .02 s they had nothing to do for a while.
+"""Time after which the pages of a round continue in the next one. Between rounds the workers get
+new pages: with 0.02 s they were idle for a while.
 """
 
 
 class LoopRounds:
-    """The rounds of the loop, as far as pages go on in them."""
+    """Rounds of the event loop, as far as pages continue in them."""
 
     def __init__(self) -> None:
         self._began: float | None = None
@@ -229,29 +232,30 @@ class LoopRounds:
             asyncio.get_running_loop().call_soon(self._end)
 
     def _end(self) -> None:
-        """Called first in the next round."""
+        """End the round. The loop calls this first in the next one."""
         self._began = None
 
 
 # ================================================================ listed pages
 #
-# Sitemaps that are pages: seeds, or linked from pages. What they list are their links.
+# Sitemaps that are pages: seeds, or linked from pages. The URLs that they list are their links.
 #
 # Laws: a sitemap lists pages and sitemaps of its own host, and of hosts whose robots.txt names it
-# (sitemaps.org, cross submission), as in `hosts.sitemap_queue`; the rest is no link. A sitemap in
-# an index is as far from the seeds as the index, so what a seed lists is read as its own links are.
-# No more than `--max-sitemaps` of a host count as listed by an index, so a chain of indexes ends.
+# (sitemaps.org, cross submission), as in `hosts.side_requests`; other URLs are no links. A sitemap
+# in an index is as far from the seeds as the index, so the pages of a seed's sitemap are as far as
+# links of a seed. At most `--max-sitemaps` sitemaps of a host count as listed by an index, so a
+# chain of indexes ends.
 
 
 class ListedPages:
-    """What sitemaps may list."""
+    """Decides which URLs sitemaps may list."""
 
     def __init__(self, onboarding: HostOnboarding, max_sitemaps: int) -> None:
         self._onboarding, self._max_sitemaps = onboarding, max_sitemaps
         self._listed = Counter[str]()
 
     def admit(self, url: str, parsed: ParsedPage) -> ParsedPage:
-        """The sitemap at this URL with the links that it may list."""
+        """Return the sitemap at this URL with the links that it may list."""
         known: dict[str, bool] = {}
         own = host(url)
         for link in parsed.links:
@@ -288,7 +292,7 @@ _GAVE_PLACE = Failed(kind=FailureKind.INTERRUPTED, detail="it gave its place to 
 
 
 class PageTurns:
-    """The turns of pages that are under way."""
+    """Turns of pages that are under way."""
 
     def __init__(
         self, context: CrawlContext, parts: CrawlParts, introducer: PageIntroducer
@@ -303,7 +307,7 @@ class PageTurns:
         self.under_way = 0
 
     def begin(self, turn: Turn, now: float) -> Coroutine[None, None, None]:
-        """The turn of a page whose host may be asked."""
+        """Begin the turn of a page whose host may be contacted."""
         host, again = turn.host, turn.lease.again
         self.under_way += 1
         self._hosts[host].pages += not again
@@ -320,7 +324,7 @@ class PageTurns:
             turn.crawler = visit.crawler
             await self._rounds.turn()
             fetched, turn.parsed = await self._parsed(turn, visit)
-            del visit  # what it holds is in the turn by now, or on disk
+            del visit  # free memory: its content is in the turn by now, or on disk
             if (renderer := self._context.renderer) is not None:
                 fetched, turn.parsed = await renderer.rendered(turn, fetched, turn.parsed)
             if turn.parsed is not None and self._large_pages.waits(turn.parsed.links):
@@ -337,7 +341,7 @@ class PageTurns:
             self.under_way -= 1
 
     async def _parsed(self, turn: Turn, visit: Visit) -> tuple[FetchResult, ParsedPage | None]:
-        """Parse the page. Dear ones wait for one another, and their hosts for them."""
+        """Parse the page. Expensive ones wait for one another, and their hosts for them."""
         found = None if visit.quickly is None else await visit.quickly()
         if visit.read is None or found is not None:
             return parsed_visit(turn, visit, found)
@@ -348,7 +352,7 @@ class PageTurns:
 def parsed_visit(
     turn: Turn, visit: Visit, found: Timed[ParsedPage | Sitemap | Failed] | None
 ) -> tuple[FetchResult, ParsedPage | None]:
-    """What came, and what it says if it is a page; what that cost is charged to the turn."""
+    """Return the fetch result and the parsed page, if any, and charge their cost to the turn."""
     fetched = visit.fetched
     if isinstance(fetched, Response | Refused | Failed):
         turn.cost_s += fetched.cost_s
@@ -365,11 +369,11 @@ def parsed_visit(
     return fetched, result
 
 
-# ---------------------------------------------------------------- ask
+# ---------------------------------------------------------------- request
 
 
 class PageRequests:
-    """Requests for pages, and what their answers mean for their hosts."""
+    """Requests for pages, and what their responses mean for their hosts."""
 
     def __init__(self, context: CrawlContext, parts: CrawlParts) -> None:
         settings = context.settings
@@ -383,7 +387,7 @@ class PageRequests:
         self._slots, self._traps = parts.slots, parts.traps
 
     def begin(self, turn: Turn, now: float) -> None:
-        """The request counts from now on."""
+        """Count the request from now on."""
         state = self._hosts[turn.host]
         is_stranger = state.pages == (not turn.lease.again)
         turn.slot = self._slots.take(
@@ -392,7 +396,10 @@ class PageRequests:
         self._hosts.begin(turn.host, now)
 
     async def ask(self, turn: Turn) -> Visit:
-        """The host is free again before the page is parsed, which may take a while."""
+        """Request the page.
+
+        Its host is free again before the page is parsed, which may take a while.
+        """
         host, slot, task = turn.host, turn.slot, asyncio.current_task()
         assert slot is not None
         assert task is not None
@@ -414,7 +421,7 @@ class PageRequests:
             self._hosts.end(host, self._clock.now())
 
     def _request(self, turn: Turn) -> Request:
-        """For a page that was read before, with what lets the server say that it is the same."""
+        """Return the request, with validators for a page that was read before."""
         page, lease = turn.page, turn.lease
         was_read = (
             lease.again and self._has_links and State(self._recorder.frontier.state[page]).was_read
@@ -439,7 +446,7 @@ class PageRequests:
 
 
 class TurnFinisher:
-    """Ends turns with what came, or suspends them."""
+    """Ends turns by their fetch results, or suspends them."""
 
     def __init__(
         self, context: CrawlContext, parts: CrawlParts, introducer: PageIntroducer
@@ -451,7 +458,7 @@ class TurnFinisher:
         self._rounds = LoopRounds()
 
     async def end(self, turn: Turn, fetched: FetchResult, parsed: ParsedPage | None) -> None:
-        """Look up what the page links to, and settle it."""
+        """Look up the links of the page, and settle it."""
         if parsed is not None:
             if parsed.is_sitemap:
                 parsed = self._listed.admit(turn.lease.url, parsed)
@@ -460,7 +467,10 @@ class TurnFinisher:
         self._settle(turn, fetched, parsed)
 
     async def _look_up(self, turn: Turn, parsed: ParsedPage) -> None:
-        """The pages that it links to; of very many some become known before the turn ends."""
+        """Look up the linked pages.
+
+        If there are very many, some become known before the turn ends.
+        """
         links, depth = parsed.links, self._recorder.frontier.urls.depth[turn.page]
         if parsed.sitemaps:
             await self._introduce(turn, parsed.sitemaps, depth, parsed)
@@ -472,13 +482,13 @@ class TurnFinisher:
     async def _introduce(
         self, turn: Turn, links: Sequence[str], depth: int, parsed: ParsedPage
     ) -> None:
-        """Make them known before the turn ends."""
+        """Make pages known before the turn ends."""
         found = await self._introducer.introduce(links, depth, parsed.originals, turn.page)
         turn.looked_up, turn.introduced = found.pages, [*turn.introduced, *found.new]
         turn.cost_s += found.cost_s
 
     def _settle(self, turn: Turn, fetched: FetchResult, parsed: ParsedPage | None) -> None:
-        """The end of the turn, unless the page is asked for again."""
+        """Settle the page and end its turn, or suspend it if the page is requested again."""
         began = perf_counter()
         page, url = turn.page, turn.lease.url
         turn.tries += _is_a_try(fetched)
@@ -547,7 +557,7 @@ class TurnFinisher:
 
 
 def _for_the_archive(url: str, fetched: FetchResult) -> bytes | None:
-    """The record of what came; no bytes if the page has not changed."""
+    """Return the record of a fetch result, empty if the page is unchanged; None without one."""
     match fetched:
         case Response():
             return fetched.record or None
@@ -563,20 +573,20 @@ def _for_the_archive(url: str, fetched: FetchResult) -> bytes | None:
 
 
 def _is_a_try(fetched: FetchResult) -> bool:
-    """Whether the page had its chance."""
+    """Return whether the request counts as a try."""
     return not (isinstance(fetched, Failed) and fetched.kind is FailureKind.INTERRUPTED)
 
 
 # ================================================================ host turns
 #
-# The turns of hosts: a host is located and asked for its robots.txt before its first page.
+# Turns of hosts: a host is located, and its robots.txt requested, before its first page.
 #
-# Laws: of a host one thing is asked in a turn, robots.txt or a sitemap; meanwhile none of its pages
-# has a turn. The slot of a turn is given back, whatever happens.
+# Laws: one file of a host is requested per turn, robots.txt or a sitemap; meanwhile none of its
+# pages has a turn. The slot of a turn is given back, whatever happens.
 
 
 class HostTurns:
-    """The hosts that are being onboarded."""
+    """Hosts that are being onboarded."""
 
     def __init__(
         self, context: CrawlContext, parts: CrawlParts, introducer: PageIntroducer
@@ -593,7 +603,7 @@ class HostTurns:
         return host in self._under_way
 
     def begin(self, host: int, rank: Rank, now: float) -> Coroutine[None, None, None]:
-        """The turn of a host. It has the rank of the page that it is learned for."""
+        """Begin the turn of a host. It has the rank of the page that needs it."""
         state = self._hosts[host]
         is_silent, is_strange = not state.shared.answers, not state.pages
         slot = self._slots.take(now, is_silent=is_silent, is_strange=is_strange)
@@ -601,7 +611,7 @@ class HostTurns:
         return self._learn(host, slot, rank)
 
     def cancel(self) -> None:
-        """What is asked for is for pages that nobody wants any more."""
+        """Cancel all turns of hosts: nobody wants their pages any more."""
         for task in tuple(self._tasks):
             task.cancel()
 
@@ -619,7 +629,10 @@ class HostTurns:
             self._hosts.resume_when_ready(host, self._clock.now())
 
     async def _locate(self, host: int) -> bool:
-        """Hosts at one address share a quota of pages, but for an address that the user wrote."""
+        """Locate the host.
+
+        Hosts at one address share a quota of pages, unless the user wrote the address.
+        """
         if not await self._onboarding.locate(host):
             return False
         address = self._hosts[host].address

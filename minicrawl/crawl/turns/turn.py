@@ -1,13 +1,13 @@
-"""The turn of a page, and what to do with it.
+"""The turn of a page, and the decision what to do with it.
 
-Laws: the decision is pure: it follows from what is known of the page and of its host, and changes
-nothing. What refuses a page for good comes before what delays it, and a delay of its host before
+Laws: the decision is pure: it follows from facts about the page and its host, and changes nothing.
+Reasons that refuse a page for good precede reasons that delay it, and a delay of its host precedes
 the first request to the host.
 
-turn        from the lease of a page until its end is settled; where a request fails and is tried
-            again, the turn is suspended between two leases
-spelling    the URL as it is sent, where the server insists on the marks of a visit
-chain       redirects in a row that led to the page
+turn        from the lease of a page until its end is settled; if a request fails and is retried,
+            the turn is suspended between two leases
+spelling    the URL as sent, where the server insists on the marks of a visit
+chain       consecutive redirects that led to the page
 """
 
 from __future__ import annotations
@@ -29,70 +29,70 @@ from minicrawl.model import COORDINATOR, CrawlerId, PageId, ParsedPage
 
 @dataclass(slots=True, eq=False)
 class Turn:
-    """All that is known of a page while it is under way."""
+    """State of a page while its turn is under way."""
 
     lease: Lease
     page: PageId
     host: int
     looked_up: PagesByUrl
-    """The pages that its links lead to, as far as they are known."""
+    """Pages that its links lead to, as far as known."""
     tries: int = 0
     spelling: str | None = None
     chain: RedirectChain = NO_CHAIN
     introduced: Sequence[int] = ()
-    """Those of them that became known by this turn, before its end."""
+    """Linked pages that became known by this turn, before its end."""
     slot: RequestSlot | None = None
     parsed: ParsedPage | None = None
-    """What the page says, but while that waits on disk."""
+    """The parsed page, except while it waits on disk."""
     cost_s: float = 0.0
-    """The processor time that it has taken so far."""
+    """Processor time in seconds so far."""
     crawler: CrawlerId = COORDINATOR
-    """The process that made its last request."""
+    """Process that made its last request."""
 
 
 class SuspendedTurns:
-    """What is remembered of pages until their turns end; of most of them that is nothing."""
+    """State of pages between two leases of one turn; most pages have none."""
 
     def __init__(self) -> None:
         self._tries: dict[int, tuple[int, str | None]] = {}
         self._chains: dict[int, RedirectChain] = {}
         self._cookies = 0
-        """How many answers have set cookies."""
+        """Number of responses that have set cookies."""
         self._cookies_then: dict[int, int] = {}
-        """How many had when a page was redirected to."""
+        """That number when each page was redirected to."""
 
     def __len__(self) -> int:
         return len(self._tries) + len(self._chains)
 
     def turn_of(self, lease: Lease) -> Turn:
-        """The turn that this lease continues, or a new one."""
+        """Return the turn that this lease continues, or a new one."""
         page = lease.page
         tries, spelling = self._tries.get(page, (0, None))
         return Turn(lease, page, lease.host, NO_PAGES, tries, spelling)
 
     def suspend(self, turn: Turn) -> None:
-        """The page is asked for again later."""
+        """Keep the state of a page that is requested again later."""
         self._tries[turn.page] = turn.tries, turn.spelling
 
     def redirected(self, page: PageId, chain: RedirectChain) -> None:
-        """A chain of redirects leads to the page."""
+        """Note a chain of redirects that leads to the page."""
         known = self._chains.get(page)
         self._chains[page] = chain if known is None else known.joined(chain)
         self._cookies_then.setdefault(page, self._cookies)
 
     def cookies_came(self) -> None:
-        """An answer has set cookies: what was sent to a login before may be let in now."""
+        """Count a response that set cookies: pages sent to a login before may be let in now."""
         self._cookies += 1
 
     def chain_to(self, page: PageId) -> RedirectChain:
-        """All chains that lead to the page, as one."""
+        """Return all chains that lead to the page, merged."""
         chain = self._chains.get(page, NO_CHAIN)
         if chain.begun_at and self._cookies_then[page] < self._cookies:
             return chain._replace(sets_cookies=True)
         return chain
 
     def end(self, page: PageId) -> None:
-        """Its turn is over: forget it."""
+        """Forget the page, whose turn is over."""
         self._tries.pop(page, None)
         self._chains.pop(page, None)
         self._cookies_then.pop(page, None)
@@ -102,7 +102,7 @@ class SuspendedTurns:
 
 
 class WaitsFor(Enum):
-    """What a page waits for."""
+    """Reason why a page waits."""
 
     SHORTER_WAY = auto()  # from the seeds to the page
     ONBOARDING = auto()  # of its host
@@ -113,24 +113,24 @@ class WaitsFor(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Ask for the page now."""
+    """Request the page now."""
 
 
 @dataclass(frozen=True, slots=True)
 class LearnHost:
-    """First learn where its host is, and what its robots.txt asks of us."""
+    """First locate the host of the page and request its robots.txt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Not now."""
+    """Give the page back for now."""
 
     waits_for: WaitsFor
 
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """The page is not asked for."""
+    """End the turn without a request."""
 
     aside: Aside
 
@@ -142,21 +142,21 @@ WAIT_FOR = {waits_for: Wait(waits_for) for waits_for in WaitsFor}
 
 
 class HostFacts(NamedTuple):
-    """What the decision needs to know of a host."""
+    """Facts about a host that the decision needs."""
 
     is_onboarding: bool = False
     has_room: bool = False  # at its address
     may_be_asked: bool = False  # by its own clock
     has_slot: bool = False
-    is_known: bool = False  # its address, its robots.txt, its sitemaps
+    is_known: bool = False  # its address, robots.txt and sitemaps
 
 
 NOT_LOOKED_AT = HostFacts()
-"""For a page that its host cannot help."""
+"""For a page that is refused or too far, whatever its host is like."""
 
 
 def decide(refusal: Aside | None, *, is_too_far: bool, host: HostFacts) -> Decision:
-    """What to do with a page that is leased; the first reason that holds counts."""
+    """Decide what to do with a leased page; the first reason that applies counts."""
     if refusal is not None:
         return Close(refusal)
     waits_for = WaitsFor.SHORTER_WAY if is_too_far else _waits_for(host)

@@ -1,13 +1,12 @@
-"""The processes that fetch and parse pages.
+"""Fetch and parse pages in child processes.
 
-pool          the worker processes, and which of them fetches and parses a page; which pages of a
-              busy worker the crawl's own process does
+pool          worker processes: which one fetches and parses a page, and which pages of a busy
+              worker the crawl's own process takes over
 supervisor    starts a child process, carries calls to it, watches it and ends it
 channel       carries pickled values between two processes
-messages      the same for a process without an event loop
-worker        the worker's own side of the channel; fetches one URL and hands its body to a
-              parser; the settings of a visitor
-parser        parses a body, here or in a child process; the child process that is killed if one
-              page takes too long
-parser_child  its own side of the channel
+messages      the same messages, for a process without an event loop
+worker        worker's side of the channel; fetches a URL and hands the body to a parser; settings
+              of a visitor
+parser        parses a body, here or in a child process that is killed if a page takes too long
+parser_child  child's side of the channel
 """

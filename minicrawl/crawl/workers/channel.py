@@ -1,11 +1,27 @@
-"""A channel between two processes: a socket that carries pickled values.
+"""A channel between two processes: a Unix socket that carries pickled values.
 
-Laws: what one end sends arrives at the other end whole and in order, however the bytes are split on
-the way. What is sent within one turn of the event loop travels together, a few messages at a time:
-so neither end waits until the other has done all that it has to do in that turn. The two ends trust
-each other: a message is a pickle after its length in four bytes.
+A message is a length in four bytes, big-endian, and a pickle of that length. The length is needed
+because a socket is a stream of bytes: it keeps the order, but neither the number nor the sizes of
+the writes. If one end sends "a" and "b", each a pickle of 16 bytes, in one turn of its event loop,
+the other end may read the 40 bytes in two pieces:
 
-A process without an event loop uses the functions of `messages` on the socket itself.
+    sent       00 00 00 10  pickle of "a"   00 00 00 10  pickle of "b"     one write of 40 bytes
+    1st read   00 00 00 10  pickle of "a"   00 00                          22 bytes
+               "a" is delivered; the 2 bytes of an incomplete length stay in the buffer
+    2nd read                                      00 10  pickle of "b"     18 bytes
+               "b" is delivered; the buffer is empty
+
+A write costs a system call, and often wakes the other process. So messages sent within one turn of
+the event loop share a write. The number per write is limited to `AT_ONCE`: one write at the end of
+the turn was refused, because a crawl that sends 100 requests in one turn would leave its worker
+idle until the last of them is pickled.
+
+Pickles were preferred to JSON as messages hold bytes, tuples and functions. A pickle can run code,
+so both ends must trust each other: a channel joins a crawl to a child that it has started on the
+same machine.
+
+Law: each message arrives whole and in order, however the bytes are split on the way. A process
+without an event loop uses the functions of `messages` on the socket itself.
 """
 
 from __future__ import annotations
@@ -20,11 +36,14 @@ from minicrawl.crawl.workers.messages import LENGTH_BYTES, packed_message
 
 _READ_BUFFER_BYTES = 64 * 1024
 AT_ONCE = 4
-"""Messages that travel together."""
+"""Number of messages per write, at most."""
 
 
 class PickleChannel(asyncio.BufferedProtocol):
-    """One end. Messages may be sent before it is connected; `on_message` gets what arrives."""
+    """One end of the channel; `on_message` gets each message.
+
+    Messages may be sent before it connects.
+    """
 
     def __init__(self, on_message: Callable[[Any], None]) -> None:
         self.ended = asyncio.Event()
@@ -41,7 +60,7 @@ class PickleChannel(asyncio.BufferedProtocol):
         await self._loop.create_unix_connection(lambda: self, sock=connection)
 
     def send(self, message: object) -> None:
-        """Send a message; it is lost if the other end has gone."""
+        """Send a message. It is lost if the other end is gone."""
         if not self._unsent:
             self._loop.call_soon(self._flush)
         self._unsent.append(packed_message(message))
@@ -49,13 +68,13 @@ class PickleChannel(asyncio.BufferedProtocol):
             self._flush()
 
     async def drain(self) -> None:
-        """Wait until the socket has taken nearly all of what was sent, or the channel is closed."""
+        """Wait until the socket has taken nearly all sent bytes, or the channel is closed."""
         self._flush()
         while not self._may_write.is_set():
             await self._may_write.wait()
 
     def close(self) -> None:
-        """Send and receive nothing more."""
+        """Stop sending and receiving."""
         self._may_write.set()
         if self._transport is not None:
             self._transport.abort()
@@ -87,7 +106,7 @@ class PickleChannel(asyncio.BufferedProtocol):
         received += self._read_buffer[:nbytes]
         begin = 0
         while (end := _end_of_message(received, begin)) <= len(received):
-            with memoryview(received)[begin + LENGTH_BYTES : end] as packed:  # not a copy
+            with memoryview(received)[begin + LENGTH_BYTES : end] as packed:  # without a copy
                 message = pickle.loads(packed)
             begin = end
             self._on_message(message)
@@ -99,7 +118,7 @@ class PickleChannel(asyncio.BufferedProtocol):
 
 
 def _end_of_message(received: bytearray, begin: int) -> int:
-    """Where the message ends that begins here, or where its length ends if that is incomplete."""
+    """Return the end of the message at `begin`, or the end of its length if that is incomplete."""
     body = begin + LENGTH_BYTES
     if len(received) < body:
         return body

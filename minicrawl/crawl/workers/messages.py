@@ -1,7 +1,7 @@
 """Messages between two processes, for a process without an event loop.
 
-Laws: the two ends trust each other: a message is a pickle after its length in four bytes. This
-module is imported by processes that are to start quickly, so it imports next to nothing.
+Laws: the two ends trust each other: a message is a length in four bytes and a pickle. Processes
+that must start quickly import this module, so it imports next to nothing.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ LENGTH_BYTES = 4
 
 
 def connection_at_stdin() -> socket.socket:
-    """The end of the channel that a child process finds at its stdin."""
+    """Return the end of the channel that a child process finds at its stdin."""
     return socket.socket(fileno=os.dup(sys.stdin.fileno()))
 
 
 def receive_message(connection: socket.socket) -> Any:
-    """Wait for the next message; None if the other end has gone."""
+    """Wait for the next message; None if the other end is gone."""
     length = int.from_bytes(connection.recv(LENGTH_BYTES, socket.MSG_WAITALL), "big")
     packed = connection.recv(length, socket.MSG_WAITALL)
     return pickle.loads(packed) if length and len(packed) == length else None
 
 
 def send_message(connection: socket.socket, message: object) -> None:
-    """Send a message; raises OSError if the other end has gone."""
+    """Send a message; raises OSError if the other end is gone."""
     connection.sendall(packed_message(message))
 
 
 def packed_message(message: object) -> bytes:
-    """The bytes of a message."""
+    """Return the bytes of a message."""
     packed = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
     return len(packed).to_bytes(LENGTH_BYTES, "big") + packed

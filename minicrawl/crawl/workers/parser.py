@@ -1,8 +1,8 @@
 """Parses large bodies in a child process, which is killed if one takes too long.
 
 Laws: a body that takes too long to parse, or ends the process, costs its page alone, and its host
-is charged for the time. No body is held in memory while it waits. The host whose bodies have cost
-least so far is next.
+is charged for the time. A waiting body is not held in memory. The host whose bodies have cost least
+so far is next.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MOST_TASKS = 2000
-"""Of one process. Holes that large bodies leave in its memory end with it."""
+"""Tasks of one process before it is replaced: memory holes that large bodies leave end with it."""
 _PIECE_BYTES = 256 * 1024
 _CODE = "from minicrawl.crawl.workers.parser_child import main; main()"
 
 
 class ParserLost(Exception):
-    """The child was ended by what it parsed, or was killed because it took too long."""
+    """The child ended while parsing a body, or was killed because it took too long."""
 
     cost_s = 0.0
 
 
 class ParserProcess:
-    """Does one task after the other in a child process.
+    """Runs one task at a time in a child process.
 
-    The child starts with the first task. A new one replaces it after a task that ended it, and
-    after `most_tasks`.
+    The child starts with the first task. A new child replaces it after a task that ended it, and
+    after `most_tasks` tasks.
     """
 
     def __init__(self, max_s: float, most_tasks: int = MOST_TASKS) -> None:
@@ -60,7 +60,7 @@ class ParserProcess:
         self._lock = FairLock()
 
     async def run(self, task: Callable[[bytes], T], body: IO[bytes], host: str) -> Timed[T]:
-        """The result of a function, which must be picklable, of the body."""
+        """Return the result of a function, which must be picklable, for the body."""
         async with self._lock.held_for(host):
             began = asyncio.get_running_loop().time()
             try:
@@ -73,7 +73,6 @@ class ParserProcess:
             return result
 
     async def close(self) -> None:
-        """Kill the child."""
         child, self._child = self._child, None
         if child is not None:
             await child.close()
@@ -103,7 +102,10 @@ class ParserProcess:
         return Timed(result, cost_s)
 
     async def _renew_when_due(self) -> None:
-        """After so many tasks; the new child starts while nobody waits for it."""
+        """Replace the child after `most_tasks` tasks.
+
+        The new one starts while nobody waits for it.
+        """
         self._done += 1
         if self._done >= self._most_tasks:
             await self.close()
@@ -118,37 +120,40 @@ class ParserProcess:
 
 # ================================================================ page parser
 #
-# Parses bodies here or in a child process.
+# Parses bodies in this process or in a child process.
 #
 # Laws: no parse in a process that serves others takes more than `ENOUGH_S`, whatever a server
-# sends. A body that kills the parser, takes it too long or meets a bug of ours costs its page and
-# not the crawl. Dear bodies wait on disk, not in memory. The host whose bodies have cost least so
-# far is next; hosts that were never charged share one account.
+# sends.
+# A body that kills the parser, takes it too long or meets a bug of ours costs its page and not the
+# crawl. Expensive bodies wait on disk, not in memory. The host whose bodies have cost least so far
+# is next; hosts that were never charged share one account.
 #
-# dear   a body that is large, or takes more than `ENOUGH_S` by its price (`web.prices`), or by what
-#        the scan of HTML has met (`web.html.markup`): it is parsed in a child process
+# dear   expensive: a body that is large, or takes more than `ENOUGH_S` by its price (`web.prices`)
+#        or by what the scan of HTML finds (`web.html.markup`): it is parsed in a child process
 #
-# The child is a plain process. A process pool would import the user's own script once more, and
-# crawl again if that has no guard against it.
+# The child is a plain process. A process pool was refused: it would import the user's own script
+# once more, and crawl again if that script has no guard against it.
 
 ENOUGH_S = 0.010
-"""The longest that a loop waits for a parser."""
+"""Longest time that a loop waits for a parser."""
 LARGE = 256 * 1024
-"""Bytes of which few bodies are held in memory while they wait."""
+"""Size in bytes above which few waiting bodies are held in memory."""
 _QUICK = 16 * 1024
-"""Bytes. Larger bodies are parsed one at a time, and the loop has a turn after `ENOUGH_S` of it."""
+"""Size in bytes above which bodies are parsed one at a time, with a turn of the loop after each
+`ENOUGH_S` of parsing.
+"""
 _SHOWN = 200  # characters of the message of an exception
 
 
 class Reading:
-    """A body that is parsed once: here, if that is quick, or else in the child process."""
+    """Body that is parsed once: here if that is quick, else in the child process."""
 
     def __init__(self, parser: PageParser, task: Task, body: bytes | IO[bytes], url: str) -> None:
         self._parser, self._task, self._body, self._url = parser, task, body, url
         self._spent_s = 0.0
 
     async def quickly(self) -> Timed[ParsedPage | Sitemap | Failed] | None:
-        """Parse the body here; None if it is dear. From then on it waits on disk."""
+        """Parse the body here; None if it is expensive. From then on it waits on disk."""
         if not isinstance(self._body, bytes):
             return None
         result, cost_s = await self._parser.parse_here(self._task.quick, self._body, self._url)
@@ -167,7 +172,7 @@ class Reading:
 
 
 class Task(NamedTuple):
-    """How a body is parsed: whole, or only if that is quick."""
+    """Parsers of a body: one for the whole, and one that stops if it takes too long."""
 
     whole: Callable[[bytes], ParsedPage | Sitemap]
     quick: Callable[[bytes], ParsedPage | Sitemap]
@@ -184,14 +189,14 @@ class PageParser:
         self._since_turn_s = 0.0
 
     def reading(self, response: Response, request: Request, content: int | None = None) -> Reading:
-        """The body of a page or a sitemap. `content` is its hash, if that is known."""
+        """Prepare to parse a page or a sitemap. `content` is the hash of its body, if known."""
         body = response.spooled or response.body
         if isinstance(body, bytes) and self._is_dear(response, request):
             body = to_disk(body)
         return Reading(self, self._task(response, request, content), body, request.url)
 
     def _is_dear(self, response: Response, request: Request) -> bool:
-        """Whether the body is dear at first sight. HTML may turn out to be on the way."""
+        """Return whether the body is expensive at first sight; HTML may turn out so on the way."""
         body = response.body
         if len(body) > LARGE:
             price_s = inf
@@ -204,7 +209,7 @@ class PageParser:
     def _task(self, response: Response, request: Request, content: int | None) -> Task:
         url = request.url
         if request.want is Want.SITEMAP:
-            from minicrawl.web import sitemaps as sitemap  # many workers meet none
+            from minicrawl.web import sitemaps as sitemap  # many workers meet no sitemap
 
             parse = partial(sitemap.parse, url=url, strip_marks=self._options.strip_marks)
             return Task(parse, parse)
@@ -219,15 +224,15 @@ class PageParser:
         return Task(page, partial(page, most_us=self._enough_s * 1e6))
 
     async def parse_rules(self, response: Response, url: str) -> Timed[Rules | Failed]:
-        """What a robots.txt says about our agent; a failure if it takes too long."""
-        from minicrawl.web import robots as rules  # workers leave them to the crawl
+        """Parse a robots.txt for our agent; a failure if it takes too long."""
+        from minicrawl.web import robots as rules  # workers leave robots.txt to the crawl
 
         agent, cut = self._options.agent, response.cut is not None
         task = partial(rules.parse, agent=agent, cut=cut)
         return await self._parse_rules(task, response.body, url)
 
     async def parse_stored_rules(self, text: str, url: str) -> Timed[Rules | Failed]:
-        """The same for rules as a store keeps them."""
+        """Parse the rules of a robots.txt as a store keeps them."""
         from minicrawl.web import robots as rules
 
         task = partial(rules.parse, agent="*")
@@ -249,7 +254,7 @@ class PageParser:
     async def parse_here(
         self, task: Callable[[bytes], T], body: bytes, url: str
     ) -> Timed[T | Failed | None]:
-        """Parse the body in this process; None if that is too dear."""
+        """Parse the body in this process; None if that is too expensive."""
         if len(body) <= _QUICK:
             return _timed(task, body)
         name = host(url)
@@ -265,7 +270,7 @@ class PageParser:
     async def parse_in_child(
         self, task: Callable[[bytes], T], body: IO[bytes], url: str
     ) -> Timed[T | Failed]:
-        """Parse the body where that can be killed."""
+        """Parse the body in the child process, which can be killed."""
         try:
             with body:
                 result: Timed[T | Failed] = await self._process.run(task, body, host(url))
@@ -275,7 +280,7 @@ class PageParser:
 
 
 def is_pdf(response: Response, request: Request) -> bool:
-    """Whether the response is read as PDF."""
+    """Return whether the response is read as PDF."""
     return request.types & PDF != 0 and _kind(response, request) is DocumentType.PDF
 
 
@@ -293,7 +298,7 @@ def _document_parser(types: int) -> Callable[..., ParsedPage]:
 
 
 def _timed(task: Callable[[bytes], T], body: bytes) -> Timed[T | Failed | None]:
-    """A bug of ours costs the page, and not the crawl."""
+    """Run a parser. A bug in it fails the page, and does not end the crawl."""
     began = perf_counter()
     result: T | Failed | None
     try:
@@ -307,7 +312,10 @@ def _timed(task: Callable[[bytes], T], body: bytes) -> Timed[T | Failed | None]:
 
 
 def to_disk(body: bytes) -> IO[bytes]:
-    """The body as a temporary file, or in memory if the disk is full. The reader closes it."""
+    """Return the body as a temporary file, or in memory if the disk is full.
+
+    The caller closes it.
+    """
     from tempfile import TemporaryFile  # few bodies are that large
 
     try:

@@ -1,7 +1,7 @@
-"""The child's own side of `parser_process`: does one task after the other with large bodies.
+"""The child's side of `parser`: runs one task at a time on large bodies.
 
-Law: it imports what its tasks need, and next to nothing else: whoever waits for the first large
-body of a crawl waits for the child to start.
+Law: it imports what its tasks need, and next to nothing else, as the first large body of a crawl
+waits for the child to start.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from minicrawl.memory import limit_memory
 
 
 class ParserCommand(IntEnum):
-    """What the child can do."""
+    """Commands of the child."""
 
     BODY = 1  # keep a piece of the next body; no reply
     PARSE = 2  # call a function with the body: its result and cost
 
 
 def serve(connection: socket.socket) -> None:
-    """Do what the crawl asks for, until it has closed the channel."""
+    """Run the crawl's commands until the channel is closed."""
     with suppress(OSError):
         body: list[bytes] = []
         while (message := receive_message(connection)) is not None:
@@ -35,11 +35,11 @@ def serve(connection: socket.socket) -> None:
                 body.append(argument)
             elif command == ParserCommand.PARSE:
                 send_message(connection, (number, _run(argument, body), process_time()))
-            del message, argument  # nothing of a body is held while there is nothing to do
+            del message, argument  # keep no body while waiting
 
 
 def _run(task: Callable[[bytes], Any], pieces: list[bytes]) -> tuple[Any, float]:
-    """The result, and the processor time that it cost."""
+    """Return the result, and the processor time in seconds that it cost."""
     body = b"".join(pieces)
     pieces.clear()
     began = process_time()
@@ -48,7 +48,7 @@ def _run(task: Callable[[bytes], Any], pieces: list[bytes]) -> tuple[Any, float]
 
 
 def main() -> None:
-    """Stdin is the socket of the channel."""
+    """Run the child; stdin is the socket of the channel."""
     keep_large_arrays_apart()
     limit_memory()
     with connection_at_stdin() as connection:

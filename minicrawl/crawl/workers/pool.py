@@ -2,17 +2,17 @@
 
 Laws: a worker that ends is replaced, and no page is lost with it. The page that it was busy with
 has failed and becomes a suspect: it is fetched again by a worker that does nothing else, so that a
-page that ends two workers is the one to blame. The other pages of the worker are fetched again as
-if they had not been requested before. While a worker starts, the crawl's own process does its work.
-If a worker cannot keep up, the own process does some of its pages, but not while there are
-suspects. Otherwise a host always has the same worker, which knows its address and keeps its
-connections.
+page that ends two workers is proven to be the cause. The other pages of the worker are fetched
+again as if they had not been requested before. While a worker starts, the crawl's own process does
+its work. If a worker cannot keep up, the own process takes over some of its pages, but not while
+there are suspects. Otherwise a host always has the same worker, which knows its address and keeps
+its connections.
 
-suspect   a page that its worker was busy with when it ended
+suspect   page that its worker was busy with when it ended
 own       done by the crawl's own process
 
-The number of workers may change at any time. Law: a worker that is too many gets no more requests,
-and ends when what it has begun has come; after `RETIRE_S` the rest is requested again.
+The number of workers may change at any time. Law: a surplus worker gets no more requests, and ends
+when its requests are answered; after `RETIRE_S` the rest is requested again.
 """
 
 from __future__ import annotations
@@ -56,27 +56,27 @@ if TYPE_CHECKING:
 
 # ================================================================ load shedder
 #
-# Which pages of a worker are done in the crawl's own process.
+# Chooses the pages of a busy worker that the crawl's own process takes over.
 #
-# A worker that is busy sheds load: the crawl's own process does some of its pages, a few at once,
-# so that neither of them waits for the other. It does none while it has no time to spare itself,
-# unless the worker has even less.
+# A busy worker sheds load: the crawl's own process does some of its pages, a few at once, so that
+# neither waits for the other. The own process takes none while it is busy itself, unless the worker
+# is busier.
 #
-# Law: a worker that has time to spare sheds nothing; waiting for the web is not work.
+# Law: a worker with time to spare sheds nothing; waiting for the web is not work.
 
 LOOK_EVERY_S = 0.1
 BUSY = 0.5
-"""Of the time on a processor. A worker that mostly waits for the web uses less."""
+"""Processor time, as a share of the time, from which a worker is busy."""
 SPARE = 0.9
-"""A process that is on a processor for less of the time has time to spare."""
+"""Processor time, as a share of the time, below which a process has time to spare."""
 OWN_AT_ONCE = 2
-"""Shed pages under way in the crawl's process: it also has to settle what the workers bring."""
+"""Limit of pages taken over at once: the own process must also settle the workers' results."""
 FEWEST_LEFT = 4
-"""A worker keeps so many requests, so that it has always something to do."""
+"""Number of requests that a worker keeps, so that it always has work."""
 
 
 class LoadShedder:
-    """Decides which pages of one worker are done in the crawl's process."""
+    """Decides which pages of one worker the crawl's own process takes over."""
 
     def __init__(self, own_cpu_s: Callable[[], float] = process_time) -> None:
         self._own_cpu_s = own_cpu_s
@@ -84,8 +84,9 @@ class LoadShedder:
         self._looked = (0.0, 0.0, 0.0)
 
     def sheds(self, now: float, worker_cpu_s: float, *, left: int, own: int) -> bool:
-        """Whether the crawl's process does the next page, while the worker has `left` requests
-        and the process `own` ones.
+        """Return whether the own process does the next page.
+
+        The worker has `left` requests under way, and the own process `own` ones.
         """
         if now - self._looked[0] >= LOOK_EVERY_S:
             self._look(now, self._own_cpu_s(), worker_cpu_s)
@@ -108,7 +109,7 @@ _CODE = "from minicrawl.crawl.workers.worker import main; main()"
 
 
 class Activity:
-    """What a process does for the crawl: the requests under way, and how many there were."""
+    """Requests of one process for the crawl: those under way, and the number of all."""
 
     __slots__ = ("_ended", "begun", "under_way")
 
@@ -116,23 +117,23 @@ class Activity:
         self.begun = 0
         self._ended = ("", 0.0)
         self.under_way: dict[int, tuple[str, float]] = {}
-        """The URL of each request, and when it began by the time of day; the last one is last."""
+        """URL and start (time of day) of each request under way, in order of their starts."""
 
     def begin(self, url: str) -> int:
-        """A request begins; answers with its number."""
+        """Note the start of a request. Return its number."""
         self.begun += 1
         self.under_way[self.begun] = url, time()
         return self.begun
 
     def end(self, number: int) -> None:
-        """It has ended."""
+        """Note the end of a request."""
         self._ended = self.under_way.pop(number)
 
     @property
     def last(self) -> tuple[str, float]:
-        """The URL and the beginning of the latest request under way.
+        """URL and start of the latest request under way.
 
-        If there is none: no URL, and when the request began that ended last.
+        Without one: no URL, and the start of the request that ended last.
         """
         number = next(reversed(self.under_way), 0)
         return self.under_way.get(number, ("", self._ended[1]))
@@ -142,7 +143,7 @@ _NUMBERS = count(1)
 
 
 class WorkerProcess(ChildProcess):
-    """A child that fetches and parses pages."""
+    """Child process that fetches and parses pages."""
 
     def __init__(self, config: WorkerConfig, silence_s: float) -> None:
         super().__init__(ChildJob(code=_CODE, config=config, silence_s=silence_s, end_s=_END_S))
@@ -151,12 +152,12 @@ class WorkerProcess(ChildProcess):
         self.number = next(_NUMBERS)  # among all workers that this process has started
 
     async def visit(self, request: Request) -> VisitReply:
-        """Have it fetch a page or a sitemap, and parse it unless it is large."""
+        """Fetch a page or a sitemap in the worker, and parse it there unless it is large."""
         return VisitReply.unpacked(await self.call(WorkerCommand.VISIT, packed_request(request)))
 
     @property
     def crawler(self) -> CrawlerId:
-        """Its name for people."""
+        """Name of the worker, for people."""
         return CrawlerId(self.number, self.pid)
 
 
@@ -170,7 +171,7 @@ class WorkerSlot:
 
     @property
     def worker(self) -> WorkerProcess:
-        """The current worker, which may be still about to start."""
+        """The current worker, which may still have to start."""
         return self._current()
 
     def _current(self) -> WorkerProcess:
@@ -181,33 +182,33 @@ class WorkerSlot:
         return self._worker
 
     def start(self) -> None:
-        """Start a worker now, and not with the first request."""
+        """Start a worker now rather than with the first request."""
         self._current()
 
     @property
     def living(self) -> list[WorkerProcess]:
-        """The processes that it holds."""
+        """Processes of this slot that have not ended."""
         return list(self._living)
 
     def another(self) -> WorkerSlot:
-        """A slot for workers of the same kind."""
+        """Return a new slot for workers of the same kind."""
         return WorkerSlot(self._config, self._silence_s)
 
     async def retire(self) -> None:
-        """End its processes when what they have begun has come."""
+        """End the processes of this slot when their requests are answered."""
         await asyncio.gather(*(worker.finish(RETIRE_S) for worker in self._living))
 
     async def close(self) -> None:
-        """End all processes that this slot has held."""
+        """End all processes of this slot."""
         await asyncio.gather(*(worker.close() for worker in self._living))
 
 
 FIRST_OWN = 20
-"""Requests that the own process does itself: a shorter crawl needs no workers."""
+"""Number of requests that the own process does first: a shorter crawl needs no workers."""
 LONG = 1000
-"""A budget of so many pages needs the workers at once."""
+"""Page budget from which the workers are started at once."""
 MOST_BY_CORES = 3
-"""More workers would only wait for the crawl's own process."""
+"""Limit of workers chosen by cores; more would only wait for the crawl's own process."""
 _MOST_HOSTS = 20_000
 _LOST = Failed(kind=FailureKind.LOST, detail="the worker process ended over it")
 _INTERRUPTED = Failed(
@@ -219,9 +220,9 @@ _INTERRUPTED = Failed(
 async def open_web_access(
     config: WorkerConfig, workers: int, transport: httpx.AsyncBaseTransport | None = None
 ) -> AsyncIterator[WorkerPool]:
-    """Web access through so many workers; without workers, through the own process.
+    """Open web access through this number of workers; with none, through the own process.
 
-    A transport of httpx is of the own process: with one, there are no workers.
+    A transport of httpx belongs to the own process: with one, there are no workers.
     """
     async with visiting(config, transport=transport) as own:
         slots = [] if transport else [WorkerSlot(config) for _ in range(workers)]
@@ -234,14 +235,14 @@ async def open_web_access(
 
 
 def worker_count(network: Network) -> int:
-    """As many as the user sets, or one for each core that the crawl itself does not need."""
+    """Return the number of workers: the user's, or one for each core but one, up to a limit."""
     if isinstance(network.workers, int):
         return network.workers
     return min(_cores() - 1, MOST_BY_CORES)
 
 
 def _cores() -> int:
-    """The cores that this process may use, if the system tells."""
+    """Return the number of cores that this process may use, or else of all cores."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -274,18 +275,18 @@ class WorkerPool:
         self._slot_of = lru_cache(_MOST_HOSTS)(lambda _origin: next(turns))
 
     def start(self) -> None:
-        """Start the workers now: the crawl is surely long enough to need them."""
+        """Start the workers now: the crawl is long enough to need them."""
         for slot in self._slots:
             slot.start()
 
     def processes(self) -> list[tuple[int, WorkerProcess]]:
-        """All processes that live, those that are about to end too, with their numbers."""
+        """Return all living processes with their numbers, including those about to end."""
         slots = (*self._slots, *self._retiring.values(), self._quarantine)
         living = [worker for slot in slots for worker in slot.living]
         return sorted(((worker.number, worker) for worker in living), key=itemgetter(0))
 
     def resize(self, workers: int) -> None:
-        """Have so many workers from now on, if there are any. New ones start at once."""
+        """Change the number of workers, if there are any. New ones start at once."""
         if not self.has_workers:
             return
         while len(self._slots) < workers:
@@ -307,7 +308,7 @@ class WorkerPool:
         return await self._own.fetch(request)
 
     async def locate(self, url: str) -> str | Refused | Failed:
-        """The address of a URL, from the process that will connect to it."""
+        """Return the address of a URL, from the process that will connect to it."""
         if (worker := self._worker(url)) is not None:
             with suppress(ChildLost):
                 found: str | Refused | Failed = await worker.call(WorkerCommand.LOCATE, url)
@@ -315,11 +316,11 @@ class WorkerPool:
         return await self._own.locate(url)
 
     async def parse_rules(self, response: Response, url: str) -> Timed[Rules | Failed]:
-        """What the robots.txt at this URL says about our agent."""
+        """Parse the robots.txt at this URL for our agent."""
         return await self._own.parse_rules(response, url)
 
     async def parse_stored_rules(self, text: str, url: str) -> Timed[Rules | Failed]:
-        """The same for rules as a store keeps them."""
+        """Parse the rules of a robots.txt as a store keeps them."""
         return await self._own.parse_stored_rules(text, url)
 
     async def visit(self, request: Request) -> Visit:
@@ -344,7 +345,7 @@ class WorkerPool:
         await asyncio.gather(*(slot.close() for slot in slots))
 
     def _worker(self, url: str) -> WorkerProcess | None:
-        """The worker that requests this URL; None is the own process."""
+        """Return the worker that requests this URL; None means the own process."""
         if not self._slots:
             return None
         if self._first_own:
@@ -354,7 +355,7 @@ class WorkerPool:
         return worker if worker.is_ready else None
 
     def _sheds(self, worker: WorkerProcess) -> bool:
-        """Whether the own process does the next page instead of this worker."""
+        """Return whether the own process does the next page instead of this worker."""
         if self._suspects:
             return False
         left, own = len(worker.activity.under_way), len(self.activity.under_way)
@@ -383,7 +384,9 @@ async def _parsed(reply: VisitReply) -> Timed[ParsedPage | Sitemap | Failed] | N
 
 
 async def _parse(worker: WorkerProcess, reply: VisitReply) -> Timed[ParsedPage | Sitemap | Failed]:
-    """A dear page is parsed in a child of the worker, so it cannot have ended the worker."""
+    """Parse a page in its worker, unless it is parsed. An expensive page cannot end the worker, as
+    it is parsed in a child of the worker.
+    """
     if reply.parsed is not None:
         return reply.parsed
     try:

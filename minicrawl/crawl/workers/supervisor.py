@@ -1,15 +1,15 @@
 """Starts a child process, carries calls to it, watches it and ends it.
 
-Two kinds of children use this: workers (`worker_process`), which fetch and parse pages side by
-side, and the child of a parser (`parser_process`), which parses one large page at a time.
+Three kinds of children use this: workers (`worker`), which fetch and parse pages side by side, the
+child of a parser (`parser_child`), which parses one large page at a time, and render workers.
 
 Laws: a call to a child that ends fails with ChildLost, which tells whether the child was busy with
-that call. A child that has to answer pings is ended when it has been silent for too long: whatever
-it is busy with, there is no end in sight. After `close` no process and no socket is left. Whatever
-ends a child, the number of the call that it was working on can be read.
+that call. A child that has to answer pings is ended when it has been silent for too long: its
+present work would never end. After `close` no process and no socket is left. However a child ends,
+the number of the call that it was working on can be read.
 
-call    its number, a command and an argument; without a command, the call is cancelled
-reply   the number of the call, its result, and the processor time that the child has used so far
+call    number, command and argument; without a command, the call is cancelled
+reply   number of the call, its result, and the child's processor time so far
 mark    eight bytes of memory that both processes share: the number of the call that the child is
         busy with, 0 while it waits
 """
@@ -45,7 +45,7 @@ class BlameMark:
 
     @property
     def call(self) -> int:
-        """The number of the call that the worker is busy with."""
+        """Number of the call that the child is busy with, 0 while it waits."""
         return self._number[0]
 
     @call.setter
@@ -59,18 +59,18 @@ class BlameMark:
 
 
 class SharedBlameMark(BlameMark):
-    """Makes the mark; a process that inherits the descriptor shares it."""
+    """Mark that is created here; a process that inherits the descriptor shares it."""
 
     def __init__(self) -> None:
-        from tempfile import TemporaryFile  # the children have no need of it
+        from tempfile import TemporaryFile  # children do not need it
 
-        self._file = TemporaryFile()  # noqa: SIM115  # open as long as processes may inherit it
+        self._file = TemporaryFile()  # noqa: SIM115  # open while processes may inherit it
         self._file.truncate(_BYTES)
         super().__init__(self._file.fileno())
 
     @property
     def descriptor(self) -> int:
-        """The open file to inherit."""
+        """Descriptor of the open file, for a child to inherit."""
         return self._file.fileno()
 
     def close(self) -> None:
@@ -80,7 +80,7 @@ class SharedBlameMark(BlameMark):
 
 
 async def marked(mark: BlameMark, call: int, begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine with the mark set whenever it has the processor."""
+    """Run a coroutine with the mark set whenever it runs."""
     return await _marked(mark, call, begin())
 
 
@@ -104,13 +104,13 @@ def _marked(mark: BlameMark, call: int, work: Coroutine[Any, Any, T]) -> Generat
 
 
 START_S = 30.0
-"""For a child to send its first reply: all that it imports is read from disk."""
+"""Time for a child to send its first reply: all its imports are read from disk."""
 PING = 0
-"""The command that a watched child replies to at once, and the number of these calls."""
+"""Command that a watched child replies to at once, and the number of these calls."""
 
 
 class ChildLost(Exception):
-    """The child ended before it replied; perhaps because of another call."""
+    """The child ended before it replied, perhaps because of another call."""
 
     def __init__(self, *, is_to_blame: bool = True) -> None:
         super().__init__()
@@ -119,7 +119,7 @@ class ChildLost(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildJob:
-    """What a child does, and when it is ended.
+    """Work of a child, and when it is ended.
 
     `code` is what Python runs. It finds the channel at stdin, the descriptor of the blame mark in
     `sys.argv`, and `config`, unless that is None, as the first message.
@@ -128,15 +128,15 @@ class ChildJob:
     code: str
     config: object = None
     silence_s: float | None = None  # a child that is silent for longer is ended; None: never
-    end_s: float  # for it to end by itself when its channel is closed, before it is killed
+    end_s: float  # to end by itself once its channel is closed, before it is killed
 
 
 class ChildProcess:
-    """One child process. It starts when this is made."""
+    """One child process. It starts with this object."""
 
     def __init__(self, job: ChildJob) -> None:
         self.is_over = False
-        self.cpu_s = 0.0  # that it had used when it last replied
+        self.cpu_s = 0.0  # as of its last reply
         self.pid: int | None = None
         self._job = job
         self._replies = 0
@@ -151,16 +151,16 @@ class ChildProcess:
 
     @property
     def has_started(self) -> bool:
-        """Whether it has ever replied."""
+        """True if the child has ever replied."""
         return self._replies > 0
 
     @property
     def is_ready(self) -> bool:
-        """Whether it replies without having to start first."""
+        """True if the child replies without having to start first."""
         return self._replies > 0 and not self.is_over
 
     async def call(self, command: int, argument: object) -> Any:
-        """The result of a command. A caller that is cancelled cancels the call."""
+        """Return the result of a command. A caller that is cancelled cancels the call."""
         if self.is_over:
             raise ChildLost
         number, reply = next(self._numbers), asyncio.get_running_loop().create_future()
@@ -175,7 +175,7 @@ class ChildProcess:
             del self._waiting[number]
 
     async def feed(self, command: int, argument: object) -> None:
-        """Send a command that has no reply; waits while the child is slow to take it."""
+        """Send a command that has no reply. Waits while the child is slow to read."""
         if self.is_over:
             raise ChildLost
         self._channel.send((PING, command, argument))
@@ -184,7 +184,7 @@ class ChildProcess:
             raise ChildLost
 
     async def finish(self, longest_s: float) -> None:
-        """End the process when all calls have their replies, but after this time anyway."""
+        """End the process when all calls have replies, or after `longest_s` at the latest."""
         with suppress(TimeoutError):
             async with asyncio.timeout(longest_s):
                 while self._waiting:
@@ -206,7 +206,7 @@ class ChildProcess:
             waiting.set_result(result)
 
     async def _live(self) -> None:
-        """A child that cannot be started counts as one that ends at once."""
+        """Run the child until it ends. One that cannot be started counts as ended at once."""
         with suppress(OSError):
             ours, theirs = socket.socketpair()
             with ours:
@@ -220,7 +220,7 @@ class ChildProcess:
                     await _wait_or_kill(process, self._job.end_s)
 
     async def _watch(self) -> None:
-        """Until it ends, or has been silent for too long."""
+        """Return when the child ends or has been silent for too long."""
         silence_s = self._job.silence_s
         loop = asyncio.get_running_loop()
         must_have_started = loop.time() + START_S
@@ -252,7 +252,7 @@ class ChildProcess:
 
 
 async def _start(code: str, connection: socket.socket, mark: int) -> Process:
-    """Signals from the terminal do not reach it: it ends when its socket is closed."""
+    """Start the process without the terminal's signals. It ends when its socket is closed."""
     with connection:
         return await asyncio.create_subprocess_exec(
             *(sys.executable, "-c", code, str(mark)),

@@ -1,7 +1,7 @@
 """A worker process: fetches and parses for a crawl at the other end of its channel.
 
 Laws: each call has one reply, unless it is cancelled. The worker ends when its channel is closed.
-It imports what it needs to fetch and to parse, and nothing else.
+It imports only what it needs to fetch and to parse.
 
 `supervisor` describes calls and replies.
 """
@@ -47,25 +47,25 @@ if TYPE_CHECKING:
 
 # ================================================================ worker config
 #
-# The settings of whoever fetches and parses, in the crawl's own process or in a worker.
+# Settings for fetching and parsing, in the crawl's own process or in a worker.
 
 MOST_RENDERED = 1_000_000
-"""Bytes of a page that a browser may render: it is held in memory until one is free."""
+"""Size limit in bytes of pages to render, which are held in memory until a browser is free."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerConfig:
-    """The settings of a visitor."""
+    """Settings of a visitor."""
 
     network: Network
     politeness: Politeness
     trusted_hosts: frozenset[HostAndPort]
     parse_options: ParseOptions
     max_reading_s: float
-    archive: Path | None = None  # the folder, if answers are kept
+    archive: Path | None = None  # the folder, if responses are kept
     only_text: bool = False
     with_bodies: bool = False  # whether the crawl gets the bodies of pages
-    rendered_bytes: int = 0  # bodies of pages that a browser may render, and the crawl gets
+    rendered_bytes: int = 0  # size limit of bodies that the crawl gets for a browser
     access: Access = field(default_factory=Access)
     logins: AccessByOrigin | None = None
 
@@ -79,9 +79,10 @@ class WorkerConfig:
         with_bodies: bool = False,
         logins: AccessByOrigin | None = None,
     ) -> WorkerConfig:
-        """What is around links is collected only if the order of reading uses it.
+        """Return the settings for visitors of a crawl.
 
-        Proxies that files and the environment name are known from here on.
+        Words around links are collected only if the order of reading uses them. Proxies that files
+        and the environment name are resolved here.
         """
         return cls(
             network=known(settings.network),
@@ -98,14 +99,14 @@ class WorkerConfig:
         )
 
     def parser(self) -> PageParser:
-        """A parser with these settings."""
+        """Return a parser with these settings."""
         return PageParser(self.parse_options, self.max_reading_s)
 
     def packer(self) -> AnswerPacker | None:
-        """What makes records of answers, if they are kept."""
+        """Return the packer of responses for the archive, if they are kept."""
         if self.archive is None:
             return None
-        from minicrawl.archive.record import AnswerPacker  # most crawls keep no answers
+        from minicrawl.archive.record import AnswerPacker  # most crawls keep no responses
 
         return AnswerPacker(self.archive, only_text=self.only_text)
 
@@ -130,11 +131,11 @@ def _parse_options(settings: Settings) -> ParseOptions:
 #
 # Fetches and parses pages in this process, be it the crawl's own or a worker.
 #
-# Law: a visit has the same result in every process, as all of them have the same `WorkerConfig`.
+# Law: a visit has the same result in every process, as all have the same `WorkerConfig`.
 
 
 class Visitor:
-    """Fetches with a fetcher and parses with a parser: web access without workers."""
+    """Web access without workers: a fetcher and a parser."""
 
     def __init__(
         self,
@@ -153,15 +154,15 @@ class Visitor:
         return await self._fetcher.fetch(request)
 
     async def locate(self, url: str) -> str | Refused | Failed:
-        """The address that a fetch of this URL would connect to."""
+        """Return the address that a fetch of this URL would connect to."""
         return await self._fetcher.locate(url)
 
     async def visit(self, request: Request) -> Visit:
-        """Fetch a page or a sitemap; the visit knows how to parse it."""
+        """Fetch a page or a sitemap. The visit knows how to parse it."""
         return self.visit_of(request, await self._fetcher.fetch(request))
 
     def visit_of(self, request: Request, fetched: FetchResult) -> Visit:
-        """The visit of which this came."""
+        """Return the visit for a fetch result."""
         if isinstance(fetched, Failed) and fetched.answer is not None:
             return Visit(self._packed_failure(request, fetched, fetched.answer))
         if not isinstance(fetched, Response):
@@ -170,7 +171,7 @@ class Visitor:
         content, whole = None, fetched
         if packer is not None:
             whole = _with_body(fetched)
-            # What is packed and parsed is hashed once.
+            # Hash the body once for both packing and parsing.
             content = None if packer.only_text else content_hash(whole.body)
         reading = self._parser.reading(fetched, request, content)
         parse, quickly = reading.anyhow, reading.quickly
@@ -190,16 +191,16 @@ class Visitor:
         return failed._replace(answer=answer._replace(headers={}, body=b"", record=record))
 
     async def parse_rules(self, response: Response, url: str) -> Timed[Rules | Failed]:
-        """What the robots.txt at this URL says about our agent."""
+        """Parse the robots.txt at this URL for our agent."""
         return await self._parser.parse_rules(response, url)
 
     async def parse_stored_rules(self, text: str, url: str) -> Timed[Rules | Failed]:
-        """The same for rules as a store keeps them."""
+        """Parse the rules of a robots.txt as a store keeps them."""
         return await self._parser.parse_stored_rules(text, url)
 
 
 def _with_body(response: Response) -> Response:
-    """What is spooled is held in memory for a moment."""
+    """Return the response with a spooled body read into memory, for a moment."""
     if (spooled := response.spooled) is None:
         return response
     body = spooled.read()
@@ -225,7 +226,7 @@ async def _packed(
 async def visiting(
     config: WorkerConfig, transport: httpx.AsyncBaseTransport | None = None
 ) -> AsyncIterator[Visitor]:
-    """A visitor with connections of its own, or with a transport of httpx in their place."""
+    """Open a visitor with connections of its own, or with a transport of httpx in their place."""
     parser = config.parser()
     try:
         async with HttpFetcher(
@@ -253,7 +254,7 @@ Parse: TypeAlias = "Callable[[], Awaitable[Timed[ParsedPage | Sitemap | Failed]]
 
 
 class WorkerCommand(IntEnum):
-    """What a worker can do: its argument and its result."""
+    """Commands of a worker: argument and result."""
 
     PING = PING  # nothing: None, at once
     VISIT = 1  # a packed request: a packed `VisitReply`
@@ -267,15 +268,17 @@ PackedReply: TypeAlias = tuple[int, Any, Any, float]
 
 
 class VisitReply(NamedTuple):
-    """What came of a visit, without the body. A dear page waits to be parsed by a PARSE call."""
+    """Result of a visit, without the body. An expensive page is parsed later, by a PARSE call."""
 
     number: int
     fetched: FetchResult
     parsed: Timed[ParsedPage | Sitemap | Failed] | None
 
     def packed(self) -> PackedReply:
-        """With plain tuples in place of the usual classes: a pickle has the name of each class, and
-        to look these up takes ten times as long as all the rest.
+        """Return plain tuples in place of the usual classes.
+
+        A pickle has the name of each class, and looking these up takes ten times as long as the
+        rest.
         """
         fetched, parsed = self.fetched, self.parsed
         packed = tuple(fetched) if type(fetched) is Response else fetched
@@ -286,7 +289,7 @@ class VisitReply(NamedTuple):
 
     @classmethod
     def unpacked(cls, packed: PackedReply) -> VisitReply:
-        """What was packed."""
+        """Restore a packed reply."""
         number, fetched, page, cost_s = packed
         if type(fetched) is tuple:
             fetched = Response(*fetched)
@@ -296,13 +299,13 @@ class VisitReply(NamedTuple):
 
 
 def packed_request(request: Request) -> tuple[Any, ...]:
-    """The request as a plain tuple, for the same reason."""
+    """Return the request as a plain tuple, as in `VisitReply.packed`."""
     url, want, *rest = request
     return url, want.value, *rest
 
 
 def unpacked_request(packed: tuple[Any, ...]) -> Request:
-    """What was packed."""
+    """Restore a packed request."""
     url, want, *rest = packed
     return Request(url, _WANTS[want], *rest)
 
@@ -368,7 +371,7 @@ class Worker:
 
 
 async def serve(connection: socket.socket, config: WorkerConfig, mark: BlameMark) -> None:
-    """Work until the channel is closed."""
+    """Serve calls until the channel is closed."""
     async with visiting(config) as visitor, asyncio.TaskGroup() as tasks:
         worker = Worker(visitor, tasks, mark)
         await worker.channel.connect(connection)
@@ -377,7 +380,7 @@ async def serve(connection: socket.socket, config: WorkerConfig, mark: BlameMark
 
 
 def main() -> None:
-    """Stdin is the socket of the channel, the argument the descriptor of the blame mark."""
+    """Run the worker: stdin is the channel's socket, the argument the blame mark's descriptor."""
     mark = BlameMark(int(sys.argv[1]))
     with connection_at_stdin() as connection:
         config = receive_message(connection)
