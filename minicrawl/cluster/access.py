@@ -62,8 +62,9 @@ async def opened(access: ClusterAccess, *, makes: bool = True) -> AsyncIterator[
 
 
 def import_engine() -> None:
-    """Import the modules that a connection needs. Called early, it makes the first connection
-    faster.
+    """Import the modules that a connection needs.
+
+    Called early, it makes the first connection faster.
     """
     try:
         import minicrawl.cluster.nats.connecting  # noqa: F401

@@ -217,9 +217,7 @@ NO_LEVEL = 0
 
 
 def sketch(keys: NDArray[np.int64], most: int) -> Counter[int]:
-    """Return the number of pages in each bin, down to the bin that has the `most`-th richest
-    page.
-    """
+    """Count the keys in each bin, down to the bin of the `most`-th richest page."""
     bins, counts = np.unique(_bins(keys), return_counts=True)
     richer = np.cumsum(counts[::-1])[::-1] - counts
     told = richer < most

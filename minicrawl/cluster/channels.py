@@ -190,9 +190,7 @@ def judge(channels: Channels, batch: TransferBatch) -> Arrival:
 
 
 class _Stop(NamedTuple):
-    """Last posted number of a stalled channel, the time of the last change, and the resend
-    interval.
-    """
+    """Last posted number of a stalled channel, when it changed, and the resend interval."""
 
     number: int
     since: float

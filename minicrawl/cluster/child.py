@@ -470,8 +470,9 @@ def _is_full(folder: Path) -> bool:
 
 
 def _fresh_folder(job: ShardJob) -> Path:
-    """Empty the shard's folder: files of an earlier lease are stale, as others have written
-    since.
+    """Return an emptied folder for the shard.
+
+    Files of an earlier lease are stale: other nodes have written to the log since.
     """
     folder = job.folder / f"shard-{job.shard:02}"
     shutil.rmtree(folder, ignore_errors=True)

@@ -1,5 +1,6 @@
-"""The engine that joins the shards of a crawl, as protocols: logs, batches, keys, broadcasts,
-objects.
+"""Protocols of the engine that joins the shards of a crawl.
+
+It has logs, batches, keys, broadcasts and objects.
 
 Laws of every engine: confirmed data stays until somebody removes it. Only a caller that knows the
 end of a log appends to it. Batches of one channel arrive in the order of their publication. A key
@@ -100,12 +101,11 @@ class ShardLogs(Protocol):
     async def append(
         self, shard: int, after: int, content: bytes, *, is_shared: bool = False
     ) -> int:
-        """Append behind entry `after`, which must be the last one. Return the number of the new
-        entry.
+        """Append behind entry `after`, the last one, and return the number of the new entry.
 
-        The number is the next one or a later one. Raises Fenced if there is a later entry; if that
-        is this very entry, an earlier call appended it, and its number is returned. `is_shared`
-        says that many clients append to this log, and not one at a time.
+        The number is `after + 1` or larger. Raises Fenced if there is a later entry; if that is
+        this very entry, an earlier call appended it, and its number is returned. `is_shared` says
+        that many clients append to this log, and not one at a time.
         """
 
     def entries(self, shard: int, after: int = 0) -> AsyncGenerator[LogEntry, None]:
@@ -125,11 +125,10 @@ class BatchChannels(Protocol):
         """Store the batch for its receiver. A batch published twice may arrive twice."""
 
     def inbox(self, shard: int) -> AsyncGenerator[BatchDelivery, None]:
-        """Yield deliveries for the shard, for ever. Unacknowledged ones come again, here or
-        elsewhere.
+        """Yield deliveries for the shard, for ever.
 
-        The latest inbox of a shard gets everything; an older one raises Fenced. Close it with
-        `aclose`.
+        Deliveries that are not acknowledged come again, here or elsewhere. The latest inbox of a
+        shard gets everything; an older one raises Fenced. Close it with `aclose`.
         """
 
 
@@ -143,8 +142,9 @@ class KeyValues(Protocol):
         """Create the key and return its revision. Raises KeyTaken if it exists."""
 
     async def update(self, key: str, value: bytes, revision: int) -> int:
-        """Change the key if it has this revision; return the new one. Raises KeyTaken if it has
-        not.
+        """Change the key if it has this revision, and return the new one.
+
+        Raises KeyTaken if the key has another revision.
         """
 
     async def put(self, key: str, value: bytes) -> int:
@@ -170,8 +170,9 @@ class BeatKeys(KeyValues, Protocol):
         """Make a server lead the beats that does not lead the keys, if there are several."""
 
     async def leave_server(self) -> None:
-        """Connect to another server, if there are several: this one may be cut off from the
-        others.
+        """Connect to another server, if there are several.
+
+        This server may be cut off from the others.
         """
 
 

@@ -206,8 +206,9 @@ class ClusterOverview:
 
 
 async def overview(engine: ClusterEngine) -> ClusterStatus:
-    """Return the status of the cluster. Waits until each node has beaten once, or counts as
-    silent.
+    """Return the status of the cluster.
+
+    Waits until each node has beaten once or counts as silent.
     """
     found = ClusterOverview()
     await _read(engine, found)
@@ -275,9 +276,7 @@ class ClusterWatch:
         await cancelled(self._following)
 
     async def until_over(self, run: int, show: Show) -> ClusterStatus:
-        """Call `show` now and then until this run of the crawl is over, and return the last
-        status.
-        """
+        """Call `show` regularly until this run of the crawl ends; return the last status."""
         self._run = run
         self.begin()
         try:

@@ -195,9 +195,7 @@ class _Laying:
         self.end = piece.place + len(piece.content)
 
     def _is_due(self, place: int) -> bool:
-        """Return whether a piece overlaps or follows the present end, or begins the next
-        segment.
-        """
+        """Return whether a piece overlaps or follows the end, or begins the next segment."""
         if place < FIRST:
             return False
         begins_next = offset_of(place) == 0 and segment_of(place) == segment_of(self.end) + 1

@@ -203,10 +203,10 @@ async def local_servers(
     more: str = "",
     settings_for: Callable[[str], NatsSettings] = lambda url: NatsSettings(url=url),
 ) -> AsyncIterator[LocalServers]:
-    """Start `count` servers with their data in the folder, wait until they answer, and end them on
-    exit.
+    """Start servers that keep their data in the folder, and end them on exit.
 
-    `more` is added to the configuration of each. `settings_for` returns the access to a URL.
+    They answer when the block is entered. `more` is added to the configuration of each.
+    `settings_for` returns the access to a URL.
     """
     folder.mkdir(parents=True, exist_ok=True)
     found = LocalServers(_configured(folder, count, more))
@@ -220,8 +220,9 @@ async def local_servers(
 
 
 async def _ready(server: LocalServer, settings_for: Callable[[str], NatsSettings]) -> None:
-    """Wait until the server answers. If it ends instead, raise EngineError with the end of its
-    log.
+    """Wait until the server answers.
+
+    Raises EngineError with the end of its log if the server ends instead.
     """
     answering = asyncio.create_task(await_answer(settings_for(server.url)))
     ended = asyncio.create_task(server.ended())

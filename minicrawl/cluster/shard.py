@@ -292,8 +292,9 @@ class Shard:
         return Step(StepKind.SEND, receiver, 0, Spending(pages, atoms, (), of_pot), number)
 
     def batch(self, step: Step) -> TransferBatch:
-        """Return the batch of a SEND step. Hops are known until it is applied, and 0 in later
-        calls.
+        """Return the batch of a SEND step.
+
+        Hops are known until the step is applied; later they count from 0.
         """
         pages, atoms, _, of_pot = step.spending[:4]
         table = self.pages
@@ -306,8 +307,9 @@ class Shard:
     # ------------------------------------------------------------ from other shards
 
     def receipt(self, batch: TransferBatch) -> list[Step]:
-        """Return the steps that post the batch, to be applied together; none if it is not the
-        next.
+        """Return the steps that post the batch, or none if it is not the next one.
+
+        The steps must be applied together.
         """
         if batch.receiver != self.number or batch.sender == self.number:
             way = f"from shard {batch.sender} to shard {batch.receiver}"

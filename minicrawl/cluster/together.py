@@ -250,8 +250,9 @@ class ShardCrawl:
     def reason_to_end(
         self, own: Reason | None, has_unread: Callable[[], bool], *, turns: int
     ) -> Reason | None:
-        """Return why the crawl ends, or None. `own` is the reason that the shard alone would
-        have.
+        """Return why the crawl ends, or None.
+
+        `own` is the reason that the shard alone would have.
         """
         is_unread = has_unread()
         self._is_empty = own is not None and not is_unread and not turns

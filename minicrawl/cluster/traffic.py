@@ -226,9 +226,7 @@ class Exchange(Protocol):
     """The other shards, as one of them sees them. Use it in the thread of the crawl."""
 
     async def publish(self, batch: TransferBatch) -> None:
-        """Publish the batch, which is committed already. Return when it is stored for its
-        receiver.
-        """
+        """Publish a committed batch; return when it is stored for its receiver."""
 
     def arrivals(self) -> AsyncIterator[ArrivedBatch]:
         """Yield batches from other shards, without end."""
@@ -434,11 +432,11 @@ def _own(
 
 
 def agree_in_shards(store: StoreWriter, loaded: Loaded, place: ShardPlace) -> Settings:
-    """Store the terms of the shard and return its settings. Raises UsageError on settings it
-    refuses.
+    """Store the terms of the shard, and return its settings.
 
-    Ranks converge, and links are checked, over all shards. The default strategy is by cash: a shard
-    alone does not know what all siblings have shown.
+    Raises UsageError for settings that need a single machine. Ranks converge, and links are
+    checked, over all shards. The default strategy is by cash: a shard alone does not know what all
+    siblings have shown.
     """
     if not loaded.is_given(BY_NAME["strategy"]):
         by_cash = loaded.settings.with_values({"strategy": "greedy"})

@@ -215,9 +215,7 @@ _NO_DIGESTS = np.empty((0, 2), dtype=np.uint64)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberedShards:
-    """The shards with the numbers of their pages, and the number of pages unknown to their
-    owners.
-    """
+    """Numbered shards, and the number of pages that their owners have not heard of."""
 
     shards: Sequence[NumberedStore]
     unheard: int

@@ -174,9 +174,7 @@ class _Gathering:
     # ------------------------------------------------------------ the books
 
     def _join(self, books: GatheredBooks, numbering: NumberedShards) -> list[int]:
-        """Add in-links and forwards of all shards. Return the pages at which circles were
-        broken.
-        """
+        """Add in-links and forwards of all shards; return the pages that ended circles."""
         books.bear(numbering.unheard)
         for shard, held in zip(numbering.shards, self._held, strict=True):
             pages = shard.pages

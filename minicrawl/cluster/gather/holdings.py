@@ -225,8 +225,9 @@ def judged(statements: Sequence[Statement], sent: Mapping[int, SentBatches]) -> 
 def under_way(
     store: ShardStore, sent: SentBatches, received: Mapping[int, ChannelEnd]
 ) -> Iterator[Spending]:
-    """Yield what the shard sent and nobody has posted; `received` has its channel ends at
-    others.
+    """Yield what the shard sent and nobody has posted.
+
+    `received` has, by receiver, the end of the shard's channel there.
     """
     for receiver, channel in sent.items():
         for step in channel.after(received.get(receiver, NOTHING).number):

@@ -182,13 +182,12 @@ class Asking:
         headers: Mapping[str, str] | None = None,
         stream: str | None = None,
     ) -> int:
-        """Publish to a stream, wait for confirmation, and return the sequence. Raises
-        JetStreamRefusal.
+        """Publish to a stream, wait for confirmation, and return the sequence.
 
-        If `stream` is given, a retry waits until its leader is in touch with the other servers.
-        Before 2.10.5 a leader that was cut off keeps messages that the others lack when it meets
-        them again: one such message is the same on all servers, but a second copy
-        is one too many.
+        Raises JetStreamRefusal. If `stream` is given, a retry waits until its leader is in touch
+        with the other servers. Before 2.10.5 a leader that was cut off keeps messages that the
+        others lack when it meets them again: one such message is the same on all servers, but a
+        second copy is one too many.
         """
 
         async def once() -> dict[str, Any]:
@@ -216,8 +215,9 @@ class Asking:
         subject: str,
         again: Callable[[], Awaitable[T]] | None = None,
     ) -> T:
-        """Call `once` until it is answered or patience ends; after a failure call `again`
-        instead.
+        """Call `once` until it is answered or patience ends.
+
+        After a failure `again` is called in its place, if given.
         """
         loop = asyncio.get_running_loop()
         end, pause_s = loop.time() + self._patience_s, _FIRST_PAUSE_S
@@ -389,8 +389,9 @@ class Streams:
         return f"{self.bucket}.{kind}.{shard}"
 
     def broadcast_subject(self, topic: str) -> str:
-        """Return the subject of a broadcast, or a wildcard if it ends with `>`. It is in no
-        stream.
+        """Return the subject of a broadcast, or a wildcard if it ends with `>`.
+
+        No stream stores this subject.
         """
         return f"{self.bucket}.broadcast.{topic}"
 
@@ -474,9 +475,7 @@ class Streams:
         return True
 
     async def leader(self, stream: str) -> str | None:
-        """Return the name of the stream's leader; None without a leader, or with a single
-        server.
-        """
+        """Return the leader of the stream; None without one, or with a single server."""
         answer = await self.asking.api(f"STREAM.INFO.{stream}")
         found: str | None = (answer.get("cluster") or {}).get("leader")
         return found

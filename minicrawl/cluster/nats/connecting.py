@@ -165,9 +165,7 @@ class NatsEngine(NatsLogs, NatsBatches, NatsKeys, NatsBroadcasts, NatsObjects):
         self.beats = NatsBeats(asking, streams)
 
     async def leader_of_keys(self) -> str | None:
-        """Return the name of the server that leads the keys, or None if there is only one
-        server.
-        """
+        """Return the server that leads the keys, or None if there is only one."""
         return await self._streams.leader(self._streams.keys.stream)
 
     @property

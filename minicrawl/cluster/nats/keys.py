@@ -57,8 +57,9 @@ class NatsKeys(NatsPart):
         raise KeyTaken(f"{key} is there")
 
     async def update(self, key: str, value: bytes, revision: int) -> int:
-        """Change the key if it has this revision; return the new one. Raises KeyTaken if it has
-        not.
+        """Change the key if it has this revision, and return the new one.
+
+        Raises KeyTaken if the key has another revision.
         """
         try:
             return await self._store_behind(revision, key, value)
@@ -190,8 +191,9 @@ class NatsBeats(NatsKeys):
         await self._streams.lead_apart()
 
     async def leave_server(self) -> None:
-        """Connect to another server, if there are several: this one may be cut off from the
-        others.
+        """Connect to another server, if there are several.
+
+        This server may be cut off from the others.
         """
         await self._asking.leave_server()
 

@@ -329,8 +329,7 @@ class HeldShards:
             held.crawl = self._start(shard, generation)
 
     async def _leased(self, shard: int) -> int | None:
-        """Write the lease. Return our generation of the shard, or None if somebody else was
-        quicker.
+        """Write the lease; return our generation of the shard, or None if it is not ours.
 
         A lease that was ours is written again, since our knowledge of it may be stale.
         """
@@ -369,8 +368,9 @@ class HeldShards:
     # ------------------------------------------------------------ crawls
 
     async def yield_pages(self, shard: int) -> int | None:
-        """Stop the shard's requests; see `HeldCrawl.yield_pages`. Return None if it has no
-        crawl.
+        """Stop the shard's requests; see `HeldCrawl.yield_pages`.
+
+        Returns None if the shard has no running crawl.
         """
         crawl = self.running.get(shard)
         return None if crawl is None else await crawl.yield_pages()

@@ -452,8 +452,9 @@ class NodeHearing:
             await asyncio.sleep(_LOOKS_EVERY_S)
 
     def hear(self, entry: KeyEntry) -> None:
-        """Take in the present value of a key. A value that no node writes is reported and
-        ignored.
+        """Take in the present value of a key.
+
+        A value that no node writes is reported and ignored.
         """
         try:
             self._hear(entry)
@@ -575,10 +576,10 @@ class Node:
             await self.parts.presence.leave()
 
     async def _wait(self, beating: asyncio.Task[None]) -> None:
-        """Wait until everything said before our last beat is known: somebody may have fallen
-        silent.
+        """Wait until everything said before our last beat is known.
 
-        Meanwhile shards that will soon have spent their grants get more.
+        By then another node may have fallen silent. Meanwhile shards that will soon have spent
+        their grants get more.
         """
         ends_at, state = self._now() + _LONGEST_S, self.parts.state
         pause_s = rhythm_s(0, state.shards, BEAT_S)

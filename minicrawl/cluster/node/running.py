@@ -137,9 +137,7 @@ class ShardCrawls:
 async def _terms_or_stop(
     engine: ClusterEngine, stopped: asyncio.Event, tell: Tell
 ) -> TermsRecord | None:
-    """Return the terms of the crawl as soon as there is one, or None if the node is stopped
-    first.
-    """
+    """Wait for a crawl and return its terms, or None if the node is stopped first."""
     begun = asyncio.ensure_future(terms_when_begun(engine))
     ended = asyncio.ensure_future(stopped.wait())
     try:
@@ -170,8 +168,9 @@ def check_disk(folder: Path) -> None:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Keep other nodes out of the folder. The lock ends with the process, in whatever way that
-    ends.
+    """Keep other nodes out of the folder.
+
+    The lock ends with the process, in whatever way that ends.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

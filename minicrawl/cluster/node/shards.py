@@ -345,8 +345,7 @@ class SharedBudget:
         *,
         is_wanted: bool,
     ) -> None:
-        """Claim these shards, grant them pages that they need, and take back pages that they do
-        not.
+        """Claim shards, and grant or take back pages according to their needs.
 
         `leases` has the generation of each shard's lease, `needs` the needs of all shards.
         """
@@ -380,8 +379,9 @@ class SharedBudget:
         return {**before, **{key: max(one, before.get(key, 0)) for key, one in claims.items()}}
 
     async def _is_settled(self, doubted: GrantsRecord) -> bool:
-        """Find out whether a doubted entry was accepted, or append it now. Return whether that is
-        known.
+        """Find out whether the doubted entry was accepted, or append it now.
+
+        Returns whether its fate is known.
         """
         try:
             await self._look()
