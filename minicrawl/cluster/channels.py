@@ -54,8 +54,8 @@ from minicrawl.opic.money import UNIT
 #
 # Stale facts change the order of pages by as much as was read in the meantime, so they may be as
 # old as a small part of the crawl. Shards talk quickly at first, when the richest pages are found,
-# and ever more rarely later. Laws: the wait never shrinks as a crawl grows older, and the number of
-# messages per second has a limit, however many shards there are.
+# and ever more rarely later. Laws: the wait never shrinks as a crawl grows older. All pairs of
+# shards together send a limited number of messages per second, unless that would take `longest_s`.
 
 PART = 1 / 50
 """Longest wait, as a part of the age of the crawl."""

@@ -97,7 +97,7 @@ def unpack_piece(packed: bytes) -> ArchivePiece:
 # Builds the archive of a shard from the log of its kept pages, and takes a shard over.
 #
 # Law: a restored archive has all that the shard's store counts, and perhaps more behind that.
-# Whoever opens the archive for writing cuts the rest off.
+# The next writer of the archive cuts the rest off.
 
 _TAKES = 100
 
@@ -153,7 +153,7 @@ async def lay_pages(
 ) -> LaidPages:
     """Write the log from entry `first` on into segments in the folder.
 
-    `until` is the end of what the caller has already.
+    `until` is the place up to which the caller takes pages; `begins_in` depends on it.
     """
     laying, number, begins_in = _Laying(folder), first - 1, first
     async with aclosing(engine.pages.entries(shard, first - 1)) as entries:

@@ -171,7 +171,6 @@ class LocalServer:
             self._process.send_signal(what)
 
     def write_config(self, cluster: str, more: str) -> None:
-        """Write the configuration file."""
         host, port = self.address
         text = _CONFIG.format(
             name=self.name,

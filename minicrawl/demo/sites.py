@@ -359,7 +359,6 @@ class Site:
         return next((at for at in places if at < self.size and self.path(at) == path), None)
 
     def title(self, place: int) -> str:
-        """Return the title of a page."""
         if place == FRONT:
             return self.name
         if place <= self.sections:
@@ -404,7 +403,6 @@ class Atlas:
         return site, page - site.first
 
     def url(self, page: int) -> str:
-        """Return the URL of a page."""
         site, place = self.find(page)
         return f"http://{site.host}{site.path(place)}"
 

@@ -216,7 +216,6 @@ class CrawledShard:
             self._richest.offer(step.spending.links)
 
     def waiting_keys(self) -> Numbers:
-        """Return the keys of all waiting pages."""
         return self._keys(UNREAD)
 
     def in_outbox(self) -> int:

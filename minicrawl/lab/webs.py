@@ -279,11 +279,9 @@ class Exploration:
         return [ids[page] for page in targets], born
 
     def host_of(self, known: int) -> int:
-        """Return the host of a page."""
         return int(self.web.host[self.pages[known]])
 
     def site_of(self, known: int) -> int:
-        """Return the site of a page."""
         return int(self.web.site[self.pages[known]])
 
 

@@ -116,7 +116,6 @@ class ChangingWeb:
             self._set_in_degree(page, self._rng.choice((now - now // 2, 2 * now)))
 
     def change_any(self) -> None:
-        """Change a random page."""
         self.change(self.living[self._rng.randrange(len(self.living))])
 
     def replace_any(self) -> None:

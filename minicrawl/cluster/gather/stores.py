@@ -48,7 +48,6 @@ class ShardStore(NamedTuple):
 
     @property
     def number(self) -> int:
-        """Number of the shard."""
         return self.terms.shard
 
 

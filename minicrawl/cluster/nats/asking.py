@@ -351,7 +351,6 @@ class Bucket(NamedTuple):
 
     @property
     def stream(self) -> str:
-        """Stream of the bucket."""
         return f"KV_{self.name}"
 
     def subject(self, key: str) -> str:
@@ -372,12 +371,10 @@ class Streams:
 
     @property
     def batches(self) -> str:
-        """Stream of batches."""
         return f"{self.bucket}-batches"
 
     @property
     def objects(self) -> str:
-        """Stream of objects."""
         return f"OBJ_{self.bucket}"
 
     def batch_subject(self, sender: int | str, receiver: int) -> str:
@@ -385,7 +382,6 @@ class Streams:
         return f"{self.bucket}.batch.{sender}.{receiver}"
 
     def log_subject(self, shard: int, kind: LogKind) -> str:
-        """Return the subject of a log."""
         return f"{self.bucket}.{kind}.{shard}"
 
     def broadcast_subject(self, topic: str) -> str:

@@ -170,7 +170,6 @@ class NatsEngine(NatsLogs, NatsBatches, NatsKeys, NatsBroadcasts, NatsObjects):
 
     @property
     def pages(self) -> NatsPages:
-        """The logs of kept pages."""
         return NatsPages(self._asking, self._streams)
 
     async def close(self) -> None:

@@ -135,7 +135,6 @@ class ClusterView:
         return seen is not None and min((now, *self.known_to.values())) - seen.heard_at < LEASE_S
 
     def live(self, now: float) -> dict[str, SeenNode]:
-        """Return the live nodes."""
         return {name: seen for name, seen in self.nodes.items() if self.is_live(name, now)}
 
     def holder(self, shard: int, now: float) -> str | None:
