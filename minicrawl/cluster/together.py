@@ -114,7 +114,7 @@ class PageLevel:
         self._pages = FEWEST
         self.key = NO_LEVEL
         self.holds_back = False
-        """True if a page was held back since the last level."""
+        """True if the page judged last was held back."""
         self.has_choice = False
         """True if more hosts could be asked than are asked at a time, as of the last sketch."""
 

@@ -113,7 +113,10 @@ API = "$JS.API."
 _ANSWER_S = 2.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
 _HEARD_NS = 1.5e9
-"""Age of a server's last sign of life, which it sends each second. An answer may take longer."""
+"""Age limit of a replica's last heartbeat; heartbeats come each second.
+
+It is shorter than the wait for an answer, so such a heartbeat came after our last request.
+"""
 _SILENT_S = 10.0
 """Time of silence before a server is left. Elections take as long, and no other server can answer.
 """

@@ -203,7 +203,7 @@ SOON_S = 3.0
 """Time for which a shard keeps pages if others want some and none is left."""
 LEAST = 8
 PARTS = 4
-"""Least part of the remaining pages that is not granted ahead: at most 1 / PARTS is."""
+"""At most 1 / PARTS of the remaining pages is granted ahead, over all shards."""
 
 
 class ShardNeed(NamedTuple):
