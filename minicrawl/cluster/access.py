@@ -1,7 +1,7 @@
-"""The door to the engine of a cluster: settings in, an open engine out.
+"""Access to the engine of a cluster: settings in, an open engine out.
 
-Laws: nothing of NATS is imported before an engine is opened. Servers that cannot be used are
-refused in one line.
+Laws: nothing of NATS is imported before an engine is opened. A server that cannot be used is
+reported in one line.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from minicrawl.config import Cluster
 from minicrawl.errors import UsageError
 
 _NAMED = re.compile("(.*[^/])/([A-Za-z0-9_-]*)")
-"""A path behind the servers; the slashes of `nats://` are none."""
+"""Servers and the path behind them; the slashes of `nats://` do not count."""
 USUAL_NAME = "crawl"
 _MISSING = "a cluster needs nats-py[nkeys]: install minicrawl[cluster]"
 _MODULES = ("nats", "nkeys")
 
 
 class ClusterAccess(NamedTuple):
-    """How to reach the engine of one crawl."""
+    """Address and credentials of the engine of one crawl."""
 
     url: str
     name: str = USUAL_NAME
@@ -35,7 +35,7 @@ class ClusterAccess(NamedTuple):
 
 
 def access_of(cluster: Cluster) -> ClusterAccess:
-    """The servers and the name of the crawl in a URL such as nats://host:4222/news."""
+    """Split a URL such as nats://host:4222/news into servers and the name of the crawl."""
     if cluster.url is None:
         raise UsageError("which cluster? --cluster nats://host:4222 names its servers")
     found = _NAMED.fullmatch(cluster.url)
@@ -46,8 +46,10 @@ def access_of(cluster: Cluster) -> ClusterAccess:
 
 @asynccontextmanager
 async def opened(access: ClusterAccess, *, makes: bool = True) -> AsyncIterator[ClusterEngine]:
-    """The engine, until this is left. Servers that do not let us in are a wrong value, and so is a
-    crawl that is not there, for who `makes` none.
+    """Open the engine, and close it on exit.
+
+    Raises UsageError if the servers refuse us. With `makes` false a crawl that is absent is refused
+    as well, instead of being made.
     """
     try:
         engine = await connected_anew(access, makes=makes)
@@ -60,7 +62,10 @@ async def opened(access: ClusterAccess, *, makes: bool = True) -> AsyncIterator[
 
 
 def import_engine() -> None:
-    """Import what a connection needs. Who does it ahead of time connects sooner."""
+    """Import the modules that a connection needs.
+
+    Called early, it makes the first connection faster.
+    """
     try:
         import minicrawl.cluster.nats.connecting  # noqa: F401
     except ModuleNotFoundError as error:
@@ -70,7 +75,7 @@ def import_engine() -> None:
 
 
 async def connected_anew(access: ClusterAccess, *, makes: bool = True) -> ClusterEngine:
-    """Another connection to the engine; whoever asks for it closes it."""
+    """Open another connection to the engine. The caller closes it."""
     import_engine()
     from minicrawl.cluster.nats.asking import NatsSettings
     from minicrawl.cluster.nats.connecting import connect

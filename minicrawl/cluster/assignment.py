@@ -1,13 +1,12 @@
-"""Which node should hold which shard.
+"""Assignment of shards to nodes, and how shards divide what they share.
 
 Laws: a shard has at most one node, and none only if no node has room. Nodes with room hold evenly:
-none has two more than another that could take one. No shard moves without need: as many stay where
-they are as an even assignment can leave there. Whoever asks with the same facts gets the same
-answer, so nodes need not agree.
+no node has two shards more than another that has room. As few shards move as an even assignment
+allows. The same facts give the same answer everywhere, so nodes need not agree on it.
 
-room    the most shards that a node may hold; 0 for one that is drained
-liking  a number for a node and a shard, which is the same on every machine: of the nodes that may
-        take a shard, the one that likes it best does. So shards of a node that is gone go to many.
+room    the most shards that a node may hold; 0 while it is drained
+liking  the rendezvous hash of a node and a shard. Of the nodes that may take a shard the one with
+        the largest gets it, so the shards of a lost node go to many others
 """
 
 import json
@@ -25,9 +24,9 @@ _BYTES = 8
 
 
 def assignment(shards: int, rooms: Mapping[str, int], holders: Mapping[int, str]) -> dict[int, str]:
-    """Shard -> the node that should hold it.
+    """Return the node that should hold each shard.
 
-    `rooms` are the nodes that are there. `holders` are those of now; some may be gone.
+    `rooms` has the live nodes. `holders` has the present ones, some of which may be gone.
     """
     held: dict[str, list[int]] = {node: [] for node in rooms}
     for shard, node in holders.items():
@@ -49,8 +48,9 @@ def assignment(shards: int, rooms: Mapping[str, int], holders: Mapping[int, str]
 
 
 def even_loads(shards: int, rooms: Mapping[str, int], held: Mapping[str, int]) -> dict[str, int]:
-    """How many shards each node should hold. What cannot be shared evenly stays with those that
-    hold more now.
+    """Return how many shards each node should hold.
+
+    A remainder that cannot be shared evenly stays with the nodes that hold more now.
     """
     level, loads = 0, dict.fromkeys(rooms, 0)
     left = min(shards, sum(rooms.values()))
@@ -65,52 +65,55 @@ def even_loads(shards: int, rooms: Mapping[str, int], held: Mapping[str, int]) -
 
 
 def _favourites(node: str, shards: Collection[int]) -> list[int]:
-    """Those that the node likes best come first."""
+    """Sort `shards` by the node's liking, best first."""
     return sorted(shards, key=lambda shard: -_liking(node, shard))
 
 
 def _liking(node: str, shard: int) -> int:
-    """Rendezvous hashing: the number of the pair."""
+    """Return the rendezvous hash of node and shard."""
     digest = blake2b(f"{shard} {node}".encode(), digest_size=_BYTES).digest()
     return int.from_bytes(digest, "big")
 
 
 # ================================================================ address parts
 #
-# Which shard has which part of the pace of an address.
+# Which shard has which part of an address's request rate.
 #
-# Laws: the parts of an address are never more than the whole. A shard changes its own part only,
-# and uses no more than what the record says; so it takes a part that is free, and gives one up only
-# after it has stopped using it. Shards that look whenever they are told to look end with even
-# parts.
+# An address that serves hosts of several shards has one record, which all of them read and change.
 #
-# part         of `WHOLE`: who has a half waits twice as long between two requests to the address
-# generation   how often the shard has changed hands: a holder from before changes nothing any more
+# Laws: the parts of an address never exceed the whole. A shard changes only its own part, and never
+# uses more than the record says: it takes a part only if that is free, and gives one up in the
+# record after it has stopped using it. If every shard looks when told to, the parts end up even.
+#
+# part        share of the rate, of `WHOLE`: a shard with half waits twice as long between requests
+# generation  how often the shard has changed hands; an earlier holder changes nothing any more
 
 WHOLE = 1 << 20
 MOST_RECORD_BYTES = 1 << 18
 
 
 class AddressPart(NamedTuple):
-    """What a shard has of an address; 0 if it waits for others to give some up."""
+    """A shard's part of an address; 0 while it waits for others to give some up."""
 
     part: int
     generation: int
 
 
 AddressParts = Mapping[int, AddressPart]
-"""By shard."""
+"""Parts by shard."""
 
 
 class AddressRecordError(ValueError):
-    """A record that no shard has written."""
+    """A record that no shard writes."""
 
 
 def with_own(
     parts: AddressParts, shard: int, generation: int, *, is_used: bool
 ) -> dict[int, AddressPart]:
-    """The record as this shard leaves it: with an even part of its own if so much is free, or else
-    with what it has; without it, if it does not use the address.
+    """Return the record as this shard leaves it.
+
+    The shard takes an even part if that is free, and else keeps the part that it has. A shard that
+    does not use the address is removed.
     """
     others = {other: part for other, part in parts.items() if other != shard}
     if not is_used:
@@ -127,19 +130,19 @@ def _own(parts: AddressParts, shard: int) -> int:
 
 
 def who_looks(parts: AddressParts, shard: int) -> list[int]:
-    """The other shards that would change their parts."""
+    """Return the other shards that would change their parts."""
     return sorted(
         other for other, has in parts.items() if other != shard and _own(parts, other) != has.part
     )
 
 
 def parts_as_bytes(parts: AddressParts) -> bytes:
-    """The record as bytes."""
+    """Encode the record."""
     return json.dumps({str(shard): list(part) for shard, part in sorted(parts.items())}).encode()
 
 
 def parts_in(data: bytes, shards: int) -> dict[int, AddressPart]:
-    """The record. Raises AddressRecordError if the bytes are none of so many shards."""
+    """Decode a record. Raises AddressRecordError if no shard writes these bytes."""
     if len(data) > MOST_RECORD_BYTES:
         raise AddressRecordError(f"{len(data):,} bytes are more than a record of an address has")
     try:
@@ -158,30 +161,30 @@ def parts_in(data: bytes, shards: int) -> dict[int, AddressPart]:
 
 # ================================================================ levelling
 #
-# What virtual pages send each other, so that unread pages of all shards have the same claim.
+# Transfers between the pots of virtual pages, so that unread pages of all shards earn alike.
 #
-# Law: only what a pot holds is sent, and by its own shard alone; so money is exact whatever the
-# shards know of each other, and what they know may be old.
+# On one machine all unread pages share one pot. Here each shard has a pot of its own: it grows
+# where pages are read, and the unread pages grow where pages become known. Levelling moves cash
+# until each pot is in proportion to the unread pages of its shard.
 #
-# On one machine the unread pages share one pot, each with the same claim. In shards each has a pot.
-# Where pages are read the pot grows; where they become known the unread pages do. Levelled pots
-# hold in proportion to their unread pages.
+# Law: a shard sends only what its own pot holds. So cash is exact even if the shards' knowledge of
+# each other is old.
 #
 # surplus   what a pot holds above its share
-# lack      what it holds below
+# lack      what a pot holds below its share
 
 
 class PotTold(NamedTuple):
-    """What a shard tells the others of its pot."""
+    """A shard's pot and number of unread pages, as told to the others."""
 
     atoms: int
     unread: int
 
 
 def to_level(shard: int, told: Mapping[int, PotTold], least: int = 1) -> dict[int, int]:
-    """What this shard sends to each other one of its pot: its part of what those lack.
+    """Return what this shard's pot sends to each other pot: its part of what they lack.
 
-    Sums below `least` are not worth a batch.
+    Sums below `least` are left out, since they are not worth a batch.
     """
     pots = {other: max(0, pot.atoms) for other, pot in told.items()}
     purse, unread = sum(pots.values()), sum(pot.unread for pot in told.values())
@@ -197,24 +200,24 @@ def to_level(shard: int, told: Mapping[int, PotTold], least: int = 1) -> dict[in
     return {other: part for other, part in parts.items() if part >= least}
 
 
-# ================================================================ water
+# ================================================================ cash threshold
 #
-# A level of cash for all shards: pages below it wait while richer ones wait elsewhere.
+# A cash level for all shards: pages below it wait while richer pages wait elsewhere.
 #
-# Laws: a level is nowhere above the richest page that waits, so somebody always reads. Pages
-# without a level are read as on one machine. A level may be old: it changes the order, and no cash.
+# Laws: the level is nowhere above the richest waiting page, so some shard always reads. Without a
+# level pages are read as on one machine. A stale level changes the order, and no cash.
 #
-# sketch   how many pages wait with how much cash, an eighth of an octave at a time
+# sketch   histogram of the cash of waiting pages, in bins of an eighth of an octave
 
 _STEPS = 8
-"""Parts of an octave."""
+"""Bins per octave."""
 
 NO_LEVEL = 0
-"""Every page is above."""
+"""Level that admits every page."""
 
 
 def sketch(keys: NDArray[np.int64], most: int) -> Counter[int]:
-    """Of the keys of all pages that wait: bin -> pages, for the `most` richest or some more."""
+    """Count the keys in each bin, down to the bin of the `most`-th richest page."""
     bins, counts = np.unique(_bins(keys), return_counts=True)
     richer = np.cumsum(counts[::-1])[::-1] - counts
     told = richer < most
@@ -222,7 +225,10 @@ def sketch(keys: NDArray[np.int64], most: int) -> Counter[int]:
 
 
 def water_level(sketches: Iterable[Mapping[int, int]], pages: int) -> int:
-    """The highest level that leaves so many pages above it, or all if there are fewer; as a key."""
+    """Return the highest level, as a key, with at least `pages` pages above it.
+
+    If fewer pages wait, that is `NO_LEVEL`.
+    """
     waiting = Counter[int]()
     for one in sketches:
         waiting.update(one)
@@ -235,7 +241,7 @@ def water_level(sketches: Iterable[Mapping[int, int]], pages: int) -> int:
 
 
 def _bins(keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Bin 0 begins at a 256th of a unit, and has all that is below as well."""
+    """Return the bin of each key. Bin 0 begins at 1/256 unit, and has all smaller keys as well."""
     least = np.maximum(keys, 1)
     eighths = np.log2(least / UNIT * (1 << _STEPS)) * _STEPS
     found: NDArray[np.int64] = np.maximum(eighths, 0).astype(np.int64)
@@ -245,5 +251,5 @@ def _bins(keys: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _least_key(place: int) -> int:
-    """The least key of a bin; of the last one there is none."""
+    """Return the least key of a bin. Bin 0 has none, so its level admits every page."""
     return int(UNIT * 2 ** (place / _STEPS - _STEPS)) if place else NO_LEVEL

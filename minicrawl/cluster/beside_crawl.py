@@ -1,6 +1,6 @@
 """`--cluster` for commands of the core: `crawl` begins or joins a crawl, others read or steer it.
 
-Everything heavy is imported when a cluster is named: `crawl --help` imports this module.
+`crawl --help` imports this module, so modules of the cluster are imported only in functions.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ _FOR_ONE_MACHINE = {
 
 
 class ClusterCrawl(Companion):
-    """The crawl of this machine as one node of several."""
+    """`crawl` as one node of a cluster."""
 
     options = (
         click.option(
@@ -42,7 +42,7 @@ class ClusterCrawl(Companion):
     )
 
     def refuse(self, asked: CrawlRequest) -> None:
-        """Refuse what one machine alone can do."""
+        """Refuse options that need a single machine."""
         cluster = asked.loaded.settings.cluster.url
         if cluster is not None:
             _refuse_beside_a_cluster(asked.given, cluster)
@@ -50,7 +50,7 @@ class ClusterCrawl(Companion):
             raise click.UsageError("--shards needs --cluster")
 
     def crawls_instead(self, asked: CrawlRequest) -> bool:
-        """Crawl as a node until the whole crawl is over."""
+        """Crawl as a node until the whole crawl is over. Return False without `--cluster`."""
         if asked.loaded.settings.cluster.url is None:
             return False
         from minicrawl.cli.crawl.seed_lists import seeds_of
@@ -72,10 +72,10 @@ class ClusterCrawl(Companion):
 
 
 class Nats:
-    """What other commands do with `--cluster`: a `cli.common.clusters.ClusterDoor`."""
+    """`--cluster` in other commands: a `cli.common.clusters.ClusterDoor`."""
 
     def gathered(self, cluster: Cluster, *, pages: bool) -> AbstractContextManager[Path]:
-        """Return a store of all shards, with the pages that were kept or without them."""
+        """Return a store of all shards, with or without their kept pages."""
         from minicrawl.cluster.commands.gather import store_of_cluster
 
         return store_of_cluster(cluster, pages=pages)

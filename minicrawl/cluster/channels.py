@@ -1,7 +1,35 @@
-"""Batches of cash from shard to shard: when they are sent, their bytes, and which are posted.
+"""Transfers of cash between shards: the outbox, numbered batches, and channels.
 
-Law: a batch whose number is not the next one of its sender is not posted: an old one was posted
-before, a new one comes again. What was sent and received is in `frontier.channels`.
+A link from a page of shard 0 to a page of shard 1 cannot pay that page at once: the page is in the
+ledger of another process. So shard 0 has a row for the URL as well, a *foreign* page, and the link
+pays that. The outbox collects the foreign pages that hold cash. From time to time all that they
+hold leaves the ledger in one SEND step, and travels as one batch.
+
+The batches from one shard to another form a *channel* and are numbered from 1. The receiver posts
+them strictly in that order, and posts batch and number in one step of its log:
+
+    shard 0 sends                            shard 1 has posted batches 1 to 4 of shard 0
+
+    batch 5: page /x, 7 atoms         ---->  5 = 4 + 1, NEXT: /x gets 7 atoms
+    killed; after its restart it
+    publishes batch 5 again           ---->  5 < 6, OLD: dropped
+    batch 6                           -- x   lost by the engine
+    batch 7                           ---->  7 > 6, EARLY: left for later
+    hears for 15 s that shard 1 has
+    posted only batch 5, and makes
+    6 and 7 again from its log        ---->  NEXT, NEXT
+
+So the engine may lose, repeat, delay and reorder messages, and no atom is lost or doubled.
+Deduplication by the engine was refused: NATS before 2.10.5 can lose messages by it.
+
+Nothing here has a table of its own. The log has the SEND and RECEIVE steps, a batch is made again
+from its step, the ends of the channels are in `frontier.channels`, and the outbox follows from the
+ledger: a foreign page waits in it if it holds cash or has never been sent.
+
+rhythm    how long a shard waits before it tells facts or sends cash
+batches   the wire format, which refuses what no shard makes
+channels  which batches are posted, and which are sent again
+outbox    which pages the next batch takes, and when it is due
 """
 
 from __future__ import annotations
@@ -22,56 +50,59 @@ from minicrawl.opic.money import UNIT
 
 # ================================================================ rhythm
 #
-# How long shards may wait before they tell each other something, and before they send cash.
+# How long a shard waits before it tells facts and before it sends cash.
 #
-# What is not known yet changes the order by as much as was read meanwhile. So it may be as old as a
-# small part of the crawl: at the beginning, when the richest pages are found, shards talk quickly,
-# and later as rarely as they may. Laws: what they wait never shrinks while a crawl grows older, and
-# all of them together talk no quicker than so many messages a second, however many they are.
+# Stale facts change the order of pages by as much as was read in the meantime, so they may be as
+# old as a small part of the crawl. Shards talk quickly at first, when the richest pages are found,
+# and ever more rarely later. Laws: the wait never shrinks as a crawl grows older. All pairs of
+# shards together send a limited number of messages per second, unless that would take `longest_s`.
 
 PART = 1 / 50
-"""Of the age of a crawl, that may pass before others hear of it."""
+"""Longest wait, as a part of the age of the crawl."""
 QUICKEST_S = 0.1
 QUICK_SHARDS = 16
-"""So many may talk as quickly as that; with more of them each pair waits longer."""
+"""Number of shards that may all use `QUICKEST_S`; with more shards each pair waits longer."""
 
 
 def rhythm_s(age_s: float, shards: int, longest_s: float) -> float:
-    """What a shard waits, in a crawl of such an age that waits so long when it is old."""
+    """Return the wait in a crawl of this age; `longest_s` is the wait in an old crawl."""
     quickest_s = QUICKEST_S * max(1.0, shards / QUICK_SHARDS) ** 2
     return min(longest_s, max(quickest_s, PART * age_s))
 
 
 # ================================================================ batches
 #
-# Batches of transfers, and their bytes.
+# Batches of transfers, and their wire format.
 #
-# Laws: `unpack(pack(batch)) == batch`. What does not come from `pack` is refused, as is what is
-# larger than a sender makes: nothing that came over the wire is trusted. A URL is there once.
+# Laws: `unpack(pack(batch)) == batch`. `unpack` trusts nothing: it refuses bytes that `pack` does
+# not write, and batches larger than a sender makes. A batch has each URL at most once.
 #
-# transfer   cash for a page of another shard, and what is said of the link
-# number     the batches from one shard to another are numbered from 1 on
+# transfer   cash for a page of another shard, with the depth of the page
+# number     position of a batch in its channel, from 1
 
 MOST_TRANSFERS = 1000
 MOST_URL_BYTES = 1 << 19
-"""URLs of a batch together. A message of NATS has at most a MiB by default."""
+"""Limit of all URLs of a batch together. NATS messages have at most 1 MiB by default."""
 MOST_BYTES = 1 << 20
 MOST_HOPS = 10
-"""Shards that cash may be handed on through in a row by pages that stand for others. A longer chain
-is a circle, or as bad."""
+"""Number of shards through which forwarding pages may pass on the same cash.
+
+A longer chain is a circle, or no better than one.
+"""
 
 _MOST_ATOMS = UNIT << 31
 _MOST_DEPTH = 1 << 31
 
 
 class BatchError(ValueError):
-    """Bytes that are no batch."""
+    """The bytes are not a batch."""
 
 
 class Transfer(NamedTuple):
-    """`depth` is how many links the page is away from the seeds, at least for this giver.
+    """Cash for one page of another shard.
 
-    `hops` counts the shards through which the cash was handed on by pages that stand for others.
+    `depth` is the page's distance from the seeds in links, as far as the sender knows. `hops`
+    counts the shards through which forwarding pages have passed the cash on.
     """
 
     url: str
@@ -81,28 +112,28 @@ class Transfer(NamedTuple):
 
 
 class TransferBatch(NamedTuple):
-    """What one shard sends another at once."""
+    """Transfers that one shard sends another in one message."""
 
     sender: int
     receiver: int
     number: int
     transfers: Sequence[Transfer]
     to_pot: int = 0
-    """Atoms from virtual page to virtual page."""
+    """Atoms from the sender's pot to the receiver's."""
 
     @property
     def atoms(self) -> int:
-        """All that it carries."""
+        """Atoms of all transfers and for the pot."""
         return sum(transfer.atoms for transfer in self.transfers) + self.to_pot
 
 
 def pack(batch: TransferBatch) -> bytes:
-    """The batch as bytes."""
+    """Encode the batch."""
     return json.dumps(batch, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def unpack(data: bytes) -> TransferBatch:
-    """The batch. Raises BatchError if the bytes are none that a shard sends."""
+    """Decode a batch. Raises BatchError if no shard writes these bytes."""
     if len(data) > MOST_BYTES:
         raise BatchError(f"{len(data):,} bytes are more than a batch may have")
     try:
@@ -138,13 +169,12 @@ def _whole(value: Any, most: int, least: int = 0) -> None:
 # ================================================================ channels
 
 _MOST_TIMES = 40
-"""Who posts nothing for long is sent the same ever less often: the time between grows up to
-so many times the first one.
+"""Limit of the resend interval, in multiples of the first one. It doubles while nothing is posted.
 """
 
 
 class Arrival(Enum):
-    """What to do with a batch that came."""
+    """Verdict on a batch that has arrived."""
 
     NEXT = "post it"
     OLD = "drop it: it was posted"
@@ -152,7 +182,7 @@ class Arrival(Enum):
 
 
 def judge(channels: Channels, batch: TransferBatch) -> Arrival:
-    """Whether the batch is the next one of its sender."""
+    """Compare the number of the batch with the next one of its channel."""
     expected = channels.received.get(batch.sender, ChannelEnd()).number + 1
     if batch.number == expected:
         return Arrival.NEXT
@@ -160,7 +190,7 @@ def judge(channels: Channels, batch: TransferBatch) -> Arrival:
 
 
 class _Stop(NamedTuple):
-    """The last batch that was posted, since when nothing was, and how long that may take."""
+    """Last posted number of a stalled channel, when it changed, and the resend interval."""
 
     number: int
     since: float
@@ -168,22 +198,24 @@ class _Stop(NamedTuple):
 
 
 class UnpostedBatches:
-    """What one shard has sent, and its receivers have not posted.
+    """Batches that one shard has sent and their receivers have not posted.
 
-    A batch counts when its receiver has posted it, and not when an engine has taken it. Its sender
-    has it in its log. So what an engine loses costs time, and no cash.
+    A batch counts as delivered when its receiver has posted it, not when the engine has accepted
+    it: the sender can make it again from its log. So losses of the engine cost time, never cash.
     """
 
     def __init__(self, again_s: float) -> None:
-        """After so long it is sent again."""
+        """`again_s` is the first resend interval."""
         self._again_s = again_s
         self._stops: dict[int, _Stop] = {}
 
     def overdue(
         self, sent: Mapping[int, int], posted: Mapping[int, int], now: float
     ) -> Iterator[tuple[int, int]]:
-        """The receivers to send to again, with the last number that each has posted. Those that
-        tell nothing are not among `posted`: nobody holds these shards now.
+        """Yield the receivers to send to again, each with the last number that it has posted.
+
+        A receiver that is absent from `posted` tells nothing because no node holds it: it is left
+        out.
         """
         for receiver, number in sent.items():
             if posted.get(receiver, number) >= number:
@@ -201,17 +233,19 @@ class UnpostedBatches:
 
 # ================================================================ outbox
 #
-# What waits to be sent to other shards, and when it is sent.
+# Foreign pages that wait to be sent, and the time at which they are.
 #
-# Law: a foreign page waits in the outbox if it holds cash, or was never sent. So the outbox follows
-# from the ledger and the channels, and nothing of it is stored. Other pages may wait beside these,
-# as there is something to tell of them.
+# Law: a foreign page waits if it holds cash or has never been sent. So the outbox follows from the
+# ledger and the channels, and is not stored. Pages without cash may wait as well, to tell their
+# owner of a shorter path.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posting:
-    """A batch is sent when it has so many `transfers`, or when the first has waited `wait_s`; and
-    again if its receiver has posted nothing for `again_s`.
+    """Size and age at which batches are sent.
+
+    A batch goes out when it has `transfers` pages or its first page has waited `wait_s`. It goes
+    out again when its receiver has posted nothing for `again_s`.
     """
 
     transfers: int = MOST_TRANSFERS
@@ -220,7 +254,7 @@ class Posting:
 
 
 class _Waiting:
-    """Pages of one shard, in the order in which they began to wait."""
+    """Pages for one shard, in the order in which they began to wait."""
 
     __slots__ = ("pages", "since")
 
@@ -230,22 +264,22 @@ class _Waiting:
 
 
 class Outbox:
-    """The foreign pages that hold cash, by the shards that they belong to."""
+    """Foreign pages that wait to be sent, by owner."""
 
     def __init__(
         self, ledger: Ledger, owner: Callable[[int], int], posting: Posting | None = None
     ) -> None:
-        """`owner` answers which shard a foreign page belongs to."""
+        """`owner` returns the shard of a foreign page."""
         self._ledger, self._owner = ledger, owner
         self._posting = posting or Posting()
         self._waiting: dict[int, _Waiting] = {}
 
     def __len__(self) -> int:
-        """The foreign pages that wait."""
+        """Number of waiting pages."""
         return sum(len(waiting.pages) for waiting in self._waiting.values())
 
     def restore(self, now: float, unsent: Iterable[int] = ()) -> None:
-        """Find all that waits, in a ledger that was loaded; `unsent` pages were never sent."""
+        """Refill the outbox from a loaded ledger; `unsent` pages have never been sent."""
         flags = np.frombuffer(self._ledger.flags, dtype=np.uint8)
         keys = np.frombuffer(self._ledger.key, dtype=np.int64)
         self._waiting.clear()
@@ -253,20 +287,20 @@ class Outbox:
         self.tell(sorted(unsent), now)
 
     def paid(self, pages: Iterable[int], now: float) -> None:
-        """These pages, some of which may be foreign, were given cash."""
+        """Enqueue the foreign pages among `pages`, which have just been paid."""
         flags, keys = self._ledger.flags, self._ledger.key
         for page in pages:
             if flags[page] == FOREIGN and keys[page]:
                 self._wait(page, now)
 
     def tell(self, pages: Iterable[int], now: float) -> None:
-        """Those of these pages that are foreign are sent as they are, with or without cash."""
+        """Enqueue the foreign pages among `pages`, with or without cash."""
         for page in pages:
             if self._ledger.flags[page] == FOREIGN:
                 self._wait(page, now)
 
     def sent(self, receiver: int, pages: Iterable[int], now: float) -> None:
-        """What these pages held has left; none of them, if the pot alone sent something."""
+        """Remove `pages`, whose cash has left; empty if only the pot sent something."""
         waiting = self._waiting.pop(receiver, _Waiting(now))
         for page in pages:
             waiting.pages.pop(page, None)
@@ -275,7 +309,7 @@ class Outbox:
             self._waiting[receiver] = waiting
 
     def due(self, now: float, longest_s: float = inf) -> list[int]:
-        """The shards that something is to be sent to now. Nothing waits longer than `longest_s`."""
+        """Return the receivers for which a batch is due. No page waits longer than `longest_s`."""
         size, wait_s = self._posting.transfers, min(self._posting.wait_s, longest_s)
         return [
             receiver
@@ -286,7 +320,7 @@ class Outbox:
     def next_for(
         self, receiver: int, url_bytes: Callable[[int], int], most_bytes: int
     ) -> list[int]:
-        """The pages of the next batch: as many as fit, at least one if any waits; ascending."""
+        """Return the pages of the next batch, ascending: as many as fit, but at least one."""
         chosen: list[int] = []
         waiting = self._waiting.get(receiver)
         for page in waiting.pages if waiting else ():

@@ -1,8 +1,8 @@
-"""The child process in which a node crawls one shard; the node has it as a `ShardProcess`.
+"""The child process in which a node crawls one shard; `ShardProcess` is the node's side of it.
 
-process          it takes the shard over, runs the ordinary crawl, and does as its node says
-exchange         what the crawl hears of other shards and tells them, through the engine
-address_records  which shard has which part of an address, as the engine keeps it
+address records  which shard has which part of an address, in the engine's keys
+exchange         the other shards, as the crawl hears and tells them through the engine
+process          takes the shard over, runs an ordinary crawl, and obeys the node
 """
 
 from __future__ import annotations
@@ -64,47 +64,47 @@ if TYPE_CHECKING:
 
 # ================================================================ address records
 #
-# The records of addresses in the engine's keys, as one holder of a shard reads and changes them.
+# The records of addresses in the engine's keys, as the holder of a shard reads and changes them.
 #
-# Laws: a record changes only for who knows its revision. Whom a record concerns finds the address
-# in a list of its own, and takes it off after it was heard of; a list is the shard's, whoever holds
-# it.
+# Laws: a record changes only by compare-and-set on its revision. An address whose record concerns a
+# shard is put on the shard's list, and leaves it after the shard has looked. The list belongs to
+# the shard, whichever node holds that.
 
 ADDRESS_PREFIX, LOOK_PREFIX = "address.", "look."
 _MOST_LISTED = 4096
-"""Addresses on one list. What is left out is asked for again: who waits looks now and then."""
+"""Addresses on one list. Others are left out: a shard that waits looks again by itself."""
 _AGAIN_S = 0.5
 
 T = TypeVar("T")
 
 
 class EngineAddressRecords:
-    """The `AddressRecords` of a shard's crawl."""
+    """The `AddressRecords` of a shard's crawl, kept in the engine."""
 
     def __init__(self, engine: KeyValues, place: ShardPlace, generation: int) -> None:
         self._engine, self._place, self.generation = engine, place, generation
 
     async def read(self, address: str) -> tuple[AddressParts, int]:
-        """The parts, and the revision of the record, which is 0 if there is none."""
+        """Return the parts and the revision of the record, or revision 0 if there is none."""
         found = await _until_answered(lambda: self._engine.get(_key(address)))
         if found is None or found.value is None:
             return {}, 0
         return parts_in(found.value, self._place.of), found.revision
 
     async def write(self, address: str, parts: AddressParts, revision: int) -> bool:
-        """Change the record if this is its revision; whether it was."""
+        """Change the record if this is its revision. Return False if it is not."""
         return await _until_answered(
             lambda: self._set(_key(address), parts_as_bytes(parts), revision)
         )
 
     async def point_out(self, address: str, shards: Sequence[int]) -> None:
-        """Have these shards look at the record, whoever has them then."""
+        """Put the address on the lists of these shards, for their present or next holders."""
         for shard in shards:
             while not await _until_answered(lambda: self._list(shard, address)):  # noqa: B023
-                pass  # somebody else put something on the list
+                pass  # somebody else has changed the list
 
     async def pointed_out(self) -> AsyncIterator[str]:
-        """The addresses that this shard is to look at, without end."""
+        """Yield addresses from this shard's list, without end."""
         while True:
             try:
                 async with aclosing(
@@ -115,7 +115,7 @@ class EngineAddressRecords:
                             continue
                         for address in on:
                             yield address
-                        with suppress(KeyTaken):  # it is longer now, and comes again
+                        with suppress(KeyTaken):  # the list has grown, and comes again
                             await self._engine.update(entry.key, _as_list(()), entry.revision)
             except (EngineUnavailable, EngineFull):
                 await asyncio.sleep(_AGAIN_S)
@@ -158,7 +158,7 @@ def _as_list(addresses: Collection[str]) -> bytes:
 
 
 def _listed(value: bytes) -> list[str]:
-    """What no shard has written is an empty list."""
+    """Decode a list; bytes that no shard writes are an empty one."""
     try:
         found = json.loads(value)
     except (ValueError, RecursionError):
@@ -170,26 +170,26 @@ def _listed(value: bytes) -> list[str]:
 
 # ================================================================ exchange
 #
-# What the crawl of a shard hears of the others and tells them, through the engine.
+# The other shards, as the crawl of one shard hears and tells them through the engine.
 #
-# Laws: no request begins after the moment up to which the lease is ours, nor before the node has
-# said what the shard may do. What another run of the crawl has told does not count, nor what was
-# told long ago.
+# Laws: no request begins after the lease has run out, nor before the node has said what the shard
+# may do. Facts of other runs of the crawl, and old facts, do not count.
 #
-# Facts are broadcast, as the next ones come soon. Now and then they are kept as well, for those who
-# come later, and when the crawl has ended.
+# Facts are broadcast and not stored, since the next ones follow soon. Once a second, and at the
+# end, they are stored as a key too, for shards and nodes that come later.
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.2, 5.0
 _KEEP_EVERY_S = 1.0
 _KEEP_S = 1.0
-"""The longest that keeping facts may take: newer ones come."""
+"""Time limit for storing facts: newer ones follow."""
 FRESH_S = 4.0
-"""What was told longer ago holds nobody back: its shard may be moving, or nobody can be heard."""
+"""Age at which facts stop holding others back: their shard may be moving, or cut off."""
 
 
 async def told_entry(engine: ClusterEngine, shard: int, run: int) -> int:
-    """The last entry of the shard's log that its holders have told of, in this run or, if
-    nothing is known of it, in the one before. Entries are counted over all runs.
+    """Return the last log entry that holders of the shard have told of, or 0.
+
+    Facts of earlier runs are used if this run has none: entries are counted over all runs.
     """
     for one in range(run, -1, -1):
         told = await engine.get(f"{TOLD_PREFIX}{one}.{shard}")
@@ -201,7 +201,7 @@ async def told_entry(engine: ClusterEngine, shard: int, run: int) -> int:
 
 
 class EngineExchange:
-    """One shard's way to the others."""
+    """The `Exchange` of one shard, over the engine."""
 
     def __init__(
         self,
@@ -220,7 +220,7 @@ class EngineExchange:
     # ------------------------------------------------------------ batches
 
     async def publish(self, batch: TransferBatch) -> None:
-        """Send the batch; as long as the engine does not answer, again and again."""
+        """Publish the batch, and retry until the engine answers."""
         pause_s = _FIRST_PAUSE_S
         while True:
             try:
@@ -232,7 +232,7 @@ class EngineExchange:
                 return
 
     async def arrivals(self) -> AsyncIterator[BatchDelivery]:
-        """What comes from the other shards, without end."""
+        """Yield batches from other shards, without end."""
         while True:
             try:
                 async with aclosing(self._engine.inbox(self._place.number)) as deliveries:
@@ -244,7 +244,7 @@ class EngineExchange:
     # ------------------------------------------------------------ facts
 
     async def tell(self, facts: ShardFacts, *, are_last: bool = False) -> None:
-        """Tell all shards how this one stands; while the engine does not answer, nobody hears."""
+        """Tell all shards the facts of this one. They are lost while the engine does not answer."""
         key, content = f"{self._prefix}{facts.shard}", as_bytes(facts)
         await self._engine.broadcast(key, content)
         if not are_last and self._now() - self._kept_at < _KEEP_EVERY_S:
@@ -253,55 +253,55 @@ class EngineExchange:
             async with asyncio.timeout(_KEEP_S):
                 await self._engine.put(key, content)
         except (EngineUnavailable, TimeoutError):
-            return  # the next ones are kept
+            return  # the next facts are stored
         self._kept_at = self._now()
 
     @property
     def told(self) -> Mapping[int, ShardFacts]:
-        """What each other shard told last in this run, if that was lately."""
+        """Facts of each other shard in this run, as long as they are fresh."""
         since = self._now() - FRESH_S
         return {shard: facts for shard, (facts, at) in self._told.items() if at >= since}
 
     async def listen(self) -> None:
-        """Hear what the others tell, for ever."""
+        """Receive the facts of the others, for ever."""
         await listen(self._engine, self._prefix, self._hear)
 
     def _hear(self, said: Broadcast) -> None:
         try:
             facts = facts_in(said.content)
         except BatchError:
-            return  # what was told before goes on to count
+            return  # older facts still count
         if 0 <= facts.shard < self._place.of and facts.shard != self._place.number:
             self._told[facts.shard] = facts, self._now()
 
     # ------------------------------------------------------------ the lease
 
     def may_fetch(self) -> bool:
-        """Whether the shard is ours for sure, and not told to wait."""
+        """Return whether the lease is certainly valid and the node has not paused the shard."""
         return not self.is_halted and self._now() < self.until
 
     def is_over(self) -> bool:
-        """The node says when it is: it stops the crawl."""
+        """Return False: the node decides, and stops the crawl."""
         return False
 
 
 # ================================================================ process
 #
-# The child process in which a node crawls a shard.
+# The child process itself.
 #
-# Laws: it ends at once when its node does. Nothing is asked for before the node has said what the
-# shard may do. How the crawl ended is the last thing that it says.
+# Laws: it ends at once when its node does. It requests nothing before the node has said what the
+# shard may do. Its last message is how the crawl ended.
 
 STORE = "crawl.db"
 _AGAIN_S_PROCESS = 0.1
 _NODE_IS_GONE = 1
 _LEAST_FREE = 1 << 20
-"""Of a disk, in bytes. With less SQLite cannot write a batch."""
+"""Free disk space in bytes, below which SQLite cannot write a batch."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def main() -> None:
-    """Stdin is the socket of the channel."""
+    """Run the child; its stdin is the socket of the channel to the node."""
     with connection_at_stdin() as connection:
         keep_large_arrays_apart()
         asyncio.run(_serve(connection))
@@ -312,11 +312,11 @@ async def _serve(connection: socket.socket) -> None:
     import_engine()
     await child.channel.connect(connection)
     await child.channel.ended.wait()
-    os._exit(_NODE_IS_GONE)  # whoever has the shard next does again what was not committed
+    os._exit(_NODE_IS_GONE)  # the next holder repeats what was not committed
 
 
 class ShardChild:
-    """The crawl of one shard, and what its node tells it."""
+    """The crawl of one shard, under the orders of its node."""
 
     def __init__(self) -> None:
         self.channel = PickleChannel(self._hear)
@@ -328,10 +328,10 @@ class ShardChild:
         self._has_news = asyncio.Event()
         self._warnings = asyncio.Queue[str]()
         self._yielding = 0
-        """Whether pages are being given back: until it is known how many, nothing is asked for."""
+        """Yields under way. Until their results are known, no request begins."""
         self._tasks: set[asyncio.Task[None]] = set()
 
-    # ------------------------------------------------------------ what the node says
+    # ------------------------------------------------------------ messages of the node
 
     def _hear(self, message: tuple[int, int | None, Any]) -> None:
         number, command, argument = message
@@ -396,8 +396,9 @@ class ShardChild:
                 await cancelled((listening, steering))
 
     def _warn(self, event: Event) -> None:
-        """Tell the node. On a full disk the crawl does not wait: other nodes may have room, and
-        have all that was committed.
+        """Pass the warning to the node, or stop the crawl if the disk is full.
+
+        A crawl on one machine waits for room. Here other nodes may have room, and all commits.
         """
         crawl = self._crawl
         if crawl is not None and _is_full(crawl.settings.storing.store.parent):
@@ -405,10 +406,10 @@ class ShardChild:
         elif isinstance(event, Warned):
             self._warnings.put_nowait(event.text)
 
-    # ------------------------------------------------------------ what the shard may do
+    # ------------------------------------------------------------ orders
 
     async def _steer(self, crawl: Crawl, exchange: EngineExchange) -> None:
-        """Do as the node says, for ever. Nothing is asked for before it has said something."""
+        """Carry out the node's orders, for ever. No request begins before the first ones."""
         before = ShardOrders()
         while True:
             await self._has_news.wait()
@@ -428,11 +429,11 @@ class ShardChild:
             if wanted:
                 await self._set(crawl, wanted)
             before = orders
-            if orders is self._orders and not self._yielding:  # else pages given back count first
+            if orders is self._orders and not self._yielding:  # else wait for the pages given back
                 exchange.is_halted = orders.paused
 
     async def _yield_pages(self) -> int | None:
-        """Fetch nothing but what is under way; the pages that were fetched then."""
+        """Begin no more requests. Return the pages fetched, those under way included."""
         crawl, exchange = self._crawl, self._exchange
         if crawl is None or exchange is None or self._orders is None:
             return None
@@ -451,12 +452,12 @@ class ShardChild:
             self._has_news.set()
 
     async def _set(self, crawl: Crawl, values: dict[str, object]) -> None:
-        """Change settings of the crawl, as soon as it can be asked."""
+        """Change settings of the crawl, retrying until it can be asked."""
         while await self._ask(ControlRequest(verb=Verb.SET, values=values)) is None:
             await asyncio.sleep(_AGAIN_S_PROCESS)
 
     async def _ask(self, request: ControlRequest) -> Reply | None:
-        """The reply of the crawl; None if it has not begun, has ended, or is too busy to reply."""
+        """Return the crawl's reply, or None if it is not running or too busy."""
         assert self._crawl is not None
         try:
             return await asyncio.to_thread(ask, self._crawl.settings.storing.store, request)
@@ -469,7 +470,10 @@ def _is_full(folder: Path) -> bool:
 
 
 def _fresh_folder(job: ShardJob) -> Path:
-    """Files of an earlier lease are not trusted: others have written to the log since."""
+    """Return an emptied folder for the shard.
+
+    Files of an earlier lease are stale: other nodes have written to the log since.
+    """
     folder = job.folder / f"shard-{job.shard:02}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -484,9 +488,9 @@ async def _replicated(
     least: int,
     tell: Callable[[str], None],
 ) -> AsyncIterator[ShardReplica]:
-    """Take the shard over, with its store and, if pages are kept, its archive.
+    """Take the shard over: its store and, if pages are kept, its archive.
 
-    Each commit is in the engine before it counts.
+    From then on a commit counts only when it is in the engine.
     """
     shard, store, pages = job.shard, storing.store, None
     taken = await take_over(engine, shard, store, least=least, tell=tell)
@@ -503,7 +507,7 @@ async def _replicated(
 
 
 def _settings(job: ShardJob, store: Path) -> Loaded:
-    """Those of the crawl, with those of the node where the crawl leaves them open."""
+    """Load the settings of the crawl, completed by those of the node."""
     named = {**job.own_settings, **job.settings}
     by_argument = {BY_NAME[name].argument: value for name, value in named.items()}
     fixed = {"store": str(store), "converge": False, "cluster": None}
@@ -511,7 +515,7 @@ def _settings(job: ShardJob, store: Path) -> Loaded:
 
 
 def _end_of(error: Exception) -> ShardEnd:
-    """What the node is told. Of several errors that of the engine counts."""
+    """Return the end to report. Of several errors Fenced comes first, then errors that we know."""
     single = _leaves(error)
     for one in single:
         if isinstance(one, Fenced):

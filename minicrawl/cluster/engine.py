@@ -1,18 +1,19 @@
-"""What joins the shards of a crawl: a replicated log, batches, keys, broadcasts and objects, as
-protocols.
+"""Protocols of the engine that joins the shards of a crawl.
 
-Laws, of every engine: what it confirmed is there until somebody removes it. A log is appended to
-only by who knows its end. Batches from one shard to another come in the order in which they were
-published. A key changes only for who knows its revision. Whatever failed may be asked again:
-nothing is done twice.
+It has logs, batches, keys, broadcasts and objects.
 
-log        the entries of one shard, with numbers that grow; the first ones may have been removed
-pages      logs of the same kind, of what shards keep of their pages
-batch      transfers from shard to shard; it comes again until the receiver says that it is done
+Laws of every engine: confirmed data stays until somebody removes it. Only a caller that knows the
+end of a log appends to it. Batches of one channel arrive in the order of their publication. A key
+changes only by compare-and-set on its revision. A failed call may be repeated: nothing is done
+twice.
+
+log        numbered entries of one shard; the first ones may have been removed
+pages      logs of the same kind, for the kept pages of shards
+batch      transfers from shard to shard; redelivered until the receiver acknowledges it
 key        a name with a small value and a revision, which grows with each change of any key
-beats      keys apart from the others: while servers choose who leads the ones, the others answer
+beats      keys with a leader of their own: they answer while servers elect one for the other keys
 object     a large file with a name
-broadcast  a message for whoever listens now: nobody keeps it, and some may be lost
+broadcast  a message to present listeners; it is not stored, and may be lost
 """
 
 from collections.abc import AsyncGenerator
@@ -23,29 +24,29 @@ from minicrawl.cluster.channels import TransferBatch
 from minicrawl.errors import MinicrawlError
 
 MOST_ENTRY_BYTES = 1 << 19
-"""Of an entry of a log. A message of NATS has at most a MiB, unless its server says otherwise."""
+"""Limit of a log entry. NATS messages have at most 1 MiB unless the server says otherwise."""
 MOST_VALUE_BYTES = 1 << 18
-"""Of the value of a key, and of a broadcast."""
+"""Limit of the value of a key, and of a broadcast."""
 
 
 class EngineError(MinicrawlError):
-    """The engine did not do what was asked, and would not if asked again; says what to do."""
+    """The engine refused, and would refuse again; the message says what to do."""
 
 
 class EngineUnavailable(EngineError):
-    """Nobody answered in time: it may or may not have been done. The same again may succeed."""
+    """Nobody answered in time: the call may or may not have been done. A retry may succeed."""
 
 
 class EngineFull(EngineUnavailable):
-    """There is no room: nothing was done. The same again may succeed when there is."""
+    """The engine has no room: nothing was done. A retry may succeed when there is."""
 
 
 class Fenced(EngineError):
-    """The log has an entry that we do not know: another node has taken the shard over."""
+    """The log has an entry unknown to us: another node has taken the shard over."""
 
 
 class KeyTaken(EngineError):
-    """The key has another revision than the caller expected: somebody else has changed it."""
+    """The key has a revision that the caller did not expect: somebody else has changed it."""
 
 
 class LogEntry(NamedTuple):
@@ -56,14 +57,14 @@ class LogEntry(NamedTuple):
 
 
 class LogSpan(NamedTuple):
-    """The numbers of the entries of a log: `first` is `last + 1` if there are none."""
+    """First and last number of a log; `first` is `last + 1` if it is empty."""
 
     first: int
     last: int
 
 
 class KeyEntry(NamedTuple):
-    """A key as of one revision. `value` is None if it was deleted."""
+    """A key as of one revision. `value` is None if the key was deleted."""
 
     key: str
     value: bytes | None
@@ -71,63 +72,63 @@ class KeyEntry(NamedTuple):
 
 
 class Broadcast(NamedTuple):
-    """A message that somebody has just sent to whoever listens."""
+    """A message that a listener has just received."""
 
     topic: str
     content: bytes
 
 
 class BatchDelivery(Protocol):
-    """A batch that came for a shard."""
+    """A batch that has arrived for a shard."""
 
     @property
     def packed(self) -> bytes:
-        """As `shards.batches.pack` made it; nothing of it was checked."""
+        """The bytes of `channels.pack`, unchecked."""
 
     async def done(self) -> None:
-        """It is in the log of the shard, or was before: it need not come again."""
+        """Acknowledge: the batch is in the log of the shard, and need not come again."""
 
     async def later(self) -> None:
-        """It came too early: let it come again in a moment."""
+        """Ask for redelivery in a moment: an earlier batch is missing."""
 
 
 class ShardLogs(Protocol):
     """The logs of all shards."""
 
     async def log_span(self, shard: int) -> LogSpan:
-        """What the log has now."""
+        """Return the first and last number of the log."""
 
     async def append(
         self, shard: int, after: int, content: bytes, *, is_shared: bool = False
     ) -> int:
-        """Append behind entry `after`, which must be the last one; the number of the new entry,
-        which is the next one or a later one.
+        """Append behind entry `after`, the last one, and return the number of the new entry.
 
-        Raises Fenced if there is a later entry. If that is this one, it was appended before.
-        `is_shared` says that many append to this log, and not one alone until another one does.
+        The number is `after + 1` or larger. Raises Fenced if there is a later entry; if that is
+        this very entry, an earlier call appended it, and its number is returned. `is_shared` says
+        that many clients append to this log, and not one at a time.
         """
 
     def entries(self, shard: int, after: int = 0) -> AsyncGenerator[LogEntry, None]:
-        """The entries behind `after`, or behind what was removed, up to the last one as of now."""
+        """Yield the entries behind `after` that were not removed, up to the last one as of now."""
 
     async def remove_entries(self, shard: int, up_to: int) -> None:
-        """Remove the first entries, up to and with this one. Numbers stay as they are."""
+        """Remove all entries up to and including `up_to`. The others keep their numbers."""
 
     async def distrust(self, shard: int) -> None:
-        """Entries that were confirmed are missing: let another server lead, if there is one."""
+        """Make another server lead, if there is one: confirmed entries are missing on this one."""
 
 
 class BatchChannels(Protocol):
-    """Batches on their way."""
+    """Batches between shards."""
 
     async def publish(self, batch: TransferBatch) -> None:
-        """Keep the batch for its receiver. One that was published before may come again or not."""
+        """Store the batch for its receiver. A batch published twice may arrive twice."""
 
     def inbox(self, shard: int) -> AsyncGenerator[BatchDelivery, None]:
-        """All that comes for the shard, for ever. What is not done comes again, here or elsewhere.
+        """Yield deliveries for the shard, for ever.
 
-        Whoever asks last gets everything; an older inbox of the same shard raises Fenced. Close it
-        with `aclose`.
+        Deliveries that are not acknowledged come again, here or elsewhere. The latest inbox of a
+        shard gets everything; an older one raises Fenced. Close it with `aclose`.
         """
 
 
@@ -135,77 +136,82 @@ class KeyValues(Protocol):
     """Small values under names such as `lease.3`, for leases, facts, settings and commands."""
 
     async def get(self, key: str) -> KeyEntry | None:
-        """The key as it is now; None if there is none."""
+        """Return the key as it is now, or None."""
 
     async def create(self, key: str, value: bytes) -> int:
-        """A new key; its revision. Raises KeyTaken if it is there."""
+        """Create the key and return its revision. Raises KeyTaken if it exists."""
 
     async def update(self, key: str, value: bytes, revision: int) -> int:
-        """Change the key if this is its revision; its new one. Raises KeyTaken if it is not."""
+        """Change the key if it has this revision, and return the new one.
+
+        Raises KeyTaken if the key has another revision.
+        """
 
     async def put(self, key: str, value: bytes) -> int:
-        """Set the key, whatever it was; its revision."""
+        """Set the key unconditionally, and return its revision."""
 
     async def delete(self, key: str, revision: int | None = None) -> None:
-        """Remove the key, if it has this revision. Raises KeyTaken if it has another one."""
+        """Delete the key, if it has this revision. Raises KeyTaken if it has another one."""
 
     async def keys(self, prefix: str = "") -> list[KeyEntry]:
-        """All keys whose names begin so, by name."""
+        """Return all keys with this prefix, sorted by name."""
 
     def watch(self, prefix: str = "") -> AsyncGenerator[KeyEntry | None, None]:
-        """Those keys as they are, then None, then each as it changes, for ever.
+        """Yield keys with this prefix as they are, then None, then each change, for ever.
 
-        Of changes that follow each other quickly only the last one may come. Close it with
-        `aclose`.
+        Of changes in quick succession only the last one may come. Close it with `aclose`.
         """
 
 
 class BeatKeys(KeyValues, Protocol):
-    """Keys of their own, for what nodes say again and again."""
+    """Keys with a leader of their own, for what nodes repeat every second."""
 
     async def lead_apart(self) -> None:
-        """Let another server lead these than the one that leads the keys, if there are several."""
+        """Make a server lead the beats that does not lead the keys, if there are several."""
 
     async def leave_server(self) -> None:
-        """Go to another server, if there are several: this one may be cut off from the others."""
+        """Connect to another server, if there are several.
+
+        This server may be cut off from the others.
+        """
 
 
 class Broadcasts(Protocol):
-    """Messages of the moment, under names such as those of keys."""
+    """Messages to present listeners, under names such as those of keys."""
 
     async def broadcast(self, topic: str, content: bytes) -> None:
-        """Send it to all who listen now."""
+        """Send a message to all present listeners."""
 
     def broadcasts(self, prefix: str) -> AsyncGenerator[Broadcast, None]:
-        """What is sent from now on under names that begin so, for ever. Close it with `aclose`."""
+        """Yield messages with this prefix from now on, for ever. Close it with `aclose`."""
 
 
 class ObjectFiles(Protocol):
     """Large files, such as snapshots of stores."""
 
     async def put_object(self, name: str, file: Path) -> None:
-        """Keep a copy of the file under this name; it replaces an older one when it is complete."""
+        """Store a copy of the file; it replaces an older one when it is complete."""
 
     async def get_object(self, name: str, file: Path) -> None:
-        """Write the object into this file. Raises EngineError if it is absent or damaged."""
+        """Write the object to `file`. Raises EngineError if it is absent or damaged."""
 
     async def delete_object(self, name: str) -> None:
-        """Remove the object, if it is there."""
+        """Delete the object, if it exists."""
 
     async def objects(self) -> list[str]:
-        """The names of all objects."""
+        """Return the names of all objects."""
 
 
 class ClusterEngine(ShardLogs, BatchChannels, KeyValues, Broadcasts, ObjectFiles, Protocol):
-    """All of it. Use it in one event loop."""
+    """The whole engine, with all its protocols. Use it in one event loop."""
 
     @property
     def beats(self) -> BeatKeys:
-        """Keys apart from the others."""
+        """Keys with a leader of their own."""
 
     @property
     def pages(self) -> ShardLogs:
-        """The logs of kept pages: each shard has one beside its log, made when it is used."""
+        """The logs of kept pages: each shard has one beside its log, made on first use."""
 
     async def close(self) -> None:
-        """Let go of the connection. Inboxes and watches end, and nothing more is heard."""
+        """Close the connection. Inboxes and watches end."""

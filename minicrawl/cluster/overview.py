@@ -1,7 +1,7 @@
-"""The whole cluster at one look: its nodes, its shards, how far the crawl has come.
+"""Status of the whole cluster, from what its nodes and shards tell.
 
-Law: nobody is disturbed: it is read from what nodes and shards tell. Clocks of machines are not
-compared: a node is there if its record changes while one looks.
+Law: nobody is disturbed: keys are read and broadcasts are heard. Clocks of machines are not
+compared: a node is live if its record changes while we look.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from minicrawl.errors import UsageError
 from minicrawl.opic.money import UNIT
 
 LOOK_S = 3 * BEAT_S
-"""A node that says nothing for so long while one looks is silent."""
+"""Time of silence after which a node counts as silent, while we look."""
 _LOOKS_EVERY_S = 0.25
 _HEADROOM = 2
 _FEWEST = 16
@@ -49,7 +49,7 @@ Json = dict[str, object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeRow:
-    """A node, and what its shards do together."""
+    """A node, and the sums over its shards."""
 
     name: str
     state: str  # live, draining or silent
@@ -57,14 +57,14 @@ class NodeRow:
     version: str
     shards: tuple[int, ...]
     fetched: int
-    pace: float  # pages asked for in a second
+    pace: float  # requests per second
     workers: int
     disk_free: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterStatus:
-    """The cluster as its nodes tell."""
+    """Status of a cluster, as its nodes and shards tell."""
 
     doing: str
     reason: str
@@ -75,16 +75,16 @@ class ClusterStatus:
     fetched: int
     pace: float
     waiting: int
-    batches: int  # sent and not posted yet, as far as was told
-    level: float  # of cash, in units, below which pages wait
+    batches: int  # sent and not posted yet, as far as told
+    level: float  # cash in units, below which pages wait
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is fetched any more, unless somebody begins it again."""
+        """True if nothing is fetched unless somebody begins the crawl again."""
         return self.doing in (Doing.STOPPED, Doing.ENDED)
 
     def as_json(self) -> Json:
-        """For programs."""
+        """Return the status for JSON."""
         own = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "nodes"}
         nodes = [
             {name: getattr(row, name) for name in row.__dataclass_fields__} for row in self.nodes
@@ -93,7 +93,7 @@ class ClusterStatus:
 
 
 class ClusterOverview:
-    """What is known of a cluster, kept up to date by `hear`."""
+    """Knowledge of a cluster, kept up to date by `hear`."""
 
     def __init__(self) -> None:
         self.terms: TermsRecord | None = None
@@ -106,7 +106,7 @@ class ClusterOverview:
         self._heard: dict[str, tuple[str, int]] = {}
 
     def hear(self, entry: KeyEntry) -> None:
-        """A key as it is now. What no node writes is left out."""
+        """Take in the present value of a key. Values that no node writes are ignored."""
         try:
             self._hear(entry)
         except (RecordError, BatchError):
@@ -140,22 +140,22 @@ class ClusterOverview:
             self._begin(StateRecord.unpack(key, content))
 
     def _begin(self, state: StateRecord) -> None:
-        """What shards told in an earlier run does not count any more."""
+        """Forget the facts of an earlier run."""
         if state.run != self.run:
             self.told.clear()
         self.state = state
 
     @property
     def run(self) -> int:
-        """Of the crawl; 0 if that is not known."""
+        """Number of the crawl's run; 0 if unknown."""
         return self.state.run if self.state else 0
 
     def beats(self) -> dict[str, tuple[str, int]]:
-        """How often each node has said that it is there."""
+        """Return each node's session and number of beats."""
         return {name: (one.session, one.beat) for name, one in self._nodes.items()}
 
     def status(self, live: frozenset[str]) -> ClusterStatus:
-        """What there is, where these nodes are live."""
+        """Return the status, given the live nodes."""
         terms, state = self.terms, self.state
         if terms is None or state is None:
             raise UsageError(NO_CRAWL)
@@ -206,7 +206,10 @@ class ClusterOverview:
 
 
 async def overview(engine: ClusterEngine) -> ClusterStatus:
-    """The cluster as of now. It takes as long as the slowest node needs to say that it is there."""
+    """Return the status of the cluster.
+
+    Waits until each node has beaten once or counts as silent.
+    """
     found = ClusterOverview()
     await _read(engine, found)
     before, looked_s = found.beats(), 0.0
@@ -235,9 +238,9 @@ async def _read(engine: ClusterEngine, found: ClusterOverview) -> None:
 
 # ================================================================ watching
 #
-# A cluster as it goes on, for whoever watches it until its crawl is over.
+# Follows a cluster until its crawl is over.
 #
-# Law: who watches takes no part: it only reads keys, and listens.
+# Law: a watcher takes no part: it only reads keys and listens.
 
 LOOKS_EVERY_S = 0.5
 _FOLLOWED = (
@@ -249,19 +252,19 @@ Show = Callable[[ClusterStatus], None]
 
 
 class ClusterWatch:
-    """Follows the keys of a cluster."""
+    """Follower of the keys and broadcasts of a cluster."""
 
     def __init__(self, engine: ClusterEngine) -> None:
         self._engine = engine
         self._seen = ClusterOverview()
-        self._run = 0  # that is waited for, if one is
+        self._run = 0  # the run to wait for, if any
         self._early: dict[str, KeyEntry] = {}
-        """What shards have told, until it is known which run there is."""
+        """Facts that came before the number of the run."""
         self._following: list[asyncio.Task[None]] = []
         self._heard: dict[str, tuple[tuple[str, int], float]] = {}
 
     def begin(self) -> None:
-        """Follow all keys, until `end`."""
+        """Start to follow the cluster, until `end`."""
         self._following = [
             asyncio.create_task(follow(self._engine, one, self._hear)) for one in _FOLLOWED
         ]
@@ -269,11 +272,11 @@ class ClusterWatch:
         self._following.append(asyncio.create_task(listening))
 
     async def end(self) -> None:
-        """Hear nothing more."""
+        """Stop following."""
         await cancelled(self._following)
 
     async def until_over(self, run: int, show: Show) -> ClusterStatus:
-        """Show the cluster now and then until this run of its crawl is over; how it is then."""
+        """Call `show` regularly until this run of the crawl ends; return the last status."""
         self._run = run
         self.begin()
         try:
@@ -286,7 +289,7 @@ class ClusterWatch:
             await self.end()
 
     def status(self) -> ClusterStatus:
-        """The cluster as of now."""
+        """Return the present status of the cluster."""
         now = lease_clock()
         for name, beat in self._seen.beats().items():
             if name not in self._heard or self._heard[name][0] != beat:
@@ -317,34 +320,34 @@ class ClusterWatch:
 
 # ================================================================ wishes
 #
-# What users ask of a running cluster: keys that its nodes follow.
+# Requests of users to a running cluster, as keys that its nodes follow.
 #
-# Law: a wish for a node that is not there is refused, and names those that are.
+# Law: a wish for an absent node is refused with the names of the present ones.
 
 MOST_WORKERS = 64
 
 
 async def drain(engine: ClusterEngine, node: str) -> None:
-    """Let the node give up all its shards, and take no others."""
+    """Make the node give up all its shards and take no others."""
     await _check(engine, node)
     await engine.put(f"{DRAIN_PREFIX}{node}", WishRecord(value=1).pack())
 
 
 async def undrain(engine: ClusterEngine, node: str) -> None:
-    """Let the node take shards again."""
+    """Allow a drained node to take shards again."""
     await _check(engine, node)
     await engine.delete(f"{DRAIN_PREFIX}{node}")
 
 
 async def rebalance(engine: ClusterEngine) -> None:
-    """Let shards move to nodes that have just come as well."""
+    """Allow shards to move to new nodes at once."""
     found = await engine.get(REBALANCE_KEY)
     before = WishRecord.unpack(REBALANCE_KEY, found.value).value if found and found.value else 0
     await engine.put(REBALANCE_KEY, WishRecord(value=before + 1).pack())
 
 
 async def set_workers(engine: ClusterEngine, node: str, workers: int) -> None:
-    """Let each shard of the node have so many fetching processes."""
+    """Set the number of fetching processes of each shard of the node."""
     await _check(engine, node)
     if not 0 <= workers <= MOST_WORKERS:
         raise UsageError(f"{workers} workers: must be a number from 0 to {MOST_WORKERS}")
@@ -352,22 +355,22 @@ async def set_workers(engine: ClusterEngine, node: str, workers: int) -> None:
 
 
 async def pause(engine: ClusterEngine) -> StateRecord:
-    """Let no shard begin a request."""
+    """Pause the crawl: no shard begins a request."""
     return await _change(engine, Doing.RUNNING, Doing.PAUSED)
 
 
 async def resume(engine: ClusterEngine) -> StateRecord:
-    """Let a crawl that is paused go on."""
+    """Resume a paused crawl."""
     return await _change(engine, Doing.PAUSED, Doing.RUNNING)
 
 
 async def stop(engine: ClusterEngine) -> StateRecord:
-    """End the crawls of all shards cleanly. `crawl --cluster` lets them go on."""
+    """Stop the crawls of all shards cleanly. `crawl --cluster` continues them."""
     return await _change(engine, None, Doing.STOPPED)
 
 
 async def set_pages(engine: ClusterEngine, pages: int | None) -> None:
-    """Let the crawl fetch so many pages in all; None for no limit."""
+    """Set the limit of pages of the whole crawl; None for no limit."""
     found = await engine.get(TERMS_KEY)
     if found is None or found.value is None:
         raise UsageError(NO_CRAWL)

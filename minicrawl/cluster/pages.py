@@ -1,12 +1,12 @@
-"""What shards keep of their pages, in the engine: it is there before the commit that counts it.
+"""Kept pages of shards in the engine, which has them before the commit that counts them.
 
-Each shard that keeps pages has a log for them beside that of its store. It has the bytes that are
-appended to the shard's archive, and nothing of it is removed while the crawl is there.
+A shard that keeps pages has a second log beside that of its store. Its entries are the bytes that
+the shard appends to its archive; none is removed as long as the crawl exists.
 
-pieces     what an entry of such a log says
-shipping   what a shard appends to its archive goes to the engine
-restoring  the archive of a shard, made of its log; who takes a shard over
-gathering  the archives of all shards become one, beside the gathered store
+pieces     format of an entry
+restoring  builds the archive of a shard from its log, and takes a shard over
+gathering  joins the archives of all shards beside the gathered store
+shipping   sends what a shard appends to its archive
 """
 
 from __future__ import annotations
@@ -35,32 +35,32 @@ from minicrawl.store.writer import StoreWriter
 
 # ================================================================ pieces
 #
-# A piece of the archive of a shard, as an entry of the log of its kept pages.
+# A piece of a shard's archive, as an entry of the log of its kept pages.
 #
-# Laws: nothing that came from the engine is trusted: an entry that no shard makes is refused. A
-# piece says where it begins; what earlier pieces have from there on does not count any more.
+# Laws: nothing from the engine is trusted: an entry that no shard writes is refused. A piece names
+# the place where it begins, and replaces what earlier pieces have from there on.
 #
-# piece   bytes that lie behind each other in one segment; records begin and end anywhere in it
+# piece   consecutive bytes of one segment; a record may begin and end in different pieces
 
 PIECE_BYTES = 3 << 17
 
 _VERSION = 1
 _HEAD = struct.Struct(">IBBQ")
-"""A checksum of all behind it, version, kind, place."""
+"""Checksum of all that follows, version, kind, place."""
 _CHECKSUM = struct.Struct(">I")
 
 
 class PieceKind(IntEnum):
-    """What an entry has."""
+    """Kind of an entry."""
 
     MORE = 0
     """Bytes of the archive."""
     TAKEN = 1
-    """Nothing: another node has taken the shard over."""
+    """No bytes: another node has taken the shard over."""
 
 
 class ArchivePiece(NamedTuple):
-    """An entry, as it is in the log."""
+    """An entry of the log."""
 
     kind: PieceKind
     place: int
@@ -68,13 +68,13 @@ class ArchivePiece(NamedTuple):
 
 
 def pack_piece(piece: ArchivePiece) -> bytes:
-    """The entry as bytes. Records are compressed already."""
+    """Encode the entry. Its records are compressed already."""
     behind = _HEAD.pack(0, _VERSION, piece.kind, piece.place)[_CHECKSUM.size :] + piece.content
     return _CHECKSUM.pack(crc32(behind)) + behind
 
 
 def unpack_piece(packed: bytes) -> ArchivePiece:
-    """The entry."""
+    """Decode an entry."""
     try:
         checksum, version, kind, place = _HEAD.unpack_from(packed)
         if checksum != crc32(memoryview(packed)[_CHECKSUM.size :]):
@@ -94,10 +94,10 @@ def unpack_piece(packed: bytes) -> ArchivePiece:
 
 # ================================================================ restoring
 #
-# The archive of a shard, made of the log of its kept pages; and who takes a shard over.
+# Builds the archive of a shard from the log of its kept pages, and takes a shard over.
 #
-# Law: what was restored begins with all that the store of the shard counts. What may lie behind
-# that is cut off by whoever opens the archive for writing.
+# Law: a restored archive has all that the shard's store counts, and perhaps more behind that.
+# The next writer of the archive cuts the rest off.
 
 _TAKES = 100
 
@@ -107,26 +107,26 @@ class TakenPages(NamedTuple):
 
     folder: Path
     entry: int
-    """The last one of its log, which is ours."""
+    """Number of the entry that took the shard over, the last one."""
 
 
 class LaidPages(NamedTuple):
-    """What was laid into a folder."""
+    """Result of `lay_pages`."""
 
     end: int
-    """The place behind the last byte."""
+    """Place behind the last byte."""
     entry: int
-    """The last one that was read."""
+    """The last entry that was read."""
     begins_in: int
-    """The entry from which on all is found that lies behind the place that was asked for."""
+    """The first entry that a later call needs to read what lies behind `until`."""
 
 
 async def take_over_pages(
     engine: ClusterEngine, shard: int, folder: Path, tell: Callable[[str], None] = ignore
 ) -> TakenPages:
-    """Refuse all who sent pages of the shard so far, and restore its archive.
+    """Fence off all earlier senders of the shard's pages, and restore its archive.
 
-    Its store must have been taken over before: nobody else commits any more.
+    The store must have been taken over before, so that nobody else commits any more.
     """
     mark = pack_piece(ArchivePiece(PieceKind.TAKEN, 0, token_bytes(16)))
     for _ in range(_TAKES):
@@ -151,9 +151,9 @@ async def lay_pages(
     until: int = FIRST,
     tell: Callable[[str], None] = ignore,
 ) -> LaidPages:
-    """Write what the log has from entry `first` on into segments in the folder.
+    """Write the log from entry `first` on into segments in the folder.
 
-    `until` is the place that the caller knows of.
+    `until` is the place up to which the caller takes pages; `begins_in` depends on it.
     """
     laying, number, begins_in = _Laying(folder), first - 1, first
     async with aclosing(engine.pages.entries(shard, first - 1)) as entries:
@@ -175,7 +175,7 @@ async def lay_pages(
 
 
 class _Laying:
-    """One piece after the other is written where it belongs."""
+    """Writer that puts each piece where it belongs."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -183,7 +183,7 @@ class _Laying:
         self.end = 0
 
     def add(self, piece: ArchivePiece) -> None:
-        """The next piece; the first one may begin anywhere."""
+        """Write the next piece; the first one may begin anywhere."""
         if not self._is_due(piece.place):
             raise EngineError(
                 f"the log of kept pages is damaged: {shown(self.end)} is due, and "
@@ -195,7 +195,7 @@ class _Laying:
         self.end = piece.place + len(piece.content)
 
     def _is_due(self, place: int) -> bool:
-        """Whether it lies behind what there is, instead of its end, or begins the next segment."""
+        """Return whether a piece overlaps or follows the end, or begins the next segment."""
         if place < FIRST:
             return False
         begins_next = offset_of(place) == 0 and segment_of(place) == segment_of(self.end) + 1
@@ -204,21 +204,21 @@ class _Laying:
 
 # ================================================================ gathering
 #
-# The archives of all shards become one, beside the gathered store.
+# Joins the archives of all shards, beside the gathered store.
 #
-# Laws: what the gathered store counts of each shard is there, and nothing behind it. Of a joined
-# archive that is kept, only what is new is fetched.
+# Laws: the joined archive has what the gathered store counts of each shard, and nothing behind
+# that. If a joined archive is kept, only new pages are fetched.
 
 
 def archives_of(store: Path) -> dict[int, int]:
-    """Where the archives of the shards end that a gathered store knows of, by shard."""
+    """Return the end of each shard's archive, as the gathered store counts it."""
     with reading(store) as connection:
         found = tables.counters(connection).get(tables.ARCHIVES)
     return {int(shard): int(end) for shard, end in found.items()} if isinstance(found, dict) else {}
 
 
 def has_pages(store: Path) -> bool:
-    """Whether a gathered store has its pages, if shards kept any."""
+    """Return whether a gathered store has its pages, or shards kept none."""
     with reading(store) as connection:
         found = tables.counters(connection)
     return tables.ARCHIVES not in found or tables.ARCHIVE_END in found
@@ -227,7 +227,7 @@ def has_pages(store: Path) -> bool:
 async def fetch_archives(
     engine: ClusterEngine, store: Path, joined: Path, tell: Progress = unreported
 ) -> None:
-    """Join what the shards keep in the engine, and let the gathered store know of it."""
+    """Join the archives that the engine has, and note their end in the gathered store."""
     ends = archives_of(store)
     archive = await to_thread(JoinedArchive, joined)
     with closing(archive):
@@ -252,7 +252,7 @@ async def _fetch(engine: ClusterEngine, archive: JoinedArchive, shard: int, end:
 
 
 def join_archives(paths: Sequence[Path], store: Path, tell: Progress = unreported) -> None:
-    """Join the archives beside the stores of the shards, for a store that was made of them."""
+    """Join the archives beside the stores of the shards, for a store gathered from these."""
     ends, folders = archives_of(store), {_shard_of(path): archive_folder(path) for path in paths}
     with closing(JoinedArchive(archive_folder(store))) as archive:
         for count, (shard, end) in enumerate(ends.items(), 1):
@@ -269,7 +269,7 @@ def join_archives(paths: Sequence[Path], store: Path, tell: Progress = unreporte
 
 @contextmanager
 def drafted(into: Path) -> Iterator[Path]:
-    """A place for a store and all that lies beside it, which go to `into` together in the end."""
+    """Yield a draft path for a store; at the end, the store and its side files move to `into`."""
     from minicrawl.store.files import move
 
     into.parent.mkdir(parents=True, exist_ok=True)
@@ -294,20 +294,20 @@ def _tell_store(store: Path, end: int) -> None:
 
 # ================================================================ shipping
 #
-# What a shard appends to its archive goes to the engine.
+# Sends what a shard appends to its archive to the engine.
 #
-# Laws: `keep` returns when the engine has confirmed all that lies before the end that it names;
-# after a failure the next call goes on where this one broke off. If another node has the shard, it
-# raises Fenced, and nothing is sent any more.
+# Laws: `keep` returns when the engine has confirmed everything before the end that it is given.
+# After a failure the next call continues where this one broke off. When another node has the shard,
+# it raises Fenced, and sends nothing any more.
 
 
 class KeptPagesLog:
-    """The end of the log of a shard's kept pages."""
+    """Writing end of the log of a shard's kept pages."""
 
     def __init__(self, shard: int, taken: TakenPages, thread: EngineThread) -> None:
         self._shard, self._thread = shard, thread
         self._segments, self._last = Segments(taken.folder), taken.entry
-        self._place = 0  # up to which the engine has all
+        self._place = 0  # up to which the engine has everything
         self._fenced: Fenced | None = None
 
     def keep(self, begin: int, end: int) -> None:
@@ -329,12 +329,11 @@ class KeptPagesLog:
             raise
 
     def close(self) -> None:
-        """Close the files."""
         self._segments.close()
 
 
 def _pieces(segments: Segments, begin: int, end: int) -> Iterator[tuple[int, int]]:
-    """Where pieces between two places begin, and their sizes."""
+    """Yield place and size of the pieces between two places."""
     place = begin
     while place < end:
         number = segment_of(place)

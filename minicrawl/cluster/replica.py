@@ -1,17 +1,36 @@
-"""The store of a shard, kept in the engine: each commit counts when it is in the log there.
+"""The replica of a shard's store: its SQLite write-ahead log, shipped to the engine.
 
-The log of a shard is the write-ahead log of its SQLite store, byte by byte. A snapshot is its file
-as of the beginning of such a log; what the log has before it is removed.
+A shard can move to another machine because its store exists twice: as a SQLite file on the node's
+disk, and as a *snapshot* of that file plus a *log* in the engine. A log entry has the bytes that
+SQLite appended to its write-ahead log (WAL), compressed. A commit counts when its entry is
+confirmed. Bytes are shipped, not rows or SQL: the restored file cannot differ from the original,
+and new tables need no code here.
 
-entries     what an entry of the log says
-snapshots   the file of a store in the object store, and up to which entry it goes
-engine_thread  who waits for the engine while the crawl goes on
-shipping    what `StoreWriter` tells of its commits goes to the engine
-restoring   a store made of its last snapshot and the log behind it; who takes a shard over
+    node A                            engine: log of shard 3
+    commit, WAL bytes 0-8192          1  FIRST  offset 0
+    commit, WAL bytes 8192-12288      2  MORE   offset 8192
+    SQLite folds the WAL into the file; a snapshot of the file goes to the object store as of
+    entry 2, and entries 1 and 2 are removed
+    commit, WAL bytes 0-4096          3  FIRST  offset 0
+    (A is cut off)                    4  TAKEN  appended by node B
+    A appends behind entry 3          refused, since the last entry is 4: A raises Fenced and stops
 
-Laws: an entry is appended only behind the last one that its writer knows, so a writer that lost the
-shard is refused. A store that was restored is what its writer had after its last commit that the
-engine confirmed; a later one that was cut off does not count.
+    node B                            loads the snapshot, lays entry 3 beside it as a WAL, and folds
+                                      it into the file: the store as of A's last confirmed commit
+
+So the log itself fences. An entry names the entry that its writer knows as the last one, and a node
+that has lost the shard, and does not know it, cannot write. Leases and clocks decide only when B
+tries.
+
+Laws: an entry is appended only behind the last one. A restored store is what its writer had after
+its last confirmed commit; a later commit that was cut off does not count.
+
+engine thread  thread with an event loop and a connection of its own
+entries        format of a log entry
+snapshots      the file of a store in the object store, and the entry up to which it goes
+restoring      builds a store from snapshot and log, and takes a shard over
+
+`shipping` is the writing side.
 """
 
 import asyncio
@@ -43,7 +62,7 @@ from minicrawl.store import files as wal
 
 # ================================================================ engine thread
 #
-# A thread with a loop and a connection to the engine of its own: no other work delays it.
+# A thread with its own event loop and engine connection, so that no other work delays a commit.
 
 T = TypeVar("T")
 Connect = Callable[[], Coroutine[Any, Any, ClusterEngine]]
@@ -53,7 +72,7 @@ class EngineThread:
     """A thread with an event loop and an engine of its own."""
 
     def __init__(self, connect: Connect) -> None:
-        """`connect` is called in the thread."""
+        """Call `connect` in the new thread, and wait for its engine."""
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="replica", daemon=True)
         self._thread.start()
@@ -64,11 +83,11 @@ class EngineThread:
             raise
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do it there, and wait for what comes of it."""
+        """Run the coroutine in the thread, and return its result."""
         return self.begin(work).result()
 
     def begin(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
-        """Do it there meanwhile."""
+        """Start the coroutine in the thread, without waiting."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def close(self) -> None:
@@ -86,58 +105,58 @@ class EngineThread:
 
 # ================================================================ entries
 #
-# What an entry of the log of a shard says.
+# Format of an entry in the log of a shard.
 #
-# Law: nothing that came from the engine is trusted. An entry that no replica makes is refused, and
-# none takes more memory than its size allows.
+# Law: nothing from the engine is trusted. An entry that no replica writes is refused, and no entry
+# takes more memory than its size allows.
 #
-# The bytes of one write-ahead log are compressed as one stream, over many entries: commits that
-# follow each other write the same pages again, which then cost next to nothing.
+# All entries of one WAL form one compressed stream. Successive commits write the same pages again,
+# which then cost next to nothing.
 
 PIECE_BYTES = 3 << 17
-"""Of a write-ahead log, in one entry. What zstd adds to incompressible bytes still fits."""
+"""WAL bytes in one entry. Incompressible bytes still fit after zstd has added its overhead."""
 
 _VERSION = 1
 _HEAD = struct.Struct(">IBBQI")
-"""A checksum of all behind it, version, kind, offset, size."""
+"""Checksum of all that follows, version, kind, offset, size."""
 _CHECKSUM = struct.Struct(">I")
 _LEVEL = 3
 _MOST_WINDOW = 1 << 23
 _SLICE_BYTES = 1 << 10
-"""Decompressed at once: what a slice may become is bounded."""
+"""Compressed bytes that are expanded at a time: what a slice may become is bounded."""
 
 
 class EntryKind(IntEnum):
-    """What an entry has."""
+    """Kind of a log entry."""
 
     MORE = 0
-    """The next bytes of the write-ahead log."""
+    """The next bytes of the current WAL."""
     FIRST = 1
-    """The first bytes of a new one; all before it is in the file."""
+    """The first bytes of a new WAL; all before it has been folded into the file."""
     TAKEN = 2
-    """Nothing: another node has taken the shard over. The next one is the first of a new log."""
+    """No bytes: another node has taken the shard over. The next entry is FIRST."""
 
 
 class ReplicaEntry(NamedTuple):
-    """An entry, as it is in the log."""
+    """An entry of the log."""
 
     kind: EntryKind
     offset: int
-    """In the write-ahead log, before compression."""
+    """Position in the WAL, before compression."""
     size: int
-    """Before compression."""
+    """Size before compression."""
     content: bytes
 
 
 def pack_entry(entry: ReplicaEntry) -> bytes:
-    """The entry as bytes."""
+    """Encode the entry."""
     head = _HEAD.pack(0, _VERSION, entry.kind, entry.offset, entry.size)
     behind = head[_CHECKSUM.size :] + entry.content
     return _CHECKSUM.pack(crc32(behind)) + behind
 
 
 def unpack_entry(packed: bytes) -> ReplicaEntry:
-    """The entry; its content is still compressed."""
+    """Decode an entry; its content stays compressed."""
     try:
         checksum, version, kind, offset, size = _HEAD.unpack_from(packed)
         if checksum != crc32(memoryview(packed)[_CHECKSUM.size :]):
@@ -155,25 +174,25 @@ def unpack_entry(packed: bytes) -> ReplicaEntry:
 
 
 class WalCompressor:
-    """Compresses the pieces of one write-ahead log."""
+    """Compressor of the pieces of one WAL."""
 
     def __init__(self) -> None:
         self._stream = zstandard.ZstdCompressor(level=_LEVEL).compressobj()
 
     def compress(self, piece: bytes) -> bytes:
-        """All that is needed to have this piece, if the ones before are there."""
+        """Return bytes that restore this piece, given all pieces before it."""
         compressed = self._stream.compress(piece)
         return compressed + self._stream.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
 
 
 class WalDecompressor:
-    """The other way round."""
+    """Decompressor of the pieces of one WAL."""
 
     def __init__(self) -> None:
         self._stream = zstandard.ZstdDecompressor(max_window_size=_MOST_WINDOW).decompressobj()
 
     def decompress(self, entry: ReplicaEntry) -> bytes:
-        """The bytes of the write-ahead log."""
+        """Return the WAL bytes of an entry."""
         piece, content = bytearray(), entry.content
         try:
             for begin in range(0, len(content), _SLICE_BYTES):
@@ -189,40 +208,42 @@ class WalDecompressor:
 
 # ================================================================ snapshots
 #
-# Snapshots: the file of a store in the object store, and up to which entry of the log it goes.
+# A snapshot is the file of a store in the object store, and the log entry up to which it goes.
 #
-# Laws: a snapshot is named in the key of its shard when it is complete. A later one replaces an
-# earlier one, never the other way round, whoever made it. The log is cut only behind what the key
-# names.
+# Laws: the key of a shard names a snapshot only when that is complete. A later snapshot replaces an
+# earlier one, never the reverse, whoever made it. The log is cut only behind the named snapshot.
 
 _LEVEL_SNAPSHOTS = 1
 _COPIED_BYTES = 1 << 20
 
 
 class StoreSnapshot(NamedTuple):
-    """What the key says."""
+    """Value of the snapshot key."""
 
     object: str
     entry: int
-    """The last entry of the log that is in it."""
+    """The last log entry that the snapshot includes."""
     size: int
-    """Of the file, before compression."""
+    """Size of the file before compression."""
 
 
 def snapshot_key(shard: int) -> str:
-    """The key of the snapshot of a shard."""
+    """Return the name of the snapshot key."""
     return f"snapshot.{shard}"
 
 
 async def last_snapshot(engine: ClusterEngine, shard: int) -> StoreSnapshot | None:
-    """The snapshot of a shard, if there is one."""
+    """Return the current snapshot of the shard, or None."""
     return _read(await engine.get(snapshot_key(shard)))
 
 
 async def store_snapshot(
     engine: ClusterEngine, shard: int, file: Path, entry: int
 ) -> StoreSnapshot:
-    """Keep the file as of this entry, and remove what is older; the snapshot that counts then."""
+    """Store a snapshot as of this entry, and remove older snapshots and log entries.
+
+    Returns the current snapshot, which another node may have made.
+    """
     name = f"shard-{shard}-{entry}-{token_hex(8)}"
     compressed = file.with_name(f"{file.name}-snapshot")
     try:
@@ -248,7 +269,7 @@ async def load_snapshot(engine: ClusterEngine, snapshot: StoreSnapshot, file: Pa
 
 
 async def _name(engine: ClusterEngine, shard: int, snapshot: StoreSnapshot) -> StoreSnapshot:
-    """Let the key name the snapshot, unless it names a later one."""
+    """Make the key name this snapshot, or return the later one that it names."""
     value = json.dumps(snapshot).encode()
     while True:
         found = await engine.get(snapshot_key(shard))
@@ -264,7 +285,10 @@ async def _name(engine: ClusterEngine, shard: int, snapshot: StoreSnapshot) -> S
 
 
 async def _remove_older(engine: ClusterEngine, shard: int, counts: StoreSnapshot) -> None:
-    """Those of earlier entries. One of a later entry may be on its way into the key."""
+    """Delete snapshots of earlier entries.
+
+    A snapshot of a later entry may not have been named yet, so it is left alone.
+    """
     for name in await engine.objects():
         kind, _, rest = name.partition("-")
         number, _, rest = rest.partition("-")
@@ -296,7 +320,7 @@ def _compress(file: Path, to: Path) -> None:
 
 
 def _decompress(file: Path, to: Path, size: int) -> None:
-    """No more than its size: a few bytes may say that a file is endless."""
+    """Decompress at most `size` bytes: a few bytes may claim to be an endless file."""
     with file.open("rb") as source, to.open("wb") as target:
         reader = zstandard.ZstdDecompressor(max_window_size=_MOST_WINDOW).stream_reader(source)
         written = 0
@@ -312,16 +336,17 @@ def _decompress(file: Path, to: Path, size: int) -> None:
 
 # ================================================================ restoring
 #
-# A store made of its last snapshot and the log behind it; and who takes a shard over.
+# Builds a store from the last snapshot and the log behind it, and takes a shard over.
 #
-# Laws: restoring changes nothing in the engine, and disturbs nobody who writes. An empty entry has
-# no commit, is none of ours and is skipped; one that may have been a commit is never skipped.
+# Laws: restoring changes nothing in the engine, and disturbs no writer. An empty entry has no
+# commit and is none of ours, so it is skipped. An entry that may have been a commit is never
+# skipped.
 
 WHAT_TO_DO = (
     "What it had may count, so it is not skipped: put a copy of the servers' files back that was "
     "made before, or crawl anew under another name, as with --cluster nats://host:4222/again"
 )
-"""Where an entry of a log cannot be read."""
+"""Advice where a log entry cannot be read."""
 
 _TRIES = 5
 _TAKES = 100
@@ -329,16 +354,16 @@ _LEADERS = 10
 
 
 class Restored(NamedTuple):
-    """What was restored."""
+    """Result of `restore`."""
 
     entry: int
-    """The last one that is in the store."""
+    """The last log entry that the store includes."""
     log_bytes: int
-    """That were read behind the snapshot."""
+    """Size of the entries that were read behind the snapshot."""
 
 
 def ignore(_line: str) -> None:
-    """Nobody is told."""
+    """Discard a message."""
 
 
 async def restore(
@@ -348,16 +373,16 @@ async def restore(
     until: int | None = None,
     tell: Callable[[str], None] = ignore,
 ) -> Restored:
-    """Write the store of a shard to `path`, instead of what was there.
+    """Write the store of a shard to `path`, in place of any older file.
 
-    A shard without a log gives a file without tables. The log has entry `until`, and those behind
-    it are left out, unless a snapshot has them.
+    A shard without a log gives a file without tables. Entries behind `until`, which the log must
+    have, are left out unless the snapshot includes them.
     """
     for _ in range(_TRIES):
         try:
             restored = await _restore(engine, shard, path, until, tell)
         except _OvertakenError:
-            continue  # a newer snapshot has come, and what it has was removed from the log
+            continue  # a newer snapshot has replaced entries of the log
         if until is None or restored.entry >= until:
             return restored
         await engine.distrust(shard)
@@ -372,10 +397,10 @@ async def take_over(
     least: int = 0,
     tell: Callable[[str], None] = ignore,
 ) -> Restored:
-    """Refuse all who wrote the shard so far, and restore its store.
+    """Fence off all earlier writers of the shard, and restore its store.
 
-    Whoever takes over later refuses us in turn. The log has `least` entries, as its holder told: a
-    server that knows fewer has lost some, and is not believed.
+    A later `take_over` fences this one in turn. The holder told that the log has `least` entries,
+    so a server that knows fewer has lost some and is not believed.
     """
     mark = pack_entry(ReplicaEntry(EntryKind.TAKEN, 0, 0, token_bytes(16)))
     await find_end(engine, shard, least)
@@ -393,7 +418,10 @@ async def take_over(
 
 
 async def find_end(engine: ClusterEngine, shard: int, least: int) -> int:
-    """The last entry of a log that has `least` entries: a server that knows fewer leads no more."""
+    """Return the last entry of a log that has at least `least` entries.
+
+    A leader that knows fewer entries is made to step down.
+    """
     for _ in range(_LEADERS):
         last = (await engine.log_span(shard)).last
         if last >= least:
@@ -406,7 +434,7 @@ async def find_end(engine: ClusterEngine, shard: int, least: int) -> int:
 
 
 class _OvertakenError(Exception):
-    """Entries were removed while they were read."""
+    """Entries were removed during the read."""
 
 
 async def _restore(
@@ -434,7 +462,7 @@ async def _restore(
             async for number, content in entries:
                 if until is not None and number > until:
                     break
-                if number != last + 1:  # what nobody counts was there, or something was removed
+                if number != last + 1:  # a refused message lies between, or entries were removed
                     await _check_cut(engine, shard, last)
                 await _add(folding, LogEntry(number, content), shard, tell)
                 last, size = number, size + len(content)
@@ -461,13 +489,13 @@ async def _add(
 
 
 async def _check_cut(engine: ClusterEngine, shard: int, last: int) -> None:
-    """Whether entries that were not read are gone."""
+    """Raise _OvertakenError if unread entries are gone."""
     if (await engine.log_span(shard)).first > last + 1:
         raise _OvertakenError
 
 
 class _Folding:
-    """One write-ahead log after the other is laid beside the file and folded into it."""
+    """Folds one WAL after another into the file of a store."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._log = path, wal.log_of(path)
@@ -475,7 +503,7 @@ class _Folding:
         self._size = 0
 
     def add(self, entry: ReplicaEntry) -> None:
-        """The next entry."""
+        """Append the next entry to its WAL."""
         if entry.kind is not EntryKind.MORE:
             self.finish()
         if entry.kind is EntryKind.TAKEN:
@@ -491,7 +519,7 @@ class _Folding:
         self._size += entry.size
 
     def finish(self) -> None:
-        """What came is in the file."""
+        """Fold the current WAL into the file."""
         if self._stream is not None:
             wal.fold(self._path)
         self._stream, self._size = None, 0

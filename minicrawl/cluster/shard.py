@@ -1,12 +1,12 @@
-"""A shard: its books and its traffic with the others, as a fold over its log.
+"""A shard: its books and its channels to other shards, as a fold over its log.
 
-Laws: the same steps make the same shard, so whoever takes it over reads its log and goes on. What
-it sends is in its log before anybody else sees it; what it posts is in its log before it is
-acknowledged. What was sent can be made again from the log, as often as somebody asks for it.
+Laws: the same steps make the same shard, so another node can take it over by reading its log. A
+batch is in the log before it is published, and a posted batch is in the log before it is
+acknowledged. A sent batch can be made again from the log at any time.
 
-hops   Cash for a page that stands for a page of another shard goes on to that one. Where pages of
-       several shards stand for each other in a circle it would go round for ever: after some hops
-       the page is a dead end, as the last page of a circle is on one machine.
+hops   Cash for a page that stands for a page of another shard is forwarded to that shard. A circle
+       of such pages in several shards would forward it for ever: after `MOST_HOPS` hops the page
+       becomes a dead end, as the last page of a circle does on one machine.
 """
 
 from __future__ import annotations
@@ -35,70 +35,71 @@ from minicrawl.opic.ledger import FOREIGN, Ledger, Plan
 
 # ================================================================ facts
 #
-# What the shards of a crawl tell each other of themselves, about once a second, and its bytes.
+# Facts that shards tell each other about once a second, and their wire format.
 #
-# Laws: `facts_in(as_bytes(facts)) == facts`. Facts may be old: they change the order of pages,
-# which pots pay which, and when a crawl ends, and no cash.
+# Laws: `facts_in(as_bytes(facts)) == facts`. Facts may be old: they decide the order of pages,
+# which pots pay which, and when a crawl ends, but no cash.
 #
-# idle   no page of the shard can be read now or later, unless cash comes from others; all that it
-#        did is committed, and all that it sent is published
+# idle   no page of the shard can be read, now or later, unless cash arrives; everything done is
+#        committed, and everything sent is published
 #
-# The end of a crawl: when every shard was idle as it told, and each channel had as many batches
-# posted as sent, then nothing was on its way between what was told, and nothing can happen any
-# more, even if the shards told at different moments (Mattern's vector counters).
+# The crawl has ended when every shard told that it was idle, and on each channel as many batches
+# were posted as sent. Then nothing was under way between these facts, and nothing can happen any
+# more, even if the shards told them at different moments (Mattern's vector counters).
 
 MOST_FACTS_BYTES = 1 << 20
 _MOST = 1 << 100
 
 
 class ShardFacts(NamedTuple):
-    """A shard as of one moment. Numbers are over all its runs, atoms are whole."""
+    """A shard as of one moment. Numbers cover all runs, atoms are whole."""
 
     shard: int
     fetched: int = 0
     under_way: int = 0
-    """Turns of pages and hosts."""
+    """Turns of pages and hosts in progress."""
     waiting: int = 0
-    """Unread pages, but for those that wait for a shorter way to them."""
+    """Unread pages, without those that wait for a shorter path."""
     outbox: int = 0
     """Foreign pages that hold cash."""
     pot: int = 0
     minted: int = 0
     recorded: int = 0
     entry: int = 0
-    """The last entry of its log that was confirmed."""
+    """The last confirmed entry of the shard's log."""
     pace: float = 0
-    """Pages that were asked for in a second, lately."""
+    """Recent requests per second."""
     sketch: Mapping[int, int] = {}
-    """The richest pages that wait and may be asked for soon, as `water.sketch` tells them."""
+    """Histogram of the richest waiting pages that may be requested soon, from `assignment.sketch`.
+    """
     sent: Mapping[int, int] = {}
-    """By receiver, the number of the last batch."""
+    """Number of the last batch sent, by receiver."""
     received: Mapping[int, int] = {}
-    """The same by sender, of what was posted."""
+    """Number of the last batch posted, by sender."""
     is_idle: bool = False
     wants_pages: bool = False
-    """Whether it has fetched as many pages as it may, and has more to read."""
+    """True if the shard has spent its grant and has more to read."""
     has_choice: bool = False
-    """Whether more hosts may be asked than it asks at a time."""
+    """True if more hosts may be asked than the shard asks at a time."""
 
     @property
     def pot_told(self) -> PotTold:
-        """What levelling wants to know."""
+        """The part that levelling needs."""
         return PotTold(self.pot, self.waiting)
 
 
 _MOST_BINS = 1024
-"""More than any sketch has: a key has 63 bits."""
+"""More bins than any sketch has: a key has 63 bits."""
 _TABLES = ("sketch", "sent", "received")
 
 
 def as_bytes(facts: ShardFacts) -> bytes:
-    """The facts as bytes."""
+    """Encode the facts."""
     return json.dumps(facts._asdict(), separators=(",", ":")).encode()
 
 
 def facts_in(data: bytes) -> ShardFacts:
-    """The facts. Raises BatchError if the bytes are none that a shard tells."""
+    """Decode facts. Raises BatchError if no shard writes these bytes."""
     if len(data) > MOST_FACTS_BYTES:
         raise BatchError(f"{len(data):,} bytes are more than a shard tells")
     try:
@@ -117,17 +118,17 @@ def facts_in(data: bytes) -> ShardFacts:
 
 
 def _is_pace(value: Any) -> bool:
-    """Less than a page a second may be asked for."""
+    """Check for a number of requests per second, which may be a fraction."""
     return isinstance(value, int | float) and 0 <= value < _MOST
 
 
 def _is_number(value: Any) -> bool:
-    """Atoms and pages of the largest crawl are far below."""
+    """Check for an integer within bounds that no crawl reaches."""
     return isinstance(value, int) and -_MOST < value < _MOST
 
 
 def _table(found: dict[str, Any]) -> dict[int, int]:
-    """By shard, or by the bins of a sketch, which are fewer."""
+    """Decode a table by shard, or by bin of a sketch; there are fewer bins than shards."""
     table = {int(key): value for key, value in found.items()}
     if any(type(value) is not int or not 0 <= value < _MOST for value in table.values()):
         raise ValueError("what a shard tells of itself are whole numbers")
@@ -137,7 +138,7 @@ def _table(found: dict[str, Any]) -> dict[int, int]:
 
 
 def has_ended(told: Mapping[int, ShardFacts], shards: int) -> bool:
-    """Whether nothing is left to do in any of so many shards, and nothing is on its way."""
+    """Return whether all shards are idle and no batch is under way."""
     if len(told) < shards or not all(facts.is_idle for facts in told.values()):
         return False
     sent = {(by, to): count for by, facts in told.items() for to, count in facts.sent.items()}
@@ -146,28 +147,28 @@ def has_ended(told: Mapping[int, ShardFacts], shards: int) -> bool:
 
 
 def fetched_together(told: Mapping[int, ShardFacts]) -> int:
-    """The pages that all shards have fetched."""
+    """Return the number of pages fetched by all shards."""
     return sum(facts.fetched for facts in told.values())
 
 
 # ================================================================ audit
 #
-# The audit of all shards.
+# Proof that all shards together have lost no atom and made none.
 #
-# Law: what all shards hold, on their pages, on their virtual pages and in their outboxes, and what
-# they sent and was not posted yet, is what they minted. The shards are looked at one after the
-# other while cash moves, so the law is proven from what each of them counted at one moment of its
-# own: of each channel the receiver has posted the first batches that were sent, and no others.
+# Law: minted = held on pages, virtual pages and outboxes + sent and not posted, over all shards.
+# The shards are read one after another while cash moves, so the law is proven from statements of
+# different moments. The proof rests on the order of delivery: on each channel the receiver has
+# posted the first batches that were sent, and no others.
 #
-# statement   what a shard says of itself as of one step of its log
+# statement   what a shard counts as of one step of its log
 
 SentUntil = Callable[[int, int, int], int]
-"""(sender, receiver, number) -> the atoms of all batches up to this one, by the sender's log."""
+"""(sender, receiver, number) -> atoms of the batches up to this number, by the sender's log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """What one shard minted, holds, sent to each other shard and received from it, in atoms."""
+    """Atoms that a shard has minted, holds, and has sent to and received from each other shard."""
 
     shard: int
     minted: int
@@ -177,7 +178,7 @@ class Statement:
 
 
 def statement_of(shard: int, ledger: Ledger, channels: Channels) -> Statement:
-    """What a shard with this ledger and these channels says of itself."""
+    """Return the statement of a shard with this ledger and these channels."""
     return Statement(
         shard=shard,
         minted=ledger.minted,
@@ -188,22 +189,22 @@ def statement_of(shard: int, ledger: Ledger, channels: Channels) -> Statement:
 
 
 def under_way(statements: Sequence[Statement]) -> int:
-    """Atoms that were sent and not posted, if all looked at the same moment."""
+    """Return the atoms sent and not posted, for statements of one moment."""
     sent = sum(end.atoms for one in statements for end in one.sent.values())
     return sent - sum(end.atoms for one in statements for end in one.received.values())
 
 
 def missing(statements: Sequence[Statement]) -> int:
-    """Atoms that were minted and are nowhere, less those that came from nowhere.
+    """Return the atoms that were minted and are nowhere, less those that came from nowhere.
 
-    It is 0, be the statements of one moment or of many: what is under way is counted by them.
+    The result is 0 for statements of one moment or of several: cash under way is included.
     """
     minted, held = sum(one.minted for one in statements), sum(one.held for one in statements)
     return minted - held - under_way(statements)
 
 
 def faults(statements: Sequence[Statement], sent_until: SentUntil) -> Iterator[str]:
-    """What breaks the law, each in a sentence; the statements are of one moment."""
+    """Yield a sentence for each violation of the law; the statements are of one moment."""
     if lost := missing(statements):
         yield f"{lost} atoms of cash are missing over all shards"
     sent = {(one.shard, to): end for one in statements for to, end in one.sent.items()}
@@ -221,26 +222,26 @@ def faults(statements: Sequence[Statement], sent_until: SentUntil) -> Iterator[s
 
 
 class PageTable(Protocol):
-    """What a shard asks of its pages. Foreign pages have a row there as well."""
+    """A shard's view of its pages. Foreign pages are rows of it, too."""
 
     def url(self, page: PageId) -> str:
-        """As other shards know it."""
+        """Return the URL, in the form that other shards use."""
 
     def depth(self, page: PageId) -> int:
-        """How many links it is away from the seeds."""
+        """Return the number of links between the page and the seeds."""
 
     def owner(self, page: PageId) -> int:
-        """The shard that it belongs to."""
+        """Return the shard that the page belongs to."""
 
     def meet(self, transfers: Sequence[Transfer]) -> tuple[list[int], int]:
-        """The page of each URL, and how many of them are new: they get the next ids.
+        """Return the page of each URL, and the number of new pages, which get the next ids.
 
-        Raises BatchError if a URL is of another shard.
+        Raises BatchError if a URL belongs to another shard.
         """
 
 
 class Shard:
-    """One shard of a crawl."""
+    """A shard: books, pages, channels and outbox."""
 
     def __init__(
         self,
@@ -250,7 +251,7 @@ class Shard:
         posting: Posting | None = None,
         channels: Channels | None = None,
     ) -> None:
-        """`channels` are those of a shard that was loaded; whoever loaded it counts in them."""
+        """`channels` are those of a loaded shard. The loader shares and updates them."""
         self.number = number
         self.books, self.pages = books, pages
         self.channels = channels or Channels()
@@ -258,14 +259,14 @@ class Shard:
         self._hops: dict[int, int] = {}
 
     def apply(self, step: Step, now: float) -> list[Plan]:
-        """Fold one more step; answers with what was posted."""
+        """Apply one more step, and return the plans that were posted."""
         plans = self.books.apply(step)
         self.channels.apply(step)
         self.saw(step, plans, now)
         return plans
 
     def saw(self, step: Step, plans: Sequence[Plan], now: float) -> None:
-        """The step was applied to books and channels, and led to these plans."""
+        """Update the outbox after a step that was applied to books and channels."""
         match step.kind:
             case StepKind.FOREIGN:
                 self.outbox.tell(step.spending.links, now)
@@ -283,7 +284,7 @@ class Shard:
     # ------------------------------------------------------------ to other shards
 
     def sending(self, receiver: int, of_pot: int = 0) -> Step:
-        """The step by which the next batch to this shard leaves; perhaps the pot's part alone."""
+        """Return the SEND step of the next batch to `receiver`. It may have only the pot's part."""
         urls = self.pages.url
         pages = self.outbox.next_for(receiver, lambda page: len(urls(page)), MOST_URL_BYTES)
         atoms = [self.books.ledger.key[page] for page in pages]
@@ -291,7 +292,10 @@ class Shard:
         return Step(StepKind.SEND, receiver, 0, Spending(pages, atoms, (), of_pot), number)
 
     def batch(self, step: Step) -> TransferBatch:
-        """What such a step sends. Hops are known until it is applied; later they count from 0."""
+        """Return the batch of a SEND step.
+
+        Hops are known until the step is applied; later they count from 0.
+        """
         pages, atoms, _, of_pot = step.spending[:4]
         table = self.pages
         transfers = [
@@ -303,7 +307,10 @@ class Shard:
     # ------------------------------------------------------------ from other shards
 
     def receipt(self, batch: TransferBatch) -> list[Step]:
-        """The steps that post the batch, if it is the next one; they are applied together."""
+        """Return the steps that post the batch, or none if it is not the next one.
+
+        The steps must be applied together.
+        """
         if batch.receiver != self.number or batch.sender == self.number:
             way = f"from shard {batch.sender} to shard {batch.receiver}"
             raise BatchError(f"a batch {way} came to shard {self.number}")
@@ -328,8 +335,8 @@ class Shard:
             else:
                 self._hops[end] = max(self._hops.get(end, 0), transfer.hops + 1)
 
-    # ------------------------------------------------------------ what it says of itself
+    # ------------------------------------------------------------ audit
 
     def statement(self) -> Statement:
-        """For the audit of all shards."""
+        """Return the shard's statement for the audit."""
         return statement_of(self.number, self.books.ledger, self.channels)

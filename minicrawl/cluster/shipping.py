@@ -1,9 +1,9 @@
-"""What `StoreWriter` commits goes to the engine, before it counts.
+"""Ships the commits of a `StoreWriter` to the engine, before they count.
 
-Laws: `committed` returns when the engine has confirmed all that was committed. If the engine has no
-room, or nobody answers, it raises NoRoom: the crawl waits, and the next call goes on where this one
-broke off. If another node has the shard, it raises Fenced, and nothing is written any more. The
-file of the store stays as it is while a snapshot of it is taken. Pages that are kept are in the
+Laws: `committed` returns when the engine has confirmed everything committed. Without room in the
+engine, or without an answer, it raises NoRoom: the crawl waits, and the next call continues where
+this one broke off. When another node has the shard, it raises Fenced, and nothing is written any
+more. The file of the store does not change while a snapshot of it is taken. Kept pages are in the
 engine before the commit that counts them.
 
 The store's thread waits for the engine, so a slow engine slows the crawl as a slow disk does.
@@ -39,18 +39,19 @@ _SAFE = "everything committed before is safe"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaLimits:
-    """When the log of a shard is made shorter."""
+    """Sizes at which the log of a shard is shortened."""
 
     wal_bytes: int = 16 << 20
-    """Of the write-ahead log, until it is moved into the file and a new one begins."""
+    """Size of the WAL at which it is folded into the file."""
     log_bytes: int = 32 << 20
-    """Of the log in the engine, until a snapshot is taken, unless the store is much larger."""
+    """Size of the log in the engine at which a snapshot is taken."""
     store_part: int = 2
-    """The log has at least this part of the store then: a half."""
+    """For a large store: a snapshot waits until the log has 1 / `store_part` of the store's size.
+    """
 
 
 class ShardReplica:
-    """The replica of one shard's store. All but `close` is called by its `StoreWriter`."""
+    """Replica of one shard's store. Its `StoreWriter` calls all methods but `close`."""
 
     def __init__(
         self,
@@ -61,9 +62,9 @@ class ShardReplica:
         limits: ReplicaLimits | None = None,
         pages: TakenPages | None = None,
     ) -> None:
-        """`taken` is what `take_over` answered when it wrote the store to `path`.
+        """`taken` is the result of the `take_over` that wrote the store to `path`.
 
-        `pages` is what `take_over_pages` answered, if pages are kept.
+        `pages` is the result of `take_over_pages`, if pages are kept.
         """
         self._path, self._limits = path, limits or ReplicaLimits()
         self._thread = EngineThread(connect)
@@ -83,7 +84,7 @@ class ShardReplica:
         return self._log.last
 
     def committed(self) -> None:
-        """Wait until all that was committed is in the engine."""
+        """Wait until the engine has everything committed."""
         with self._waiting_for_room():
             self._snapshots.check()
             self._log.go_on()
@@ -92,7 +93,7 @@ class ShardReplica:
                 self._log.go_on()
 
     def kept(self, begin: int, end: int) -> None:
-        """Wait until what was appended to the archive between two places is in the engine."""
+        """Wait until the engine has what was appended to the archive between two places."""
         if self._pages is None:
             raise ValueError("the pages of this shard were not taken over")
         with self._waiting_for_room():
@@ -103,22 +104,22 @@ class ShardReplica:
         try:
             yield
         except EngineFull as error:
-            self._snapshots.begin()  # what it makes superfluous is removed
+            self._snapshots.begin()  # it will remove entries
             raise NoRoom(f"{error}; {_SAFE}") from error
         except EngineUnavailable as error:
             raise NoRoom(f"{error}; {_SAFE}") from error
 
     def wants_checkpoint(self) -> bool:
-        """Whether the write-ahead log is long enough."""
+        """Return whether the WAL is long enough to be folded."""
         is_long = self._tail.log_bytes >= self._patience * self._limits.wal_bytes
         return is_long and self.may_checkpoint()
 
     def may_checkpoint(self) -> bool:
-        """Whether nobody reads the file, and all that would be moved is in the engine."""
+        """Return whether no snapshot reads the file, and the engine has the whole WAL."""
         return not (self._log.is_behind or self._snapshots.is_under_way)
 
     def checkpointed(self, *, is_complete: bool) -> None:
-        """The write-ahead log is in the file, if no reader was in the way."""
+        """Note that the WAL was folded into the file, or that a reader prevented it."""
         if not is_complete:
             self._patience += 1
             return
@@ -130,11 +131,11 @@ class ShardReplica:
             self._snapshots.begin()
 
     def closing(self) -> None:
-        """SQLite is about to move the log into the file: nobody may read it any more."""
+        """Cancel the snapshot: SQLite is about to fold the WAL into the file."""
         self._snapshots.cancel()
 
     def close(self) -> None:
-        """End the connection. The store is closed."""
+        """Close the connection. The store is closed already."""
         self._snapshots.cancel()
         if self._pages is not None:
             self._pages.close()
@@ -142,7 +143,7 @@ class ShardReplica:
 
 
 class _ReplicaLog:
-    """The end of the shard's log, and what is on its way there."""
+    """Writing end of the shard's log, with the entries not confirmed yet."""
 
     def __init__(self, shard: int, taken: Restored, thread: EngineThread) -> None:
         self._shard, self._thread = shard, thread
@@ -153,11 +154,11 @@ class _ReplicaLog:
 
     @property
     def is_behind(self) -> bool:
-        """Whether something was committed that the engine has not confirmed."""
+        """True if a commit is not confirmed yet."""
         return bool(self._waiting)
 
     def add(self, piece: WalPiece) -> None:
-        """The next bytes; the first ones of a write-ahead log are compressed afresh."""
+        """Queue the next WAL bytes; a new WAL gets a new compressor."""
         is_first = not piece.offset
         if is_first:
             self._compressor = WalCompressor()
@@ -167,7 +168,7 @@ class _ReplicaLog:
         self._waiting.append(pack_entry(entry))
 
     def go_on(self) -> None:
-        """Append what waits."""
+        """Append the queued entries."""
         if self._fenced is not None:
             raise self._fenced
         while self._waiting:
@@ -183,12 +184,12 @@ class _ReplicaLog:
 
 
 class _Snapshots:
-    """Snapshots of the file, which are taken while the crawl goes on."""
+    """Snapshots of the file, taken while the crawl goes on."""
 
     def __init__(self, shard: int, path: Path, taken: Restored, thread: EngineThread) -> None:
         self._shard, self._path, self._thread = shard, path, thread
         self.folded = taken
-        """What is in the file itself."""
+        """State of the file itself, without the WAL."""
         kept = thread.run(last_snapshot(thread.engine, shard))
         self._entry = kept.entry if kept else 0
         self._bytes_before = 0
@@ -196,22 +197,22 @@ class _Snapshots:
 
     @property
     def is_under_way(self) -> bool:
-        """Whether the file is being read."""
+        """True while the file is read."""
         return self._under_way is not None and not self._under_way.done()
 
     @property
     def log_bytes(self) -> int:
-        """Of the log, that a snapshot would make superfluous."""
+        """Size of the log entries that a new snapshot would replace."""
         return self.folded.log_bytes - self._bytes_before
 
     def begin(self) -> None:
-        """Take one of the file as it is, if there is none yet."""
+        """Begin a snapshot of the file, unless one is under way or has the same state."""
         if not self.is_under_way and self.folded.entry > self._entry:
             work = store_snapshot(self._thread.engine, self._shard, self._path, self.folded.entry)
             self._under_way = self._thread.begin(work)
 
     def check(self) -> None:
-        """See what came of the last one."""
+        """Take in the result of a finished snapshot."""
         taken = self._under_way
         if taken is None or not taken.done():
             return
@@ -225,7 +226,7 @@ class _Snapshots:
         self._bytes_before = self.folded.log_bytes
 
     def cancel(self) -> None:
-        """Nobody reads the file any more."""
+        """Stop reading the file."""
         if self._under_way is not None:
             self._under_way.cancel()
             self._under_way = None

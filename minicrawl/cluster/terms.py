@@ -1,9 +1,9 @@
-"""What all nodes of a crawl agree on before they begin: its shards, its settings, its seeds.
+"""Terms that all nodes of a crawl agree on before it begins: shards, settings, seeds.
 
-Laws: a crawl is begun once, whoever comes first; all others join it. Who asks for something else
-than the crawl has is refused in one line, and nothing is changed. No secret of a user is in the
-engine: what a login or a proxy needs is set on each node. Whoever can write to the engine may have
-written the terms: what touches a node's machine or weakens a promise is set on each node, too.
+Laws: the first caller begins the crawl, and all others join it. A request that contradicts the
+terms is refused in one line, and changes nothing. The engine has no secrets of users: credentials
+of logins and proxies are set on each node. Since anybody with write access to the engine can change
+the terms, settings that touch a node's machine or weaken a promise are set on each node, too.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from minicrawl.web.urls import canonical_seed
 
 # ================================================================ records
 #
-# What nodes say of themselves and of their leases, as values and as bytes.
+# Values of the engine's keys: what nodes say of themselves, their leases and the crawl.
 #
 # Law: `T.unpack(value.pack()) == value`, and bytes that are no such value are refused in one line:
-# nothing that came over the wire is trusted.
+# nothing from the wire is trusted.
 #
-# session     a number for one life of a node: another process with the same name has another one
+# session     random name of one life of a node: a restarted process has another one
 # generation  how often a shard has changed hands
 
 NODE_PREFIX, LEASE_PREFIX, DRAIN_PREFIX, WORKERS_PREFIX = "node.", "lease.", "drain.", "workers."
@@ -51,20 +51,20 @@ _LONGEST_KEY = 10
 
 
 class RecordError(MinicrawlError):
-    """The value of a key is not what a node writes."""
+    """The value of a key is not one that a node writes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """A value of a key."""
+    """Value of a key."""
 
     def pack(self) -> bytes:
-        """As JSON."""
+        """Encode as JSON."""
         return json.dumps(asdict(self), separators=(",", ":")).encode()
 
     @classmethod
     def unpack(cls, key: str, content: bytes) -> Self:
-        """Raises RecordError. Fields that a later version has added are left out."""
+        """Decode JSON. Raises RecordError. Unknown fields, of later versions, are ignored."""
         try:
             found = json.loads(content)
             return cls(**{one.name: _checked(one.type, found[one.name]) for one in fields(cls)})
@@ -73,7 +73,7 @@ class Record:
 
 
 def _checked(kind: Any, value: object) -> object:
-    """Annotations are text here, since they are not evaluated."""
+    """Check a field against its annotation, which is text here since it is not evaluated."""
     wanted: Mapping[str, type] = {"str": str, "int": int, "float": float}
     if kind in wanted:
         if kind == "float" and type(value) is int:
@@ -89,34 +89,34 @@ def _checked(kind: Any, value: object) -> object:
 
 
 def _is_sane(value: object) -> bool:
-    """What a terminal can show, and a number that a machine can have."""
+    """Return whether a terminal can show a text, or a machine can have a number."""
     if isinstance(value, str):
         return len(value) <= _LONGEST_TEXT and value.isprintable()
     return not isinstance(value, int) or 0 <= value < _MOST_NUMBER
 
 
 def _counts(key: str, value: object) -> bool:
-    """Whether something is counted by shard."""
+    """Return whether this is a shard and a number counted for it."""
     return key.isdecimal() and len(key) < _LONGEST_KEY and type(value) is int and _is_sane(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeRecord(Record):
-    """What a node says of itself. It says it again and again: `beat` counts how often."""
+    """A node, as it describes itself. `beat` counts the repetitions."""
 
     session: str
     beat: int
     version: str
     machine: str
     pid: int
-    room: int  # the most shards that it can hold
-    workers: int  # fetching processes of each of its shards; 0 if the shard fetches itself
+    room: int  # limit of shards
+    workers: int  # fetching processes per shard; 0 if shards fetch themselves
     disk_free: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeatRecord(Record):
-    """That a node is there, said a second time, where another server leads."""
+    """A second sign of life of a node, in the keys that another server leads."""
 
     session: str
     beat: int
@@ -124,7 +124,7 @@ class BeatRecord(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseRecord(Record):
-    """Who holds a shard. Without a session nobody does: it was given back."""
+    """Lease of a shard. Without a session it is free: it was given back."""
 
     node: str
     session: str
@@ -132,12 +132,12 @@ class LeaseRecord(Record):
 
     @property
     def is_free(self) -> bool:
-        """Whether it was given back."""
+        """True if the lease was given back."""
         return not self.session
 
 
 class Doing(StrEnum):
-    """What the crawl of the whole cluster does."""
+    """Activity of the whole crawl."""
 
     RUNNING = "running"
     PAUSED = "paused"
@@ -147,7 +147,7 @@ class Doing(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateRecord(Record):
-    """What the crawl of the whole cluster does, why, and how often it was begun."""
+    """State of the crawl, its reason, and the number of its run."""
 
     doing: str
     run: int
@@ -155,42 +155,42 @@ class StateRecord(Record):
 
     @property
     def is_over(self) -> bool:
-        """Whether no shard is to be crawled."""
+        """True if no shard is to be crawled."""
         return self.doing in (Doing.STOPPED, Doing.ENDED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantsRecord(Record):
-    """How many pages each shard may fetch in all, and under which lease: by shard, as text."""
+    """Pages that each shard may fetch in all, and the generation of its lease, by shard as text."""
 
-    entry: int  # of the log of grants
+    entry: int  # number in the log of grants
     granted: Mapping[str, int]
     generations: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WishRecord(Record):
-    """What a user wants of one node, or how often something was wanted."""
+    """Wish of a user for one node, or a count of wishes."""
 
     value: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TermsRecord(Record):
-    """What all nodes of a crawl have in common. Only `settings` ever change."""
+    """Terms of a crawl. Only `settings` ever change."""
 
     id: str
     format: int
     schema: int
     version: str
     shards: int
-    settings: Mapping[str, object]  # by name, as JSON has them
-    seeds: str  # the name of the object that has them, one a line
+    settings: Mapping[str, object]  # by name, as JSON values
+    seeds: str  # name of the object with one seed per line
 
     def __post_init__(self) -> None:
         if not 1 <= self.shards <= MOST_SHARDS:
             raise ValueError(f"{self.shards} shards")
-        if not self.id.isalnum():  # files are named after it
+        if not self.id.isalnum():  # it is part of file names
             raise ValueError(f"the name {self.id!a}")
 
 
@@ -198,9 +198,9 @@ class TermsRecord(Record):
 
 NO_CRAWL = "this cluster has no crawl yet: minicrawl crawl SEEDS --cluster URL"
 SHARDS = 16
-"""Unless the user says otherwise."""
+"""Default number of shards."""
 FORMAT = 4
-"""Of keys and logs. Nodes with another one do not understand each other."""
+"""Version of the format of keys and logs. Nodes with different versions cannot work together."""
 _OF_A_NODE = frozenset(
     (
         *("store", "workers", "proxy", "no-proxy", "ca", "client-cert", "client-key"),
@@ -214,14 +214,16 @@ _OF_ONE_MACHINE = (
 _AFTERWARDS = {
     "warc": "--keep pages keeps pages, and minicrawl export site.warc.gz --cluster URL writes them",
 }
-"""What is made of kept pages when somebody asks for it."""
+"""Settings whose output is made from kept pages on request."""
 _USUAL: dict[str, object] = {"keep": "none", "strategy": "greedy"}
-"""What a crawl of several machines has unless it is given: the servers would take all pages, and a
-shard alone does not know what all siblings have shown.
+"""Defaults that differ in a cluster.
+
+Archived pages would all go through the servers, and a shard alone does not know what all siblings
+have shown.
 """
 _TERMS = "the terms of this cluster"
 _LIVE = frozenset(("pages",))
-"""What may change while shards are crawled."""
+"""Settings that may change while shards are crawled."""
 _LOOKS_EVERY_S = 1.0
 
 
@@ -229,7 +231,7 @@ _LOOKS_EVERY_S = 1.0
 
 
 def settings_of_crawl(loaded: Loaded) -> dict[str, object]:
-    """The settings that were given and are the same on all nodes, by name, as JSON has them."""
+    """Return the given settings that all nodes share, by name, as JSON values."""
     _refuse_what_needs_one_machine(loaded)
     return {
         row.name: plain(loaded.settings, row)
@@ -241,7 +243,7 @@ def settings_of_crawl(loaded: Loaded) -> dict[str, object]:
 
 
 def settings_of_node(loaded: Loaded) -> dict[str, object]:
-    """Those that each node has of its own."""
+    """Return the given settings that each node has of its own."""
     return {
         row.name: plain(loaded.settings, row)
         for row in TABLE
@@ -254,8 +256,9 @@ def settings_of_node(loaded: Loaded) -> dict[str, object]:
 def settings_that_count(
     terms: TermsRecord, own: Mapping[str, object]
 ) -> tuple[dict[str, object], str]:
-    """The settings of the crawl that a node with these of its own obeys, and a line about others;
-    empty if there are none.
+    """Return the settings that a node obeys, and a line about ignored ones, which may be empty.
+
+    `own` has the settings of the node itself.
     """
     named = from_store(_TERMS, terms.settings)
     shared = {
@@ -270,7 +273,7 @@ def settings_that_count(
 
 
 def workers_of_node(loaded: Loaded) -> int:
-    """The fetching processes of each shard of a node: as each is a process, `auto` is none."""
+    """Return the fetching processes per shard. `auto` is 0, as each shard is a process already."""
     workers = loaded.settings.network.workers
     return workers if isinstance(workers, int) else 0
 
@@ -301,7 +304,7 @@ def _refuse_what_needs_one_machine(loaded: Loaded) -> None:
 async def begin_or_join(
     engine: ClusterEngine, loaded: Loaded, seeds: Iterable[str], shards: int | None = None
 ) -> TermsRecord:
-    """Begin the crawl, or join it. If it was stopped or has ended, it goes on."""
+    """Begin the crawl, or join it. A crawl that was stopped or has ended continues."""
     wanted = settings_of_crawl(loaded)
     named = list(dict.fromkeys(_canonical(seeds)))
     found = await engine.get(TERMS_KEY)
@@ -333,7 +336,7 @@ async def begin_or_join(
 async def _begin(
     engine: ClusterEngine, wanted: Mapping[str, object], seeds: list[str], shards: int
 ) -> TermsRecord | None:
-    """The terms, unless somebody else has begun the crawl meanwhile."""
+    """Write the terms. Return None if somebody else has begun the crawl meanwhile."""
     if not seeds:
         raise UsageError("this cluster has no crawl yet: give SEEDS to begin one")
     identity = token_hex(8)
@@ -350,7 +353,7 @@ async def _begin(
     state = StateRecord(doing=Doing.RUNNING, run=1, reason="")
     await _make(engine, STATE_KEY, state)
     free = LeaseRecord(node="", session="", generation=0)
-    for shard in range(shards):  # so that nodes change leases, and do not race to make them
+    for shard in range(shards):  # so that nodes update leases, and do not race to create them
         await _make(engine, f"{LEASE_PREFIX}{shard}", free)
     try:
         await engine.create(TERMS_KEY, terms.pack())
@@ -361,7 +364,7 @@ async def _begin(
 
 
 async def _make(engine: ClusterEngine, key: str, record: Record) -> None:
-    with suppress(KeyTaken):  # of somebody who was killed here, or begins the crawl now
+    with suppress(KeyTaken):  # left by a caller that was killed here, or that begins the crawl now
         await engine.create(key, record.pack())
 
 
@@ -373,7 +376,7 @@ async def _joined(
     *,
     is_over: bool,
 ) -> TermsRecord:
-    """The terms that serve everybody; raises UsageError if there are none."""
+    """Return terms that suit all nodes. Raises UsageError if there are none."""
     others = {name: value for name, value in wanted.items() if terms.settings.get(name) != value}
     for name, value in others.items():
         if not is_over and name not in _LIVE:
@@ -400,7 +403,7 @@ def _shown(terms: TermsRecord, name: str) -> str:
 
 
 def _upgraded(terms: TermsRecord) -> TermsRecord:
-    """Stores of before are upgraded when they are opened, and keep what was usual then."""
+    """Migrate terms of an older schema, which keep their old defaults."""
     if terms.format != FORMAT or terms.schema >= schema.VERSION:
         return terms
     settings = {**_USUAL, **terms.settings}
@@ -408,7 +411,7 @@ def _upgraded(terms: TermsRecord) -> TermsRecord:
 
 
 def refuse_other_version(terms: TermsRecord) -> None:
-    """A node that would not understand the others, or their stores, is refused."""
+    """Refuse to join a crawl whose keys or stores this version does not understand."""
     if (terms.format, terms.schema) != (FORMAT, schema.VERSION):
         raise UsageError(
             f"the crawl of this cluster is one of minicrawl {terms.version} (format "
@@ -418,7 +421,7 @@ def refuse_other_version(terms: TermsRecord) -> None:
 
 
 async def terms_when_begun(engine: ClusterEngine) -> TermsRecord:
-    """The terms of the crawl; waits until somebody begins it."""
+    """Wait until somebody begins the crawl, and return its terms."""
     while True:
         found = await engine.get(TERMS_KEY)
         if found is not None and found.value is not None:
@@ -429,7 +432,7 @@ async def terms_when_begun(engine: ClusterEngine) -> TermsRecord:
 
 
 async def state_of(engine: ClusterEngine) -> tuple[StateRecord, int]:
-    """What the crawl does, and the revision of that key."""
+    """Return the state of the crawl, and the revision of its key."""
     found = await engine.get(STATE_KEY)
     if found is None or found.value is None:
         raise UsageError(NO_CRAWL)
@@ -440,7 +443,7 @@ async def state_of(engine: ClusterEngine) -> tuple[StateRecord, int]:
 
 
 async def seeds_of(engine: ClusterEngine, name: str) -> list[str]:
-    """All seeds of the crawl, which are the object with this name."""
+    """Return the seeds in the object `name`."""
     with TemporaryDirectory(prefix="minicrawl-") as folder:
         file = Path(folder) / "seeds"
         await engine.get_object(name, file)

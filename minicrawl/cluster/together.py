@@ -1,7 +1,7 @@
-"""A shard's crawl beside those of the others: what they tell each other, and what follows from it.
+"""The crawl of one shard beside those of the others: what shards tell, and what follows from it.
 
-Laws: facts may be old, and no cash depends on them. A crawl of a shard ends when the whole crawl is
-over, and not when its own pages or its own budget are: more of both may come.
+Laws: facts may be old, and no cash depends on them. A shard's crawl ends when the whole crawl is
+over, not when it has spent its own pages or grant: it may get more of both.
 """
 
 from __future__ import annotations
@@ -38,18 +38,19 @@ if TYPE_CHECKING:
 
 # ================================================================ beginning
 #
-# When the crawl of a shard begins to ask for pages, and how old it is since.
+# When a shard begins to request pages, and the age of its crawl since then.
 #
-# A shard that begins before the others reads poor pages while rich ones wait elsewhere. So they
-# begin together. Laws: nobody waits longer than a set time for shards that do not come. Who hears
-# that others have begun begins as well, so a shard that moves is not waited for, and does not wait.
+# A shard that begins before the others reads poor pages while rich ones wait elsewhere, so all
+# begin together. Laws: no shard waits longer than a time limit for absent ones. A shard that hears
+# that others have begun begins too, so nobody waits for a shard that moves, and it waits for
+# nobody.
 
 TOGETHER_S = 15.0
-"""For shards to begin together: a node needs some seconds for all of its own."""
+"""Time limit for shards to begin together: a node needs seconds to start all of its own."""
 
 
 class TogetherBeginning:
-    """One shard's view of it. Times are of a clock that never jumps."""
+    """Start barrier, as one shard sees it. Times are of a monotonic clock."""
 
     def __init__(self, place: ShardPlace, now: float, longest_s: float = TOGETHER_S) -> None:
         self._place, self._latest = place, now + longest_s
@@ -57,16 +58,16 @@ class TogetherBeginning:
 
     @property
     def has_begun(self) -> bool:
-        """Whether pages may be asked for."""
+        """True if pages may be requested."""
         return self._began_at is not None
 
     def hear(self, told: Mapping[int, ShardFacts], now: float) -> None:
-        """What all shards tell, this one included."""
+        """Take in the facts of all shards, this one included."""
         if self._began_at is None and self._is_time(told, now):
             self._began_at = now
 
     def rhythm_s(self, longest_s: float, now: float) -> float:
-        """What this shard waits before it tells something, or sends."""
+        """Return the wait before this shard tells facts or sends batches."""
         age_s = 0.0 if self._began_at is None else now - self._began_at
         return rhythm_s(age_s, self._place.of, longest_s)
 
@@ -77,53 +78,53 @@ class TogetherBeginning:
 
 # ================================================================ ordering
 #
-# One order for all shards: pages below a level of cash wait while richer ones wait elsewhere.
+# A common order for all shards: pages below a cash level wait while richer pages wait elsewhere.
 #
-# Laws: a host counts with as many pages as can be asked for until the level is found anew; so pages
-# that wait for their host's delay hold up nobody elsewhere. Without a level pages are read as on
-# one machine. Only an order by cash has levels.
+# Laws: a host counts with the pages that can be requested before the next level; so pages that wait
+# for their host's delay hold back no others. Without a level pages are read as on one machine. Only
+# orders by cash have levels.
 #
-# headroom   so many times the pages that all shards can read until the next level are above this
-#         one
-# choice     A shard has one if more hosts may be asked than it asks at a time. Such a shard reads
-#         the
-#            richest pages first on one machine as well, so it has less headroom, above all in a
-#            young
-#            crawl, whose levels follow each other quickly. Without a choice each host is asked as
-#            soon as it may be.
+# headroom  number of pages above the level, in multiples of the pages that all shards can read
+# before
+#           the next level
+# choice    A shard has a choice if more hosts may be asked than it asks at a time. Such a shard
+# reads
+#           the richest pages first anyway, so it gets less headroom, above all in a young crawl,
+#           whose levels follow each other quickly. Without a choice each host is asked as soon as
+#           its delay allows.
 
 HEADROOM = 2
 FEWEST = 16
-"""Pages that a shard counts as able to read in a second, if it has read fewer."""
+"""Least number of pages per second that a shard is assumed to read."""
 _LOOKED_AT = 8
-"""So many times the pages that are told are looked at: many of them are of the same hosts."""
+"""Number of pages to examine for a sketch, per page told: many are of the same hosts."""
 
 PagesSoon = Callable[[int, float], int]
-"""A host and a time -> the pages of it that can be asked for in that time."""
+"""(host, seconds) -> number of pages of the host that can be requested in that time."""
 
 
 class PageLevel:
-    """The level as of the last facts, and what this shard tells for the next one."""
+    """Cash level from the last facts, and this shard's sketch for the next one."""
 
     def __init__(
         self, frontier: Frontier, leased: Callable[[], Collection[int]], pages_soon: PagesSoon
     ) -> None:
-        """`leased` pages are under way, or are read later than all others."""
+        """`leased` returns pages in progress, and pages that are read after all others."""
         self._frontier, self._leased, self._pages_soon = frontier, leased, pages_soon
         self._pages = FEWEST
         self.key = NO_LEVEL
         self.holds_back = False
-        """Whether a page was held back since the last level."""
+        """True if the page judged last was held back."""
         self.has_choice = False
-        """Whether more hosts could be asked, as of the last sketch, than are asked at a time."""
+        """True if more hosts could be asked than are asked at a time, as of the last sketch."""
 
     def admits(self, page: PageId) -> bool:
-        """Whether the page may be read now."""
+        """Return whether the page may be read now."""
         self.holds_back = self._frontier.ledger.key[page] < self.key
         return not self.holds_back
 
     def hear(self, told: Iterable[ShardFacts], within_s: float) -> None:
-        """Find the level anew, for so long."""
+        """Compute the level for the next `within_s` seconds."""
         facts = list(told)
         least = min(HEADROOM, 1 + within_s / TELL_S)
         self._pages = ceil(
@@ -136,8 +137,9 @@ class PageLevel:
         self.holds_back = False
 
     def sketch(self, within_s: float, slots: int) -> Counter[int]:
-        """The keys of the richest pages that wait and may be asked for in this time; `slots` hosts
-        are asked at a time.
+        """Return the sketch of the richest waiting pages that may be requested within this time.
+
+        `slots` hosts are asked at a time.
         """
         waits = self._frontier.states() == State.UNREAD
         waits[list(self._leased())] = False
@@ -156,7 +158,7 @@ class PageLevel:
 def _is_among_first(
     hosts: NDArray[np.uint32], keys: NDArray[np.int64], counts: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Whether each page is one of the richest of its host, of which so many count."""
+    """Return whether each page is among the `counts` richest of its host."""
     order = np.lexsort((-keys, hosts))
     starts = np.flatnonzero(np.diff(hosts[order], prepend=-1))
     place = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
@@ -170,17 +172,18 @@ def _is_among_first(
 T = TypeVar("T")
 
 _LEAST_SHARE = 16
-"""Of a pot, what is worth a batch to another pot: that many of it are the whole."""
+"""Least transfer between pots, as a part of the pot: smaller ones are not worth a batch."""
 _NO_DELAY = 256
-"""Pages of a host that can be asked for between two levels, if it has no delay."""
+"""Pages of a host without a delay that can be requested before the next level."""
 _LAST_WORD_S = 1.0
-"""The longest that what is being told is waited for before the last facts."""
+"""Longest wait for facts under way, before the last facts are told."""
 _OF_THE_TIME = 20
-"""Telling takes at most that part of it: the sketch of a large shard takes a while."""
+"""Least pause after computing facts, in multiples of its cost: sketches of large shards are slow.
+"""
 
 
 class ShardCrawl:
-    """What the loop asks of other shards. Its tasks run `during` the crawl."""
+    """The other shards, as the crawl loop sees them. Its tasks run `during` the crawl."""
 
     def __init__(self, crawler: Crawler, shard: LocalShard) -> None:
         self._crawler, self._context = crawler, crawler.context
@@ -202,12 +205,13 @@ class ShardCrawl:
             leases.admits = self.level.admits
 
     def _rhythm_s(self, usual_s: float) -> float:
-        """What is waited now where so much is usual."""
+        """Return the wait now, where `usual_s` is the wait in an old crawl."""
         return self._beginning.rhythm_s(usual_s, time.monotonic())
 
     def _pages_soon(self, host: int, within_s: float) -> int:
-        """The pages of a host that can be asked for in this time. One that waits for its address
-        may wait for long, so it counts for nothing.
+        """Return the number of the host's pages that can be requested in this time.
+
+        A host that waits for its address may wait for long, so it counts as 0.
         """
         hosts, now = self._crawler.parts.hosts, self._context.clock.now()
         state = hosts[host]
@@ -218,14 +222,14 @@ class ShardCrawl:
         return ceil((within_s - wait_s) / delay_s) if delay_s else _NO_DELAY
 
     async def during(self, work: Coroutine[Any, Any, T], group: asyncio.TaskGroup) -> T:
-        """Do the work while batches come and go."""
+        """Run `work` while batches are sent and received, and tell the last facts."""
         jobs = list(self.traffic.jobs())
         jobs += [self._addresses.run()] if self._addresses is not None else []
         telling = group.create_task(self._tell())
         tasks = [telling, *(group.create_task(job) for job in jobs)]
         try:
             ended = await work
-            telling.cancel()  # or what it is telling may come after the last facts
+            telling.cancel()  # a message still under way could arrive after the last facts
             await asyncio.wait((telling,), timeout=_LAST_WORD_S)
             await self.exchange.tell(self.facts(within_s=0.0), are_last=True)
             return ended
@@ -236,34 +240,37 @@ class ShardCrawl:
     # ------------------------------------------------------------ for the loop
 
     def may_fetch(self) -> bool:
-        """Whether requests may begin."""
+        """Return whether requests may begin."""
         return self._beginning.has_begun and self.exchange.may_fetch()
 
     def is_over(self) -> bool:
-        """Whether the whole crawl is over."""
+        """Return whether the whole crawl is over."""
         return self.exchange.is_over()
 
     def reason_to_end(
         self, own: Reason | None, has_unread: Callable[[], bool], *, turns: int
     ) -> Reason | None:
-        """Why the crawl ends, if it does; `own` is why it would if there were no other shards."""
+        """Return why the crawl ends, or None.
+
+        `own` is the reason that the shard alone would have.
+        """
         is_unread = has_unread()
         self._is_empty = own is not None and not is_unread and not turns
         self._wants_pages = own is Reason.BUDGET and is_unread
         if not self.exchange.is_over():
             return None
         if own is None and not is_unread:
-            return None  # what waited for a shorter way has just been closed
+            return None  # pages that waited for a shorter path have just been closed
         return own or Reason.BUDGET
 
     @property
     def holds_back(self) -> bool:
-        """Whether pages wait because richer ones wait elsewhere, or for a part of an address."""
+        """True if pages wait for richer ones elsewhere, or for a part of an address."""
         if self._addresses is not None and self._addresses.are_awaited:
             return True
         return self.level is not None and self.level.holds_back
 
-    # ------------------------------------------------------------ what is told and heard
+    # ------------------------------------------------------------ facts
 
     async def _tell(self) -> None:
         levelled_at, usual_s = 0.0, self._shard.setup.tell_s
@@ -282,7 +289,7 @@ class ShardCrawl:
             await asyncio.sleep(max(within_s, min(usual_s, _OF_THE_TIME * cost_s)))
 
     def facts(self, within_s: float) -> ShardFacts:
-        """How the shard stands, and what it can read in this time."""
+        """Return the facts of this shard, with a sketch for the next `within_s` seconds."""
         recorder, core, traffic = self._context.recorder, self._shard.core, self.traffic
         frontier, number = recorder.frontier, recorder.counters.number
         ledger = frontier.ledger
@@ -322,14 +329,14 @@ class ShardCrawl:
 
 
 class ShardPace:
-    """The requests of the last time, in a second."""
+    """Moving average of requests per second."""
 
     def __init__(self, over_s: float) -> None:
         self._over_s = over_s
         self._counts = deque[tuple[float, float]]()
 
     def now(self, requests: float, now: float) -> float:
-        """With so many requests in all until now."""
+        """Return the present rate, given the total number of requests."""
         counts = self._counts
         counts.append((now, requests))
         while counts[0][0] < now - self._over_s and counts[1][0] <= now - self._over_s:

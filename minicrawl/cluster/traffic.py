@@ -1,9 +1,10 @@
-"""The traffic of a shard: what is due is sent, and what comes is posted.
+"""Traffic of a shard: sends the batches that are due, and posts the batches that arrive.
 
-Laws: a batch is published when the commit that has its step is safe, and those of one channel in
-their order. What came is `done` when the commit that has it is safe. So a kill at any moment loses
-no atom and doubles none: what was sent and perhaps not published is published again by the next
-run, as is what does not arrive, and what comes twice is dropped.
+Laws: a batch is published when the commit of its SEND step is safe, in the order of its channel. An
+arrived batch is acknowledged when the commit of its RECEIVE step is safe. So a kill at any moment
+neither loses nor doubles an atom: a batch that was sent and perhaps not published is published by
+the next run, a batch that does not arrive is published again, and one that arrives twice is
+dropped.
 """
 
 from __future__ import annotations
@@ -69,21 +70,21 @@ if TYPE_CHECKING:
 
 # ================================================================ addresses
 #
-# The addresses that this shard asks: which part of their pace is ours.
+# The parts of addresses that this shard may use.
 #
-# Laws: no more is used than the record of an address says. A part is used after the record has it,
-# and given up in the record after it is used no more: no request goes beyond the smaller one then.
-# Who waits for a part is waited for by nobody. So all shards together ask an address no more often
-# than one machine would, whoever is killed, cut off or moved: a part belongs to the shard, and
-# whoever takes the shard over reads the record before it asks.
+# Laws: a shard uses no more than the record of an address says. It uses a part after the record has
+# it, and stops using a part before the record drops it: meanwhile requests keep to the smaller
+# part. Nobody waits for a shard that waits for a part. So all shards together ask an address no
+# more often than one machine would, even if shards are killed, cut off or moved: parts belong to
+# shards, and a new holder reads the record before its first request.
 
 IDLE_S = 10.0
-"""An address that others ask as well is left to them if it was not asked for so long."""
+"""Idle time after which a shared address is left to the other shards."""
 _LOOK_S = 0.1
 
 
 class ShardAddresses:
-    """What the shard has of each address; the `AddressShares` of its pacing."""
+    """The shard's part of each address; the `AddressShares` of its pacing."""
 
     def __init__(
         self, context: CrawlContext, pacing: AddressPacing, number: int, records: AddressRecords
@@ -91,31 +92,31 @@ class ShardAddresses:
         self._context, self._pacing = context, pacing
         self._number, self._records = number, records
         self._parts: dict[str, int] = {}
-        self._shared: set[str] = set()  # those of them that others ask as well
+        self._shared: set[str] = set()  # addresses that other shards ask as well
         self._to_look: asyncio.Queue[str] = asyncio.Queue()
-        self._looking: dict[str, bool] = {}  # whether to look once more
+        self._looking: dict[str, bool] = {}  # value: look once more after the present look
         pacing.shares = self
 
     # ------------------------------------------------------------ for the pacing
 
     def share_of(self, name: str) -> float:
-        """Of the pace of the address; 0 until the others have agreed."""
+        """Return the share of the address's request rate; 0 until the others have agreed."""
         return self._parts.get(name, 0) / WHOLE
 
     def want(self, name: str) -> None:
-        """Hosts wait for an address that we have no part of."""
-        if name not in self._parts:  # else those that have a part were told to give some up
+        """Ask for a part of an address for which hosts wait."""
+        if name not in self._parts:  # else the shards with larger parts know already
             self._to_look.put_nowait(name)
 
     @property
     def are_awaited(self) -> bool:
-        """Whether an address is being looked at, for which pages may wait."""
+        """True while an address is examined, for which pages may wait."""
         return bool(self._looking) or not self._to_look.empty()
 
     # ------------------------------------------------------------ while the crawl runs
 
     async def run(self) -> None:
-        """Look at addresses for ever."""
+        """Examine addresses for ever."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._hear())
             group.create_task(self._look_again())
@@ -132,8 +133,9 @@ class ShardAddresses:
             self._to_look.put_nowait(name)
 
     async def _look_again(self) -> None:
-        """At what nobody here uses any more, and at what others were perhaps killed before they
-        gave some of it up, or said so.
+        """Examine shared addresses that are unused here, or that wait for a part, again and again.
+
+        Other shards may have been killed before they gave their parts up, or told us.
         """
         while True:
             await asyncio.sleep(IDLE_S / 2)
@@ -158,7 +160,7 @@ class ShardAddresses:
             self._context.wake()
 
     async def _look(self, name: str) -> None:
-        """Take or give up what is to be taken or given up."""
+        """Take the part that is free, or give up what is too much."""
         while True:
             parts, revision = await self._records.read(name)
             own, generation = parts.get(self._number), self._records.generation
@@ -177,7 +179,7 @@ class ShardAddresses:
             await self._records.point_out(name, others)
 
     async def _use_no_more_than(self, name: str, wanted: AddressParts) -> None:
-        """Before the record says so, since others may take it at once then."""
+        """Reduce our use before the record says so, since others may take the part at once then."""
         if self._number not in wanted or wanted[self._number].part < self._parts.get(name, 0):
             self._use(name, wanted)
             while not self._pacing.is_within_share(name):
@@ -196,114 +198,115 @@ class ShardAddresses:
 
 # ================================================================ exchange
 #
-# How a shard speaks with the others: what the crawl of a shard is given from outside.
+# The other shards, as the crawl of one shard needs them from outside.
 #
-# Laws that whoever writes an exchange keeps: a batch whose `publish` has returned is lost by
-# accident alone, and its sender publishes it again if it does not arrive. What is not `done` comes
-# again, even to another process. Batches may come twice, late and in any order.
+# Laws for implementations: a batch whose `publish` has returned is rarely lost, and if it is, its
+# sender publishes it again. A batch that is not acknowledged comes again, even to another process.
+# Batches may come twice, late, and in any order.
 
 TELL_S = 1.0
-"""Shards tell what they know of themselves so often."""
+"""Interval at which shards tell facts."""
 
 
 class ArrivedBatch(Protocol):
-    """A batch of another shard, as `batches.pack` made it."""
+    """A batch of another shard, as `channels.pack` encoded it."""
 
     @property
     def packed(self) -> bytes:
-        """Its bytes; nothing of them is trusted."""
+        """Its bytes, unchecked."""
 
     async def done(self) -> None:
-        """It is posted, and the commit that has it is safe: it need not come again."""
+        """Acknowledge: the batch is posted, and its commit is safe."""
 
     async def later(self) -> None:
-        """It cannot be posted yet, as one before it is missing: it shall come again soon."""
+        """Ask for redelivery soon: an earlier batch is missing."""
 
 
 class Exchange(Protocol):
-    """The other shards, as one of them sees them. It is used from the thread of the crawl."""
+    """The other shards, as one of them sees them. Use it in the thread of the crawl."""
 
     async def publish(self, batch: TransferBatch) -> None:
-        """Send the batch; returns when it is kept for its receiver. It is in the store already."""
+        """Publish a committed batch; return when it is stored for its receiver."""
 
     def arrivals(self) -> AsyncIterator[ArrivedBatch]:
-        """What comes from the other shards, without end."""
+        """Yield batches from other shards, without end."""
 
     async def tell(self, facts: ShardFacts, *, are_last: bool = False) -> None:
-        """Tell all shards how this one stands. Those who come later know the last facts."""
+        """Tell all shards the facts of this one. Shards that come later know the last facts."""
 
     @property
     def told(self) -> Mapping[int, ShardFacts]:
-        """What each shard told lately in this run of the whole crawl, as far as it is known."""
+        """Recent facts of each shard in this run of the crawl, as far as known."""
 
     def may_fetch(self) -> bool:
-        """Whether the shard is still ours for sure. It is asked before each request: no I/O."""
+        """Return whether the lease is certainly valid. Called before each request: no I/O."""
 
     def is_over(self) -> bool:
-        """Whether the whole crawl is over, by its budget or because nothing is left."""
+        """Return whether the whole crawl is over, by its budget or because nothing is left."""
 
 
 class AddressRecords(Protocol):
-    """Who has which part of the pace of an address: a record for each, which one shard at a time
-    changes. What fails is asked again until it is done.
+    """Records of the parts of addresses, one for each address.
+
+    One shard at a time changes a record. Calls retry until they succeed.
     """
 
     @property
     def generation(self) -> int:
-        """How often the shard has changed hands: who has it next has a higher one."""
+        """Number of times the shard has changed hands; the next holder has a higher number."""
 
     async def read(self, address: str) -> tuple[AddressParts, int]:
-        """The parts, and the revision of the record."""
+        """Return the parts and the revision of the record."""
 
     async def write(self, address: str, parts: AddressParts, revision: int) -> bool:
-        """Change the record if this is its revision; whether it was."""
+        """Change the record if this is its revision. Return False if it is not."""
 
     async def point_out(self, address: str, shards: Sequence[int]) -> None:
-        """Have these shards look at the record, whoever has them then."""
+        """Make these shards examine the record, whichever process holds them by then."""
 
     def pointed_out(self) -> AsyncIterator[str]:
-        """The addresses that this shard is to look at, without end."""
+        """Yield the addresses that this shard must examine, without end."""
 
 
 class ShardSetup(NamedTuple):
-    """What `Crawl` is given for a shard."""
+    """Argument that makes a `Crawl` the crawl of one shard."""
 
     place: ShardPlace
     exchange: Exchange
     replica: StoreReplica | None = None
-    """What has each commit before it counts."""
+    """Replica that has each commit before it counts."""
     posting: Posting = Posting()
     tell_s: float = TELL_S
     addresses: AddressRecords | None = None
-    """Without them each shard has an even part of the pace of every address."""
+    """Shared records; None gives each shard an even part of every address."""
 
     @property
     def needs_pages(self) -> bool:
-        """A shard without seeds waits for pages that others send."""
+        """False: a shard without seeds waits for pages that others send."""
         return False
 
     def agree(self, store: StoreWriter, loaded: Loaded) -> Settings:
-        """Return the settings for the store of this shard; see `agree_in_shards`."""
+        """Store the terms of the shard, and return its settings; see `agree_in_shards`."""
         return agree_in_shards(store, loaded, self.place)
 
     def join(self, recorder: Recorder, seeds: Iterable[ResolvedUrl]) -> Iterator[ResolvedUrl]:
-        """Make the recorder that of this shard, and return its own seeds."""
+        """Attach the shard to the recorder, and return the shard's own seeds."""
         recorder.shard = shard = LocalShard(recorder, self)
         return _own(recorder, shard, seeds)
 
 
 # ================================================================ local
 #
-# The shard in its recorder: which pages are foreign, and what waits to be sent.
+# The shard inside its recorder: which pages are foreign, and what waits in the outbox.
 #
-# Laws: a page of another shard is born foreign, before the pages of this one that become known at
-# the same time, and is never asked for. Each step that is applied is seen by the outbox.
+# Laws: a page of another shard is born foreign, before the own pages that become known in the same
+# step, and is never requested. The outbox sees each applied step.
 
 _ORIGINS_KEPT = 1 << 16
 
 
 class ShardPages:
-    """What the shard asks of its pages: `shards.shard.PageTable` on top of a frontier."""
+    """A shard's view of its pages: `shard.PageTable` over a frontier."""
 
     def __init__(self, recorder: Recorder, place: ShardPlace) -> None:
         self._recorder, self._urls, self._number = recorder, recorder.frontier.urls, place.number
@@ -311,28 +314,28 @@ class ShardPages:
             lambda origin: place.owner(site(host_of(origin)))
         )
         self.looked_up: PagesByUrl = NO_PAGES
-        """The pages of the batch that is posted next, as far as they are known."""
+        """Known pages of the batch to be posted next."""
 
     def url(self, page: PageId) -> str:
-        """As other shards know it."""
+        """Return the URL, in the form that other shards use."""
         return self._recorder.pages.url_of(page)
 
     def depth(self, page: PageId) -> int:
-        """How many links it is away from the seeds."""
+        """Return the number of links between the page and the seeds."""
         return self._urls.depth[page]
 
     def owner(self, page: PageId) -> int:
-        """The shard that it belongs to."""
+        """Return the shard that the page belongs to."""
         return self.owner_of_origin(self._urls.origins[self._urls.host_of[page]])
 
     def is_own(self, url: str) -> bool:
-        """Whether the page at a canonical URL belongs to this shard."""
+        """Return whether the page at a canonical URL belongs to this shard."""
         return self.owner_of_origin(origin(url)) == self._number
 
     def meet(self, transfers: Sequence[Transfer]) -> tuple[list[int], int]:
-        """The page of each URL, and how many of them are new: they get the next ids.
+        """Return the page of each URL, and the number of new pages, which get the next ids.
 
-        Raises BatchError if a URL is of another shard, or is none that a shard sends.
+        Raises BatchError if a URL belongs to another shard, or is not canonical.
         """
         for transfer in transfers:
             if canonical(transfer.url, strip_marks=False) != transfer.url:
@@ -350,10 +353,10 @@ class ShardPages:
 
 
 class LocalShard:
-    """The shard of a crawl, as far as the recorder knows it."""
+    """The shard of a crawl, as its recorder sees it."""
 
     def __init__(self, recorder: Recorder, setup: ShardSetup) -> None:
-        """The recorder has loaded what the store knows."""
+        """`recorder` has loaded the store."""
         frontier = recorder.frontier
         if frontier.channels is None:
             frontier.channels = Channels()
@@ -364,42 +367,43 @@ class LocalShard:
         self.began = monotonic()
         self.core.outbox.restore(self.began, channels.unsent)
         self.met_foreign: Callable[[Sequence[int]], None] = lambda _pages: None
-        """Called with foreign pages that were just born."""
+        """Called with new foreign pages."""
 
     @property
     def others_asked_until(self) -> float:
-        """Another process may have crawled the shard until this one began."""
+        """Time until which another process may have crawled the shard."""
         return self.began
 
     @property
     def long_pause_s(self) -> float:
-        """A shard moves quickly, so its next process should know of every pause."""
+        """0: shards move quickly, so the next process needs to know of every pause."""
         return 0.0
 
     def is_own(self, url: str) -> bool:
-        """Whether the page at a canonical URL belongs to this shard."""
+        """Return whether the page at a canonical URL belongs to this shard."""
         return self.pages.is_own(url)
 
     def exchange(self, crawler: Crawler) -> ShardCrawl:
-        """Return the other shards, for a loop that begins."""
-        from minicrawl.cluster.together import ShardCrawl  # which knows this module
+        """Return the other shards, for a crawl loop that begins."""
+        from minicrawl.cluster.together import ShardCrawl  # the import would be circular above
 
         return ShardCrawl(crawler, self)
 
     @property
     def parts_of_pace(self) -> int:
-        """Each shard has one of so many of an address's pace, if they do not agree on more."""
+        """Number of equal parts of an address's request rate; 1 if the shards agree on parts."""
         return self.place.of if self.setup.addresses is None else 1
 
     def saw(self, step: Step, plans: Sequence[Plan]) -> None:
-        """A step was applied."""
+        """Update the shard after a step was applied."""
         self.core.saw(step, plans, monotonic())
 
     def meet_foreign(
         self, urls: Sequence[str], depth: int, originals: Originals, looked_up: PagesByUrl
     ) -> PagesByUrl:
-        """The pages that are known already, with those of other shards among these URLs, which are
-        born if they are new.
+        """Add the pages of other shards among `urls` to the known pages `looked_up`.
+
+        New ones are born as foreign pages.
         """
         foreign = [url for url in urls if not self.pages.is_own(url)]
         if not foreign:
@@ -415,7 +419,10 @@ class LocalShard:
 def _own(
     recorder: Recorder, shard: LocalShard, seeds: Iterable[ResolvedUrl]
 ) -> Iterator[ResolvedUrl]:
-    """Each shard is endowed by its part of all seeds, so the first time all are counted."""
+    """Yield the shard's own seeds, and count all seeds in the first run.
+
+    Each seed gets its part of one endowment, so every shard needs the total.
+    """
     is_first = FIRST_SEEDS not in recorder.counters
     for seed in seeds:
         if shard.pages.is_own(seed.url):
@@ -425,10 +432,11 @@ def _own(
 
 
 def agree_in_shards(store: StoreWriter, loaded: Loaded, place: ShardPlace) -> Settings:
-    """The settings for the store of this shard, which keeps them, unless it refuses them.
+    """Store the terms of the shard, and return its settings.
 
-    Ranks converge, and links are checked, over all shards. Pages are ordered by cash, unless that
-    is given: a shard alone does not know what all siblings have shown.
+    Raises UsageError for settings that need a single machine. Ranks converge, and links are
+    checked, over all shards. The default strategy is by cash: a shard alone does not know what all
+    siblings have shown.
     """
     if not loaded.is_given(BY_NAME["strategy"]):
         by_cash = loaded.settings.with_values({"strategy": "greedy"})
@@ -443,7 +451,7 @@ def agree_in_shards(store: StoreWriter, loaded: Loaded, place: ShardPlace) -> Se
 
 
 def refuse_in_shards(settings: Settings) -> None:
-    """Refuse settings that mean something on one machine alone."""
+    """Refuse settings that need a single machine."""
     order, budget = settings.order, settings.budget
     refused = {
         "--strategy siblings": order.strategy == "siblings",
@@ -460,31 +468,31 @@ def refuse_in_shards(settings: Settings) -> None:
 # ================================================================ traffic
 
 PUBLISHED = "published"
-"""A counter: the last step whose batch, and those of all steps before it, were published."""
+"""Name of a counter: the last step up to which all batches are published."""
 LOOK_S = 0.1
-"""So often it is looked whether something is due."""
+"""Longest interval between checks for due batches."""
 MOST_PENDING = 256
-"""Batches that wait for a commit, and then for the engine; until there are fewer none comes."""
+"""Limit of batches that wait for a commit or for the engine; at the limit no batch is accepted."""
 MOST_AGAIN = 32
-"""Batches of a channel that are published again at a time."""
+"""Batches of a channel to publish again at a time."""
 
 
 class _Pending(NamedTuple):
-    """What is done when a step is safe."""
+    """Action to take when a step is safe."""
 
     step: int
     act: Callable[[], Awaitable[None]]
 
 
 def key_queue(parts: CrawlParts) -> ByKey:
-    """The queue of a crawl in shards: orders without keys are refused there."""
+    """Return the queue of a crawl in shards, which refuses orders without keys."""
     queue = parts.leases.queue
     assert isinstance(queue, ByKey)
     return queue
 
 
 class ShardTraffic:
-    """The batches of one crawl."""
+    """Sends and receives the batches of one crawl."""
 
     def __init__(
         self,
@@ -493,25 +501,25 @@ class ShardTraffic:
         shard: LocalShard,
         rhythm_s: Callable[[float], float],
     ) -> None:
-        """`rhythm_s` makes what is usually waited shorter in a young crawl."""
+        """`rhythm_s` shortens a usual wait in a young crawl."""
         self._context, self._parts, self._rhythm_s = context, parts, rhythm_s
         self._recorder, self._frontier = context.recorder, context.recorder.frontier
         self._shard, self._exchange = shard, shard.setup.exchange
         self._pending = asyncio.Queue[_Pending](MOST_PENDING)
-        self._is_following = True  # what earlier runs sent is published first
+        self._is_following = True  # batches of earlier runs are published first
         self.to_level: dict[int, int] = {}
-        """What the pot is to send to those of other shards."""
+        """Atoms that the pot has to send, by receiver."""
         shard.met_foreign = key_queue(parts).met_foreign
         for tracker in parts.trackers:
             tracker.brought_nearer = set()
 
     def jobs(self) -> tuple[Coroutine[Any, Any, None], ...]:
-        """What is done while the crawl runs."""
+        """Return the tasks to run while the crawl runs."""
         return self._follow_commits(), self._send(), self._send_again(), self._receive()
 
     @property
     def is_busy(self) -> bool:
-        """Whether something waits for a commit, or for the exchange."""
+        """True if something waits for a commit or for the exchange."""
         return self._is_following or not self._pending.empty()
 
     # ------------------------------------------------------------ after commits
@@ -532,7 +540,7 @@ class ShardTraffic:
     # ------------------------------------------------------------ to other shards
 
     def _unpublished(self) -> list[tuple[int, TransferBatch]]:
-        """What earlier runs sent, and perhaps did not publish."""
+        """Return batches of earlier runs that may not have been published, with their steps."""
         last = int(self._recorder.counters.number(PUBLISHED))
         sendings = self._recorder.pages.sendings_after(last)
         return [(seq, self._shard.core.batch(step)) for seq, step in sendings]
@@ -550,7 +558,7 @@ class ShardTraffic:
             await asyncio.sleep(min(LOOK_S, wait_s / 2))
 
     def tell_of_shorter_ways(self) -> None:
-        """Foreign pages may be nearer than their shards know."""
+        """Enqueue foreign pages whose owners may not know the shortest path yet."""
         for tracker in self._parts.trackers:
             pages, tracker.brought_nearer = tracker.brought_nearer or (), set()
             self._shard.core.outbox.tell(pages, time.monotonic())
@@ -571,7 +579,7 @@ class ShardTraffic:
         self._recorder.counters[PUBLISHED] = step
 
     async def _send_again(self) -> None:
-        """Publish again what its receivers do not post, as often as that is overdue."""
+        """Publish batches again that their receivers do not post."""
         again_s, shard = self._shard.setup.posting.again_s, self._shard.place.number
         unposted = UnpostedBatches(again_s)
         while True:
@@ -599,7 +607,7 @@ class ShardTraffic:
             try:
                 batch = unpack(arrived.packed)
                 await self._post(arrived, batch)
-            except BatchError as error:  # if it is anybody's money, its sender sends it again
+            except BatchError as error:  # a genuine batch is sent again
                 self._context.tell(Warned(text=f"a batch of another shard was dropped: {error}"))
                 await arrived.done()
 
@@ -629,7 +637,7 @@ class ShardTraffic:
             self._parts.traps.received(step.spending.links, step.spending.weights)
 
     def _come_nearer(self, batch: TransferBatch) -> None:
-        """Other shards may know shorter ways to pages that wait for one."""
+        """Use shorter paths that other shards know, for pages that wait for one."""
         find, queue = self._frontier.urls.find, self._parts.leases.queue
         for tracker in self._parts.trackers:
             for transfer in batch.transfers:

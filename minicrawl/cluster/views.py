@@ -1,6 +1,7 @@
-"""A cluster as it goes on, for those who look now and then and have no event loop.
+"""Synchronous views of a running cluster, for the dashboard.
 
-Law: it is followed over one connection, in a thread of its own; who looks never waits for a node.
+Law: the cluster is followed over one connection, in a thread of its own, so no view waits for a
+node.
 """
 
 from __future__ import annotations
@@ -32,30 +33,30 @@ Wish = Callable[[ClusterEngine], Coroutine[Any, Any, T]]
 
 
 class LiveCluster:
-    """A cluster that is followed."""
+    """A followed cluster."""
 
     def __init__(self, access: ClusterAccess) -> None:
         try:
             self._thread = EngineThread(partial(connected_anew, access))
-        except EngineError as error:  # a wrong value, as for all other commands
+        except EngineError as error:  # a wrong value, as in all other commands
             raise UsageError(str(error)) from error
         self._watch = ClusterWatch(self._thread.engine)
         self._thread.run(self._begin())
 
     def status(self) -> ClusterStatus:
-        """The cluster as of now; raises UsageError while it has no crawl."""
+        """Return the present status. Raises UsageError if the cluster has no crawl."""
         return self._thread.run(self._status())
 
     def do(self, wish: Wish[T]) -> T:
-        """Do something with its engine."""
+        """Run `wish` with the engine, and return its result."""
         return self.begin(wish).result()
 
     def begin(self, wish: Wish[T]) -> Future[T]:
-        """Do something with its engine meanwhile."""
+        """Start `wish` with the engine, without waiting."""
         return self._thread.begin(wish(self._thread.engine))
 
     def close(self) -> None:
-        """Follow it no longer."""
+        """Stop following the cluster."""
         self._thread.run(self._watch.end())
         self._thread.close()
 
@@ -68,10 +69,10 @@ class LiveCluster:
 
 # ================================================================ dashboard views
 #
-# What the dashboard of a cluster shows: its nodes as they are now, and its gathered store.
+# Views of a cluster: its nodes at present, and its gathered store.
 #
-# Laws: the shards are gathered while somebody looks, and that takes at most a tenth of the time.
-# All else is as in the dashboard of a store.
+# Laws: shards are gathered only while somebody looks, for at most a tenth of the time. All else is
+# as in the dashboard of a store.
 
 GATHERED_EVERY_S = 10.0
 _BEGIN = "a crawl of a cluster is begun with: minicrawl crawl SEEDS --cluster URL"
@@ -84,17 +85,17 @@ _WISHES: dict[str, Wish[object]] = {
 
 
 class ClusterViews(Views):
-    """All views of one cluster."""
+    """Views of one cluster."""
 
     def __init__(self, name: str, live: LiveCluster, folder: Path) -> None:
-        """`name` is what is shown of its URL; gathered stores are kept in the folder."""
+        """`name` is shown in place of the URL; `folder` is for gathered stores."""
         super().__init__(folder / "nothing-yet.db")
         self._name, self._live_cluster = name, live
         self._gathered = GatheredStore(partial(live.begin, partial(_gather, folder=folder)))
         self._told: tuple[Path, Json] | None = None
 
     def crawl(self) -> Json:
-        """The nodes as they are now, and what the gathered store says."""
+        """Return the present nodes, and the status of the gathered store."""
         self.store = self._gathered.look() or self.store
         return {
             "store": self._name,
@@ -114,7 +115,7 @@ class ClusterViews(Views):
         return found | {"gathered_at": self._gathered.at, "at": at}
 
     def _status(self) -> Json:
-        """A gathered store never changes, so this is asked for once."""
+        """Return the status of the gathered store, which never changes, from a cache."""
         if not self.store.is_file():
             return {"missing": self._gathered.why}
         if self._told is None or self._told[0] != self.store:
@@ -122,21 +123,21 @@ class ClusterViews(Views):
         return self._told[1] | {"at": self._gathered.at}
 
     def moment(self) -> float | None:
-        """Return when the shards were gathered, whose store is read."""
+        """Return the time at which the shards were gathered."""
         return self._gathered.at
 
-    # ------------------------------------------------------------ what changes something
+    # ------------------------------------------------------------ changes
 
-    async def start(self, form: Form) -> None:  # whatever it says
-        """Refused: a node is needed for that."""
+    async def start(self, form: Form) -> None:  # the form is ignored
+        """Refuse: a crawl in a cluster needs a node."""
         raise MinicrawlError(_BEGIN)
 
-    async def dry_run(self, form: Form) -> str:  # whatever it says
-        """Refused as well."""
+    async def dry_run(self, form: Form) -> str:  # the form is ignored
+        """Refuse, as `start` does."""
         raise MinicrawlError(_BEGIN)
 
     def control(self, wanted: Json) -> Json:
-        """Do it with the crawl of all nodes, or with one of them."""
+        """Send a wish to all nodes or to one."""
         self._live_cluster.do(_wish_of(wanted))
         return {"ok": True}
 
@@ -167,8 +168,9 @@ async def _gather(engine: object, folder: Path) -> KeptStore:
 
 
 class GatheredStore:
-    """The gathered store, which is made anew now and then while somebody looks. Each is there until
-    the next one is.
+    """The gathered store, made anew from time to time while somebody looks.
+
+    Each store stays until the next one is complete.
     """
 
     def __init__(self, begin: Callable[[], Future[KeptStore]]) -> None:
@@ -177,12 +179,12 @@ class GatheredStore:
         self._reading = ExitStack()
         self._began = self._due = 0.0
         self.why = "the shards are being gathered"
-        """Why there is none yet."""
+        """Reason why there is no store yet."""
         self.at: float | None = None
-        """When the last one was made."""
+        """Time at which the last store was made."""
 
     def look(self) -> Path | None:
-        """A new one, if there is one."""
+        """Return a new store if one is complete, and begin the next one when it is due."""
         now, found = time.monotonic(), None
         if self._under_way is not None and self._under_way.done():
             found = self._taken(self._under_way)

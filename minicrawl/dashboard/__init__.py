@@ -3,11 +3,11 @@
 A room beside the core: it can be deleted, with its entry points. Packages add panels to it.
 
 serving       the address, the token, and the server
-routes        what can be asked for, by whom, and the events that follow a crawl
-views         what the page shows, from the store and from the crawl
-launching     a form becomes a crawl
+routes        HTTP routes, access control, and the event streams that follow a crawl
+views         content of the page, from the store and the running crawl
+launching     starts a crawl from a form
 commands      `minicrawl dashboard`
 beside_crawl  `crawl --dashboard`
 
-page/ is the page itself. It is sent, not imported.
+page/ has the page's own files. They are sent, not imported.
 """

@@ -1,4 +1,4 @@
-"""`crawl --dashboard`: a dashboard beside a crawl, in a process of its own."""
+"""`crawl --dashboard`: a dashboard beside a crawl, in its own process."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class DashboardBeside(Companion):
-    """The dashboard of the crawl that begins."""
+    """Dashboard of a crawl that begins."""
 
     options = (
         click.option(
@@ -41,9 +41,9 @@ class DashboardBeside(Companion):
 
 @contextmanager
 def _dashboard_beside(crawl: "Crawl") -> Iterator[None]:
-    """A dashboard in a process of its own. It stays after the crawl, unless that was interrupted.
+    """Run a dashboard in its own process. It stays after the crawl, unless that was interrupted.
 
-    The signals of the terminal do not reach it.
+    Signals of the terminal do not reach the process.
     """
     with _process(str(crawl.settings.storing.store)) as (process, address):
         stopped = [False]

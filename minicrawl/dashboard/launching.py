@@ -1,10 +1,10 @@
-"""A form becomes a crawl: it shows the settings of the crawl that would start, and starts it.
+"""Starts a crawl from a form, and shows the settings that the crawl would have.
 
-Laws: the form shows what the crawl would do without it, as the store, the environment and
-minicrawl.toml say. A crawl does what the form shows: a field whose value differs from that becomes
-an option, and an empty field is the default. A field is checked by the table of settings, and what
-is wrong with it is said at the field, in the words of the form. The crawl is a process of its own:
-it goes on when the dashboard ends, and nothing of the form reaches a shell.
+Laws: the form shows what a crawl would do without it, according to the store, the environment and
+minicrawl.toml. A crawl does what the form shows: a field whose value differs becomes an option, and
+an empty field means the default. A field is checked by the table of settings, and an error is shown
+at its field, in the words of the form. The crawl is a process of its own: it continues when the
+dashboard ends, and nothing from the form reaches a shell.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ FIELDS = {
     "robots": "Obey robots.txt",
     "keep": "What to keep of each page",
 }
-"""The settings of the form, and what it calls them."""
+"""Settings in the form, with their labels."""
 _OTHERS = {
     "fresh": "Start a new crawl",
     "demo": "Crawl the demo web",
@@ -76,7 +76,7 @@ Form = Mapping[str, Any]
 
 
 def unset() -> Loaded:
-    """Return the settings of a crawl that nothing is set for."""
+    """Return the settings of a crawl without any setting given."""
     return load({}, {}, None)
 
 
@@ -84,11 +84,11 @@ class CrawlForm:
     """The form of one store."""
 
     def __init__(self, store: Path, base: Callable[[], Loaded] = unset) -> None:
-        """`base` are the settings of a crawl without options."""
+        """`base` returns the settings of a crawl without options."""
         self._store, self._base = store, base
 
     def shown(self, form: Form) -> dict[str, Any]:
-        """Return what the fields show that nobody has changed, for a crawl of this kind."""
+        """Return the values of unchanged fields, for a crawl of this kind."""
         why = ""
         try:
             loaded = self._in_effect(form)
@@ -109,7 +109,7 @@ class CrawlForm:
         }
 
     def arguments(self, form: Form) -> tuple[list[str], list[str]]:
-        """Return the options and the seeds of the crawl; raises `FormError`."""
+        """Return the options and the seeds of the crawl. Raises FormError."""
         wrong: dict[str, str] = {}
         demo = _demo_options(form, wrong) if form.get("demo") else []
         seeds = [] if demo else self._seeds(form, wrong)
@@ -126,9 +126,9 @@ class CrawlForm:
         return [*options, *(["--fresh"] if form.get("fresh") else []), *demo], seeds
 
     def _in_effect(self, form: Form) -> Loaded:
-        """Return the settings of such a crawl without any option of its fields."""
+        """Return the settings of such a crawl without the options of its fields."""
         loaded = self._base()
-        if form.get("demo"):  # of which nothing but options counts
+        if form.get("demo"):  # the demo takes nothing but options
             pages = form.get("demo-pages")
             size = {"pages": pages if _fits_demo(pages) else DEMO_PAGES}
             usual = Settings().with_values(DEMO_USUAL | size)
@@ -138,7 +138,7 @@ class CrawlForm:
         return loaded if form.get("fresh") else with_store(loaded)
 
     def _demo_of_store(self) -> dict[str, Any]:
-        """Return whether the store is one of the demo web, and how large that is."""
+        """Return whether the store is one of the demo web, and the size of that."""
         words: list[str] = []
         if self._store.is_file():
             with suppress(MinicrawlError), reading(self._store) as connection:
@@ -162,7 +162,7 @@ class CrawlForm:
 
 
 def _shown(settings: Settings, setting: Setting) -> object:
-    """Return the value as its field shows it, from which it is read again as it was."""
+    """Return the value as its field shows it, in a form that reads back as the same value."""
     value = settings.value(setting)
     if isinstance(value, bool):
         return value
@@ -175,7 +175,7 @@ def _shown(settings: Settings, setting: Setting) -> object:
 
 
 def _wanted(name: str, form: Form, wrong: dict[str, str]) -> object:
-    """Return the value that a field stands for. An empty one stands for the default."""
+    """Return the value of a field. An empty field has the default."""
     setting, value = BY_NAME[name], _given(form[name])
     try:
         return setting.default if value in ("", [], None) else setting.kind.read(value)
@@ -186,7 +186,7 @@ def _wanted(name: str, form: Form, wrong: dict[str, str]) -> object:
 
 
 def _given(value: object) -> object:
-    """Return the value without the blanks around it; a text of several lines is a list."""
+    """Return the value without surrounding blanks; a text of several lines becomes a list."""
     if isinstance(value, str):
         lines = [line.strip() for line in value.splitlines() if line.strip()]
         return lines if len(lines) > 1 else "".join(lines)
@@ -214,7 +214,7 @@ def _demo_options(form: Form, wrong: dict[str, str]) -> list[str]:
 
 
 def in_words(said: str) -> str:
-    """Return a message of the command line in the words of the form."""
+    """Translate a message of the command line into the words of the form."""
     return _FLAG.sub(lambda found: _quoted(found[0]), said.removeprefix("minicrawl: "))
 
 
@@ -225,7 +225,7 @@ def _quoted(flag: str) -> str:
 
 
 def _failed(said: str) -> MinicrawlError:
-    """Return the error of a crawl that did not start, at its field if it names a single one."""
+    """Return the error of a crawl that did not start, at its field if it names only one."""
     line = said.splitlines()[-1] if said else "the crawl ended at once"
     named = {_BY_FLAG[flag].name for flag in _FLAG.findall(line) if flag in _BY_FLAG}
     return (
@@ -239,12 +239,12 @@ def _failed(said: str) -> MinicrawlError:
 
 
 class Launcher:
-    """Starts crawls of one store, and knows the last one that it has started."""
+    """Starter of crawls of one store, with the state of the last one."""
 
     def __init__(
         self, store: Path, base: Callable[[], Loaded] = unset, options: Sequence[str] = ()
     ) -> None:
-        """`options` are those that each crawl is given."""
+        """`options` are added to each crawl."""
         self._store, self._options_of_all = store, options
         self.form = CrawlForm(store, base)
         self._process: Popen[bytes] | None = None
@@ -252,14 +252,14 @@ class Launcher:
         self._said, self._reading = "", Lock()
 
     def has_running(self) -> bool:
-        """Whether a crawl that it has started still runs."""
+        """Return whether a crawl started here still runs."""
         return self._process is not None and self._process.poll() is None
 
     def ended(self) -> dict[str, Any] | None:
-        """How the last crawl that it has started ended, if it has."""
+        """Return exit code and output of the last crawl started here, if it has ended."""
         if self._process is None or self._process.poll() is None:
             return None
-        with self._reading:  # by whoever comes first
+        with self._reading:  # the first caller reads the output
             output, self._output = self._output, None
             if output is not None:
                 self._said = _last_lines(output)
@@ -288,7 +288,7 @@ class Launcher:
             raise _failed(found["said"])
 
     async def dry_run(self, form: Form) -> str:
-        """What the crawl would do first, as `minicrawl crawl --dry-run` tells."""
+        """Return the output of `minicrawl crawl --dry-run` for the form."""
         options, seeds = self.form.arguments(form)
         with _file_of(seeds) as stdin:
             process = await asyncio.create_subprocess_exec(
@@ -336,7 +336,7 @@ def _last_lines(output: IO[bytes]) -> str:
 
 
 def _file_of(seeds: list[str]) -> IO[bytes]:
-    """A file with one seed a line, at its beginning."""
+    """Return a file with one seed per line, positioned at its start."""
     file = TemporaryFile()  # noqa: SIM115  # the caller closes it
     file.write("".join(f"{seed}\n" for seed in seeds).encode())
     file.seek(0)

@@ -1,9 +1,8 @@
-"""What can be asked of the dashboard, and the events that follow a crawl.
+"""HTTP routes of the dashboard, and the event streams that follow a crawl.
 
-Laws: a browser gets a view when it has changed, and only the views that it shows; with each view
-goes the moment that its numbers are of. An answer that takes long keeps no other one waiting. A
-request has at most `LONGEST_BODY` bytes, there are at most `MOST_STREAMS` streams of events, and at
-most `MOST_ANSWERS` answers are made at once.
+Laws: a browser gets a view only when it has changed and while it is shown, with the moment of its
+numbers. A slow response delays no other one. A request has at most `LONGEST_BODY` bytes, there are
+at most `MOST_STREAMS` event streams, and at most `MOST_ANSWERS` responses are computed at once.
 """
 
 from __future__ import annotations
@@ -35,22 +34,22 @@ from minicrawl.web.urls import readable_hosts
 
 # ================================================================ guard
 #
-# Who may ask the dashboard for what.
+# Access control.
 #
-# Laws: a request names the dashboard by an address, by localhost or by the name that the user gave,
-# so that no other name can be made to lead here (DNS rebinding). What comes from a page of another
-# origin is refused. Whatever a store or a crawl says or does needs the token of the printed
-# address: other users of this machine reach a loopback address, too. Only the page itself, which is
-# the same for all stores, is sent to everybody. It runs no script and loads nothing but its own
-# files.
+# Laws: a request must name the dashboard by an IP address, by localhost, or by the name that the
+# user gave, which defeats DNS rebinding. Requests from pages of another origin are refused. All
+# data of stores and crawls, and all changes, need the token of the printed address, since other
+# users of the machine can reach loopback addresses, too. Only the page itself, which is equal for
+# all stores, is public. Its content security policy allows only its own files and no inline
+# scripts.
 #
-# The token is a header and no cookie: a browser sends a cookie to each port of an address, and
-# another user may listen at the next port.
+# The token is sent as a header. A cookie was refused: browsers send a cookie to all ports of an
+# address, and another user may listen at the next port.
 
 TOKEN_HEADER: Final = "x-minicrawl-token"
 _SAFE_METHODS = ("GET", "HEAD")
 PAGE = "/page/"
-"""The folder of the files of the page."""
+"""Path of the page's files."""
 _SAME_SITE = ("same-origin", "none")
 _HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": "; ".join(
@@ -77,15 +76,15 @@ _HEADERS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DashboardAccess:
-    """Where the dashboard is, and what opens it."""
+    """Address of the dashboard, and the token that opens it."""
 
     port: int
     names: frozenset[str]
-    """Host names beside localhost and plain addresses."""
+    """Host names beside localhost and IP addresses."""
     token: str
 
     def refusal(self, method: str, path: str, headers: Headers) -> str | None:
-        """Return why a request is refused, or None."""
+        """Return why the request is refused, or None."""
         host = headers.get("host", "")
         if not self.is_ours(host):
             return "this is not the address of the dashboard"
@@ -102,14 +101,14 @@ class DashboardAccess:
         return None
 
     def is_ours(self, host: str) -> bool:
-        """Whether a Host header means this dashboard."""
+        """Return whether a Host header means this dashboard."""
         name, _, port = host.rpartition(":")
         return port == str(self.port) and (
             name in self.names or name == "localhost" or _is_address(name)
         )
 
     def has_token(self, token: str) -> bool:
-        """Whether this is the token; the answer takes as long for a token that is nearly right."""
+        """Compare a token in constant time."""
         return compare_digest(token.encode(), self.token.encode())
 
 
@@ -122,7 +121,7 @@ def _is_address(name: str) -> bool:
 
 
 class Guard:
-    """Refuses what may not be, and adds the headers that keep the page to itself."""
+    """ASGI middleware that refuses requests, and adds security headers."""
 
     def __init__(self, app: ASGIApp, access: DashboardAccess) -> None:
         self._app, self._access = app, access
@@ -149,7 +148,7 @@ NAMES = "x-readable-hosts"
 
 
 def names_header(text: str) -> dict[str, str]:
-    """What readers call the hosts in an answer, as a header."""
+    """Return a header with the readable names of the hosts in a response."""
     names = readable_hosts(text)
     return {NAMES: json.dumps(names)} if names else {}
 
@@ -162,9 +161,9 @@ MOST_ANSWERS = 16
 TICK_S = 0.5
 HEARTBEAT_S = 4.0
 _DIGITS_ROUTES = 15
-"""Of an id; one with more is larger than any that there is."""
+"""Digits of a request id: ids with more digits do not occur."""
 NOTHING = "[]"
-"""A log without news."""
+"""A log without new requests."""
 _PAGE = Path(__file__).parent / "page"
 _FILES = {path.name: path for path in _PAGE.iterdir() if path.is_file()}
 _TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"} | {
@@ -173,15 +172,15 @@ _TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"} | 
 
 
 class Dashboard:
-    """The routes of one store."""
+    """Routes of one store."""
 
     def __init__(self, views: Views, access: DashboardAccess) -> None:
         self._views, self._access = views, access
         self._is_ending = False
         self._threads = ThreadPoolExecutor(MOST_ANSWERS, thread_name_prefix="answer")
         self._log_threads = ThreadPoolExecutor(2, thread_name_prefix="log")
-        self._answers = 0  # that are being made
-        self.streams = 0  # that are open
+        self._answers = 0  # responses being computed
+        self.streams = 0  # open event streams
         shown = {
             "crawl": (views.crawl, 0.5),
             "history": (views.history, 1.0),
@@ -196,11 +195,11 @@ class Dashboard:
         }
 
     def app(self) -> Guard:
-        """The application, guarded."""
+        """Return the application behind its guard."""
         return Guard(Starlette(routes=self.routes()), self._access)
 
     def routes(self) -> list[Route]:
-        """Return all routes; `guard` says which are open to everybody."""
+        """Return all routes; `DashboardAccess` decides which are public."""
         return [
             Route("/", _index),
             Route(f"{PAGE}{{name}}", _file),
@@ -218,10 +217,10 @@ class Dashboard:
         ]
 
     def end(self) -> None:
-        """End all streams of events."""
+        """End all event streams."""
         self._is_ending = True
 
-    # ------------------------------------------------------------ what it shows
+    # ------------------------------------------------------------ views
 
     async def _events(self, request: Request) -> Response:
         wanted = request.query_params.get("topics", "").split(",")
@@ -266,7 +265,7 @@ class Dashboard:
         self._answers += 1
         making = asyncio.get_running_loop().run_in_executor(self._threads, made, make)
         making.add_done_callback(self._end_answer)
-        text = await asyncio.shield(making)  # who has left lets its thread go on
+        text = await asyncio.shield(making)  # if the client leaves, its thread continues
         return Response(text, media_type="application/json", headers=names_header(text))
 
     def _end_answer(self, _made: asyncio.Future[str]) -> None:
@@ -293,7 +292,7 @@ class Dashboard:
         wanted = int(count[:9]) if count.isdecimal() else MOST_NODES
         return await self._answer(partial(self._views.graph, of, wanted))
 
-    # ------------------------------------------------------------ what changes something
+    # ------------------------------------------------------------ changes
 
     async def _start(self, request: Request) -> Response:
         try:
@@ -318,9 +317,9 @@ class Dashboard:
 
 
 def _as_events(changed: dict[str, str]) -> str:
-    """Views that have changed, as events; one that says nothing but that the server is there.
+    """Return changed views as events, or an event that only shows that the server is alive.
 
-    What readers call the hosts in them comes first.
+    Readable names of hosts come first.
     """
     names = readable_hosts("".join(changed.values()))
     changed = ({"names": json.dumps(names)} if names else {}) | changed
@@ -329,7 +328,7 @@ def _as_events(changed: dict[str, str]) -> str:
 
 
 def _panels() -> Iterator[Callable[[Path], list[Route]]]:
-    """The panels of installed packages."""
+    """Yield the panels of installed packages, except those whose requirements are missing."""
     for point in plugins.entry_points(plugins.PANELS).values():
         yield cast(Callable[[Path], list[Route]], point.load())
 
@@ -343,7 +342,7 @@ async def _file(request: Request) -> Response:
 
 
 async def _token(_request: Request) -> Response:
-    """Whoever comes as far as this has the token."""
+    """Return ok: the guard has checked the token."""
     return JSONResponse({"ok": True})
 
 
@@ -355,14 +354,14 @@ def _sent(name: str) -> Response:
 
 
 class _LogReader:
-    """The requests that one browser has not seen yet."""
+    """Reader of the requests that one browser has not seen yet."""
 
     def __init__(self, views: Views, last: int, thread: ThreadPoolExecutor) -> None:
         self._views, self._last = views, last
         self._reading = SharedView(self._read, 0.0, thread)
 
     async def news(self) -> str:
-        """Return the next requests, or none while they are being read."""
+        """Return new requests, or none while they are being read."""
         text = await self._reading.text()
         found = json.loads(text or NOTHING)
         if isinstance(found, list) and found:
@@ -376,7 +375,7 @@ class _LogReader:
 
 
 async def _sent_object(request: Request) -> dict[str, Any]:
-    """The JSON object in the body; no more of it is read than is allowed."""
+    """Read the JSON object in the body, up to `LONGEST_BODY` bytes."""
     body = bytearray()
     async for piece in request.stream():
         body += piece

@@ -1,8 +1,8 @@
-"""The dashboard's address, its token, and its server.
+"""Address, token and server of the dashboard.
 
-Laws: a store has one dashboard at a time. The file beside the store that says so has the mode 0600,
-because the token is in it; a dashboard that is started again keeps the token, so that browsers go
-on. The dashboard runs at a low priority.
+Laws: a store has one dashboard at a time. The file beside the store that names it has mode 0600,
+because it contains the token; a restarted dashboard keeps the token, so that open pages continue.
+The dashboard runs at low priority.
 """
 
 from __future__ import annotations
@@ -39,18 +39,16 @@ _BACKLOG = 128
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where to listen. Without a port it is the usual one, or any if that is in use."""
+    """Address to listen at. Without a port it is the default one, or any if that is in use."""
 
     host: str = LOOPBACK
     port: int | None = None
     ends_alone: bool = False
-    """It ends when the process that started it has gone and nobody has looked for long."""
+    """End when the starting process is gone and nobody has looked for `UNWATCHED_S`."""
 
 
 def serve_views(views: Views, store: Path, place: Place, announce: Callable[[str], None]) -> None:
-    """Serve a dashboard that shows these views, the only one of this store, until the process is
-    told to end.
-    """
+    """Serve these views, as the only dashboard of this store, until the process is told to end."""
     with _alone(store) as note, listening(place.host, place.port) as listener:
         port = int(listener.getsockname()[1])
         token = _kept_token(note) or secrets.token_urlsafe(24)
@@ -66,7 +64,7 @@ def serve_views(views: Views, store: Path, place: Place, announce: Callable[[str
 
 
 class _Server(uvicorn.Server):
-    """Ends the streams of events with itself, and itself when nobody needs it."""
+    """Server that ends its event streams when it ends, and ends itself when nobody needs it."""
 
     def __init__(self, dashboard: Dashboard, parent: int | None, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -74,7 +72,7 @@ class _Server(uvicorn.Server):
         self._looked_at = time.monotonic()
 
     async def on_tick(self, counter: int) -> bool:
-        """Called by uvicorn ten times a second."""
+        """Check whether to end; uvicorn calls this ten times a second."""
         if self._parent is not None and not counter % _TICKS_A_LOOK:
             now = time.monotonic()
             if self._dashboard.streams or os.getppid() == self._parent:
@@ -89,12 +87,12 @@ class _Server(uvicorn.Server):
 
 
 def _server(dashboard: Dashboard, keeps: int | None) -> _Server:
-    """`keeps` is the process as long as which it is needed in any case."""
+    """Return the server. Until the process `keeps` ends, it does not end by itself."""
     return _Server(dashboard, keeps, plain_config(dashboard.app()))
 
 
 def plain_config(app: Guard) -> uvicorn.Config:
-    """A server that says nothing of itself, and ends soon."""
+    """Return the configuration of a server that does not identify itself, and ends quickly."""
     return uvicorn.Config(
         app,
         log_config=None,
@@ -108,7 +106,7 @@ def plain_config(app: Guard) -> uvicorn.Config:
 
 
 def _step_back() -> None:
-    """Let the crawl go first. Where Linux groups processes by session, the group does, too."""
+    """Lower the priority, and that of the process group where Linux groups by session."""
     os.nice(_NICE)
     if os.getsid(0) == os.getpid():
         with suppress(OSError):
@@ -117,7 +115,7 @@ def _step_back() -> None:
 
 @contextmanager
 def listening(host: str, wanted: int | None) -> Iterator[socket.socket]:
-    """A socket that listens at this port; without one, at the usual one, or at any."""
+    """Listen at a port; without one, at the default, or at any."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     ports = [USUAL_PORT, 0] if wanted is None else [wanted]
     for port in ports:
@@ -142,7 +140,7 @@ def listening(host: str, wanted: int | None) -> Iterator[socket.socket]:
 
 @contextmanager
 def _alone(store: Path) -> Iterator[int]:
-    """The file that says where the dashboard of the store is, as long as it is ours."""
+    """Lock and yield the file that names the dashboard of the store."""
     place = real_path(store)
     if place.is_dir():
         raise UsageError(f"{store} is a folder: name a file as --store")

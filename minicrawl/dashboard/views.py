@@ -1,8 +1,8 @@
-"""What the page shows: plain values that become JSON.
+"""Views of the dashboard's page, as plain values that become JSON.
 
-Laws: the store is read as any reader does. A view is made once for all browsers, only while one of
-them shows it, and takes at most `SHARE` of the time, however large the store is. Text of pages and
-servers goes out as it is: the page shows it as text and never as markup.
+Laws: the store is read like any reader does. A view is computed once for all browsers, only while
+one of them shows it, in at most `SHARE` of the time, however large the store is. Text of pages and
+servers is passed through unchanged: the page shows it as text, never as markup.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Json = dict[str, Any]
 
 
 class GraphFigures:
-    """The figures of the graph: the latest ones, and curves of those that were sampled."""
+    """Figures of the link graph: the latest ones, and curves of the sampled ones."""
 
     def __init__(self) -> None:
         self._since, self._graph_of = 0.0, CRAWLED
@@ -58,7 +58,7 @@ class GraphFigures:
         self._curves: list[tuple[Any, ...]] = []
 
     def read(self, store: Path, *, is_running: bool) -> None:
-        """Read what is new, and measure the graph where no sample shows it as it is."""
+        """Read new samples, and measure the graph if no sample shows its present state."""
         for sample in samples(store, self._since):
             self._since, self._graph_of = sample.at, sample.graph_of
             figures = (getattr(sample.outline, name) for name in CURVES)
@@ -75,7 +75,7 @@ class GraphFigures:
 
 
 class Views:
-    """All views of one store."""
+    """Views of one store."""
 
     def __init__(self, store: Path, launcher: Launcher | None = None) -> None:
         self.store = store
@@ -83,16 +83,16 @@ class Views:
         self._was_there = False
         self._history, self._history_of = RequestHistory(store), 0
         self._graph, self._graph_of = GraphFigures(), 0
-        """Each with the inode of the store that it is of."""
+        """Each is paired with the inode of its store, which a new crawl changes."""
 
     def moment(self) -> float | None:
-        """Return the moment that numbers are of which are read now, if there are any."""
+        """Return the moment to which numbers read now belong, or None."""
         return time.time()
 
-    # ------------------------------------------------------------ what follows a crawl
+    # ------------------------------------------------------------ streamed views
 
     def crawl(self) -> Json:
-        """The crawl that runs, if one does, and what the store says."""
+        """Return the state of the running crawl and of the store."""
         return {
             "store": str(self.store),
             "live": self._live(),
@@ -124,7 +124,7 @@ class Views:
         return status(self.store).as_json() | {"at": time.time()}
 
     def history(self) -> Json:
-        """Requests, failures and bytes by time."""
+        """Return requests, failures and bytes over time."""
         inode = self.store.stat().st_ino
         if inode != self._history_of:
             self._history_of, self._history = inode, RequestHistory(self.store)
@@ -132,7 +132,7 @@ class Views:
         return {"sums": list(self._history.sums())}
 
     def graph_figures(self) -> Json:
-        """Return the figures of the graph as `minicrawl status` shows them, and their curves."""
+        """Return the graph figures of `minicrawl status`, with their curves."""
         inode = self.store.stat().st_ino
         if inode != self._graph_of:
             self._graph_of, self._graph = inode, GraphFigures()
@@ -140,13 +140,13 @@ class Views:
         return self._graph.as_json()
 
     def log(self, last: int) -> list[Json]:
-        """Return the requests after this one, with the names of who asked, as the crawl knows."""
+        """Return the requests behind `last`, with the names of their crawlers if known."""
         rows = latest(self.store, last, LOG_AT_ONCE)
         names = self._askers() if rows else {}
         return [row._asdict() | {"crawler": names.get(crc32(row.url.encode()))} for row in rows]
 
     def _askers(self) -> dict[int, str]:
-        """Return who asked for pages lately, by the checksum of the URL."""
+        """Return the crawler of each recent page, by checksum of the URL."""
         try:
             found = ask(self.store, ControlRequest(verb=Verb.ASKERS), _PATIENCE_S)
         except MinicrawlError:
@@ -154,7 +154,7 @@ class Views:
         return {page: name for name, pages in found["askers"].items() for page in pages}
 
     def hosts(self) -> Json:
-        """The hosts with most pages, and when they may be asked."""
+        """Return the hosts with most pages, and the time until each may be asked."""
         with snapshot(self.store) as seen:
             found = [host._asdict() for host in busiest_hosts(seen, HOSTS_SHOWN)]
             known = len(seen.origins)
@@ -169,38 +169,38 @@ class Views:
         return {"known": known, "hosts": found}
 
     def errors(self) -> list[Json]:
-        """The kinds of errors."""
+        """Return the kinds of errors, with their counts."""
         with snapshot(self.store) as seen:
             return [kind._asdict() for kind in errors(seen, ErrorQuery(count=1)).kinds]
 
     def top(self) -> Json:
-        """The best pages."""
+        """Return the best pages."""
         with snapshot(self.store) as seen:
             found = [row._asdict() for row in rows(seen, PageSelection(count=TOP_SHOWN))]
             return {"known": len(seen), "pages": found}
 
-    # ------------------------------------------------------------ what changes something
+    # ------------------------------------------------------------ changes
 
     async def start(self, form: Form) -> None:
-        """Start a crawl, as the form says."""
+        """Start a crawl from the form."""
         await self.launcher.start(form)
 
     async def dry_run(self, form: Form) -> str:
-        """What such a crawl would do first."""
+        """Return the output of a dry run of the form."""
         return await self.launcher.dry_run(form)
 
     def control(self, wanted: Json) -> Json:
-        """Ask the crawl that runs to do something."""
+        """Send a request to the running crawl."""
         return ask(self.store, request_of(json.dumps(wanted).encode()))
 
-    # ------------------------------------------------------------ what is asked for once
+    # ------------------------------------------------------------ single requests
 
     def form(self, form: Form) -> Json:
-        """Return what the form shows before anybody changes it."""
+        """Return the initial content of the form."""
         return self.launcher.form.shown(form)
 
     def failed(self, kind: str) -> Json:
-        """Return the pages that failed in this way, the latest first."""
+        """Return pages that failed in this way, the latest first."""
         at = self.moment()
         if kind not in {state.label for state in KINDS}:
             raise UsageError(f"{kind!r} is no kind of error")
@@ -210,7 +210,7 @@ class Views:
             return {"at": at, "pages": [page._asdict() for page in found.pages]}
 
     def search(self, text: str) -> Json:
-        """Return the best pages with all these words in the URL or title."""
+        """Return the best pages with all these words in URL or title."""
         at = self.moment()
         with snapshot(self.store) as seen:
             pages = questions.pages_with(seen.connection, text.split())
@@ -229,7 +229,7 @@ class Views:
             return {"at": at, "pages": found}
 
     def page(self, url: str) -> Json:
-        """All about one page: why it is where it is, who gave to it, and to whom it gives."""
+        """Return the explanation of one page: its rank, its givers and its receivers."""
         at = self.moment()
         with snapshot(self.store, ordered=True) as seen:
             found = reasons.explain(seen, url)
@@ -241,7 +241,7 @@ class Views:
             return found.as_json() | {"receivers": receivers, "at": at}
 
     def graph(self, of: str, count: int) -> Json:
-        """The best hosts or pages and the links between them."""
+        """Return the best hosts or pages, and the links between them."""
         at = self.moment()
         with snapshot(self.store) as seen:
             selection = PageSelection(count=0 if of == "hosts" else min(count, MOST_NODES))
@@ -267,9 +267,9 @@ def _rows(blocks: Sequence[Block], count: int) -> list[Json]:
 
 
 def _use_of(pid: int | None, *, is_tree: bool) -> Json:
-    """The processor time and the memory of a process, as Linux tells; empty elsewhere.
+    """Return processor time and memory of a process, from Linux; empty elsewhere.
 
-    Of a tree, those that it has started count as well.
+    With `is_tree` its descendants count as well.
     """
     try:
         fields = Path(_STAT.format(pid)).read_text().rpartition(")")[2].split()
@@ -289,7 +289,7 @@ def _use_of(pid: int | None, *, is_tree: bool) -> Json:
 
 
 class SharedView:
-    """A view as JSON, made anew when it is asked for and old enough."""
+    """A view as JSON, computed again on request when it is old enough."""
 
     def __init__(
         self,
@@ -302,12 +302,12 @@ class SharedView:
         self._making: asyncio.Task[None] | None = None
         self._text, self._due = "", 0.0
         self.at: float | None = None
-        """The moment that its numbers are of, in seconds since 1970."""
+        """Moment of the numbers, in seconds since 1970."""
 
     async def text(self) -> str:
-        """The view as it is, or was a moment ago; empty until it is made for the first time.
+        """Return the view, fresh or a moment old; empty until it is first computed.
 
-        Nobody waits for a view that takes long: it is there the next time.
+        A slow view delays nobody: its result is there at the next call.
         """
         if self._making is None and asyncio.get_running_loop().time() >= self._due:
             self._making = asyncio.create_task(self._make_anew())
@@ -325,7 +325,7 @@ class SharedView:
 
 
 def made(make: Callable[[], object]) -> str:
-    """The JSON of a view, or of the reason why there is none."""
+    """Return a view as JSON, or the reason why there is none."""
     try:
         found = make()
     except (MinicrawlError, OSError) as error:

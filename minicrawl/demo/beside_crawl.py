@@ -11,7 +11,7 @@ DEMO_PAGES = 2000
 
 
 class Demo(Companion):
-    """The demo web. Of the settings only flags count, so that every demo is alike."""
+    """The demo web. Only flags count as settings, so that every demo is alike."""
 
     options = (
         click.option(
@@ -26,7 +26,7 @@ class Demo(Companion):
     )
 
     def refuse(self, asked: CrawlRequest) -> None:
-        """Refuse seeds, and a size of nothing."""
+        """Refuse seeds, and a size without a demo."""
         given, cluster = asked.given, asked.loaded.settings.cluster.url
         if given["demo"] and given["seeds"]:
             raise click.UsageError("--demo has its own seeds: leave out SEEDS")
@@ -34,7 +34,7 @@ class Demo(Companion):
             raise click.UsageError("--demo-pages needs --demo")
 
     def own_web(self, asked: CrawlRequest) -> AbstractContextManager[OwnWeb] | None:
-        """Serve the web while it is crawled."""
+        """Serve the demo web while it is crawled."""
         if not asked.given["demo"]:
             return None
         return _served(asked, asked.given["demo_pages"] or DEMO_PAGES)

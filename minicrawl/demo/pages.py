@@ -1,16 +1,16 @@
-"""What the ordinary pages say and link to.
+"""Content and links of the ordinary pages.
 
-Law: a page is a function of the seed, its number and its version, and of nothing else: not of
-the pages asked for before it. Text and links outwards belong to the number; a new version only
-says that it is one and, on front pages, brings other articles to the top.
+Law: a page is a function of the seed, its number and its version only, not of earlier requests.
+Text and outward links belong to the number. A new version says that it is one and, on front pages,
+moves other articles to the top.
 
-Inside a host, the front page leads to the sections, a section to its first articles, and these to
-the rest, so that everything can be reached. Outwards, most links stay within the community, large
-hosts are linked to more than small ones, and front pages more than others.
+Within a host, the front page leads to the sections, a section to its first articles, and these to
+the rest, so that every page can be reached. Outwards, most links stay within the community, large
+hosts get more links than small ones, and front pages get more than other pages.
 
-sheet      what a page says: its title, its prose and its links, in the order of the page
-anchor     a link as a page writes it: root-relative inside a host, absolute beyond it
-answer     what a server says to one request
+sheet      content of a page: title, prose and links, in page order
+anchor     a link as the page writes it: root-relative within a host, absolute beyond
+answer     a server's response to one request
 """
 
 import re
@@ -25,7 +25,7 @@ from minicrawl.demo.sites import DOMAIN, FRONT, TOPICS, Atlas, Quirk, Site, sent
 
 
 class Anchor(NamedTuple):
-    """A link: where it leads and the words one clicks on."""
+    """A link: its target and its text."""
 
     href: str
     words: str
@@ -34,7 +34,7 @@ class Anchor(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """What a page says. `lists` are headings, each with the links that stand under it."""
+    """Content of a page. `lists` has headings, each with its links."""
 
     site: str
     title: str
@@ -46,7 +46,7 @@ class Sheet:
     charset: str = "utf-8"
 
     def anchors(self) -> Iterator[Anchor]:
-        """Every link of the page, in its order."""
+        """Yield every link of the page, in order."""
         yield from self.menu
         for _, anchors in self.lists:
             yield from anchors
@@ -54,7 +54,7 @@ class Sheet:
 
 
 class DemoResponse(NamedTuple):
-    """What a server says to one request, and how long it takes to say it."""
+    """A server's response to one request, and its delay."""
 
     status: int
     headers: Mapping[str, str]
@@ -63,7 +63,7 @@ class DemoResponse(NamedTuple):
 
 
 def html(sheet: Sheet) -> str:
-    """The page as it is written; the words of the demo need no escaping."""
+    """Return the page as HTML; words of the demo need no escaping."""
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="{sheet.charset}">\n'
         f"<title>{sheet.title} – {sheet.site}</title>\n{sheet.head}</head>\n<body>\n"
@@ -85,7 +85,7 @@ def _a(anchor: Anchor) -> str:
 
 
 def page(sheet: Sheet, headers: Mapping[str, str] | None = None) -> DemoResponse:
-    """The page as an answer in UTF-8, with an ETag that changes whenever the page does."""
+    """Return a page as a response in UTF-8, with an ETag that changes whenever the page does."""
     body = html(sheet).encode()
     etag = f'"{zlib.crc32(body):08x}"'
     return DemoResponse(
@@ -94,22 +94,22 @@ def page(sheet: Sheet, headers: Mapping[str, str] | None = None) -> DemoResponse
 
 
 def document(content_type: str, body: bytes) -> DemoResponse:
-    """Anything that is not a page made of a sheet."""
+    """Return a response that is not made from a sheet."""
     return DemoResponse(200, {"Content-Type": content_type}, body)
 
 
 def text(words: str) -> DemoResponse:
-    """A text such as robots.txt."""
+    """Return a text such as robots.txt."""
     return document("text/plain; charset=utf-8", words.encode())
 
 
 def moved(status: int, target: str) -> DemoResponse:
-    """A redirect."""
+    """Return a redirect."""
     return DemoResponse(status, {"Location": target})
 
 
 def refused(status: int, words: str, **headers: str) -> DemoResponse:
-    """An error, with a body that says so; an underscore in a header's name is its hyphen."""
+    """Return an error with a body; an underscore in the name of a header stands for a hyphen."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return DemoResponse(status, {"Content-Type": "text/plain", **named}, words.encode())
 
@@ -130,7 +130,7 @@ VISITS_PER_VERSION: Final = {
     ("news", "section"): 3,
     ("wiki", "article"): 5,
 }
-"""After how many visits a page is another; those not in the table never change."""
+"""Number of visits after which a page changes. Pages not in the table never change."""
 
 _SENTENCES_PER_TOPIC: Final = 160
 _PARAGRAPH: Final = 5
@@ -148,7 +148,7 @@ _DIRECTORY_EVERY: Final = 4
 
 
 class _Oddment(NamedTuple):
-    """A link of an odd sort that one article in so many has; {place} and {path} are its own."""
+    """A special link on one article in `every`; {place} and {path} are the article's."""
 
     every: int
     href: str
@@ -169,7 +169,7 @@ _ODDMENTS: Final = (
 
 
 class _Community(NamedTuple):
-    """Hosts that one may link to; a host is drawn by its weight."""
+    """Hosts to link to; a host is drawn by its weight."""
 
     sites: Sequence[Site]
     weights: Sequence[int]  # running totals of the sizes
@@ -179,7 +179,7 @@ class _Community(NamedTuple):
 
 
 class Author:
-    """Writes the ordinary pages of an atlas."""
+    """Writer of the ordinary pages of an atlas."""
 
     __slots__ = ("_communities", "_everybody", "_said", "_seed")
 
@@ -193,12 +193,12 @@ class Author:
         }
 
     def version(self, site: Site, place: int, visits: int) -> int:
-        """Which version the visitor finds who comes after so many others."""
+        """Return the version for a visitor who comes after `visits` others."""
         visits_per_version = VISITS_PER_VERSION.get((site.kind, _sort(site, place)))
         return visits // visits_per_version if visits_per_version else 0
 
     def sheet(self, site: Site, place: int, version: int = 0, head: str = "") -> Sheet:
-        """One version of a page; `head` is further markup for its head."""
+        """Return one version of a page; `head` is additional markup for its head."""
         rng = Random(self._seed + site.first + place)
         if _is_dead_end(site, place):
             return Sheet(
@@ -234,7 +234,7 @@ class Author:
         site = (self._communities[source.topic.name] if is_near else self._everybody).draw(rng)
         if site is source:
             return None
-        # The cube prefers low places: sections and what stands near the top of them.
+        # The cube prefers low places: sections, and articles near their top.
         place = FRONT if rng.random() < _TO_FRONT else int(site.size * rng.random() ** 3)
         if rng.random() < _BY_SHORT_LINK:
             return Anchor(f"{SHORT}{site.first + place}", site.title(place))
@@ -242,12 +242,12 @@ class Author:
 
 
 def forbids_members(site: Site) -> bool:
-    """Whether robots.txt of the site closes the section of its members."""
+    """Return whether robots.txt forbids the members' section."""
     return site.number % 2 == 0
 
 
 def has_search(site: Site) -> bool:
-    """Whether the site has a page that asks not to be indexed."""
+    """Return whether the site has a page that asks not to be indexed."""
     return site.kind == "wiki"
 
 
@@ -266,7 +266,7 @@ def _told(version: int) -> tuple[str, ...]:
 
 
 def _menu(site: Site, place: int) -> list[Anchor]:
-    """Front page and sections lead to all sections, an article to its own."""
+    """Return links to all sections, or from an article to its own section."""
     is_article = _is_article(site, place)
     sections = (site.shelf(place)[0],) if is_article else range(1, site.sections + 1)
     search = [Anchor("/search", "Search")] if has_search(site) and not is_article else []
@@ -283,7 +283,7 @@ def _inside(site: Site, place: int, version: int) -> list[tuple[str, list[Anchor
 
 
 def _latest(site: Site, version: int) -> list[int]:
-    """Articles for the front page: each version brings three that the one before had not."""
+    """Return the articles of the front page: each version brings three new ones."""
     articles = site.size - site.sections - 1
     return [
         site.sections + 1 + (version * 3 + offset) % articles
@@ -328,31 +328,30 @@ def _footer(site: Site, place: int) -> list[Anchor]:
 
 # ================================================================ special hosts
 #
-# The special hosts of the demo web: hubs, and hosts that are difficult for crawlers.
+# Hubs, and hosts that are difficult for crawlers.
 #
 # The hubs are a directory of all hosts, a portal, and the licence that all pages refer to. Law:
-# only the `paths` of a hub exist, and `sheet` gives the page at each. The portal has new headlines
+# only the `paths` of a hub exist, and `sheet` gives the page of each. The portal has new headlines
 # at each visit; the other hubs never change.
 #
 # The difficult hosts have short links, redirect loops, an endless calendar and unusual encodings.
-# Law: such a host is a function from a path to a response, and none of its pages is in the link
-# graph.
+# Law: such a host is a function from path to response, and its pages are not in the link graph.
 
 PORTAL: Final = f"http://www.daybreak-portal{DOMAIN}/"
-INDEXED: Final = 2_000  # links on the directory's longest page
+INDEXED: Final = 2_000  # links on the longest page of the directory
 _HEADLINES: Final = 15
 _FEATURED: Final = 12
 
 
 class Hub(NamedTuple):
-    """A host with few pages: which paths there are, and the page at each for its nth visitor."""
+    """A host with few pages: its paths, and the page of each for a visitor."""
 
     paths: Sequence[str]
     sheet: Callable[[str, int], Sheet]
 
 
 def hubs(atlas: Atlas, curiosities: Sequence[Anchor]) -> dict[str, Hub]:
-    """The hubs by host; the portal leads to the curiosities, the directory to all sites."""
+    """Return the hubs by host; the portal leads to the curiosities, the directory to all sites."""
     topics = [f"/{topic.name}/" for topic in TOPICS]
     return {
         _host(DIRECTORY): Hub(
@@ -412,7 +411,7 @@ def _portal(atlas: Atlas, curiosities: Sequence[Anchor], visits: int) -> Sheet:
 
 
 def _headline(atlas: Atlas, number: int) -> Anchor:
-    """Headlines go around the hosts, and from one article to the next at each round."""
+    """Return a headline. Headlines rotate over the hosts, with another article in each round."""
     rounds, turn = divmod(number, len(atlas.sites))
     site = atlas.sites[turn]
     place = site.sections + 1 + rounds % (site.size - site.sections - 1)
@@ -443,7 +442,7 @@ Curiosity = Callable[[str], DemoResponse]
 
 
 def curiosities(atlas: Atlas, moved_site: Site) -> dict[str, Curiosity]:
-    """The curious hosts by name."""
+    """Return the difficult hosts by name."""
     return {
         old_host(moved_site): lambda path: moved(301, f"{moved_site.url}{path[1:]}"),
         f"go.short-links{DOMAIN}": lambda path: _short_link(atlas, path),
@@ -454,12 +453,12 @@ def curiosities(atlas: Atlas, moved_site: Site) -> dict[str, Curiosity]:
 
 
 def old_host(site: Site) -> str:
-    """Where a site stood before it moved."""
+    """Return the host name of a site before it moved."""
     return f"old.{site.host.partition('.')[2]}"
 
 
 def ways_in(moved_site: Site) -> list[Anchor]:
-    """Links that lead to all curiosities but the one that asks not to be followed."""
+    """Return links to all curiosities but the spam host, whose links are nofollow."""
     return [
         Anchor(f"http://{old_host(moved_site)}/", f"{moved_site.name}, at its old address"),
         Anchor(f"{SHORT}chain/1", "Three doors, one room"),

@@ -1,4 +1,4 @@
-"""A fixture for tests of programs that crawl: it serves a dict of pages as a web, on loopback.
+"""A pytest fixture for programs that crawl: it serves a dict of pages as a web on loopback.
 
     def test_the_crawl_finds_both_pages(serve_pages, tmp_path):
         web = serve_pages({
@@ -10,7 +10,7 @@
         assert crawl.run() is Reason.EMPTY
         assert web.requests["http://a.example/b"] == 1
 
-pytest imports this module in every run, so it imports nothing of minicrawl until a test asks.
+pytest imports this module in every run, so it imports nothing of minicrawl before a test needs it.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _HTML = {"Content-Type": "text/html; charset=utf-8"}
 
 
 class DictWeb:
-    """A web of pages by their URLs, which begin with http://.
+    """A web of pages by URL; URLs begin with http://.
 
-    A page is HTML, or a status such as 404, or a status with headers and a body. What is not there
-    is a 404, robots.txt too. Pages may be changed, added and removed while it is served.
+    A page is HTML, or a status such as 404, or a status with headers and a body. A missing page is
+    a 404, including robots.txt. Pages may be changed, added and removed while they are served.
     """
 
     def __init__(self, pages: Mapping[str, Answer]) -> None:
@@ -45,7 +45,10 @@ class DictWeb:
         self.requests: Counter[str]
 
     def settings(self, **values: Any) -> Settings:
-        """Settings for a quick crawl of this web alone; `values` are those of `Settings.of`."""
+        """Return settings for a fast crawl of this web only.
+
+        `values` are those of `Settings.of`.
+        """
         from minicrawl.config import Settings
 
         quick: dict[str, Any] = {"delay": 0, "address_delay": 0, "workers": 0, "converge": False}
@@ -54,7 +57,7 @@ class DictWeb:
     def answer(
         self, host: str, target: str, _headers: Mapping[str, str], _visits: int, /
     ) -> DemoResponse:
-        """What a page answers."""
+        """Return the response of a page."""
         from minicrawl.demo.pages import DemoResponse
 
         match self.pages.get(f"http://{host}{target}", 404):
@@ -72,7 +75,7 @@ def _encoded(body: Any) -> bytes:
 
 @pytest.fixture
 def serve_pages() -> Iterator[Callable[[Mapping[str, Answer]], DictWeb]]:
-    """A function that serves a dict of pages, by their URLs, until the test is over."""
+    """Return a function that serves a dict of pages until the test ends."""
     from minicrawl.demo.web import DemoServer
 
     with ExitStack() as servers:

@@ -1,11 +1,11 @@
-"""The ordinary hosts of the demo web: how large each is, and where each of its pages stands.
+"""Ordinary hosts of the demo web: their sizes, and the places of their pages.
 
-Law: a page is a number. Its host, its path and its title follow from that number and back by
-arithmetic alone, so that a web of any size costs no more than the list of its hosts.
+Law: a page is a number. Host, path and title follow from the number, and the number from host and
+path, by arithmetic. So a web of any size costs only the list of its hosts.
 
-site       a host with a topic; its pages have numbers in a row, the first being the front page
-place      the number of a page inside its site: 0 the front page, then the sections, then articles
-rank       the number of an article inside its section
+site       a host with a topic; its pages have consecutive numbers, the front page first
+place      number of a page within its site: 0 is the front page, then sections, then articles
+rank       number of an article within its section
 """
 
 from bisect import bisect_right
@@ -20,14 +20,14 @@ from minicrawl.errors import UsageError
 
 # ================================================================ words
 #
-# The words of the demo web: what its hosts are called, what they write about, and how.
+# Words of the demo web: names of hosts, topics and sentences.
 #
-# Law: no word holds a character that HTML or a URL would have to escape, so pages are put together
-# without looking at them; every noun takes a plain `s` for its plural.
+# Law: no word has a character that HTML or a URL must escape, so pages are assembled without
+# escaping; every noun forms its plural with `s`.
 
 
 class Topic(NamedTuple):
-    """What a community of hosts is about. `hosts` are names of its own, without the domain."""
+    """Topic of a community of hosts. `hosts` are names without the domain."""
 
     name: str
     hosts: tuple[str, ...]
@@ -243,7 +243,7 @@ _STRIDE: Final = 2_654_435_761  # a large prime, so that neighbours have little 
 
 
 def title(topic: Topic, number: int) -> str:
-    """The title of an article by its number; neighbours are unlike each other."""
+    """Return the title of an article; neighbours have unlike titles."""
     rest, pattern = divmod(number * _STRIDE % _VARIETY, len(_TITLES))
     rest, noun = divmod(rest, len(topic.nouns))
     rest, place = divmod(rest, len(PLACES))
@@ -258,7 +258,7 @@ def title(topic: Topic, number: int) -> str:
 
 
 def sentences(topic: Topic, count: int, rng: Random) -> tuple[str, ...]:
-    """So many different sentences about a topic; its own remarks are among them."""
+    """Return `count` different sentences about a topic, including its remarks."""
     said = dict.fromkeys(topic.remarks)
     while len(said) < count:
         said[_sentence(topic, rng)] = None
@@ -283,22 +283,22 @@ def _sentence(topic: Topic, rng: Random) -> str:
 # ================================================================ sites
 
 DOMAIN: Final = ".example"
-SMALLEST: Final = 100  # pages; with fewer the odd hosts would outnumber the ordinary ones
+SMALLEST: Final = 100  # pages; in smaller webs peculiar hosts would prevail
 FRONT: Final = 0
-ON_SHOW: Final = 40  # articles that the page of a section lists; the others hang below these
+ON_SHOW: Final = 40  # articles on the page of a section; the others are below these
 _BRANCHES: Final = 3  # further articles that an article leads to
 _PAGES_PER_SECTION: Final = 8
-_STEEPNESS: Final = 1.3  # of the fall in size from the largest host to the smallest
+_STEEPNESS: Final = 1.3  # exponent of the fall in size over the hosts
 
 
 class Quirk(Enum):
-    """What is unusual about a whole host."""
+    """Peculiarity of a whole host."""
 
     NONE = auto()
-    SLOW = auto()  # takes its time over every answer
+    SLOW = auto()  # answers late
     PATIENT = auto()  # asks for a Crawl-delay
-    SHUT = auto()  # has a robots.txt that cannot be had
-    FLAKY = auto()  # fails, and is well again when asked once more
+    SHUT = auto()  # has an unavailable robots.txt
+    FLAKY = auto()  # fails, and succeeds when asked again
 
 
 class _Oddity(NamedTuple):
@@ -319,7 +319,7 @@ _KINDS: Final = ("www", "news", "wiki", "blog", "forum", "archive")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """A host and the pages it has."""
+    """A host and its pages."""
 
     number: int
     host: str
@@ -332,16 +332,16 @@ class Site:
 
     @property
     def kind(self) -> str:
-        """The first label of the name: www, news, wiki, ..."""
+        """First label of the host name: www, news, wiki, ..."""
         return self.host.partition(".")[0]
 
     @property
     def url(self) -> str:
-        """The front page."""
+        """URL of the front page."""
         return f"http://{self.host}/"
 
     def path(self, place: int) -> str:
-        """Where a page stands."""
+        """Return the path of a page."""
         if place == FRONT:
             return "/"
         if place <= self.sections:
@@ -350,7 +350,7 @@ class Site:
         return f"{self.path(section)}{_slug(self.title(place))}-{place}"
 
     def place(self, path: str) -> int | None:
-        """The page that stands at a path, if one does."""
+        """Return the page at a path, or None."""
         digits = path.rpartition("-")[2]
         if len(digits) < len(str(self.size)) + 1 and digits.isascii() and digits.isdigit():
             places: Sequence[int] = (int(digits),)
@@ -359,7 +359,6 @@ class Site:
         return next((at for at in places if at < self.size and self.path(at) == path), None)
 
     def title(self, place: int) -> str:
-        """What a page is called."""
         if place == FRONT:
             return self.name
         if place <= self.sections:
@@ -367,16 +366,16 @@ class Site:
         return title(self.topic, self.first + place)
 
     def shelf(self, place: int) -> tuple[int, int]:
-        """The section an article belongs to and its rank there."""
+        """Return the section of an article, and its rank there."""
         rank, section = divmod(place - self.sections - 1, self.sections)
         return section + 1, rank
 
     def on_show(self, section: int) -> list[int]:
-        """The articles that a section lists on its page."""
+        """Return the articles that the section's page lists."""
         return self._articles(section, range(ON_SHOW))
 
     def below(self, place: int) -> list[int]:
-        """The articles that are found by way of this one only."""
+        """Return the articles that only this one leads to."""
         section, rank = self.shelf(place)
         first = ON_SHOW + _BRANCHES * rank
         return self._articles(section, range(first, first + _BRANCHES))
@@ -387,7 +386,7 @@ class Site:
 
 
 class Atlas:
-    """All sites, the largest first and the odd ones last."""
+    """The sites of a web, the largest first and the peculiar ones last."""
 
     __slots__ = ("_firsts", "pages", "sites")
 
@@ -399,12 +398,11 @@ class Atlas:
         self._firsts = [site.first for site in self.sites]
 
     def find(self, page: int) -> tuple[Site, int]:
-        """The site of a page and its place there."""
+        """Return the site of a page, and its place there."""
         site = self.sites[bisect_right(self._firsts, page) - 1]
         return site, page - site.first
 
     def url(self, page: int) -> str:
-        """Where a page stands, in full."""
         site, place = self.find(page)
         return f"http://{site.host}{site.path(place)}"
 
@@ -437,7 +435,7 @@ def _site(number: int, first: int, plan: _Oddity) -> Site:
 
 
 def _sizes(pages: int, hosts: int) -> list[int]:
-    """Few large, many small; every host has a page of each sort, and the sum is `pages`."""
+    """Return sizes of hosts: few large, many small, with the sum `pages`."""
     least = 3
     weights = [(number + 2) ** -_STEEPNESS for number in range(hosts)]
     spare = (pages - least * hosts) / sum(weights)
@@ -446,7 +444,7 @@ def _sizes(pages: int, hosts: int) -> list[int]:
 
 
 def _names(rng: Random) -> list[str]:
-    """Names for hosts, one topic after the other: those of their own, then made-up ones."""
+    """Return names of hosts, topic after topic: given names first, then made-up ones."""
     own = [topic.hosts[number] for number in range(len(TOPICS[0].hosts)) for topic in TOPICS]
     made_up = [
         [

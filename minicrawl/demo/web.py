@@ -1,16 +1,16 @@
-"""A small web that is generated on demand: its hosts, its pages and their responses.
+"""A small web, generated on demand: hosts, pages and responses.
 
-Law: a response depends only on the seed, the URL, the validators of the request and the number of
+Laws: a response depends only on the seed, the URL, the validators of the request and the number of
 earlier requests for the URL. The order of requests does not matter, so an interrupted crawl finds
-the same web when it resumes. Nothing is stored but the list of hosts.
+the same web when it resumes. Only the list of hosts is stored. An annex is not part of the link
+graph.
 
-site         an ordinary host; together they have so many pages as asked for
+site         an ordinary host; all sites together have the requested number of pages
 hub          a host that leads to many others
-annex        what sites have besides their pages: robots.txt, files, closed sections
-curiosity    a host to stumble over: redirects, loops, traps, strange encodings
-
-Law: an annex is not part of the link graph. Pages of the attic are only in the sitemap. Pages for
-members are linked, but must not be requested where robots.txt forbids them.
+annex        response of a site beside its pages: robots.txt, files, closed sections. Pages of the
+             attic are only in the sitemap. Pages for members are linked, but must not be requested
+             where robots.txt forbids them.
+curiosity    a difficult host: redirects, loops, traps, strange encodings
 """
 
 import asyncio
@@ -50,13 +50,13 @@ from minicrawl.demo.pages import (
 from minicrawl.demo.sites import FRONT, Atlas, Quirk, Site
 
 CRAWL_DELAY_S: Final = 0.1
-_ATTIC: Final = 5  # pages that only the sitemap knows
+_ATTIC: Final = 5  # pages that are only in the sitemap
 _SITEMAP_EVERY: Final = 4
 _NUMBERED: Final = re.compile(r"(/(?:attic|download|picture)/|/members/letter-)([0-9]{1,9})")
 
 
 def annex(site: Site, path: str) -> DemoResponse:
-    """The answer to a path at which none of the site's pages stands."""
+    """Return the response for a path that is none of the site's pages."""
     if path in _SINGLE:
         return _SINGLE[path](site)
     if numbered := _NUMBERED.fullmatch(path):
@@ -65,7 +65,7 @@ def annex(site: Site, path: str) -> DemoResponse:
 
 
 def attic(site: Site) -> tuple[str, ...]:
-    """The pages that no link leads to; none where there is no sitemap either."""
+    """Return the pages without links to them; none where there is no sitemap."""
     if site.number % _SITEMAP_EVERY:
         return ()
     return tuple(f"{site.url}attic/{number}" for number in range(1, _ATTIC + 1))
@@ -141,16 +141,16 @@ _SERIES: Final[dict[str, Callable[[Site, int], DemoResponse]]] = {
 
 SLOW_S: Final = 0.5
 RETRY_AFTER_S: Final = 1
-_SEED_SITES: Final = slice(1, 8)  # the largest host has to be found
-_MOVED: Final = 0  # the rank of the site that has an old name as well
-_MIRRORED: Final = 7  # and of the one that is there twice
-_VISITS_PER_FAILURE: Final = 5  # of a page that fails now and then, beginning with the first
+_SEED_SITES: Final = slice(1, 8)  # links must be followed to find the largest host
+_MOVED: Final = 0  # rank of the site with an old name as well
+_MIRRORED: Final = 7  # rank of the site with a mirror
+_VISITS_PER_FAILURE: Final = 5  # a flaky page fails at its first visit, and again after this many
 _PUBLISHED: Final = 1_053_388_800  # 20 May 2003
 _DAY_S: Final = 86_400
 
 
 class DemoWeb:
-    """A little web of `pages` ordinary pages, and some that are not."""
+    """A small web of `pages` ordinary pages, with special hosts beside them."""
 
     __slots__ = ("_author", "_curiosities", "_hubs", "_site_of_host", "_sites")
 
@@ -168,12 +168,12 @@ class DemoWeb:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """All names that answer."""
+        """Host names that are served."""
         return (*self._site_of_host, *self._hubs, *self._curiosities)
 
     @property
     def seeds(self) -> tuple[str, ...]:
-        """Where a crawl may begin: from here every page of the link graph can be reached."""
+        """URLs from which every page of the link graph can be reached."""
         return (PORTAL, *(site.url for site in self._sites[_SEED_SITES]))
 
     def answer(
@@ -217,7 +217,7 @@ def _failure(place: int) -> DemoResponse:
 
 
 def _unless_known(answer: DemoResponse, headers: Mapping[str, str]) -> DemoResponse:
-    """304 in place of a page that the visitor has; an ETag counts more than a date."""
+    """Return a 304 for a page that the visitor has; an ETag takes precedence over a date."""
     etag = answer.headers.get("ETag")
     if etag is None:
         return answer
@@ -231,18 +231,18 @@ def _unless_known(answer: DemoResponse, headers: Mapping[str, str]) -> DemoRespo
 
 @cache
 def _modified(version: int) -> str:
-    """A page's first version is as old as the paper, and each new one takes a day."""
+    """Return the date of a version: the first is as old as the paper, others follow daily."""
     return formatdate(_PUBLISHED + version * _DAY_S, usegmt=True)
 
 
 # ================================================================ server
 #
-# The demo web on a socket: HTTP/1.1 on loopback, from a thread with an event loop of its own.
+# An HTTP/1.1 server on loopback, in a thread with an event loop of its own.
 #
-# Law: whatever comes in, each connection gets its answers in the order of its requests, or one
-# error and the end; leaving the `with` block ends every connection and the thread. Nothing is read
-# of a request but its line and its headers: a GET has no body, and other methods are refused.
-# Visits are counted from 0 by each server, so pages that change begin with their first version.
+# Law: whatever is received, each connection gets responses in the order of its requests, or one
+# error and its end; leaving the `with` block ends every connection and the thread. Only the line
+# and the headers of a request are read: a GET has no body, and other methods are refused. Each
+# server counts visits from 0, so pages that change begin with their first version.
 
 _LONGEST_HEAD: Final = 16_384
 _BACKLOG: Final = 1_024
@@ -252,7 +252,7 @@ _END_OF_HEAD: Final = b"\r\n\r\n"
 
 
 class ServedWeb(Protocol):
-    """What can be served."""
+    """A web that can be served."""
 
     def answer(
         self, host: str, target: str, headers: Mapping[str, str], visits: int, /
@@ -268,10 +268,10 @@ class _Request(NamedTuple):
 
 
 class DemoServer:
-    """Serves a web while it is entered; `requests` counts what was asked for, by URL."""
+    """Server of a web, as a context manager; `requests` counts requests by URL."""
 
     address: str
-    """Where it listens, as host:port; known once it is entered."""
+    """Address of the server, as host:port; known inside the `with` block."""
 
     def __init__(self, web: ServedWeb) -> None:
         self.requests: Counter[str] = Counter()
@@ -296,7 +296,7 @@ class DemoServer:
         self._thread.join()
 
     def _answer(self, request: _Request) -> DemoResponse:
-        """The web's answer, with the visit counted."""
+        """Count the visit, and return the web's response."""
         host = request.headers["host"].partition(":")[0].lower()
         url = f"http://{host}{request.target}"
         visits = self.requests[url]
@@ -315,16 +315,16 @@ class DemoServer:
         async with server:
             await self._stop.wait()
             server.close()
-            # A connection that is just being accepted belongs to nobody yet but to a task.
+            # A connection that is just being accepted is known only to a task.
             await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()})
             for connection in open_connections:
                 connection.abort()
-            # The transports let go of their sockets at the next turn of the loop.
+            # The transports release their sockets in the next turn of the loop.
             await asyncio.sleep(0)
 
 
 class _Connection(asyncio.Protocol):
-    """One connection: what came in and was not answered yet, and the answer that is under way."""
+    """A connection: received bytes without a response yet, and the pending response."""
 
     def __init__(
         self, answer: Callable[[_Request], DemoResponse], open_connections: set["_Connection"]
@@ -352,7 +352,7 @@ class _Connection(asyncio.Protocol):
         self._transport.abort()
 
     def _answer_what_is_there(self) -> None:
-        """Answer requests until one has to wait, is not all there yet, or was the last."""
+        """Answer requests until one has a delay, is incomplete, or was the last."""
         while self._delayed is None and not self._transport.is_closing():
             end = self._received.find(_END_OF_HEAD)
             length = len(self._received) if end < 0 else end
@@ -390,13 +390,13 @@ class _Connection(asyncio.Protocol):
             self._transport.close()
 
     def _refuse(self, answer: DemoResponse) -> None:
-        """After a request that makes no sense nobody knows where the next one begins."""
+        """Send an error and close: after a malformed request the next one cannot be found."""
         self._transport.write(_written(answer, has_body=True, is_last=True))
         self._transport.close()
 
 
 def _parsed(head: str) -> _Request | DemoResponse:
-    """The request, or the answer to one that cannot be served."""
+    """Parse a request, or return the response to one that cannot be served."""
     line, *fields = head.split("\r\n")
     match = _REQUEST_LINE.fullmatch(line)
     headers = {name.lower(): value.strip() for name, _, value in (f.partition(":") for f in fields)}
@@ -423,13 +423,14 @@ def _written(answer: DemoResponse, *, has_body: bool, is_last: bool) -> bytes:
 
 # ================================================================ settings
 #
-# The settings of a crawl of the demo web.
+# Settings for a crawl of the demo web.
 
 
 def demo_settings(loaded: Loaded, pages: int, address: str) -> Loaded:
-    """No delay, as it is our own server, and a small endowment, as nobody chose the seeds.
+    """Return settings without delays, since the server is our own, and with a small endowment.
 
-    Flags count as given; the rest are defaults.
+    Nobody chose the seeds, so they deserve no more. Flags count as given; other settings are
+    defaults.
     """
     usual: dict[str, Any] = {
         **DEMO_USUAL,

@@ -393,8 +393,7 @@ class Frontier:
         return len(self) - self._changes.saved + len(self._changes)
 
     def gained(self, pages: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
-        """Return the in-links that these pages, or all, have gained since their rows were written.
-        """
+        """Return the in-links that these pages, or all, have gained since their rows were written."""
         asked = np.arange(len(self)) if pages is None else pages
         return self._changes.cut(self.ledger.key).gained(asked)
 

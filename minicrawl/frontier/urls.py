@@ -359,8 +359,7 @@ class UrlTable:
         return self._index.url_of(page)
 
     def find_recent(self, urls: Iterable[str]) -> tuple[dict[str, int], list[int]]:
-        """Return the pages of recent URLs, and candidates for the others, for a query to the store.
-        """
+        """Return the pages of recent URLs, and candidates for the others, for a query to the store."""
         found, candidates = self._index.find_recent(urls)
         return found, list(chain.from_iterable(candidates.values()))
 

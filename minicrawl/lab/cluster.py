@@ -1,9 +1,9 @@
-"""A crawl in shards on many nodes, simulated with the shards of `minicrawl.shards`.
+"""A crawl in shards on many nodes, simulated with the shards of `minicrawl.cluster`.
 
-web        a shard of a web: its pages, its queue, and what it reads
-simulation nodes that read in ticks, batches that take time, a level of cash for all
-comparison the importance that is gathered, beside one machine from the same seeds
-traffic    what so many nodes send each other
+traffic     estimate of what nodes send each other
+web         a shard of a simulated web: its pages, its queue, its reads
+simulation  nodes that read in ticks, batches that take time, a common cash level
+comparison  importance gathered, compared with one machine from the same seeds
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ from minicrawl.progress import Progress, part
 
 # ================================================================ traffic
 #
-# What a crawl on many nodes sends, by what was counted in a smaller one.
+# Messages of a crawl on many nodes, extrapolated from the counts of a smaller one.
 #
-# pair      an ordered pair of shards; each has batches of its own
-# gap       the time from one batch of a pair to the next: until it is full, or until the first
-#           transfer of it, which comes at random, has waited long enough
+# pair      ordered pair of shards; each has batches of its own
+# gap       time between two batches of a pair: until a batch is full, or until its first transfer,
+#           which comes at random, has waited long enough
 
 TRANSFER_BYTES = 100
-"""A URL of 75 bytes and what is said of it."""
+"""A URL of 75 bytes, and the numbers beside it."""
 BATCH_BYTES = 200
-"""A batch without transfers, and what an engine adds to a message."""
+"""An empty batch, and the engine's overhead for a message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RealCrawl:
-    """The crawl that is asked for: `pages` known at its end, `pace` pages a second on each node.
+    """A crawl to estimate: `pages` known at its end, read by each node at `pace` pages per second.
 
-    A batch is sent when it has `transfers`, or when its first one has waited `wait_s`.
+    A batch is sent when it has `transfers`, or when its first transfer has waited `wait_s`.
     """
 
     nodes: int
@@ -60,13 +60,13 @@ class RealCrawl:
 
     @property
     def shards(self) -> int:
-        """As many as nodes, and never fewer than usual."""
+        """Number of shards: that of the nodes, but at least the default."""
         return max(self.nodes, SHARDS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traffic:
-    """All nodes together, in a second; and in one batch."""
+    """Traffic of all nodes together per second, and size of a batch."""
 
     transfers_s: float
     batches_s: float
@@ -75,7 +75,7 @@ class Traffic:
 
 
 def traffic(crawl: RealCrawl, a_page: float) -> Traffic:
-    """Of a crawl in which a page that is read leads to so many transfers."""
+    """Estimate the traffic, if a page that is read leads to `a_page` transfers."""
     transfers_s = crawl.nodes * crawl.pace * a_page
     pairs = crawl.shards * (crawl.shards - 1)
     by_pair = transfers_s / pairs
@@ -93,17 +93,17 @@ def traffic(crawl: RealCrawl, a_page: float) -> Traffic:
 #
 # A shard of a web that the laboratory knows and the crawler does not.
 #
-# Law: all cash moves by steps of `minicrawl.shards`, as it would on a machine.
+# Law: all cash moves by the steps of `minicrawl.cluster.shard`, as on a real machine.
 
 Numbers = NDArray[np.int64]
 _NOTHING = Spending(())
 
 
 def owners(web: Web, shards: int, site_pages: int) -> list[int]:
-    """The shard of each page.
+    """Return the shard of each page.
 
-    Where no hosts are known, so many pages in a row count as a site: pages of graphs of the web are
-    mostly numbered in the order of their URLs.
+    If hosts are unknown, `site_pages` consecutive pages count as a site: in most graphs of the web,
+    pages are numbered in the order of their URLs.
     """
     sites = web.site if web.has_hosts else np.arange(web.graph.nodes) // site_pages
     names = [f"site{number}.example" for number in range(int(sites.max()) + 1)]
@@ -113,7 +113,7 @@ def owners(web: Web, shards: int, site_pages: int) -> list[int]:
 
 
 class SimulatedPages:
-    """The pages that a shard knows, its own and foreign ones, by the ids of the web."""
+    """Own and foreign pages that a shard knows, by their ids in the web."""
 
     def __init__(self, number: int, owner_of: Sequence[int]) -> None:
         self.number, self.of_web = number, list[int]()
@@ -124,7 +124,7 @@ class SimulatedPages:
         return str(self.of_web[page])
 
     def depth(self, page: int) -> int:
-        """No limit of depth is simulated."""
+        """Return 0: limits of depth are not simulated."""
         return 0
 
     def owner(self, page: int) -> int:
@@ -135,7 +135,7 @@ class SimulatedPages:
         return self.ids([int(transfer.url) for transfer in transfers]), len(self.of_web) - before
 
     def ids(self, pages: Sequence[int]) -> list[int]:
-        """Of these pages of the web; those that are new get the next ids."""
+        """Return the ids of these pages of the web; new pages get the next ids."""
         ids = self._ids
         for page in pages:
             if page not in ids:
@@ -144,7 +144,10 @@ class SimulatedPages:
         return [ids[page] for page in pages]
 
     def add_new(self, pages: Sequence[int]) -> tuple[int, int]:
-        """How many foreign pages, which get the next ids, and how many own ones are new."""
+        """Add the unknown pages among `pages`, foreign ones first.
+
+        Returns the numbers of foreign and of own pages added.
+        """
         new = [page for page in pages if page not in self._ids]
         foreign = [page for page in new if self._owner_of[page] != self.number]
         self.ids(foreign)
@@ -153,7 +156,7 @@ class SimulatedPages:
 
 
 class CrawledShard:
-    """A shard that is crawled: the richest page first."""
+    """A shard that reads its richest page first."""
 
     def __init__(
         self,
@@ -170,22 +173,22 @@ class CrawledShard:
         self._richest = Richest(self.ledger.key, self.ledger.flags, UNREAD)
 
     def seed(self, seeds: Sequence[int], units: int) -> None:
-        """These pages of the web are known at first, and share so much."""
+        """Make these pages of the web known, with an endowment to share."""
         ids = self.pages.ids(seeds)
         self.shard.apply(Step(StepKind.BORN, born=len(ids)), 0)
         self.shard.apply(Step(StepKind.ENDOWED, spending=Spending(ids), amount=units), 0)
         self._richest.offer(ids)
 
     def best(self) -> int | None:
-        """The richest page that waits, as a lease."""
+        """Lease the richest waiting page."""
         return self._richest.take()
 
     def put_back(self, page: int) -> None:
-        """The lease ends without a turn."""
+        """End the lease without a turn."""
         self._richest.release(page)
 
     def read(self, page: int, now: float) -> None:
-        """The page is read, and pays its links."""
+        """Read the page, and pay its links."""
         targets = self._links[self.pages.of_web[page]]
         first = len(self.pages.of_web)
         foreign, own = self.pages.add_new(targets)
@@ -199,7 +202,7 @@ class CrawledShard:
         self._richest.release(page)
 
     def send(self, receiver: int, of_pot: int, now: float) -> TransferBatch:
-        """The next batch for this shard."""
+        """Return the next batch for this shard."""
         pot = max(0, self.ledger.virtual_page.pot)
         step = self.shard.sending(receiver, min(of_pot, pot))
         batch = self.shard.batch(step)
@@ -207,17 +210,16 @@ class CrawledShard:
         return batch
 
     def post(self, batch: TransferBatch, now: float) -> None:
-        """What another shard sent has come."""
+        """Post a batch of another shard."""
         for step in self.shard.receipt(batch):
             self.shard.apply(step, now)
             self._richest.offer(step.spending.links)
 
     def waiting_keys(self) -> Numbers:
-        """The keys of all pages that wait."""
         return self._keys(UNREAD)
 
     def in_outbox(self) -> int:
-        """Atoms that wait to be sent."""
+        """Return the atoms that wait to be sent."""
         return int(self._keys(FOREIGN).sum())
 
     def _keys(self, flag: int) -> Numbers:
@@ -230,22 +232,22 @@ class CrawledShard:
 #
 # Nodes that read a web together, in ticks.
 #
-# In a tick each node reads one page, the richest of its shards, if it is above the level of cash
-# that was last announced; else it is idle. Batches that are sent in a tick come in the next one.
+# In a tick each node reads one page, the richest of its shards, or is idle if that page is below
+# the last announced cash level. Batches sent in a tick arrive in the next one.
 #
-# Law: no atom is lost or made, at any tick; the audit of `minicrawl.shards` says so at the end.
+# Law: no atom is lost or made in any tick; the audit of `minicrawl.cluster.shard` proves it at the
+# end.
 
 HEADROOM = 2
-"""So many times the pages that nodes can read until the next level are above this one."""
+"""Pages above the level, in multiples of the pages that all nodes can read until the next level."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedNodes:
-    """So many nodes, which read one page a tick each.
+    """Settings of simulated nodes, which read one page per tick each.
 
-    A batch is sent when its first transfer has waited `wait` ticks. Shards tell what they know of
-    themselves every `tell` ticks. With no `headroom` there is no level: each node reads its richest
-    page.
+    A batch is sent when its first transfer has waited `wait` ticks. Shards tell facts every `tell`
+    ticks. With `headroom` 0 there is no level: each node reads its richest page.
     """
 
     nodes: int
@@ -257,14 +259,14 @@ class SimulatedNodes:
 
 @dataclass(slots=True)
 class SimulatedTraffic:
-    """What was sent, and how many turns of a node were idle."""
+    """Counts of messages and of idle turns."""
 
     transfers: int = 0
     batches: int = 0
     idle: int = 0
     ticks: int = 0
     under_way: float = 0.0
-    """The share of all cash that was in outboxes and batches, summed over `looks`."""
+    """Part of all cash that was in outboxes and batches, summed over `looks`."""
     looks: int = 0
 
 
@@ -293,7 +295,7 @@ class ShardedCrawl:
         self.traffic = SimulatedTraffic()
 
     def start(self, seeds: Sequence[int], units: int) -> None:
-        """Seeds are known to their shards, and each of them gets its part of the endowment."""
+        """Make each seed known to its shard, with its part of the endowment."""
         share, more = divmod(units, len(seeds))
         for number, shard in enumerate(self.shards):
             own = [seed for seed in seeds if self._owner_of[seed] == number]
@@ -302,7 +304,7 @@ class ShardedCrawl:
                 shard.seed(own, share * len(own) + extra)
 
     def fetch(self, budget: int) -> list[int]:
-        """So many pages of the web in the order in which they are read, or fewer."""
+        """Read up to `budget` pages; return them in the order in which they were read."""
         while len(self.fetched) < budget and self._tick(budget):
             self.traffic.ticks += 1
         if wrong := list(audit.faults(self._statements(), self._sent_until)):
@@ -310,7 +312,7 @@ class ShardedCrawl:
         return self.fetched
 
     def _tick(self, budget: int) -> bool:
-        """Whether anything happened or is still to come."""
+        """Run one tick. Return False when nothing happened and nothing is still to come."""
         now, before = self.traffic.ticks, len(self.fetched)
         arrived, self._on_the_way = self._on_the_way, []
         for batch in arrived:
@@ -324,7 +326,7 @@ class ShardedCrawl:
         return len(self.fetched) > before or bool(arrived) or waits or self._is_held_back()
 
     def _read(self, node: Sequence[CrawledShard], now: int) -> None:
-        """A page of the node, if one is above the level."""
+        """Read the richest page of the node, if it is above the level."""
         best: tuple[int, CrawledShard, int] | None = None
         for shard in node:
             if (page := shard.best()) is None:
@@ -344,7 +346,7 @@ class ShardedCrawl:
         self.fetched.append(shard.pages.of_web[page])
 
     def _send(self, now: int) -> bool:
-        """Batches that are due; whether anything is on the way or waits in an outbox."""
+        """Send due batches. Return whether anything is under way or waits in an outbox."""
         waits = False
         for number, shard in enumerate(self.shards):
             for receiver in shard.shard.outbox.due(now):
@@ -357,7 +359,7 @@ class ShardedCrawl:
         return waits or bool(self._on_the_way)
 
     def _tell(self) -> None:
-        """A new level, and what each pot is to send to others."""
+        """Compute a new level, and the transfers between pots."""
         pots = {
             number: PotTold(shard.ledger.virtual_page.pot, shard.ledger.unread)
             for number, shard in enumerate(self.shards)
@@ -370,13 +372,13 @@ class ShardedCrawl:
             self._level = water_level(sketches, pages)
 
     def _is_held_back(self) -> bool:
-        """Whether pages wait for a lower level."""
+        """Return whether pages wait for a lower level."""
         return self._level > NO_LEVEL and any(shard.ledger.unread for shard in self.shards)
 
     # ------------------------------------------------------------ the law
 
     def _look(self) -> None:
-        """How much cash is on its way."""
+        """Measure the part of the cash that is under way."""
         minted = sum(shard.ledger.minted for shard in self.shards)
         away = sum(shard.ledger.abroad + shard.in_outbox() for shard in self.shards)
         self.traffic.under_way += away / minted
@@ -392,38 +394,45 @@ class ShardedCrawl:
 
 # ================================================================ comparison
 #
-# The importance that nodes gather together, beside one machine from the same seeds.
+# Importance that nodes gather together, compared with one machine from the same seeds.
 #
-# A real crawl is larger than any graph here. So a simulated tick stands for as much of the crawl as
-# it is of the graph: what matters for the order is which part of the crawl goes by while cash is on
-# its way. `Staleness` is that translation.
+# A real crawl is larger than any graph here. So a tick stands for the same part of the crawl as it
+# is of the graph: what matters for the order is which part of the crawl passes while cash is under
+# way. `Staleness` makes this translation.
 #
-# agreement   of the importance on the pages that one machine reads, the part that is on pages that
-#             the nodes have read as well
+# agreement   Of the importance on pages that one machine reads, the part on pages that the nodes
+# have
+#             read as well
 
 Floats = NDArray[np.float64]
 
 FEWEST_NODES = 8
 TELL_S = 1.0
-"""Shards tell their sums and sketches so often."""
+"""Interval at which shards tell facts."""
 
 
 class Staleness(NamedTuple):
-    """How a real crawl looks in a simulation of `nodes` nodes."""
+    """Scale of a simulation with `nodes` nodes, for a real crawl."""
 
     nodes: int
     tick_s: float
-    """Seconds of the real crawl that a tick stands for."""
+    """Seconds of the real crawl per tick."""
 
     @classmethod
     def of(cls, crawl: RealCrawl, web_pages: int) -> Staleness:
-        """As many nodes as make a tick as long as the time between two tellings, if that can be."""
+        """Return the scale for a crawl, on a web of this size.
+
+        The number of nodes makes a tick as long as the interval of facts, where possible.
+        """
         a_second = crawl.nodes * crawl.pace * web_pages / crawl.pages
         nodes = min(crawl.nodes, SHARDS, max(FEWEST_NODES, round(TELL_S * a_second)))
         return cls(nodes, nodes / a_second)
 
     def simulated(self, crawl: RealCrawl, headroom: int) -> SimulatedNodes:
-        """Times of less than a tick count as none, but a batch always takes a tick to come."""
+        """Return the settings of the simulation.
+
+        Times below half a tick count as 0, but a batch always takes a tick.
+        """
         return SimulatedNodes(
             nodes=self.nodes,
             shards=SHARDS,
@@ -435,7 +444,7 @@ class Staleness(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterPoint:
-    """What was found for one real crawl; shares, at each budget."""
+    """Result for one real crawl; shares are given at each budget."""
 
     crawl: RealCrawl
     tick_s: float
@@ -444,9 +453,9 @@ class ClusterPoint:
     mass: DrawnMean
     agreement: DrawnMean
     idle: float
-    """The part of the turns of nodes that were idle, as their pages were below the level."""
+    """Part of the nodes' turns that were idle because pages were below the level."""
     under_way: float
-    """The part of all cash that was in outboxes and batches, on average."""
+    """Mean part of all cash that was in outboxes and batches."""
     traffic: Traffic
 
     def as_json(self) -> dict[str, object]:
@@ -455,7 +464,10 @@ class ClusterPoint:
 
 
 class Sharding(NamedTuple):
-    """Where no hosts are known, so many pages in a row are a site; `headroom` is as simulated."""
+    """Division of a web into shards, and headroom of the simulation.
+
+    If hosts are unknown, `site_pages` consecutive pages are a site.
+    """
 
     site_pages: int
     headroom: int
@@ -476,7 +488,7 @@ def cluster(
     sharding: Sharding,
     progress: Progress,
 ) -> list[ClusterPoint]:
-    """A point for each crawl that is wanted, the mean over the draws."""
+    """Return a result for each wanted crawl, the mean over the draws."""
     course = _Course(web, crawls, sharding)
     points = []
     for place, real in enumerate(wanted):
@@ -486,7 +498,7 @@ def cluster(
 
 
 class _Course:
-    """A web with the crawls of one machine, from each draw of seeds."""
+    """A web, with the crawls of one machine from each draw of seeds."""
 
     def __init__(self, web: Web, crawls: Crawls, sharding: Sharding) -> None:
         self._crawls, self._headroom = crawls, sharding.headroom
@@ -499,7 +511,7 @@ class _Course:
         self._alone = [self._on_one_machine(web, seeds) for seeds in self._seeds]
 
     def point(self, real: RealCrawl, progress: Progress) -> ClusterPoint:
-        """What nodes find that are as many and as quick as those of the real crawl."""
+        """Simulate nodes that correspond to the real crawl."""
         staleness = Staleness.of(real, len(self._links))
         settings = staleness.simulated(real, self._headroom)
         if settings not in self._runs:

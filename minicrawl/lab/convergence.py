@@ -1,22 +1,23 @@
-"""How fast the estimates approach the true importance, lap by lap (the paper's figures 2 and 3).
+"""Convergence of estimates to the true importance, lap by lap (figures 2 and 3 of the paper).
 
-The whole graph is known from the start and does not change; its pages are read again and again.
-One lap is as many reads as there are pages. Every page has one more link, to the virtual page, or
-hands it a share of its cash that is the same for all pages, its small edge.
+The whole graph is known from the start and does not change; its pages are read again and again. A
+lap is as many reads as there are pages. Every page has one more link, to the virtual page; or it
+hands the virtual page a fixed share of its cash, its small edge.
 
-OPIC on the link matrices of the paper that are not those of a walk:
+OPIC on matrices of the paper that are not those of a random walk:
 
-    read(i):  H_i += C_i,  C_j += C_i L[i, j] / λ for every j,  and what was there of C_i is gone
+    read(i):  H_i += C_i,  C_j += C_i L[i, j] / λ for every j,  and the old C_i is gone
 
-L    the matrix: 1 for a link (`links`), or for a link either way (`either`); and 1 to and from the
-     virtual page, as the paper needs it
-λ    the largest eigenvalue of L. On-line nobody knows it; here it is computed beforehand.
-D    what the virtual page gave to every page. It is read as soon as it has cash, so that D is one
-     number, as in the ledger.
+L    the matrix: 1 for a link (`links`), or for a link in either direction (`either`); and 1 to and
+     from the virtual page, as the paper needs it
+λ    the largest eigenvalue of L. On-line it is unknown; here it is computed beforehand.
+D    what the virtual page gave to every page. It is read as soon as it has cash, so D is one
+number,
+     as in the ledger.
 
-Law: H + C = C0 + Lᵀ H / λ after every read. So H, as shares, comes to the fixpoint of L as long as
-all pages are read again and again. It is not the sum of the cash that stays the same but Σ v_i C_i,
-v being the right eigenvector; whole numbers could not keep that, so this is no `Ledger`.
+Law: H + C = C0 + Lᵀ H / λ after every read. So H, normalised, converges to the fixpoint of L, as
+long as all pages are read again and again. The invariant is not the sum of the cash but Σ v_i C_i,
+where v is the right eigenvector. Whole numbers could not keep it, so this is no `Ledger`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -46,15 +47,15 @@ OFF_LINE = "off-line"
 LAZY = "lazy"
 
 ONE_MORE_LINK = PageRankOptions(damping=None, dangling=Dangling.VIRTUAL, tolerance=1e-12)
-"""Each page has one more link, to the virtual page, as in the paper."""
+"""Options of the paper: each page has one more link, to the virtual page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """One curve: how wrong an estimator was after each lap.
+    """A curve: the errors of an estimator after each lap.
 
-    `g` is how often all the cash had gone round. `cash_when_read` is the mean cash of a page when
-    it was read, as a multiple of the mean cash of a page.
+    `g` is how often all the cash had gone round. `cash_when_read` is the mean cash of a page at its
+    reads, as a multiple of the mean cash of a page.
     """
 
     strategy: str
@@ -69,7 +70,7 @@ class Series:
         return self.strategy if same else f"{self.strategy}, {self.estimator}"
 
     def as_json(self) -> dict[str, object]:
-        """With one list for each kind of error."""
+        """Return the curve with one list for each kind of error."""
         return {
             "strategy": self.strategy,
             "estimator": self.estimator,
@@ -86,7 +87,7 @@ class Series:
 
 
 class _KnownWeb(NamedTuple):
-    """What is read again and again."""
+    """A web that is read again and again."""
 
     links: list[list[int]]
     truth: Floats
@@ -102,7 +103,7 @@ def convergence(
     small_edge: float | None = None,
     progress: Progress,
 ) -> list[Series]:
-    """The curves of these strategies, and of the off-line algorithm."""
+    """Return the curves of these strategies and of the off-line algorithm."""
     web = _KnownWeb(graph.adjacency(), true_importance(graph, small_edge), edge_of(small_edge))
     series = [_off_line(graph, laps, web.truth, small_edge)]
     for done, name in enumerate(strategies):
@@ -112,12 +113,12 @@ def convergence(
 
 
 def edge_of(share: float | None) -> SmallEdge:
-    """A small edge of this share; by default one more link of the page."""
+    """Return a small edge of this share; by default, one more link of the page."""
     return one_more_link if share is None else fixed_edge(share)
 
 
 def true_importance(graph: Csr, small_edge: float | None = None) -> Floats:
-    """The fixpoint; by default every page has one more link, to the virtual page."""
+    """Return the fixpoint; by default, every page has one more link, to the virtual page."""
     return pagerank(graph, options=_options(small_edge)).values.astype(np.float64)
 
 
@@ -126,7 +127,7 @@ def _options(small_edge: float | None) -> PageRankOptions:
 
 
 def _off_line(graph: Csr, laps: int, truth: Floats, small_edge: float | None) -> Series:
-    """The power method: an iteration moves all importance once, as a lap does about."""
+    """Run the power method: an iteration moves all importance once, roughly like a lap."""
     options = replace(_options(small_edge), method=Method.POWER, most_iterations=1)
     x, found = np.full(graph.nodes, 1 / graph.nodes), []
     for _ in range(laps):
@@ -162,7 +163,7 @@ def _reading(name: str, web: _KnownWeb, laps: int, seed: int, progress: Progress
 
 
 def read(ledger: Ledger, strategy: Strategy, links: list[list[int]], count: int) -> None:
-    """Read so many pages of a web that is known as a whole."""
+    """Read `count` pages of a known web."""
     for _ in range(count):
         page = strategy.take()
         assert page is not None, "in a web that is known as a whole some page can always be read"
@@ -182,16 +183,16 @@ class MatrixCash:
         self.links = graph.adjacency()
         self.histories = [0.0] * graph.nodes
         self.keys = [1.0] * graph.nodes
-        """Cash less D."""
+        """Cash minus D."""
         self._largest, self._dividend = largest, 0.0
 
     @property
     def cash(self) -> Floats:
-        """What each page has."""
+        """Cash of each page."""
         return np.array(self.keys) + self._dividend
 
     def read(self, page: int) -> None:
-        """The page hands on what it has, and the virtual page what it gets of it."""
+        """Pass on the cash of the page, and the virtual page's share of it at once."""
         cash = self.keys[page] + self._dividend
         share = cash / self._largest
         self.histories[page] += cash
@@ -223,7 +224,7 @@ MATRIX_ORDERS: dict[str, Callable[[MatrixCash, int], Iterator[int]]] = {
     "cycle": lambda cash, _seed: (page % len(cash.keys) for page in count()),
     "greedy": _greedy,
 }
-"""Of all orders of a known web, by their names."""
+"""Orders of reading a known web, by name."""
 
 
 def matrix_convergence(
@@ -235,7 +236,7 @@ def matrix_convergence(
     seed: int,
     progress: Progress,
 ) -> list[Series]:
-    """The same of this matrix, by the orders of `MATRIX_ORDERS`."""
+    """Return the curves for this matrix; strategies are names of `MATRIX_ORDERS`."""
     if matrix is LinkMatrix.EITHER:
         graph, _ = either_way(graph, None)
     options = EigenvectorOptions(LinkMatrix.LINKS, virtual_page=True, tolerance=1e-12)
@@ -249,17 +250,16 @@ def matrix_convergence(
 
 
 def _largest_eigenvalue(graph: Csr, truth: Floats) -> float:
-    """λ, of x which sums to 1 without the virtual page: λ = Σ x_i out(i) + n / λ."""
+    """Return λ of a vector x that sums to 1 without the virtual page: λ = Σ x_i out(i) + n / λ."""
     flowing = float(truth @ graph.out_degrees())
     return (flowing + sqrt(flowing**2 + 4 * graph.nodes)) / 2
 
 
 def _matrix_off_line(graph: Csr, laps: int, truth: Floats, largest: float) -> Series:
-    """The power method, of the matrix with the virtual page; its lazy form where the plain one
-    goes to and fro.
+    """Run the power method on the matrix with the virtual page, or its lazy form.
 
-    That it does where a second eigenvalue is nearly -λ, as that of a star is: hubs and what they
-    link to take turns. The lazy form keeps half of each score, so -λ becomes 0.
+    The plain form oscillates where a second eigenvalue is nearly -λ, as in a star: hubs and their
+    targets take turns. The lazy form keeps half of each score, which turns -λ into 0.
     """
     estimator, found = OFF_LINE, _power_method(graph, laps, truth, kept=0)
     if any(later.all > lap.all for lap, later in pairwise(found)):
@@ -271,7 +271,7 @@ def _matrix_off_line(graph: Csr, laps: int, truth: Floats, largest: float) -> Se
 
 
 def _power_method(graph: Csr, laps: int, truth: Floats, kept: float) -> list[EstimateErrors]:
-    """Of the matrix with `kept` on its diagonal."""
+    """Run the power method on the matrix with `kept` on its diagonal."""
     links, x, of_virtual_page, found = Adjacency(graph), np.ones(graph.nodes), 1.0, []
     for _ in range(laps):
         given, to_virtual_page = links.pushed(x) + of_virtual_page, float(x.sum())

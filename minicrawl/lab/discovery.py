@@ -1,12 +1,12 @@
-"""Orders in which a web is discovered: each page is read once, and known pages alone can be read.
+"""Orders in which a web is discovered: each page is read once, and only known pages can be read.
 
-cash          opic; the same with replays; the same times a little chance (`hash`); siblings
+cash          opic; opic-replay; hash, which multiplies the cash by a little chance; siblings
 links         backlink-count, larger-sites-first
-PageRank      of all that is known, computed again after every hundredth of the web read
+PageRank      of the known pages, computed again after every hundredth of the web read
 truth         oracle
 
-With `pagerank-return` an unread page gives most of what it is given back to the giver. So a page
-that shows many unread pages is not drained by them, for nobody knows yet where they link to.
+With `pagerank-return` an unread page returns most of what it is given to the giver. So a page with
+many unread links is not drained by them: nobody knows yet where those lead.
 """
 
 from array import array
@@ -27,16 +27,16 @@ from minicrawl.opic.schedule import Richest
 from minicrawl.ranks.pagerank import Dangling, PageRankOptions, pagerank
 
 REPLAYS = 5
-"""How many pages spend again after each fetch in the order `opic-replay`."""
+"""Number of pages that spend again after each fetch, in the order `opic-replay`."""
 
 TO_SEEDS = 0.05
-"""The part of the jumps that go to the seeds in `pagerank-seeds` and `pagerank-return`."""
+"""Part of the jumps that go to seeds, in `pagerank-seeds` and `pagerank-return`."""
 
 RETURNED = 0.7
-"""The part of a gift that an unread page gives back in `pagerank-return`."""
+"""Part of a gift that an unread page returns, in `pagerank-return`."""
 
 LUCK = -0.03
-"""The power of a page's chance in the order `hash`."""
+"""Exponent of a page's random number, in the order `hash`."""
 
 _ALL_ATOMS = 1 << 62
 
@@ -44,7 +44,7 @@ Floats = NDArray[np.float64]
 
 
 class BacklinkCount:
-    """The page that most of the pages read so far link to."""
+    """Most linked page first, by the pages read so far."""
 
     def __init__(self, ledger: Ledger, pool: int = UNREAD) -> None:
         self._links_to = array("q")
@@ -68,7 +68,7 @@ class BacklinkCount:
 
 
 class LargerSitesFirst:
-    """A page of the site with most pages waiting; inside a site in the order of discovery."""
+    """Site with most waiting pages first; within a site, in the order of discovery."""
 
     def __init__(self, site_of: Callable[[int], int]) -> None:
         self._site_of = site_of
@@ -91,7 +91,7 @@ class LargerSitesFirst:
         return None
 
     def settled(self, plan: Plan) -> None:
-        """A page that was taken does not wait any more."""
+        """A page that was taken waits no longer: nothing to do."""
 
     def put_back(self, page: int) -> None:
         site = self._site_of(page)
@@ -103,11 +103,11 @@ class LargerSitesFirst:
             heappush(self._sites, (-len(self._waiting[site]), site))
 
 
-# ---------------------------------------------------------------- in a web yet unknown
+# ---------------------------------------------------------------- unknown webs only
 
 
 class Oracle:
-    """Knows every rank, but must reach the pages by links like every crawler."""
+    """Most important page first, by the truth; pages must still be reached by links."""
 
     def __init__(self, crawl: Exploration) -> None:
         self._crawl = crawl
@@ -130,10 +130,10 @@ class Oracle:
 
 
 class RecomputedPageRank:
-    """PageRank of all that is known, computed again after every hundredth of the web read.
+    """Highest PageRank first, computed on the known pages after every hundredth of the web read.
 
-    `to_seeds` is the part of the jumps that go to the seeds, and `returned` the part of a gift
-    that an unread page gives back.
+    `to_seeds` is the part of the jumps that go to seeds, `returned` the part of a gift that an
+    unread page returns.
     """
 
     def __init__(self, crawl: Exploration, to_seeds: float = 0.0, returned: float = 0.0) -> None:
@@ -149,7 +149,7 @@ class RecomputedPageRank:
         self._rank: Floats | None = None
 
     def born(self, pages: Sequence[int]) -> None:
-        """They wait for the next computation."""
+        """New pages wait for the next computation: nothing to do."""
 
     def take(self) -> int | None:
         if not self._best:
@@ -187,9 +187,9 @@ class RecomputedPageRank:
         self._best = unread[best][::-1].tolist()
 
     def _walked(self, is_unread: NDArray[np.bool_]) -> tuple[Csr, Weights | None]:
-        """The known links, and their weights if unread pages return a part.
+        """Return the known links, and their weights if unread pages return a part.
 
-        What comes back is as if it had never left: a link of the giver to itself.
+        A returned part never left, in effect: it is a link of the giver to itself.
         """
         sources, targets = np.array(self._sources), np.array(self._targets)
         if not self._returned:
@@ -213,7 +213,7 @@ class RecomputedPageRank:
         return jumps
 
     def _warm(self, known: int) -> Floats:
-        """The last ranks, the new pages having the mean of all."""
+        """Return the last ranks as a start; new pages get the mean."""
         before = np.zeros(0) if self._rank is None else self._rank
         after = np.full(known, 1 / known)
         after[: len(before)] = before * (len(before) / known)
@@ -221,9 +221,9 @@ class RecomputedPageRank:
 
 
 class CashAndChance:
-    """The page that holds most cash, times a little chance.
+    """Richest page first, with cash multiplied by a little chance.
 
-    So pages with equal cash, of one template mostly, are not all read in a row.
+    So pages with equal cash, mostly of one template, are not all read in a row.
     """
 
     def __init__(self, ledger: Ledger, rng: Random) -> None:
@@ -252,7 +252,7 @@ class CashAndChance:
 
 
 class WithReplays:
-    """Greedy, and after each fetch the richest of the read pages spend their cash again."""
+    """Greedy, and after each fetch the richest read pages spend their cash again."""
 
     def __init__(self, crawl: Exploration) -> None:
         self._crawl = crawl

@@ -1,6 +1,6 @@
-"""The figures of the experiments as PNG, and their numbers as CSV beside each.
+"""Figures of the experiments as PNG, with their numbers as CSV.
 
-A figure is there whole or not at all: a half-written one never replaces a good one.
+Law: a figure is written completely or not at all; a half-written one never replaces a good one.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +17,7 @@ from minicrawl.progress import Progress, part
 from minicrawl.report.figures import Figure, PlotLine, prepare, write
 
 STEADY_RATE = 0.001
-"""The rate of figure 5: so few changes that errors are those of the measuring itself."""
+"""Rate of change in figure 5: so low that only errors of measurement remain."""
 WINDOW_SIZES = (
     WindowPolicy("variable", 4),
     WindowPolicy("variable", 8),
@@ -40,13 +40,13 @@ WINDOW_WIDTHS = {
     "interpolation": (8, 12, 16, 19),
     "adaptive": (8, 16),
 }
-"""Of figure 5, where each is a point: the measures that it needs, and the error that it has."""
+"""Widths in figure 5, each a point: measures stored against error."""
 _PERCENTS = tuple(percent / 100 for percent in range(1, 51))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentSize:
-    """The size of the experiments."""
+    """Size of the experiments."""
 
     laps: int
     draws: int
@@ -58,8 +58,10 @@ class ExperimentSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureWebs:
-    """The webs of the experiments: the estimates are watched on one that is `known`, the windows on
-    one that is `watched` while it changes, the orders of reading on one that is `crawled`.
+    """Webs of the experiments.
+
+    Estimates converge on `known`, windows watch `watched` while it changes, and the orders of
+    reading crawl `crawled`.
     """
 
     known: Csr
@@ -70,7 +72,7 @@ class FigureWebs:
 def draw_all(
     out: Path, webs: FigureWebs, settings: ExperimentSize, progress: Progress
 ) -> list[Path]:
-    """Run the experiments and write their figures into the folder; the files written."""
+    """Run all experiments, write the figures into the folder, and return the files."""
     prepare(out)
     return [path for figure in _figures(webs, settings, progress) for path in write(out, figure)]
 
@@ -122,7 +124,10 @@ def _convergence_line(series: Series, error: Callable[[EstimateErrors], float]) 
 def _window_figures(
     graph: Csr, rates: Sequence[float], watching: Watching, progress: Progress
 ) -> Iterator[Figure]:
-    """Figures 4 and 6 from one run, figure 5 from another: it has more windows, and one rate."""
+    """Draw figures 4 and 6 from one run, and figure 5 from another.
+
+    Figure 5 has more windows, and one rate.
+    """
     shown = list(dict.fromkeys((*WINDOW_SIZES, *WINDOW_TYPES)))
     points = windows(
         graph, policies=shown, rates=rates, watching=watching, progress=part(progress, 0, 0.8)
@@ -149,7 +154,7 @@ def _rate_figure(
     *,
     is_of_top: bool = False,
 ) -> Figure:
-    """The error against the rate of change."""
+    """Plot error against rate of change."""
     pages = "important pages" if is_of_top else "all pages"
     return Figure(
         name=f"figure-{number}-window-{what}s" + ("-important-pages" if is_of_top else ""),
@@ -172,7 +177,7 @@ def _window_line(points: Sequence[Point], policy: WindowPolicy, *, is_of_top: bo
 
 
 def _measures_figure(points: Sequence[Point]) -> Figure:
-    """What an error costs: windows of one kind, narrow to wide, against what they store."""
+    """Plot error against stored measures, one line per kind of window."""
     by_kind = {
         name: [point for point in points if point.policy.name == name] for name in WINDOW_WIDTHS
     }

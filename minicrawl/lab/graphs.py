@@ -1,7 +1,7 @@
-"""Algorithms for graphs that grow edge by edge, compared.
+"""Benchmark of algorithms for graphs that grow edge by edge.
 
 bench   each algorithm on each graph, timed and validated in a process of its own
-charts  the findings as pictures
+charts  the results as pictures
 """
 
 import csv
@@ -40,12 +40,12 @@ from minicrawl.report.figures import prepare, pyplot
 
 # ================================================================ bench
 #
-# Algorithms on graphs that grow, compared: how long each takes, how much memory, and is it right?
+# Time, memory and correctness of each algorithm on graphs that grow.
 #
-# Law: each trial has a process of its own, so what one leaves in memory costs no other, and one
-# that takes too long is ended. What is timed is the insertion of all edges, with the answer known
-# after each of them, or after each batch. Times are those of the processor, so that what else the
-# machine does counts for nothing. Memory is what was added at most since the edges were there.
+# Law: each trial has a process of its own, so that memory left by one costs no other, and a trial
+# that takes too long can be ended. The timed part is the insertion of all edges, with the answer
+# known after each edge or batch. Processor time is measured, so that other work of the machine does
+# not count. Memory is the peak above what the process had before the insertions.
 
 _STATUS = Path("/proc/self/status")
 _PEAK, _NOW = "VmHWM:", "VmRSS:"
@@ -58,48 +58,48 @@ Batch = tuple[Edge, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialRules:
-    """How often, how long, and in batches of how many edges."""
+    """Number, time limit and batch size of trials."""
 
     threshold: int
     trials: int
     timeout_s: float
     validate: bool
     want_answer: bool = False
-    """Whether the reports have what each algorithm answered."""
+    """True to include answers in the reports."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimedRun:
-    """What one run of one algorithm took. `seconds` is None if it was ended for its time."""
+    """Result of one run. `seconds` is None if the run exceeded its time."""
 
     seconds: float | None
     memory_bytes: int
     wrong: str | None = None
-    """What its answer got wrong first."""
+    """The first error in the answer."""
     answer: NDArray[Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AlgorithmReport:
-    """All trials of one algorithm."""
+    """Trials of one algorithm."""
 
     algorithm: DynamicAlgorithm
     trials: Sequence[TimedRun]
 
     @property
     def seconds(self) -> float | None:
-        """The median of its trials; None if one was ended."""
+        """Median of the trials; None if one exceeded its time."""
         times = [trial.seconds for trial in self.trials if trial.seconds is not None]
         return float(np.median(times)) if len(times) == len(self.trials) else None
 
     @property
     def memory_bytes(self) -> int:
-        """The most of all trials."""
+        """Largest value of all trials."""
         return max(trial.memory_bytes for trial in self.trials)
 
     @property
     def wrong(self) -> str | None:
-        """What the first wrong answer got wrong."""
+        """The first error of any trial."""
         return next((trial.wrong for trial in self.trials if trial.wrong), None)
 
     def as_json(self) -> dict[str, object]:
@@ -113,7 +113,7 @@ class AlgorithmReport:
 
 
 def read_sequence(path: Path) -> EdgeSequence:
-    """The links of a graph file in their order, its pages numbered in that of their names."""
+    """Read the edges of a graph file in order. Pages are numbered in the order of their names."""
     found = [(links.sources, links.targets) for links in LinkStream(blocks(path), str(path))]
     sources, targets = (np.concatenate(ends) for ends in zip(*found, strict=True))
     names, places = np.unique(np.concatenate((sources, targets)), return_inverse=True)
@@ -136,12 +136,12 @@ def compare(
 
 
 def _apart(name: str, saved: SavedGraph, rules: TrialRules) -> TimedRun:
-    """One run in a process of its own."""
+    """Run one trial in a process of its own."""
     command = [sys.executable, "-c", _CHILD]
     with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, bufsize=0) as child:
         try:
             out = _send(child, (name, saved, rules))
-            out.read(1)  # it is ready: what it loads is not timed
+            out.read(1)  # the child is ready: its imports are not timed
             is_done, _, _ = select.select([out], [], [], rules.timeout_s)
             answer = _rest(out) if is_done else None
         finally:
@@ -150,12 +150,12 @@ def _apart(name: str, saved: SavedGraph, rules: TrialRules) -> TimedRun:
         return TimedRun(None, 0)
     if not answer:
         return TimedRun(None, 0, f"its process ended with exit code {child.returncode}")
-    found: TimedRun = pickle.loads(answer)  # it comes from our own child
+    found: TimedRun = pickle.loads(answer)  # our own child wrote it
     return found
 
 
 def _send(child: subprocess.Popen[bytes], job: object) -> IO[bytes]:
-    """Give the job to the child; what it answers can be read."""
+    """Send the job to the child, and return its output."""
     assert child.stdin is not None
     assert child.stdout is not None
     with suppress(BrokenPipeError), child.stdin:  # its exit code says why it ended
@@ -164,13 +164,13 @@ def _send(child: subprocess.Popen[bytes], job: object) -> IO[bytes]:
 
 
 def _rest(out: IO[bytes]) -> bytes:
-    """All that is still to come."""
+    """Return the rest of the output."""
     return b"".join(iter(lambda: out.read(1 << 20), b""))
 
 
 def run_in_child() -> None:
-    """Read a job from standard input, and write what came of it to standard output."""
-    name, saved, rules = pickle.load(sys.stdin.buffer)  # it comes from our parent
+    """Read a job from standard input, and write the result to standard output."""
+    name, saved, rules = pickle.load(sys.stdin.buffer)  # our parent wrote it
     algorithm, out = ALGORITHMS[name], sys.stdout.buffer
     out.write(b".")
     out.flush()
@@ -184,12 +184,12 @@ def run_in_child() -> None:
 
 
 def batches_for(algorithm: DynamicAlgorithm, saved: SavedGraph, threshold: int) -> list[Batch]:
-    """All edges as the algorithm gets them."""
+    """Return all edges in the batches that the algorithm gets."""
     return list(_batches(saved.graph.edges, threshold if algorithm.in_batches else 1))
 
 
 def timed(algorithm: DynamicAlgorithm, nodes: int, batches: Sequence[Batch]) -> tuple[Any, float]:
-    """Insert all edges; what the algorithm then has, and the processor time that it took."""
+    """Insert all edges; return the final state and the processor time."""
     began = process_time()
     state = algorithm.make(nodes)
     for batch in batches:
@@ -206,7 +206,7 @@ def _batches(edges: Sequence[Edge], size: int) -> Iterator[Batch]:
 def first_difference(
     algorithm: DynamicAlgorithm, saved: SavedGraph, answer: NDArray[Any]
 ) -> str | None:
-    """Where the answer is not that of the graph, in words."""
+    """Describe the first difference between answer and graph, or return None."""
     is_distances = algorithm.kind is AlgorithmKind.DISTANCES
     right: NDArray[Any] = saved.distances if is_distances else saved.components
     places = np.argwhere(answer != right)
@@ -223,7 +223,7 @@ def _word(value: Any) -> str:
 
 
 def _memory_from_here() -> int:
-    """The memory that this process has; its peak counts anew, where the system lets it."""
+    """Return the memory in use, and restart the peak from here where the system allows."""
     gc.collect()
     with suppress(OSError):
         _CLEAR.write_text(_CLEAR_PEAK, encoding="ascii")
@@ -232,7 +232,7 @@ def _memory_from_here() -> int:
 
 
 def _memory(name: str) -> int:
-    """What this process has now, or had at most; 0 where the system does not tell."""
+    """Return the memory of this process, present or peak; 0 where the system does not tell."""
     if not sys.platform.startswith("linux"):
         return 0
     lines = _STATUS.read_text(encoding="ascii").splitlines()
@@ -241,22 +241,22 @@ def _memory(name: str) -> int:
 
 # ================================================================ charts
 #
-# Which algorithm wins on which graph: bars, and the numbers as CSV beside each picture.
+# Bar charts of the results, with their numbers as CSV.
 #
-# Law: a trial that was ended for its time has a bar as high as the time that it was given, and says
-# so; a wrong answer has none.
+# Law: the bar of a trial that exceeded its time is as high as the time limit, and marked; a wrong
+# answer has no bar.
 
 _MB = 1 << 20
 _LEAST_BYTES = 4096
-"""A page of memory: what takes less shows as none."""
+"""One page of memory, drawn in place of less."""
 _BLOCKS = tuple(f"s1-{bits}" for bits in BLOCKS)
 Reports = dict[str, list[AlgorithmReport]]
-"""Of each graph those of its algorithms."""
+"""Reports of each graph."""
 
 
 @dataclass(frozen=True, slots=True)
 class BarChart:
-    """What is drawn: for each graph a group of bars, one an algorithm."""
+    """A chart with a group of bars per graph, and a bar per algorithm."""
 
     name: str
     title: str
@@ -302,7 +302,7 @@ CHARTS = (
 
 
 def draw_reports(out: Path, reports: Reports, timeout_s: float) -> list[Path]:
-    """Draw all charts that have something to show; the files written."""
+    """Draw all charts that have data, and return the files."""
     prepare(out)
     plot = pyplot()
     written = []
@@ -318,7 +318,7 @@ def draw_reports(out: Path, reports: Reports, timeout_s: float) -> list[Path]:
 
 
 Bars = dict[str, dict[str, float | None]]
-"""Of each algorithm its height for each graph; None if it was ended for its time."""
+"""Height for each graph, by algorithm; None if the trial exceeded its time."""
 
 
 def _bars(chart: BarChart, reports: Reports) -> Bars:
@@ -377,7 +377,7 @@ def _draw(
 
 
 def _mark_ended(axes: Any, drawn: Any, heights: Sequence[float | None]) -> None:
-    """Hatch the bars of trials that were ended for their time."""
+    """Hatch the bars of trials that exceeded their time."""
     for bar, height in zip(drawn, heights, strict=True):
         if height is None:
             bar.set_hatch("//")

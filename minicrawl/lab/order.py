@@ -1,20 +1,20 @@
-"""Which pages a budget is spent on: importance gathered against pages fetched, for every order.
+"""Importance gathered against pages fetched, for every order of reading.
 
-A crawl starts from a few random pages and knows of a page only when it has read a page that links
-to it. What is measured is the share of the true importance, that of the whole graph, which the
-pages fetched so far hold together.
+A crawl starts from a few random pages, and knows a page only after it has read a page that links to
+it. The result is the share of the true importance, as computed on the whole graph, that lies on the
+pages fetched so far.
 
 Draws of seeds differ more than orders do. So two orders are compared draw by draw: a *gain* is the
-mean of the differences, and its standard error is that of the differences. What farms of spam cost
-is a difference, too: each order crawls the web with them and without them.
+mean of the differences, with the standard error of the differences. The cost of spam farms is a
+difference, too: each order crawls the web with and without them.
 
-A *polite* crawl has so many requests under way at once, and never two of them to one host: a
-request goes to the best page whose host is idle. All requests take the same time, so they end in
-the order in which they began; what a page says is known when its request ends, not before. With one
-request at a time this is the order itself.
+A *polite* crawl has several requests under way, but never two to one host: a request goes to the
+best page whose host is idle. All requests take equally long, so they end in the order in which they
+began, and links of a page are known only when its request ends. With one request at a time this is
+the plain order.
 
-parked   A page that was best while its host was busy. It waits again when the host is idle, so
-         that what it was given meanwhile counts.
+parked   A page that was best while its host was busy. It waits again when the host is idle, so that
+         cash received meanwhile counts.
 """
 
 from collections import deque
@@ -37,21 +37,21 @@ from minicrawl.progress import Progress, part
 
 # ================================================================ spam
 #
-# Farms: hosts of spam beside the honest pages of a web, to see what an order gives them.
+# Spam farms beside the honest pages of a web, to see what an order spends on them.
 #
-# Law: the importance of the honest pages is that of the web without farms, and a page of a farm has
-# none. The honest pages keep their numbers and links. Pages of farms are numbered behind them.
+# Law: the importance of honest pages is that of the web without farms, and a page of a farm has
+# none. Honest pages keep their numbers and links. Pages of farms are numbered behind them.
 #
 # host        each page links to all pages of the farm
-# random      each page links to 20 pages of the farm, drawn evenly
-# trap        each page links to five that nothing else links to, without an end: there are more of
-#             them than any budget comes to know
-# entrances   a farm is found by the links that ten honest pages have to it, those of a guest book,
-#             say. They are drawn evenly, and so are the farm's pages that they link to. A trap is
-#             entered at its first page.
+# random      each page links to 20 pages of the farm, drawn uniformly
+# trap        each page links to five pages that nothing else links to, endlessly: there are more
+#             pages than any budget can discover
+# entrances   A farm is found by links from ten honest pages, guest books for example. These pages
+# and
+#             their targets in the farm are drawn uniformly. A trap is entered at its first page.
 #
-# A farm may be spread over hosts: its pages are dealt out to them one by one. The hosts are of one
-# site, or each is a site of its own; then they are domains that feed each other.
+# A farm may use several hosts: its pages are dealt out to them in turn. All hosts form one site, or
+# each is a site of its own; then they are domains that link to each other.
 
 PAGES = 20_000
 ENTRANCES = 10
@@ -62,7 +62,7 @@ Links = list[Sequence[int]]
 
 
 class FarmKind(StrEnum):
-    """How the pages of a farm link to each other."""
+    """Link structure of a farm."""
 
     HOST = "host"
     RANDOM = "random"
@@ -71,17 +71,17 @@ class FarmKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Farm:
-    """A farm on so many hosts, each a site of its own or all of one site."""
+    """A farm on one or more hosts, which are one site or a site each."""
 
     kind: FarmKind
     hosts: int = 1
     is_one_site: bool = True
     pages: int = PAGES
-    """Those of a trap are as many as a crawl of the honest web could come to know."""
+    """Number of pages. A trap has as many as a crawl of the honest web could discover."""
 
 
 def planted(web: Web, links: Links, farm: Farm, rng: Generator) -> tuple[Web, Links]:
-    """The web with the farm, and all links of it."""
+    """Return the web with the farm, and its links."""
     first, honest = len(links), web.graph.nodes
     own = _own_links(farm, first, honest, rng)
     found = [*links, *own]
@@ -94,7 +94,7 @@ def planted(web: Web, links: Links, farm: Farm, rng: Generator) -> tuple[Web, Li
 
 
 def _own_links(farm: Farm, first: int, honest: int, rng: Generator) -> Links:
-    """The links of the farm's pages, the first of which has this number."""
+    """Return the links of the farm's pages, the first of which has the number `first`."""
     match farm.kind:
         case FarmKind.HOST:
             return [range(first, first + farm.pages)] * farm.pages
@@ -119,14 +119,14 @@ Floats = NDArray[np.float64]
 FRACTIONS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.5)
 SEEDS = 10
 BASELINE = "opic"
-"""The order that the others are compared with."""
+"""Order with which the others are compared."""
 
 _FEWEST_LINKS = 5
-"""A page that someone would choose as a seed links to that many others."""
+"""Least number of links of a page that a person would choose as a seed."""
 
 
 class DrawnMean(NamedTuple):
-    """The mean over the draws at each budget, and its standard error; one draw has none."""
+    """Mean over the draws at each budget, and its standard error; None with a single draw."""
 
     mean: list[float]
     error: list[float] | None
@@ -134,11 +134,12 @@ class DrawnMean(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """`found.mean[i]` of the importance lies on the first `fractions[i]` of all pages fetched.
+    """Importance gathered by an order, at each budget.
 
-    `gain` is what that is more than the baseline's from the same seeds, if that one ran as well.
-    `spam` is the share of spam in the pages fetched, and `loss` what would have been found more
-    without it; nothing where there are no farms.
+    `found.mean[i]` is the importance of the first `fractions[i]` of all pages fetched. `gain` is
+    the difference to the baseline from the same seeds, if the baseline ran as well. `spam` is the
+    share of spam among the pages fetched, and `loss` the importance lost by it; both are None
+    without farms.
     """
 
     order: str
@@ -162,12 +163,12 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crawls:
-    """`draws` crawls, each from seeds drawn anew that share `endowment` units; `small_edge` is the
-    share of a page's cash that goes to all pages alike.
+    """Settings of `draws` crawls, each from newly drawn seeds that share `endowment` units.
 
-    The person who chose the seeds vouches for them. On real webs the endowment is the largest gain.
-    In a made-up web nobody has chosen, and it costs some of the first importance. `at_once`
-    requests are under way together, one a host; with 1 hosts do not matter.
+    The person who chose the seeds vouches for them: on real webs the endowment is the largest gain.
+    In a synthetic web nobody has chosen, and it costs some importance at first. `at_once` requests
+    are under way together, one per host; with 1 hosts do not matter. `small_edge` is the share of a
+    page's cash that goes to all pages alike.
     """
 
     draws: int
@@ -179,7 +180,7 @@ class Crawls:
 
 
 class _Terrain(NamedTuple):
-    """A web to crawl, with farms or without: links of all pages, and what they are worth."""
+    """A web to crawl, with or without farms: links and importance of all pages."""
 
     web: Web
     links: Links
@@ -187,7 +188,7 @@ class _Terrain(NamedTuple):
 
 
 class _Gathered(NamedTuple):
-    """Importance and share of spam of the pages fetched: a row for each draw."""
+    """Importance and share of spam of the pages fetched, one row per draw."""
 
     mass: Floats
     spam: Floats
@@ -201,7 +202,7 @@ def order(
     farms: Sequence[Farm] = (),
     progress: Progress,
 ) -> list[Curve]:
-    """The curve of every order, the mean over the crawls."""
+    """Return the curve of every order, the mean over the crawls."""
     truth = true_importance(web.graph, crawls.small_edge)
     honest = _Terrain(web, list(web.graph.adjacency()), truth)
     terrains = [_with_farms(honest, farms, crawls.seed), honest] if farms else [honest]
@@ -233,7 +234,7 @@ def _curve(
     found: Sequence[_Gathered],
     base: Sequence[_Gathered] | None,
 ) -> Curve:
-    """`found` is what was gathered here and, if there are farms, without them."""
+    """Return the curve of the results here and, if there are farms, without them."""
     here, *honest = found
     return Curve(
         order=name,
@@ -246,7 +247,7 @@ def _curve(
 
 
 def _gather(terrain: _Terrain, name: str, crawls: Crawls, progress: Progress) -> _Gathered:
-    """What each crawl has gathered at each budget."""
+    """Run the crawls, and return their results at each budget."""
     nodes = terrain.web.graph.nodes
     budgets = [int(share * nodes) for share in crawls.fractions]
     masses, spams = [], []
@@ -263,21 +264,21 @@ def _gather(terrain: _Terrain, name: str, crawls: Crawls, progress: Progress) ->
 
 
 def _sums(values: NDArray[Any], budgets: Sequence[int]) -> Floats:
-    """Of the first so many; a crawl that ran out of pages keeps what it has."""
+    """Return sums of the first values; a crawl that ran out of pages keeps its last sum."""
     sums = np.concatenate(([0.0], np.cumsum(values)))
     found: Floats = sums[np.minimum(budgets, len(values))]
     return found
 
 
 def spread(draws: Floats) -> DrawnMean:
-    """Of values with a row for each draw."""
+    """Return mean and standard error over the rows."""
     count = len(draws)
     error = draws.std(axis=0, ddof=1) / np.sqrt(count) if count > 1 else None
     return DrawnMean(draws.mean(axis=0).tolist(), None if error is None else error.tolist())
 
 
 def draw_seeds(web: Web, seed: int, draw: int) -> list[int]:
-    """Random pages with at least 5 links; if there are not enough, those with most links."""
+    """Draw random pages with at least 5 links; if these are too few, take those with most links."""
     degrees = web.graph.out_degrees()
     suitable = np.flatnonzero(degrees >= _FEWEST_LINKS)
     if len(suitable) < SEEDS:
@@ -297,10 +298,10 @@ class PoliteCrawl:
         self._at_once = at_once
         self._under_way: deque[int] = deque()
         self._parked: dict[int, list[int]] = {}
-        """By host, of those that are busy."""
+        """Parked pages by busy host."""
 
     def fetch(self, budget: int) -> list[int]:
-        """So many pages of the web, as they are fetched, or fewer if no more can be reached."""
+        """Fetch up to `budget` pages; return them in the order of fetching."""
         self._strategy.born(self._crawl.seeds)
         fetched: list[int] = []
         while len(fetched) < budget:
@@ -311,7 +312,7 @@ class PoliteCrawl:
         return fetched
 
     def _begin(self, left: int) -> None:
-        """Fill the free places with requests."""
+        """Start requests until all places are taken."""
         free = min(self._at_once, left) - len(self._under_way)
         for page in self._best_of_idle_hosts() if free > 0 else ():
             self._under_way.append(page)
@@ -329,7 +330,7 @@ class PoliteCrawl:
                 parked.append(page)
 
     def _end(self) -> int:
-        """The oldest request is answered: its page."""
+        """Answer the oldest request, and return its page."""
         page = self._under_way.popleft()
         links, born = self._crawl.links_of(page)
         self._strategy.born(born)

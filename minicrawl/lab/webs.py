@@ -1,7 +1,7 @@
-"""The web that an experiment runs on: synthetic, or read from a graph file.
+"""Webs to run an experiment on: synthetic, or read from a graph file.
 
-Law: every page is on one host and every host on one site, or nothing is known of hosts. Then all
-pages count as pages of one host.
+Law: every page is on one host and every host on one site, or hosts are unknown. Then all pages
+count as pages of one host.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _FEWEST_PAGES = 2
 
 
 class Model(StrEnum):
-    """Synthetic webs."""
+    """Kind of a synthetic web."""
 
     POWER_LAW = "power-law"
     POISSON = "poisson"
@@ -54,12 +54,12 @@ class Web:
 
     @property
     def has_hosts(self) -> bool:
-        """Whether it is known which pages share a host."""
+        """True if hosts of pages are known."""
         return bool(self.host.any())
 
 
 def synthetic_web(model: Model, nodes: int, seed: int) -> Web:
-    """A web of this model; the same seed gives the same web."""
+    """Return a web of this model; the same seed gives the same web."""
     rng = np.random.default_rng(seed)
     match model:
         case Model.POWER_LAW:
@@ -72,12 +72,12 @@ def synthetic_web(model: Model, nodes: int, seed: int) -> Web:
 
 
 def web_from_file(path: Path) -> Web:
-    """The web in a graph file. Hosts are known where pages are called by their URLs."""
+    """Read the web in a graph file. Hosts are known if pages are named by URLs."""
     return web_of(read(path), path)
 
 
 def web_of(found: NamedGraph, path: Path) -> Web:
-    """The web of a graph that was read from this file."""
+    """Return the web of a graph read from this file."""
     if found.graph.nodes < _FEWEST_PAGES:
         pages = counted(found.graph.nodes, "page")
         raise GraphFileError(f"{path}: only {pages} in it; expected links between at least two")
@@ -90,7 +90,7 @@ def web_of(found: NamedGraph, path: Path) -> Web:
 
 
 def without_hosts(graph: Csr) -> Web:
-    """A web of which no hosts are known."""
+    """Return a web with unknown hosts."""
     one = np.zeros(graph.nodes, dtype=np.int32)
     return Web(graph, one, one)
 
@@ -102,33 +102,33 @@ def _numbered(names: list[str]) -> Numbers:
 
 # ================================================================ strategies
 #
-# Orders of reading: greedy by cash, and those that look at no cash at all.
+# Orders of reading: greedy by cash, and orders that ignore cash.
 #
-# All work in the same way: pages are `born`, a page is leased by `take`, its plan is posted and
-# then given to `settled`; a lease that ended without a plan is `put_back`. A strategy serves one
-# pool, the unread pages or the read ones: pages to discover and pages to refresh never compete.
+# Protocol: pages are `born`; `take` leases a page; its plan is posted and passed to `settled`, or
+# the lease is returned by `put_back`. A strategy serves one pool, unread or read pages: pages to
+# discover and pages to refresh never compete.
 #
-# Here are the orders that serve a known web as well. Those of an unknown web are in `discovery`.
+# Orders here serve known webs as well. `discovery` has those of unknown webs only.
 
 
 class Strategy(Protocol):
-    """Which page comes next."""
+    """An order of reading."""
 
     def born(self, pages: Sequence[int]) -> None:
-        """These pages have become known."""
+        """Add pages that have become known."""
 
     def take(self) -> int | None:
-        """Lease the next page; None if no page waits."""
+        """Lease the next page, or return None."""
 
     def settled(self, plan: Plan) -> None:
-        """The plan was posted; the lease of its page, if there was one, has ended."""
+        """End the lease of the plan's page, if it has one, after the plan was posted."""
 
     def put_back(self, page: int) -> None:
-        """The lease ended without a settlement: the page waits again."""
+        """End a lease without a plan: the page waits again."""
 
 
 class Greedy:
-    """The page that holds most cash; of the unread, the one that links gave most."""
+    """Richest page first; of unread pages, the one that links gave most."""
 
     def __init__(self, ledger: Ledger, pool: int = UNREAD) -> None:
         self._richest = Richest(ledger.key, ledger.flags, pool)
@@ -150,9 +150,9 @@ class Greedy:
 
 
 class Cycle:
-    """One after the other in the order of discovery, round and round.
+    """Pages in the order of discovery, round and round.
 
-    Over the unread pages this is breadth-first: ids are given in the order of discovery.
+    For unread pages this is breadth-first: ids are assigned in the order of discovery.
     """
 
     def __init__(self, ledger: Ledger, pool: int = UNREAD) -> None:
@@ -162,7 +162,7 @@ class Cycle:
         self._leased: set[int] = set()
 
     def born(self, pages: Sequence[int]) -> None:
-        """They come when the round reaches them."""
+        """The round will reach new pages: nothing to do."""
 
     def take(self) -> int | None:
         for start, end in ((self._next, len(self._flags)), (0, self._next)):
@@ -183,7 +183,7 @@ class Cycle:
 
 
 class Lottery:
-    """Any page of the pool, with equal chance."""
+    """A random page of the pool, with equal chances."""
 
     def __init__(self, ledger: Ledger, rng: Random, pool: int = UNREAD) -> None:
         self._flags = ledger.flags
@@ -224,23 +224,22 @@ OF_A_KNOWN_WEB: dict[str, Callable[[Ledger, int], Strategy]] = {
     "cycle": lambda ledger, _seed: Cycle(ledger, READ),
     "greedy": lambda ledger, _seed: Greedy(ledger, READ),
 }
-"""Orders in which all pages of a known web are read again and again."""
+"""Orders in which the pages of a known web are read again and again."""
 
 
 # ================================================================ exploration
 #
-# A crawl of a web that is known to the laboratory but not to the crawler.
+# A crawl of a web that the laboratory knows and the crawler does not.
 
 Floats = NDArray[np.float64]
 
 
 class Exploration:
-    """What a crawler has discovered of a web. `truth` is the importance of the web's pages.
+    """The part of a web that a crawler has discovered.
 
-    `links` may have more pages than the web's graph: those of farms, which are behind the others.
-
-    `pages` has the web's page for each id of the crawler, which are given in the order of
-    discovery; `_ids` is the way back, -1 for a page that is unknown.
+    `truth` is the importance of the web's pages. `links` may have more pages than the web's graph:
+    those of farms, behind the others. `pages` has the web's page for each id of the crawler, in the
+    order of discovery; `_ids` is the inverse, with -1 for an unknown page.
     """
 
     def __init__(
@@ -260,12 +259,12 @@ class Exploration:
         self._links = links
 
     def start(self, seeds: Sequence[int], endowment: int) -> None:
-        """All that is known at first."""
+        """Make the seeds known, and endow them."""
         self.seeds = self.discover(seeds)
         self.ledger.endow(self.seeds, endowment)
 
     def discover(self, pages: Sequence[int]) -> range:
-        """These pages of the web become known."""
+        """Make these pages of the web known, and return their ids."""
         born = self.ledger.mint(len(pages))
         self.pages.extend(pages)
         for known, page in zip(born, pages, strict=True):
@@ -273,30 +272,28 @@ class Exploration:
         return born
 
     def links_of(self, known: int) -> tuple[list[int], range]:
-        """The links of a page, in the crawler's ids, and which of them were unknown."""
+        """Return the links of a page as ids, and the ids that are new."""
         ids = self._ids
         targets = self._links[self.pages[known]]
         born = self.discover([page for page in targets if ids[page] < 0])
         return [ids[page] for page in targets], born
 
     def host_of(self, known: int) -> int:
-        """The host of a page."""
         return int(self.web.host[self.pages[known]])
 
     def site_of(self, known: int) -> int:
-        """The site of a page."""
         return int(self.web.site[self.pages[known]])
 
 
 # ================================================================ siblings
 #
-# The order by siblings in the laboratory, by the code of the crawl.
+# The order by siblings in the laboratory, with the code of the crawl.
 #
-# Law: hosts and sites are those of the laboratory's web, which has one host where none is known.
+# Law: hosts and sites are those of the laboratory's web; if hosts are unknown, there is one.
 
 
 class BySiblings:
-    """Judges a page by its siblings: the pages of its host that were introduced with it."""
+    """Order by siblings: pages of a host that one page introduced are judged together."""
 
     def __init__(self, crawl: Exploration) -> None:
         self._crawl = crawl
@@ -306,7 +303,7 @@ class BySiblings:
         self._new = range(0)
 
     def born(self, pages: Sequence[int]) -> None:
-        """The first ones are the seeds; others wait from when their introducer is settled."""
+        """Add new pages. The first are the seeds; others wait until their introducer is settled."""
         if not pages:
             return
         self._host_of.extend(map(self._crawl.host_of, pages))
@@ -334,7 +331,7 @@ class BySiblings:
 
 
 class _SitesOfWeb:
-    """Which hosts are of one site."""
+    """Sites of the hosts of a web."""
 
     def __init__(self, web: Web) -> None:
         self._sites = np.zeros(int(web.host.max(initial=0)) + 1, dtype=np.uint32)
@@ -346,19 +343,20 @@ class _SitesOfWeb:
 
 # ================================================================ measure
 #
-# How far an estimate of importance is from the truth, in percent.
+# Errors of an estimate of importance, in percent.
 #
-# Both are shares of the whole. The relative error of a page is |estimate - truth| / truth.
+# Estimate and truth are normalised. The relative error of a page is |estimate - truth| / truth.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EstimateErrors:
-    """`all`: mean relative error of all pages. `top10`: of the tenth that is most important.
+    """Errors of an estimate, in percent.
 
-    `weighted`: the mean weighted by importance, which is the mass that sits on wrong pages, twice.
-    `rank`: how far a page is from its place in the ranking on average, in percent of the pages.
-    `deviation`: the standard deviation of the relative errors, in percent as they are.
-    `above_twice`: the share of the pages whose error is more than twice the mean, in percent.
+    `all`: mean relative error of all pages. `top10`: of the most important tenth of the pages.
+    `weighted`: mean weighted by importance, which is twice the mass on wrong pages. `rank`: mean
+    distance of a page from its place in the ranking, in percent of the pages. `deviation`: standard
+    deviation of the relative errors. `above_twice`: share of the pages with an error above twice
+    the mean.
     """
 
     all: float
@@ -370,7 +368,7 @@ class EstimateErrors:
 
 
 def errors(estimate: Floats, truth: Floats) -> EstimateErrors:
-    """Of an estimate of all pages against the truth; neither need be normalised."""
+    """Compare an estimate with the truth; neither need be normalised."""
     estimate, truth = shares(estimate), shares(truth)
     relative = np.abs(estimate - truth) / truth
     top = np.argsort(-truth, kind="stable")[: max(1, len(truth) // 10)]
@@ -385,7 +383,7 @@ def errors(estimate: Floats, truth: Floats) -> EstimateErrors:
 
 
 def mean(found: Sequence[EstimateErrors]) -> EstimateErrors:
-    """Of several moments."""
+    """Return the mean over several moments."""
     names = [field.name for field in fields(EstimateErrors)]
     return EstimateErrors(
         **{name: sum(getattr(one, name) for one in found) / len(found) for name in names}

@@ -1,18 +1,17 @@
-"""How the windows follow a web that changes (the paper's figures 4, 5 and 6).
+"""Errors of windows on a web that changes (figures 4, 5 and 6 of the paper).
 
 lap       as many reads as the web has pages; the paper's month
-warm-up   laps before anything changes, from the fixpoint on, until every window is full.
-cold      without a warm-up a run begins as in the paper: each page holds a unit and no page has a
-          history. Then windows are also measured by how they get over that.
-change    the share of the pages whose in-degree is halved or doubled during a lap. The next
-          change of such a page takes it back, so that the web as a whole stays what it was however
-          long it is watched.
-births    the share of the pages that die during a lap. In the place of each another is born: it
-          has the links of the dead page, and as many other pages link to it.
-policy    a window and its width: in readings for `variable`, in circulations for the others.
+warm-up   laps before the first change, starting from the fixpoint, until every window is full
+cold      A run without a warm-up begins as in the paper: each page holds a unit and has no history.
+          Then windows are also measured by how they recover from that.
+change    share of the pages whose in-degree is halved or doubled during a lap. The next change of
+          the page reverts it, so that the web as a whole stays the same however long it is watched.
+births    share of the pages that die during a lap. Each is replaced by a new page with the links of
+          the dead one and as many in-links.
+policy    a window and its width: in readings for `variable`, in circulations for the others
 
-All policies watch the same run: a window does not decide what is read. The error is measured after
-each lap of the second half, against the importance in the web as it is then, and the mean is told.
+All policies watch the same run: a window does not influence what is read. After each lap of the
+second half the error against the importance in the present web is measured; the mean is reported.
 """
 
 import pickle
@@ -35,12 +34,12 @@ from minicrawl.progress import Progress, part
 
 RATES = (0.001, 0.01, 0.03, 0.1, 0.3)
 _STEPS = 100
-"""Changes come in so many bursts a lap, between the reads."""
+"""Number of bursts of changes per lap, between the reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class WindowPolicy:
-    """A window by its name in the table, how wide it is, and the most measures a page keeps."""
+    """A window by name, its width, and the most measures that a page keeps."""
 
     name: str
     width: float
@@ -70,12 +69,12 @@ POLICIES = (
     WindowPolicy("interpolation", 16),
     WindowPolicy("adaptive", 8),
 )
-"""In greedy order a lap is 2.3 circulations: the paper's 8 and 4 months are 19 and 9."""
+"""In greedy order a lap is 2.3 circulations: 8 and 4 months of the paper are 19 and 9."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """How wrong a policy was at this rate of change, and what it keeps for that."""
+    """Error of a policy at a rate of change, and the number of measures it stores."""
 
     policy: WindowPolicy
     rate: float
@@ -99,7 +98,7 @@ class Point:
 
 
 class ChangingWeb:
-    """A web whose pages gain and lose links to them, die and are born."""
+    """A web whose pages gain and lose in-links, die and are born."""
 
     def __init__(self, graph: Csr, rng: Random) -> None:
         self.links = graph.adjacency()
@@ -109,7 +108,7 @@ class ChangingWeb:
         self._rng = rng
 
     def change(self, page: int) -> None:
-        """Halve or double the in-degree of the page, or take its last change back."""
+        """Halve or double the in-degree of the page, or revert its last change."""
         now, at_first = len(self._linking[page]), self._at_first[page]
         if now != at_first:
             self._set_in_degree(page, at_first)
@@ -117,11 +116,10 @@ class ChangingWeb:
             self._set_in_degree(page, self._rng.choice((now - now // 2, 2 * now)))
 
     def change_any(self) -> None:
-        """Change a page, any one with equal chance."""
         self.change(self.living[self._rng.randrange(len(self.living))])
 
     def replace_any(self) -> None:
-        """A page dies, any one with equal chance, and another is born in its place."""
+        """Replace a random page by a new one."""
         place = self._rng.randrange(len(self.living))
         dead, born = self.living[place], len(self.links)
         for source in self._linking[dead]:
@@ -138,7 +136,7 @@ class ChangingWeb:
         self._set_in_degree(born, self._at_first[born])
 
     def graph(self) -> Csr:
-        """The web as it is now; the dead are in it, without links."""
+        """Return the present web; dead pages are in it, without links."""
         sources = np.repeat(np.arange(len(self.links)), [len(links) for links in self.links])
         targets = np.array([page for links in self.links for page in links], dtype=np.int64)
         return Csr.from_edges(len(self.links), sources, targets)
@@ -154,7 +152,7 @@ class ChangingWeb:
             self.links[source].append(page)
 
     def _strangers(self, page: int, count: int) -> list[int]:
-        """So many random pages that do not link to the page, as far as there are."""
+        """Return up to `count` random pages that do not link to the page."""
         if count <= 0:
             return []
         known = {page, *self._linking[page]}
@@ -170,7 +168,7 @@ class ChangingWeb:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watching:
-    """How long the web is watched, and how many of its pages are replaced during a lap.
+    """Duration of an experiment, and the share of pages replaced per lap.
 
     By default the small edge is one more link of the page.
     """
@@ -190,7 +188,7 @@ def windows(
     watching: Watching,
     progress: Progress,
 ) -> list[Point]:
-    """Every policy at every rate. The warm-up is that of all rates."""
+    """Measure every policy at every rate. All rates share one warm-up."""
     warm_up, laps = watching.warm_up, watching.laps
     whole = warm_up + laps * len(rates)
     reader = _Reader(
@@ -205,7 +203,7 @@ def windows(
     for number, rate in enumerate(rates):
         start = warm_up + number * laps
         tell = part(progress, start / whole, (start + laps) / whole)
-        # A pickle, as copies of so many measures one by one would take longer than the laps.
+        # A pickle: copying so many measures one by one would take longer than the laps.
         found = _at_rate(pickle.loads(warm), graph, rate, watching, tell)
         points += [
             Point(policy=policy, rate=rate, errors=mean(one), measures_per_page=kept)
@@ -215,7 +213,7 @@ def windows(
 
 
 class _Reader:
-    """Reads the pages of a web in greedy order. It begins at the fixpoint, or cold."""
+    """Reader of a web in greedy order. It begins at the fixpoint, or cold."""
 
     def __init__(
         self, graph: Csr, watched: Sequence[Window], small_edge: float | None, *, is_cold: bool
@@ -234,12 +232,12 @@ class _Reader:
         read(self.ledger, self._greedy, self.links, count)
 
     def discover(self, pages: int) -> None:
-        """So many pages are known from now on."""
+        """Make new pages known, up to `pages` in total."""
         if born := pages - len(self.ledger):
             self._greedy.born(self.ledger.mint(born, pool=READ))
 
     def errors(self, truth: Floats, living: Sequence[int]) -> list[EstimateErrors]:
-        """Those of each window, on the pages that live."""
+        """Return the errors of each window on the living pages."""
         return [
             errors(Importance(self.ledger, window).of_all()[living], truth[living])
             for window in self.watched
@@ -249,7 +247,7 @@ class _Reader:
 def _at_rate(
     reader: _Reader, graph: Csr, rate: float, watching: Watching, progress: Progress
 ) -> list[tuple[list[EstimateErrors], float]]:
-    """The errors of each policy lap by lap, and how many measures a page keeps for it."""
+    """Return each policy's errors lap by lap, and its number of measures per page."""
     web = ChangingWeb(graph, Random(watching.seed))
     reader.links = web.links
     found = []
@@ -270,5 +268,5 @@ def _at_rate(
 
 
 def _due(burst: int, each: float) -> int:
-    """How many of something fall into this burst if `each` do on average."""
+    """Return how many events fall into this burst, at `each` on average."""
     return int((burst + 1) * each) - int(burst * each)

@@ -1,22 +1,20 @@
-"""The stores of all shards, merged into one ordinary store on which every command works.
+"""Merges the stores of all shards into one ordinary store, on which every command works.
 
-Laws: the gathered store is what the cluster would be if all that is on its way had arrived. So a
-foreign page is the page of its owner, what waits in outboxes and is under way is on the page that
-it goes to, and a page that its owner has not heard of yet is born with its unit. No atom is lost or
-made; whatever breaks the law of all shards is said, and nothing is written then. The stores may be
-of different moments. Memory is some 60 bytes for each row of a page in a shard.
+Laws: the gathered store is the state of the cluster if everything under way had arrived. A foreign
+page becomes the page of its owner; cash in outboxes and under way is on the page that it was for;
+and a page that its owner has not heard of is born with its unit. No atom is lost or made: any
+violation of the law of all shards is reported, and nothing is written. The stores may be of
+different moments. Memory is about 60 bytes for each row of a page in a shard.
 
-Its log has the last turn of each page, in the order of time: where links are, and what stands for
-what. All shards moved the cash of its pages together, each by its own ledger, so no single log can
-make it again. That is proven from the logs of the shards, while they are gathered.
+The log of the gathered store has the last turn of each page, ordered by time: the links of pages,
+and what stands for what. It cannot be replayed, since each shard moved cash by a ledger of its own.
+The cash is proven from the logs of the shards instead, while they are gathered.
 
-stores     the stores of the shards, opened; they must be all shards of one crawl; requests,
-           documents and what else a store says of pages; which page of all each page of a shard
-           is
-holdings   what a shard holds, by its own pages and by foreign ones; the law of all shards, from
-           the senders' logs and the receivers' channels; the last turn of each page, with its
-           links; which gathered stores are read just now
-books      the books of all: keys, histories and clocks of the shards become those of one ledger
-gathering  all of it, in order; the shards of a cluster, which are gathered and kept until the
-           crawl goes on
+stores     opens the stores of all shards of a crawl, numbers their pages and hosts, and copies
+           requests, documents and other rows
+holdings   what a shard holds on own and foreign pages; the audit of all shards; the last turn of
+           each page; which gathered stores are in use
+books      one ledger from the keys, histories and clocks of all shards; the gathered log
+gathering  the whole merge; restoring the shards of a running cluster, and keeping the result until
+           the crawl goes on
 """

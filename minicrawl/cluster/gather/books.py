@@ -1,13 +1,14 @@
 """The books of all shards as those of one ledger.
 
-Laws: cash is where it was, or where it was going to, to the atom. A page that has been read holds
-its key and the dividend of its shard; here it is all key, and the dividend is 0. What virtual pages
-hold is in one pot.
+Laws: all cash stays where it was, or arrives where it was going, to the atom. In a shard a read
+page holds its key plus the dividend; here its key has both, and the dividend is 0. One pot has what
+all virtual pages hold.
 
-clock    A shard counts time by the cash that its own pages hand on, and all pages together hand on
-         that of all shards. So a time is as many circulations ago as it was in the shard.
-circle   Pages of several shards may stand for each other in a circle for a while, until cash has
-         gone round often enough. The page of it that became known last is a dead end here.
+clock    A shard measures time by the cash that its own pages pass on, which all pages together
+         exceed. So each time is converted: as many circulations ago as it was in the shard.
+circle   Pages of several shards may stand for each other in a circle, until cash has gone round
+         often enough to break it. Here the page of the circle with the largest number becomes a
+         dead end.
 """
 
 from __future__ import annotations
@@ -60,10 +61,10 @@ _MEASURED = frozenset(("fixed", "improved-fixed", "variable"))
 
 
 class GatheredBooks:
-    """The columns of all pages, and what is on none of them."""
+    """Columns of all pages, and the totals beside them."""
 
     def __init__(self, shards: Sequence[Holdings], terms: StoreTerms) -> None:
-        """The own pages of all shards, one shard after the other."""
+        """Join the own pages of all shards, one shard after another."""
         totals = [one.totals for one in shards]
         self._terms = terms
         self._totals = Totals(
@@ -94,7 +95,7 @@ class GatheredBooks:
     # ------------------------------------------------------------ clocks
 
     def _retimed(self, times: Numbers, shard: Totals) -> Numbers:
-        """These times of a shard, by the clock of all."""
+        """Convert times of a shard to the common clock."""
         now = self._totals.recorded >> TICK_BITS
         pace = self._totals.minted / max(shard.minted, 1)
         away = (shard.recorded >> TICK_BITS) - times
@@ -102,12 +103,12 @@ class GatheredBooks:
         return found
 
     def measure(self, pages: Small, shard: Holdings) -> None:
-        """Take over the measures of a shard; `pages` says which page each of its own is."""
+        """Copy the measures of a shard; `pages` maps its own pages to all pages."""
         for page, packed in shard.own.measures.items():
             self.measures[int(pages[page])] = self._remeasured(packed, shard.totals)
 
     def _remeasured(self, packed: bytes, shard: Totals) -> bytes:
-        """Times and widths in measures are by the clock of the shard."""
+        """Convert the times and widths in measures to the common clock."""
         numbers = np.frombuffer(packed, dtype=np.int64).copy()
         if self._terms.window in _MEASURED:
             size = 3 if self._terms.measures else 2
@@ -119,7 +120,7 @@ class GatheredBooks:
     # ------------------------------------------------------------ pages
 
     def bear(self, count: int) -> None:
-        """So many pages that wait become known, each with its unit."""
+        """Add `count` unread pages, each with its unit."""
         self.state = np.append(self.state, np.full(count, State.UNREAD, dtype=np.uint8))
         self.key = np.append(self.key, np.full(count, UNIT))
         self.history = np.append(self.history, np.zeros(count, dtype=np.int64))
@@ -130,54 +131,54 @@ class GatheredBooks:
         self._totals = self._totals._replace(minted=self._totals.minted + count * UNIT)
 
     def link(self, pages: Small, inlinks: Small) -> None:
-        """These pages have so many in-links more. None of them is there twice."""
+        """Add in-links to pages, each of which is listed once."""
         self.inlinks[pages] += inlinks
 
     def pay(self, pages: NDArray[np.integer], atoms: Sequence[int] | Numbers) -> None:
-        """So much is for these pages. What stands for others passes it on."""
+        """Credit `atoms` to `pages`. A page that stands for another passes them on."""
         ends = np.fromiter(map(self.stands_for, pages.tolist()), np.int64, count=len(pages))
         np.add.at(self.key, ends, np.asarray(atoms, dtype=np.int64))
 
     def pay_pot(self, atoms: int) -> None:
-        """So much is for the pot, or is taken from it."""
+        """Add `atoms` (may be negative) to the pot."""
         self._totals = self._totals._replace(pot=self._totals.pot + atoms)
 
     def stands_for(self, page: int) -> int:
-        """The page that this one stands for in the end."""
+        """Return the page for which this one stands in the end."""
         while page in self.forwards:
             page = self.forwards[page]
         return page
 
     def break_circles(self) -> list[int]:
-        """Of each circle of pages that stand for each other, the last page is a dead end."""
+        """Make the last page of each circle a dead end, and return these pages."""
         broken = [max(circle) for circle in _circles(self.forwards)]
         for page in broken:
             self.inlinks[self.forwards.pop(page)] -= 1
             self.state[page] = State.BAD_REDIRECT
         return broken
 
-    # ------------------------------------------------------------ all together
+    # ------------------------------------------------------------ results
 
     @property
     def totals(self) -> Totals:
-        """What is saved beside the pages."""
+        """Totals to save beside the pages."""
         unread = int(np.count_nonzero(self.state == State.UNREAD))
         return self._totals._replace(unread=unread)
 
     def states(self) -> dict[str, int]:
-        """How many pages are in each state."""
+        """Return the number of pages in each state."""
         counts = np.bincount(self.state).tolist()
         return {str(state): pages for state, pages in enumerate(counts) if pages}
 
     def missing(self) -> int:
-        """The audit of the ledger that a crawl would load."""
+        """Audit the ledger that a crawl would load. Return the missing atoms."""
         ledger = Ledger()
         flags = bytearray(np.where(self.state == State.UNREAD, 0, READ).astype(np.uint8))
         ledger.restore(array("q", self.key.tobytes()), flags, self.totals)
         return ledger.missing()
 
     def rows(self, first: int, end: int) -> Iterable[FrontierRow]:
-        """Those of a range of pages."""
+        """Yield the rows of a range of pages."""
         columns = (self.state, self.key, self.history, self.g_time, self.inlinks, self.spent)
         for start in range(first, end, _ROWS_AT_ONCE):
             pages = range(start, min(start + _ROWS_AT_ONCE, end))
@@ -202,9 +203,9 @@ def _circles(forwards: Mapping[int, int]) -> Iterable[list[int]]:
 
 # ================================================================ numbering
 #
-# The pages of all shards get their numbers, and their URLs are written.
+# Numbers the pages of all shards, and writes their URLs.
 #
-# Law: each URL is one page. First the own pages of all shards are numbered; then foreign pages are
+# Law: each URL is one page. The own pages of all shards are numbered first; then foreign pages are
 # looked up among them.
 
 Ids = NDArray[np.int64]
@@ -214,7 +215,7 @@ _NO_DIGESTS = np.empty((0, 2), dtype=np.uint64)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberedShards:
-    """The shards with the numbers of their pages, and how many pages nobody has heard of."""
+    """Numbered shards, and the number of pages that their owners have not heard of."""
 
     shards: Sequence[NumberedStore]
     unheard: int
@@ -223,7 +224,7 @@ class NumberedShards:
 def number_pages(
     stores: Sequence[ShardStore], held: Sequence[Holdings], out: StoreWriter, tell: Progress
 ) -> NumberedShards:
-    """Number the pages of all shards and write their URLs and hosts."""
+    """Number the pages of all shards, and write URLs and hosts."""
     hosts, shards, known = Hosts(), list[NumberedStore](), [_NO_DIGESTS]
     for place, (store, one) in enumerate(zip(stores, held, strict=True)):
         with reporting_damage(store.path):
@@ -253,7 +254,7 @@ def _numbered(store: ShardStore, held: Holdings, hosts: Hosts, first: int) -> Nu
 
 
 def _write_own(shard: NumberedStore, held: Holdings, out: StoreWriter) -> Iterator[Digests]:
-    """Write the URLs of its own pages."""
+    """Write the URLs of a shard's own pages, and yield their digests."""
     for ids, urls in _urls(shard, held.is_own):
         pages = shard.pages[ids].tolist()
         rows = map(UrlRow._make, zip(pages, urls.hosts, urls.paths, urls.depths, strict=True))
@@ -262,7 +263,7 @@ def _write_own(shard: NumberedStore, held: Holdings, out: StoreWriter) -> Iterat
 
 
 def _urls(shard: NumberedStore, chosen: NDArray[np.bool_]) -> Iterator[tuple[Ids, UrlColumns]]:
-    """The chosen ones of its pages, with the hosts of all shards."""
+    """Yield the ids and URLs of the chosen pages, with the common hosts."""
     hosts, first = np.array(shard.hosts, dtype=np.int64), 0
     for block in url_columns(shard.store.connection):
         here = chosen[first : first + len(block.paths)]
@@ -276,7 +277,7 @@ def _urls(shard: NumberedStore, chosen: NDArray[np.bool_]) -> Iterator[tuple[Ids
 
 
 def _refuse_pages_of_others(shard: NumberedStore, held: Holdings, hosts: Hosts) -> None:
-    """A page is fetched by the shard of its site alone."""
+    """Refuse own pages of hosts that belong to other shards."""
     store = shard.store
     host_of = columns.whole(columns.urls(store.connection, "host"), "host")
     for host in np.unique(host_of[held.is_own]).tolist():
@@ -302,7 +303,7 @@ def _find_foreign(shard: NumberedStore, held: Holdings, index: PageIndex, new: U
 
 # ================================================================ steps
 #
-# The log of all shards: births, endowments, the last turn of each page, and what waits again.
+# The gathered log: births, endowments, the last turn of each page, and reopened pages.
 
 _TURNS_AT_ONCE = 20_000
 _WRITTEN_AT_ONCE = 1_000
@@ -317,8 +318,9 @@ def write_log(
     broken: Sequence[int],
     tell: Progress,
 ) -> int:
-    """Write all steps, and note in the books which of them says where links are; answers with the
-    number of the last step. `broken` are pages that stand for others no more.
+    """Write all steps, and note in the books which step has each page's links.
+
+    `broken` are pages that no longer stand for others. Return the number of the last step.
     """
     log = _Log(out, books)
     log.add(_births(numbering))
@@ -338,14 +340,14 @@ def write_log(
 
 
 class _Log:
-    """Numbers the steps."""
+    """Writer that numbers steps."""
 
     def __init__(self, out: StoreWriter, books: GatheredBooks) -> None:
         self._out, self._books = out, books
         self.last = self.turns = 0
 
     def add(self, steps: Iterator[PackedStep]) -> None:
-        """These steps have no number yet."""
+        """Number and write steps."""
         numbered = [step._replace(seq=self.last + 1 + place) for place, step in enumerate(steps)]
         add_steps(self._out, numbered)
         self.last += len(numbered)
@@ -386,7 +388,7 @@ def _turns(shard: NumberedStore, held: Holdings) -> Iterator[GatheredTurn]:
 
 
 def _reopened(books: GatheredBooks) -> Iterator[PackedStep]:
-    """Pages that were read and wait again."""
+    """Yield REOPEN steps for pages that were read and wait again."""
     pages = np.flatnonzero((books.state == State.UNREAD) & (books.spent > 0)).tolist()
     for block in blocks(pages, _REOPENED_AT_ONCE):
         yield _step(StepKind.REOPEN, spending=pack(Spending(block)))
@@ -399,7 +401,7 @@ def _step(
 
 
 def _ended(turn: GatheredTurn) -> GatheredTurn:
-    """The page stands for no other one."""
+    """Make the turn a dead end: its page stands for no other any more."""
     return turn._replace(kind=StepKind.DEAD_END, state=State.BAD_REDIRECT, spending=None)
 
 

@@ -1,7 +1,7 @@
-"""The stores of all shards become one.
+"""Merges the stores of all shards into one.
 
-Law: the new store gets its name when it is whole, and none is overwritten. If the law of all shards
-does not hold, nothing is written.
+Law: the new store gets its name when it is complete, and none is overwritten. If the law of all
+shards does not hold, nothing is written.
 """
 
 from __future__ import annotations
@@ -72,27 +72,27 @@ from minicrawl.wording import counted
 _SHOWN = 10
 _PAGES_A_CHECKPOINT = 1_000_000
 _GATHERED = 0.7
-"""Of the work, roughly; the rest is that ranks converge."""
+"""Rough part of the work; the rest is convergence of the ranks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gathered:
-    """What came of it. Cash is in units."""
+    """Report on a gathered store. Cash is in units."""
 
     store: Path
     shards: int
     pages: int
     unheard: int
-    """Pages that links lead to and whose shard has not heard of them."""
+    """Pages that links lead to and whose shards have not heard of them."""
     minted: float
     in_outboxes: float
     under_way: float
     circles: int
-    """Circles of pages that stand for each other, which were broken."""
+    """Circles of pages standing for each other that were broken."""
     ahead: Sequence[Ahead]
 
     def as_json(self) -> dict[str, object]:
-        """The numbers by name."""
+        """Return the report for JSON."""
         named = asdict(self) | {"store": str(self.store)}
         return named | {"ahead": [one._asdict() for one in self.ahead]}
 
@@ -104,9 +104,9 @@ def gather(
     *,
     absent: Collection[int] = (),
 ) -> Gathered:
-    """Make one store of those of all shards of a crawl, but for shards that have not begun.
+    """Merge the stores of all shards of a crawl, except `absent` ones that have not begun.
 
-    Its ranks converge, as those of a crawl do when it ends.
+    Ranks converge at the end, as in a crawl.
     """
     refuse_to_overwrite(into)
     place = real_path(into)
@@ -126,7 +126,7 @@ def gather(
 
 
 class _Gathering:
-    """What is known on the way."""
+    """State of one merge."""
 
     def __init__(self, stores: Sequence[ShardStore], out: StoreWriter, into: Path) -> None:
         self._stores, self._out, self._into = stores, out, into
@@ -174,7 +174,7 @@ class _Gathering:
     # ------------------------------------------------------------ the books
 
     def _join(self, books: GatheredBooks, numbering: NumberedShards) -> list[int]:
-        """All in-links, and what stands for what; answers with pages of circles."""
+        """Add in-links and forwards of all shards; return the pages that ended circles."""
         books.bear(numbering.unheard)
         for shard, held in zip(numbering.shards, self._held, strict=True):
             pages = shard.pages
@@ -186,7 +186,7 @@ class _Gathering:
         return books.break_circles()
 
     def _pay(self, books: GatheredBooks, numbering: NumberedShards, ahead: Sequence[Ahead]) -> None:
-        """What is on its way arrives."""
+        """Pay cash in outboxes and under way to its pages."""
         for shard, held in zip(numbering.shards, self._held, strict=True):
             books.pay(shard.pages[~held.is_own], held.outbox)
             self._outboxes += int(held.outbox.sum())
@@ -231,21 +231,21 @@ class _Gathering:
 
 # ================================================================ restoring
 #
-# All shards of a cluster, restored from its engine and gathered. No node is asked for anything.
+# Restores all shards of a cluster from its engine and gathers them, without asking any node.
 #
-# Laws: the shards are restored as of one moment, or nearly so. The name of a kept file says of
-# which crawl it is and where the logs of all shards ended. So one that is there is as fresh as a
-# new one would be, and is used again; older ones that nobody reads go, with what lies beside them.
+# Laws: the shards are restored as of one moment, or nearly. The name of a kept store identifies the
+# crawl and the ends of all logs, so an existing file is as fresh as a new one, and is used again.
+# Older ones that nobody reads are removed, with their side files.
 
 _RESTORED, _MADE = 0.5, 0.7
-"""Of the work, roughly."""
+"""Rough parts of the work."""
 _JOINED = ".pages"
-"""The folder of an archive to which those of all shards are joined."""
+"""Suffix of the folder in which the archives of all shards are joined."""
 _DIGEST_BYTES = 8
 
 
 class KeptStore(NamedTuple):
-    """A gathered store, and how it was made; None if it was there."""
+    """A gathered store, and the report on it, or None if it existed already."""
 
     store: Path
     made: Gathered | None
@@ -254,7 +254,7 @@ class KeptStore(NamedTuple):
 async def gather_cluster(
     engine: ClusterEngine, into: Path, tell: Progress = unreported
 ) -> Gathered:
-    """Make one store of the whole cluster, with the pages that it keeps."""
+    """Gather the whole cluster into one store, including kept pages."""
     refuse_to_overwrite(into)
     terms = await _terms(engine)
     with drafted(into) as draft:
@@ -266,7 +266,7 @@ async def gather_cluster(
 
 
 def gather_stores(paths: Sequence[Path], into: Path, tell: Progress = unreported) -> Gathered:
-    """The same with the stores of all shards, and the archives beside them."""
+    """Gather the stores of all shards into one, including the archives beside them."""
     refuse_to_overwrite(into)
     with drafted(into) as draft:
         made = gather(paths, draft, part(tell, 0, _MADE))
@@ -284,10 +284,10 @@ async def kept_store(
     pages: bool = False,
     reading: ExitStack | None = None,
 ) -> KeptStore:
-    """The gathered store in this folder, which is made anew if the crawl went on since.
+    """Return the gathered store in this folder; make a new one if the crawl has gone on.
 
-    With `pages` it has those that the shards keep. They are in one folder for all such stores.
-    Others remove it when the crawl has gone on, unless it is kept until `reading` ends.
+    With `pages` the store includes the kept pages of shards, from one folder for all such stores.
+    Others remove the store after the crawl has gone on, unless it is locked until `reading` ends.
     """
     terms = await _terms(engine)
     ends = await _ends(engine, terms)
@@ -315,7 +315,7 @@ async def _terms(engine: ClusterEngine) -> TermsRecord:
 
 
 async def _ends(engine: ClusterEngine, terms: TermsRecord) -> list[int]:
-    """The last entries of all logs, asked for at once."""
+    """Return the last entries of all logs, in parallel."""
     run = await _run(engine)
 
     async def end(shard: int) -> int:
@@ -325,7 +325,7 @@ async def _ends(engine: ClusterEngine, terms: TermsRecord) -> list[int]:
 
 
 async def _run(engine: ClusterEngine) -> int:
-    """Of the crawl; 0 if that is not known."""
+    """Return the number of the crawl's run, or 0 if unknown."""
     found = await engine.get(STATE_KEY)
     if found is None or found.value is None:
         return 0
@@ -357,7 +357,7 @@ def _digest(ends: Sequence[int]) -> str:
 
 
 def _remove_older(folder: Path, store: Path, joined: str) -> None:
-    """Those of other moments and of crawls before this one, with all that lies beside them."""
+    """Remove stores of other moments and of earlier crawls, with their side files."""
     for other in folder.glob(f"*{_JOINED}"):
         if other.name != joined:
             shutil.rmtree(other, ignore_errors=True)

@@ -1,7 +1,7 @@
-"""What a shard holds: its own pages, what is in its outbox, and what it sent.
+"""Holdings of a shard: its own pages, its outbox, and what it has sent.
 
-own      pages of the shard, in columns with a row for each of them
-foreign  pages of others, of which only the cash that waits and the in-links count
+own      pages of the shard, in columns with a row for each
+foreign  pages of other shards, of which only waiting cash and in-links count
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Small = NDArray[np.uint32]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnColumns:
-    """The pages of a shard. Ids are its own, `key` is cash where a page was read."""
+    """Own pages of a shard, by the shard's ids. `key` of a read page is all of its cash."""
 
     state: NDArray[np.uint8]
     key: Numbers
@@ -51,29 +51,29 @@ class OwnColumns:
     g_time: Numbers
     inlinks: Small
     spent: Small
-    """The step that says where the page's cash goes, or 0."""
+    """Number of the step that says where the page's cash goes, or 0."""
     measures: Mapping[int, bytes]
-    """By the id of the page in the shard."""
+    """By the shard's id of the page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holdings:
-    """What one shard holds as of the last commit of its store."""
+    """Holdings of one shard as of the last commit of its store."""
 
     is_own: NDArray[np.bool_]
-    """For each row of a page."""
+    """True for own pages, one value for each page."""
     own: OwnColumns
     outbox: Numbers
-    """What waits on each foreign page, in atoms."""
+    """Atoms waiting on each foreign page."""
     foreign_inlinks: Small
     forwards: Mapping[int, int]
-    """page -> what it stands for, foreign or not; ids of the shard."""
+    """page -> page for which it stands, foreign or not; ids of the shard."""
     totals: Totals
     statement: Statement
 
 
 def holdings(store: ShardStore) -> Holdings:
-    """Load the last checkpoint and the steps behind it."""
+    """Load the holdings from the last checkpoint and the steps behind it."""
     frontier = load(store.path, store.connection)
     with reporting_damage(store.path):
         return _holdings(store, frontier)
@@ -114,7 +114,7 @@ def _holdings(store: ShardStore, frontier: Frontier) -> Holdings:
 def _pasts(
     connection: tables.Connection, frontier: Frontier
 ) -> tuple[Numbers, Numbers, dict[int, bytes]]:
-    """History, time and measures of all pages: by their rows, and by what came after these."""
+    """Return history, time and measures of all pages, from the checkpoint and later changes."""
     pages = len(frontier)
     saved = list(columns.frontier(connection, "history", "g_time"))
     rows = sum(len(block) for block, _ in saved)
@@ -135,12 +135,12 @@ def _pasts(
 #
 # The law of all shards, proven from the senders' logs and the receivers' channels.
 #
-# Laws: what a sender's log has and a receiver's channel does not count is under way. Of each
+# Laws: a batch in the sender's log that the receiver's channel does not count is under way. On each
 # channel the receiver has posted the first batches that were sent, and no others. Stores are copied
-# one after the other, so a receiver may have batches that the older copy of a sender does not know
-# of yet. That is no loss, but this cash is in both copies: it is taken from the pot of all.
+# one after another, so a receiver may have batches that the older copy of the sender lacks. That is
+# no loss, but both copies have this cash: it is taken from the common pot.
 #
-# ahead    such batches
+# ahead    batches that the copy of the receiver has and the copy of the sender lacks
 
 NOTHING = ChannelEnd()
 
@@ -156,27 +156,27 @@ class SentChannel:
         return len(self._steps)
 
     def add(self, step: int, number: int, atoms: int) -> None:
-        """The next batch was sent by this step."""
+        """Add the next batch, sent by this step."""
         if number != len(self) + 1:
             raise ValueError(f"batch {number} follows batch {len(self)}: the log has a gap")
         self._atoms.append(self.until(len(self)) + atoms)
         self._steps.append(step)
 
     def until(self, number: int) -> int:
-        """The atoms of the first so many batches."""
+        """Return the atoms of the first `number` batches."""
         return self._atoms[number - 1] if number else 0
 
     def after(self, number: int) -> Sequence[int]:
-        """The steps that sent the later ones."""
+        """Return the steps that sent the batches behind `number`."""
         return self._steps[number:]
 
 
 SentBatches = Mapping[int, SentChannel]
-"""By receiver."""
+"""Channels by receiver."""
 
 
 class Ahead(NamedTuple):
-    """A receiver has more batches than this copy of the sender has sent."""
+    """Batches that a receiver has and this copy of the sender lacks."""
 
     sender: int
     receiver: int
@@ -192,14 +192,14 @@ class Ahead(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LawFindings:
-    """What breaks the law, each in a sentence, and what only shows that copies differ in age."""
+    """Violations of the law, each a sentence, and copies that merely differ in age."""
 
     faults: Sequence[str]
     ahead: Sequence[Ahead]
 
 
 def sent_batches(store: ShardStore) -> SentBatches:
-    """All that the log of a shard says of what it sent."""
+    """Return the channels of a shard, from the SEND steps of its log."""
     channels: dict[int, SentChannel] = {}
     with reporting_damage(store.path):
         for seq, step in tables.sendings_after(store.connection, 0):
@@ -209,7 +209,7 @@ def sent_batches(store: ShardStore) -> SentBatches:
 
 
 def judged(statements: Sequence[Statement], sent: Mapping[int, SentBatches]) -> LawFindings:
-    """Whether the law of all shards holds; `sent` is by sender."""
+    """Check the law of all shards; `sent` is by sender."""
     ahead = list(_ahead(statements))
     then = [_at_the_moment_of_senders(one, ahead) for one in statements]
 
@@ -225,7 +225,10 @@ def judged(statements: Sequence[Statement], sent: Mapping[int, SentBatches]) -> 
 def under_way(
     store: ShardStore, sent: SentBatches, received: Mapping[int, ChannelEnd]
 ) -> Iterator[Spending]:
-    """What the shard sent and nobody has posted; `received` is what others posted of it."""
+    """Yield what the shard sent and nobody has posted.
+
+    `received` has, by receiver, the end of the shard's channel there.
+    """
     for receiver, channel in sent.items():
         for step in channel.after(received.get(receiver, NOTHING).number):
             yield tables.spending(store.connection, step)
@@ -242,7 +245,7 @@ def _ahead(statements: Sequence[Statement]) -> Iterator[Ahead]:
 
 
 def _at_the_moment_of_senders(one: Statement, ahead: Sequence[Ahead]) -> Statement:
-    """Without what it has of batches that are ahead."""
+    """Return the statement without batches that are ahead."""
     received, held = dict(one.received), one.held
     for more in ahead:
         if more.receiver == one.shard:
@@ -253,7 +256,7 @@ def _at_the_moment_of_senders(one: Statement, ahead: Sequence[Ahead]) -> Stateme
 
 
 def _unlogged(statements: Sequence[Statement], sent: Mapping[int, SentBatches]) -> Iterator[str]:
-    """What a shard counts as sent is what its log says."""
+    """Yield the shards whose counts of sent batches differ from their logs."""
     for one in statements:
         logged = {
             to: ChannelEnd(len(channel), channel.until(len(channel)))
@@ -265,19 +268,19 @@ def _unlogged(statements: Sequence[Statement], sent: Mapping[int, SentBatches]) 
 
 # ================================================================ turns
 #
-# The last turn of each page of a shard, as steps of the log of all.
+# The last turn of each page of a shard, as steps of the gathered log.
 #
-# Law: links lead where they led, and their weights go with them. A blob has its links in ascending
-# order, and the ids of all are in another order than those of a shard; so links are sorted anew,
-# and what is written of them with them.
+# Law: links keep their targets and their weights. A blob has links in ascending order, and common
+# ids are ordered differently from a shard's; so links are sorted anew, with the descriptions of
+# them.
 
 _LINK_BITS = 40
-"""More than a page id has: a row and a link are sorted as one number."""
+"""Bits of a link when row and link are sorted as one number: more than a page id has."""
 _BETWEEN = BETWEEN_ENTRIES.encode()
 
 
 class GatheredTurn(NamedTuple):
-    """The last turn of a page; `spending` is packed, None if it led nowhere."""
+    """The last turn of a page; `spending` is packed, or None if it led nowhere."""
 
     at: float
     page: int
@@ -288,10 +291,10 @@ class GatheredTurn(NamedTuple):
 
 
 class ShardTurns:
-    """All last turns of a shard."""
+    """Last turns of all pages of a shard."""
 
     def __init__(self, connection: tables.Connection, shard: Holdings, pages: Pages) -> None:
-        """`pages` says which page of all each page of the shard is."""
+        """`pages` maps pages of the shard to common pages."""
         self._connection, self._pages = connection, pages
         rows = len(shard.is_own)
         self._state = np.full(rows, State.FOREIGN, dtype=np.uint8)
@@ -302,7 +305,7 @@ class ShardTurns:
         self._written = WrittenLinks(connection)
 
     def __iter__(self) -> Iterator[GatheredTurn]:
-        """In the order of time, but for turns that are nearly of one moment."""
+        """Yield the turns, roughly in the order of time."""
         return merge(self._with_links(), self._without_links(), key=_moment)
 
     def _without_links(self) -> Iterator[GatheredTurn]:
@@ -324,7 +327,7 @@ class ShardTurns:
             yield from sorted(turns, key=_moment)
 
     def _alike(self, block: questions.Spendings) -> Iterator[GatheredTurn]:
-        """Turns whose links are all alike, which most are: all at once."""
+        """Yield turns whose links are all alike, which most are, from bulk operations."""
         if not block.blobs:
             return
         counts, links = unpack_plain(block.blobs)
@@ -357,13 +360,13 @@ class ShardTurns:
 
     def _turn(self, page: int, kind: int, blob: bytes) -> GatheredTurn:
         state = int(self._state[page])
-        if state == State.UNREAD:  # it was read, and waits for another turn
+        if state == State.UNREAD:  # the page was read, and waits for another turn
             state = State.FETCHED
         return GatheredTurn(float(self._at[page]), int(self._pages[page]), kind, state, blob)
 
 
 def renumbered(spending: Spending, pages: Pages) -> tuple[Spending, Sequence[int]]:
-    """The spending with the pages of all, and where each of its links was before."""
+    """Return the spending with common ids, and the former position of each link."""
     links = pages[np.asarray(spending.links, dtype=np.int64)]
     order = np.argsort(links).tolist()
     return (
@@ -380,7 +383,7 @@ def renumbered(spending: Spending, pages: Pages) -> tuple[Spending, Sequence[int
 
 
 def sorted_in_rows(counts: Numbers, links: Numbers) -> Numbers:
-    """The links of many pages, sorted among those of each page."""
+    """Sort the links within each page."""
     rows = np.repeat(np.arange(len(counts), dtype=np.int64) << _LINK_BITS, counts)
     found: Numbers = np.sort(links | rows) - rows
     return found
@@ -392,21 +395,21 @@ def _moment(turn: GatheredTurn) -> float:
 
 # ================================================================ in use
 #
-# Which gathered stores are read just now.
+# Locks on gathered stores that are being read.
 #
-# Law: a store is not removed while somebody reads it. A reader that is killed reads it no longer.
+# Law: a store is not removed while somebody reads it. The lock of a killed reader ends with it.
 
 _MARK = "-used"
 
 
 def mark_of(store: Path) -> Path:
-    """The file that readers of a store lock. It goes with the store."""
+    """Return the file that readers of a store lock. It is removed with the store."""
     return store.with_name(f"{store.name}{_MARK}")
 
 
 @contextmanager
 def in_use(store: Path) -> Iterator[None]:
-    """Keep a store, which need not be there yet, until this is left."""
+    """Keep a store, which need not exist yet, from being removed until exit."""
     held = _locked(mark_of(store))
     try:
         yield
@@ -416,7 +419,7 @@ def in_use(store: Path) -> Iterator[None]:
 
 @contextmanager
 def unread(store: Path) -> Iterator[bool]:
-    """Whether nobody reads a store. If so, who begins to waits until this is left."""
+    """Yield whether nobody reads the store. If so, new readers wait until exit."""
     mark = os.open(mark_of(store), os.O_RDWR | os.O_CREAT, 0o600)
     try:
         try:

@@ -1,6 +1,6 @@
 """The stores of the shards of one crawl, open for reading.
 
-Law: all shards are there, each once, and all were begun on the same terms.
+Law: each shard is there once, and all were begun on the same terms.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _NAMED = 10
 
 
 class ShardStore(NamedTuple):
-    """The store of a shard, as it was when it was opened."""
+    """The store of a shard, as of its opening."""
 
     path: Path
     connection: tables.Connection
@@ -48,13 +48,12 @@ class ShardStore(NamedTuple):
 
     @property
     def number(self) -> int:
-        """Of the shard."""
         return self.terms.shard
 
 
 @contextmanager
 def opened(paths: Sequence[Path], absent: Collection[int] = ()) -> Iterator[list[ShardStore]]:
-    """The stores by the numbers of their shards. Those that are `absent` have not begun yet."""
+    """Open the stores, sorted by shard. Shards in `absent` have not begun and have no store."""
     with ExitStack() as stack:
         stores = [_opened(path, stack) for path in paths]
         _refuse_others(stores)
@@ -63,7 +62,7 @@ def opened(paths: Sequence[Path], absent: Collection[int] = ()) -> Iterator[list
 
 
 def terms_of_all(stores: Sequence[ShardStore]) -> StoreTerms:
-    """The terms of the crawl, as one machine would have them."""
+    """Return the terms of the crawl, as on a single machine."""
     return _as_one(stores[0].terms)
 
 
@@ -111,17 +110,17 @@ def _as_one(terms: StoreTerms) -> StoreTerms:
 
 # ================================================================ names
 #
-# Which page of all each page of a shard is.
+# Which common page each page of a shard is.
 #
-# Law: two URLs are one page if they are equal. They are told apart by 128 bits of a hash, so that a
-# page takes 24 bytes whatever its URL is. A page that two shards have as their own was born twice,
-# which is a fault; so is a page of a host that belongs to another shard.
+# Law: two URLs are one page if they are equal. Equality is tested by a 128-bit hash, so a page
+# takes 24 bytes however long its URL is. A page that two shards have as their own was born twice,
+# which is a fault; so is an own page of a host that belongs to another shard.
 #
-# own      The pages of a shard are numbered in a row, and the shards one after the other.
-# unheard  Pages that links lead to and whose owner has not heard of them: they are numbered last.
+# own      own pages of a shard have consecutive numbers, one shard after another
+# unheard  pages that links lead to and whose owner has not heard of them are numbered last
 
 Digests = NDArray[np.uint64]
-"""Two numbers for each URL."""
+"""Two 64-bit numbers for each URL."""
 Pages = NDArray[np.uint32]
 
 UNKNOWN = -1
@@ -129,7 +128,7 @@ _DIGEST_BYTES = 16
 
 
 def digests(hosts: Iterable[int], paths: Iterable[str]) -> Digests:
-    """Of URLs by their hosts, which are those of all shards, and their paths."""
+    """Return the digests of URLs, given as common hosts and paths."""
     found = b"".join(
         [
             blake2b(
@@ -142,7 +141,7 @@ def digests(hosts: Iterable[int], paths: Iterable[str]) -> Digests:
 
 
 class PageIndex:
-    """Pages by their URLs: page i is that of the i-th digest."""
+    """Index of pages by URL: page i has the i-th digest."""
 
     def __init__(self, known: Digests) -> None:
         order = np.lexsort((known[:, 1], known[:, 0]))
@@ -150,14 +149,14 @@ class PageIndex:
         self._pages = order.astype(np.int64)
 
     def twice(self) -> tuple[int, int] | None:
-        """Two pages that have one URL."""
+        """Return two pages with the same URL, or None."""
         alike = (self._high[1:] == self._high[:-1]) & (self._low[1:] == self._low[:-1])
         for place in np.flatnonzero(alike)[:1].tolist():
             return int(self._pages[place]), int(self._pages[place + 1])
         return None
 
     def find(self, wanted: Digests) -> NDArray[np.int64]:
-        """The page of each digest, or `UNKNOWN`."""
+        """Return the page of each digest, or `UNKNOWN`."""
         found = np.full(len(wanted), UNKNOWN, dtype=np.int64)
         places = np.searchsorted(self._high, wanted[:, 0])
         left = np.arange(len(wanted))
@@ -171,14 +170,14 @@ class PageIndex:
 
 
 class Hosts:
-    """The hosts of all shards, each once."""
+    """Hosts of all shards, each once."""
 
     def __init__(self) -> None:
         self.rows: list[HostRow] = []
         self._ids: dict[str, int] = {}
 
     def join(self, rows: Iterable[HostRow]) -> list[int]:
-        """The host of each host of a shard. What one shard knows of a host, all know."""
+        """Return the common host of each host of a shard. Knowledge of several shards is merged."""
         return [self._join(row) for row in rows]
 
     def _join(self, row: HostRow) -> int:
@@ -192,7 +191,7 @@ class Hosts:
 
 
 def owner_of(origin: str, shards: int) -> int:
-    """The shard that the host belongs to."""
+    """Return the shard that the host belongs to."""
     return shard_of(site(host_of_url(f"{origin}/")), shards)
 
 
@@ -213,11 +212,11 @@ class Unheard:
         return len(self._found)
 
     def pages(self, found: Digests, urls: Sequence[UrlRow]) -> list[int]:
-        """The pages of these; the depth of a page is the least that a shard knows."""
+        """Return the pages of these URLs. A page has the least depth that any shard knows."""
         return [self._page(digest.tobytes(), row) for digest, row in zip(found, urls, strict=True)]
 
     def rows(self) -> Iterator[UrlRow]:
-        """Of all, in the order of their pages."""
+        """Yield the rows of all pages, in order."""
         return (one.row._replace(id=one.page) for one in self._found.values())
 
     def _page(self, digest: bytes, row: UrlRow) -> int:
@@ -231,39 +230,39 @@ class Unheard:
 
 # ================================================================ rows
 #
-# What stores say of their pages beside the log: requests, documents, original URLs, mirrors.
+# Rows of pages outside the log: requests, documents, original URLs, mirrors.
 #
-# Law: each row is there once, with the page of all that it is about. Requests are in the order of
-# time over all shards.
+# Law: each row is written once, with the common number of its page. Requests of all shards are
+# ordered by time.
 
 Row = TypeVar("Row")
 
 ROWS_AT_ONCE = 50_000
 _LARGEST = frozenset(("running_s",))
-"""Counters of which that of the busiest shard counts; the others are added up."""
+"""Counters of which the largest counts; others are added up."""
 _OF_ALL = (tables.SETTINGS, tables.WISHES, tables.CONVERGES)
-"""Counters that all shards share."""
+"""Counters that are equal in all shards."""
 
 
 class NumberedStore(NamedTuple):
-    """A shard's store, with the page of all for each of its pages, and the host for each host."""
+    """A shard's store, with the common page of each page and the common host of each host."""
 
     store: ShardStore
     pages: Pages
     hosts: Sequence[int]
     own: range
-    """Its own pages among all."""
+    """Numbers of the shard's own pages."""
 
 
 def blocks(rows: Iterable[Row], size: int = ROWS_AT_ONCE) -> Iterator[list[Row]]:
-    """The rows, so many at once."""
+    """Yield the rows in blocks."""
     source = iter(rows)
     while block := list(islice(source, size)):
         yield block
 
 
 def write_rows_of_all(shards: Sequence[NumberedStore], out: StoreWriter) -> int:
-    """All requests, documents, originals and mirrors; answers with the number of requests."""
+    """Write requests, documents, originals and mirrors. Return the number of requests."""
     requests = 0
     for fetches in blocks(merge(*map(_fetches, shards), key=_moment)):
         out.commit(Batch(fetches=fetches))
@@ -278,7 +277,7 @@ def write_rows_of_all(shards: Sequence[NumberedStore], out: StoreWriter) -> int:
 
 
 def counters_of_all(shards: Sequence[NumberedStore]) -> dict[str, object]:
-    """What the shards counted, together."""
+    """Return the merged counters of all shards."""
     known = [tables.counters(shard.store.connection) for shard in shards]
     found = {name: known[0][name] for name in _OF_ALL if name in known[0]}
     summed = ("fetched", "requests", "wire_bytes", "born")
@@ -309,7 +308,7 @@ def _documents(shard: NumberedStore) -> Iterator[DocumentRow]:
 
 
 def _originals(shards: Sequence[NumberedStore]) -> Iterator[tuple[int, str]]:
-    """What the owner of a page says counts before what others say."""
+    """Yield original URLs. The owner of a page takes precedence over other shards."""
     told = set[int]()
     for is_own in (True, False):
         for shard in shards:

@@ -1,9 +1,9 @@
-"""One request, repeated until somebody answers, and errors in our words.
+"""Requests to JetStream, repeated until they are answered, and their errors in our words.
 
-Laws: a request is repeated only if nobody answered it, or if servers were choosing a leader. So
-whoever asks must bear that it is done twice, or find out that it was. A server at which nothing is
-answered for longer than that takes is left for another one: it may be cut off from the others, and
-does not know it.
+Laws: a request is repeated only if nobody answered it, or while servers elect a leader. So a caller
+must tolerate that it is done twice, or find out whether it was. If a server answers nothing for
+longer than an election takes, the client leaves it: it may be cut off from the others without
+knowing.
 """
 
 import asyncio
@@ -27,9 +27,9 @@ from minicrawl.errors import UsageError
 
 # ================================================================ settings
 #
-# Where the servers are, and how to be let in.
+# Addresses of the servers, and access to them.
 #
-# Law: what is shown, logged or stored has no password.
+# Law: nothing that is shown, logged or stored has a password.
 
 _SCHEMES = ("nats", "tls", "ws", "wss")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -37,26 +37,26 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NatsSettings:
-    """How to reach the servers of a cluster."""
+    """Addresses of a cluster's servers, and access to them."""
 
     url: str
-    """Of one server, or of several with commas between them; the others are found by themselves."""
+    """URL of one server, or of several with commas between them. Further ones are discovered."""
     name: str = "crawl"
-    """Of the crawl: several may use the same servers."""
+    """Name of the crawl: several may use the same servers."""
     creds: Path | None = None
-    """A file with credentials, as NATS has them, or with the seed of an nkey."""
+    """File with credentials in the format of NATS, or with the seed of an nkey."""
     ca: Path | None = None
-    """A file with certificates to trust instead of those of the system."""
+    """File with certificates to trust instead of the system's."""
     cert: Path | None = None
-    """A file with the certificate that we show, if servers ask for one."""
+    """File with our certificate, if servers want one."""
     key: Path | None = None
-    """A file with its key, if that is not in the same one."""
+    """File with the certificate's key, if it is in a file of its own."""
     replicas: int | None = None
-    """Copies of everything; if it is not said, 3 where there are servers for that."""
+    """Copies of each stream. By default 3, or 1 if there is a single server."""
     log_bytes: int | None = None
-    """That a log of a shard may have. If it is not said, the servers' own limits hold."""
+    """Size limit of each log. By default the servers' own limits hold."""
     patience_s: float = 15.0
-    """How long a request is repeated. Servers take up to 10 s to choose a leader."""
+    """Time for which a request is repeated. Servers take up to 10 s to elect a leader."""
 
     def __post_init__(self) -> None:
         for url in self.urls:
@@ -68,28 +68,28 @@ class NatsSettings:
 
     @property
     def urls(self) -> list[str]:
-        """Of the servers, passwords included."""
+        """URLs of the servers, including passwords."""
         return [url.strip() for url in self.url.split(",")]
 
     @property
     def bucket(self) -> str:
-        """What all subjects of the crawl begin with, but for those of JetStream itself."""
+        """Prefix of all subjects of the crawl, except JetStream's own."""
         return f"minicrawl-{self.name}"
 
     @property
     def shown(self) -> str:
-        """The servers, without users and passwords."""
+        """URLs of the servers, without users and passwords."""
         return ",".join(map(without_password, self.urls))
 
     @property
     def wants_tls(self) -> bool:
-        """Whether the connection must be encrypted."""
+        """True if the connection must be encrypted."""
         has_files = self.ca is not None or self.cert is not None
         return has_files or any(url.startswith(("tls:", "wss:")) for url in self.urls)
 
 
 def without_password(url: str) -> str:
-    """The URL of a server without its user and password."""
+    """Return the URL without user and password."""
     before, at, after = url.rpartition("@")
     return f"{before.partition('://')[0]}://{after}" if at else url
 
@@ -99,7 +99,7 @@ def _check(url: str) -> None:
     try:
         parts = urlsplit(url)
         is_fine = parts.scheme in _SCHEMES and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # what it says may have the password in it
+    except ValueError:  # its text may contain the password
         is_fine = False
     if not is_fine:
         raise UsageError(f"{shown!r} is no server: write nats://HOST:4222 or tls://HOST:4222")
@@ -113,19 +113,24 @@ API = "$JS.API."
 _ANSWER_S = 2.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
 _HEARD_NS = 1.5e9
-"""Servers tell each other once a second that they are there, and we wait longer for an answer."""
+"""Age limit of a replica's last heartbeat; heartbeats come each second.
+
+It is shorter than the wait for an answer, so such a heartbeat came after our last request.
+"""
 _SILENT_S = 10.0
-"""Servers take as long to choose a leader; until then another server could do no more."""
+"""Time of silence before a server is left. Elections take as long, and no other server can answer.
+"""
 
 NOT_FOUND = 404
 WRONG_SEQUENCE = 10071
 _SOON_OVER = {10005, 10118, 10119}
-"""Servers that have just met, or of which one was lost: not all are known to each other yet, or a
-stream or a consumer has no live server that it is known to be at.
+"""Error codes of servers that have just met, or of which one was lost.
+
+They do not know all others yet, or no live server is known to have the stream or consumer.
 """
 SEVERAL_NEED_CLUSTER = 10074
 NOT_UNIQUE = 10100
-"""Another consumer of the same subject is there."""
+"""Another consumer of the same subject exists."""
 
 _FULL = {
     10002: "the account has no room: raise the limits of its JetStream",
@@ -142,7 +147,7 @@ _UNAVAILABLE = 503
 
 
 class JetStreamRefusal(EngineError):
-    """JetStream answered with an error that its caller may expect."""
+    """JetStream answered with an error that the caller may expect."""
 
     def __init__(self, code: int, error_code: int, text: str) -> None:
         super().__init__(text)
@@ -155,21 +160,21 @@ class Asking:
     def __init__(self, client: Client, settings: NatsSettings) -> None:
         self.client = client
         self.denied: str | None = None
-        """What the servers said that we may not do."""
+        """Permission that the servers denied us."""
         self._shown, self._patience_s = settings.shown, settings.patience_s
         self._bucket = settings.bucket
         self._waits = set[asyncio.Timeout]()
         self._silent_since: float | None = None
 
     def disconnected(self) -> None:
-        """Nobody will answer what was asked: ask again."""
+        """Repeat all pending requests at once: nobody will answer them."""
         self._silent_since = None
         for wait in self._waits:
-            if not wait.expired():  # its task may not have heard of that yet
+            if not wait.expired():  # its task may not have run since
                 wait.reschedule(0)
 
     async def api(self, subject: str, request: Any = None) -> dict[str, Any]:
-        """Ask JetStream; its answer. Raises JetStreamRefusal."""
+        """Send a request to JetStream and return the answer. Raises JetStreamRefusal."""
         content = b"" if request is None else json.dumps(request).encode()
         return await self.patiently(lambda: self._asked(API + subject, content, None), subject)
 
@@ -180,11 +185,12 @@ class Asking:
         headers: Mapping[str, str] | None = None,
         stream: str | None = None,
     ) -> int:
-        """Publish into a stream, and wait until it is there; its sequence. Raises JetStreamRefusal.
+        """Publish to a stream, wait for confirmation, and return the sequence.
 
-        If the stream is named, nothing is sent to it again before its leader has heard of the other
-        servers. What a leader has taken that they do not know stays in its files when it meets them
-        again, in servers before 2.10.5: one message is the same in all, a second one is too many.
+        Raises JetStreamRefusal. If `stream` is given, a retry waits until its leader is in touch
+        with the other servers. Before 2.10.5 a leader that was cut off keeps messages that the
+        others lack when it meets them again: one such message is the same on all servers, but a
+        second copy is one too many.
         """
 
         async def once() -> dict[str, Any]:
@@ -199,7 +205,7 @@ class Asking:
         return int(answer["seq"])
 
     async def _check_leader(self, stream: str) -> None:
-        """Raises _Later if the leader has not heard of most servers since we have asked it last."""
+        """Raise _Later if the leader has not heard from most servers since our last request."""
         info = await self._asked(f"{API}STREAM.INFO.{stream}", b"", None)
         others = (info.get("cluster") or {}).get("replicas") or []
         heard = sum(int(one.get("active", 0)) < _HEARD_NS for one in others)
@@ -212,7 +218,10 @@ class Asking:
         subject: str,
         again: Callable[[], Awaitable[T]] | None = None,
     ) -> T:
-        """Do it until it is answered, or patience is at its end; `again` if it may be done now."""
+        """Call `once` until it is answered or patience ends.
+
+        After a failure `again` is called in its place, if given.
+        """
         loop = asyncio.get_running_loop()
         end, pause_s = loop.time() + self._patience_s, _FIRST_PAUSE_S
         before = _cancellations()
@@ -221,7 +230,8 @@ class Asking:
             try:
                 answer = await self._soon(once)
                 self._silent_since = None
-                if _cancellations() > before:  # nats-py uses `wait_for`, which may swallow it
+                # nats-py uses `wait_for`, which may swallow a cancellation
+                if _cancellations() > before:
                     raise asyncio.CancelledError
                 return answer
             except (TimeoutError, Error, _Later, OSError) as error:
@@ -233,7 +243,7 @@ class Asking:
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
     async def _leave_silent_server(self, asked_at: float) -> None:
-        """Go to another server if this one has answered nothing for long."""
+        """Go to another server if this one has answered nothing for too long."""
         if not self._has_others:
             return
         self._silent_since = since = self._silent_since or asked_at
@@ -296,17 +306,17 @@ class Asking:
 
 
 def _cancellations() -> int:
-    """How often this task was cancelled."""
+    """Return how often this task was cancelled."""
     task = asyncio.current_task()
     return task.cancelling() if task else 0
 
 
 class _Later(Exception):
-    """The servers say that they cannot now."""
+    """The servers cannot answer now, and may soon."""
 
 
 def header(message: Msg, name: str) -> str:
-    """A header of a message, or nothing."""
+    """Return a header of a message, or an empty text."""
     return (message.headers or {}).get(name, "")
 
 
@@ -317,43 +327,42 @@ STATUS = api.Header.STATUS.value
 #
 # The streams of a crawl.
 #
-# Law: a stream that is there stays as it is, whatever a later version would make.
+# Law: an existing stream keeps its configuration, whatever a later version would choose.
 #
-# log      `minicrawl-NAME-log-3` has what is appended for shard 3
-# pages    `minicrawl-NAME-pages-3` has the pages that it keeps, if it does
-# batches  `minicrawl-NAME-batches` has what is published and not done yet
-# keys     `KV_minicrawl-NAME`, a bucket as `nats kv` knows them
-# beats    `KV_minicrawl_beats-NAME`, another one
-# objects  `OBJ_minicrawl-NAME`, a bucket as `nats object` knows them
+# log      `minicrawl-NAME-log-3`: entries of shard 3
+# pages    `minicrawl-NAME-pages-3`: pages that shard 3 keeps, if it keeps any
+# batches  `minicrawl-NAME-batches`: published batches that are not acknowledged yet
+# keys     `KV_minicrawl-NAME`: a bucket in the format of `nats kv`
+# beats    `KV_minicrawl_beats-NAME`: another such bucket
+# objects  `OBJ_minicrawl-NAME`: a bucket in the format of `nats object`
 
 _COPIES = 3
 _ONE_COPY = 1
 
 
 class LogKind(StrEnum):
-    """What a log has. The values are in the names of streams."""
+    """Kind of a log. The values are in the names of streams."""
 
     STORE = "log"
     PAGES = "pages"
 
 
 class Bucket(NamedTuple):
-    """A bucket of keys, by its name."""
+    """A bucket of keys."""
 
     name: str
 
     @property
     def stream(self) -> str:
-        """The stream that has it."""
         return f"KV_{self.name}"
 
     def subject(self, key: str) -> str:
-        """The subject of a key, or of all that begin so if it ends with `>`."""
+        """Return the subject of a key, or a wildcard if it ends with `>`."""
         return f"$KV.{self.name}.{key}"
 
 
 class Streams:
-    """Names of streams, and streams that are made when they are first used."""
+    """Names of a crawl's streams. Logs are created on first use."""
 
     def __init__(self, asking: Asking, settings: NatsSettings) -> None:
         self.asking = asking
@@ -365,30 +374,28 @@ class Streams:
 
     @property
     def batches(self) -> str:
-        """The stream of batches."""
         return f"{self.bucket}-batches"
 
     @property
     def objects(self) -> str:
-        """The stream of objects."""
         return f"OBJ_{self.bucket}"
 
     def batch_subject(self, sender: int | str, receiver: int) -> str:
-        """The subject of batches; the sender may be `*`."""
+        """Return the subject of batches; the sender may be `*`."""
         return f"{self.bucket}.batch.{sender}.{receiver}"
 
     def log_subject(self, shard: int, kind: LogKind) -> str:
-        """The subject of a log."""
         return f"{self.bucket}.{kind}.{shard}"
 
     def broadcast_subject(self, topic: str) -> str:
-        """The subject of a broadcast, or of all that begin so if it ends with `>`. No stream has
-        it.
+        """Return the subject of a broadcast, or a wildcard if it ends with `>`.
+
+        No stream stores this subject.
         """
         return f"{self.bucket}.broadcast.{topic}"
 
     async def open_common(self) -> None:
-        """Make those that all shards share."""
+        """Create the streams that all shards share."""
         buckets = (
             self._make(
                 bucket.stream,
@@ -412,7 +419,7 @@ class Streams:
         await asyncio.gather(*buckets, objects, batches)
 
     async def check_common(self) -> None:
-        """Refuse a crawl that is not there."""
+        """Refuse a crawl that does not exist."""
         try:
             await self.asking.api(f"STREAM.INFO.{self.batches}")
         except JetStreamRefusal as refusal:
@@ -424,20 +431,20 @@ class Streams:
             ) from None
 
     async def lead_apart(self) -> None:
-        """Let one server lead the keys and another one the beats, if there are several."""
-        with suppress(JetStreamRefusal):  # nobody else can lead now
+        """Make different servers lead the keys and the beats, if there are several."""
+        with suppress(JetStreamRefusal):  # no other server can lead now
             leader = await self.leader(self.keys.stream)
             if leader and leader == await self.leader(self.beats.stream):
                 await self.step_down(self.beats.stream)
 
     async def step_down(self, stream: str) -> None:
-        """Let another server lead the stream, if there is one that has it."""
+        """Make another server lead the stream, if one has it."""
         answer = await self.asking.api(f"STREAM.INFO.{stream}")
         if (answer.get("cluster") or {}).get("replicas"):
             await self.asking.api(f"STREAM.LEADER.STEPDOWN.{stream}")
 
     async def log(self, shard: int, kind: LogKind) -> str:
-        """The stream of a log; it is there when this returns."""
+        """Return the stream of a log, and create it unless it exists."""
         name = f"{self.bucket}-{kind}-{shard}"
         most = self._settings.log_bytes
         if name not in self._made:
@@ -467,13 +474,13 @@ class Streams:
         return True
 
     async def leader(self, stream: str) -> str | None:
-        """The server that leads it; None if there is only one server, or nobody leads."""
+        """Return the leader of the stream; None without one, or with a single server."""
         answer = await self.asking.api(f"STREAM.INFO.{stream}")
         found: str | None = (answer.get("cluster") or {}).get("leader")
         return found
 
     async def _create(self, config: dict[str, Any]) -> None:
-        """With as many copies as there are servers for, unless the user said how many."""
+        """Create a stream with the copies that the user wants, or as many as the servers allow."""
         copies = self._settings.replicas or _COPIES
         try:
             await self._create_copies(config, copies)
@@ -489,11 +496,11 @@ class Streams:
 
 # ================================================================ parts
 #
-# What the parts of the engine share.
+# Common base of the parts of the engine.
 
 
 class NatsPart:
-    """A part of the engine: it asks servers about the streams of one crawl."""
+    """A part of the engine, with a connection and the streams of one crawl."""
 
     def __init__(self, asking: Asking, streams: Streams) -> None:
         self._asking, self._streams = asking, streams

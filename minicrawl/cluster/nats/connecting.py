@@ -1,7 +1,7 @@
-"""The connection to the servers, and all of it as one engine.
+"""The connection to the servers, and the engine made of all parts.
 
-Laws: a connection that breaks comes back by itself, to any server. What keeps us out for ever,
-such as a wrong password, is one line that says what to do.
+Laws: a broken connection is restored by itself, to any server. A permanent failure, such as a wrong
+password, is reported in one line that says what to do.
 """
 
 import asyncio
@@ -32,10 +32,10 @@ from minicrawl.errors import UsageError
 
 # ================================================================ credentials
 #
-# What servers are shown so that they let us in: passwords, tokens, JWTs, nkeys and certificates.
+# Credentials for the servers: passwords, tokens, JWTs, nkeys and certificates.
 #
-# Law: a file that cannot be used is refused in one line, before any server is asked; no line has a
-# secret in it. nats-py reads a file of credentials that has no JWT for ever, so it is checked here.
+# Law: a file that cannot be used is refused in one line, before any server is asked; no line
+# contains a secret. Files are checked here because nats-py loops for ever on a file without a JWT.
 
 _SEED_OF_USER = "SU"
 _JWT, _SEED = "BEGIN NATS USER JWT", "BEGIN USER NKEY SEED"
@@ -43,7 +43,10 @@ _MOST_BYTES = 1 << 20
 
 
 def authentication(settings: NatsSettings) -> dict[str, Any]:
-    """A user's name and password are not left in the URL, where servers found later lack them."""
+    """Return the options of nats-py for user, password, token or credentials.
+
+    User and password are taken out of the URL: servers discovered later have URLs without them.
+    """
     options: dict[str, Any] = {}
     for url in settings.urls:
         parts = urlsplit(url)
@@ -57,7 +60,7 @@ def authentication(settings: NatsSettings) -> dict[str, Any]:
 
 
 def _kind_of(creds: Path) -> str:
-    """Which option of nats-py takes the file."""
+    """Return the option of nats-py that takes the file."""
     try:
         with creds.open(encoding="ascii") as file:
             lines = [line.strip() for line in file.read(_MOST_BYTES).splitlines()]
@@ -80,13 +83,13 @@ def _kind_of(creds: Path) -> str:
 
 
 def _after(mark: str, lines: list[str]) -> str:
-    """The line behind the one with a mark; empty if there is none."""
+    """Return the line after the first one that contains `mark`, or an empty text."""
     found = (after for line, after in pairwise(lines) if mark in line)
     return next(found, "")
 
 
 def encryption(settings: NatsSettings) -> dict[str, Any]:
-    """How the connection is encrypted, if it is."""
+    """Return the options of nats-py for TLS; none if the connection is not encrypted."""
     if settings.key is not None and settings.cert is None:
         raise UsageError(f"--cluster-key {settings.key} needs its --cluster-cert")
     if not settings.wants_tls:
@@ -107,19 +110,19 @@ def encryption(settings: NatsSettings) -> dict[str, Any]:
 
 # ================================================================ encrypted
 #
-# A connection that must be encrypted.
+# Connections that must be encrypted.
 #
-# Law: a server that does not encrypt is told nothing. nats-py encrypts where the server asks for
-# it, and sends passwords as they are where it does not; so whoever is between us and the server
-# could read them by leaving that out.
+# Law: a server that does not encrypt is told nothing. By itself nats-py encrypts only if the server
+# asks for it, and sends passwords in clear text otherwise. So an attacker between us and the server
+# could read them by leaving that request out.
 
 
 class NotEncrypted(Error):
-    """The server does not encrypt, though we want that."""
+    """The server does not encrypt, though encryption is required."""
 
 
 class EncryptedClient(Client):
-    """Leaves a server that does not encrypt, before it says who it is."""
+    """Client that leaves a server without encryption before it sends credentials."""
 
     async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
         assert self._current_server is not None
@@ -130,12 +133,12 @@ class EncryptedClient(Client):
 
 
 def _is_encrypted(scheme: str, info: dict[str, Any]) -> bool:
-    """Whether the connection is, or is going to be before anything else is said."""
+    """Return whether the connection is encrypted, or will be before anything else is said."""
     return scheme == "wss" or (scheme != "ws" and bool(info.get("tls_required")))
 
 
 def client_for(settings: NatsSettings) -> Client:
-    """A client that has no connection yet."""
+    """Return a client without a connection."""
     return EncryptedClient() if settings.wants_tls else Client()
 
 
@@ -144,41 +147,40 @@ def client_for(settings: NatsSettings) -> Client:
 _OLDEST = (2, 9)
 _CONNECT_S = 5
 _AGAIN_S = 0.2
-"""Between two tries to reach a server."""
+"""Interval between attempts to reach a server."""
 _PING_S, _PINGS = 2, 2
-"""A server that does not answer so many pings is left."""
+"""Interval of pings, and number of unanswered pings after which a server is left."""
 _REFUSALS = ("authorization", "authentication")
 _ALERT, _OF_OUR_CERTIFICATE = "ALERT", ("CERTIFICATE", "UNKNOWN_CA")
-"""What TLS calls it when the other side refuses our certificate."""
+"""Words in TLS errors for a refusal of our certificate."""
 _FORBIDDEN = "permissions violation"
 _MOST_ERRORS = 10
 
 
 class NatsEngine(NatsLogs, NatsBatches, NatsKeys, NatsBroadcasts, NatsObjects):
-    """All of it, for one crawl."""
+    """The engine of one crawl, with all its parts."""
 
     def __init__(self, asking: Asking, streams: Streams) -> None:
         super().__init__(asking, streams)
         self.beats = NatsBeats(asking, streams)
 
     async def leader_of_keys(self) -> str | None:
-        """The server that leads the keys, by its name, where there are several."""
+        """Return the server that leads the keys, or None if there is only one."""
         return await self._streams.leader(self._streams.keys.stream)
 
     @property
     def pages(self) -> NatsPages:
-        """The logs of kept pages."""
         return NatsPages(self._asking, self._streams)
 
     async def close(self) -> None:
-        """Let go of the connection. Inboxes and watches end, and nothing more is heard."""
+        """Close the connection. Inboxes and watches end."""
         with suppress(Error):
             await self._asking.client.close()
 
 
 @asynccontextmanager
 async def connected(settings: NatsSettings) -> AsyncIterator[ClusterEngine]:
-    """The engine, with all that shards share made, if it was not there."""
+    """Connect, create what shards share unless it exists, and close on exit."""
     engine = await connect(settings)
     try:
         yield engine
@@ -187,7 +189,7 @@ async def connected(settings: NatsSettings) -> AsyncIterator[ClusterEngine]:
 
 
 async def await_answer(settings: NatsSettings) -> None:
-    """Wait until the servers lead the streams that they have."""
+    """Wait until the servers lead their streams."""
     loop = asyncio.get_running_loop()
     end = loop.time() + settings.patience_s
     while True:
@@ -207,8 +209,9 @@ async def await_answer(settings: NatsSettings) -> None:
 
 
 async def connect(settings: NatsSettings, *, makes: bool = True) -> NatsEngine:
-    """Connect, and make what shards share, if it is not there. A reader makes nothing, so it needs
-    a crawl.
+    """Connect and return the engine. Create what shards share, unless it exists.
+
+    With `makes` false nothing is created, and a crawl that is absent is refused.
     """
     client = client_for(settings)
     asking = Asking(client, settings)
@@ -224,7 +227,7 @@ async def connect(settings: NatsSettings, *, makes: bool = True) -> NatsEngine:
 
 
 async def _let_in(client: Client, asking: Asking, settings: NatsSettings) -> None:
-    """Wait until a server lets us in, but not for ever."""
+    """Wait for a server to accept us, within a time limit."""
     errors, is_refused = list[Exception](), asyncio.Event()
 
     async def note(error: Exception) -> None:
@@ -257,7 +260,7 @@ async def _first_of(
     being_refused: Coroutine[Any, Any, object],
     settings: NatsSettings,
 ) -> list[Exception]:
-    """Wait for one of them, but not for ever; what went wrong."""
+    """Wait for either, within a time limit, and return the errors."""
     tasks = [asyncio.create_task(reaching), asyncio.create_task(being_refused)]
     seconds = min(_CONNECT_S, settings.patience_s)
     await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -272,7 +275,7 @@ async def _reach(client: Client, settings: NatsSettings, options: dict[str, Any]
     SystemRandom().shuffle(servers)
     await client.connect(
         servers=servers,
-        dont_randomize=True,  # so that whoever leaves a server comes to another one
+        dont_randomize=True,  # so that a client that leaves a server reaches another one
         name="minicrawl",
         connect_timeout=_CONNECT_S,
         reconnect_time_wait=_AGAIN_S,  # type: ignore[arg-type]  # any number of seconds will do
@@ -294,13 +297,13 @@ def _is_refusal(error: Exception) -> bool:
 
 
 def _wants_certificate(error: Exception) -> bool:
-    """Whether the server refuses the certificate that we show, or that we show none."""
+    """Return whether the server refuses our certificate, or the lack of one."""
     reason = error.reason or "" if isinstance(error, ssl.SSLError) else ""
     return _ALERT in reason and any(word in reason for word in _OF_OUR_CERTIFICATE)
 
 
 def _kept_out(errors: list[Exception], settings: NatsSettings) -> EngineError:
-    """Why we are not let in, and what to do."""
+    """Return the reason why no server accepts us, and advice."""
     if any(map(_is_refusal, errors)):
         return EngineError(
             f"{settings.shown} refuses these credentials: give --cluster-creds FILE, "

@@ -1,14 +1,13 @@
-"""The keys, and the beats: buckets of JetStream's key-value store.
+"""Keys and beats: buckets of JetStream's key-value store.
 
-Laws: what is read comes from the leader of the stream, so a revision that was confirmed is seen,
-but for a moment after servers have chosen a new leader, which may not have got there yet. Of
-several changes of a key by the same revision one is taken; servers before 2.9.21 may take two that
-come at the same moment (nats-server issue 4320), and then the later one counts. What servers would
-refuse is not sent if that is known, for the reason that is told in `logs`. Nothing that servers
-forget when they end is needed to watch: changes wake a watcher, which then asks for what is new, as
-it does now and then anyway.
+Laws: reads are answered by the leader of the stream, so a confirmed revision is visible, except for
+a moment after an election, when the new leader may lag behind. Of several changes of a key from the
+same revision one is accepted. (Servers before 2.9.21 may accept two that come at the same moment,
+nats-server issue 4320; then the later one counts.) A write that is known to be refused is not sent,
+for the reason given in `logs`. Watching needs no state of servers that a restart would lose: a
+change wakes the watcher, which then reads what is new, as it also does from time to time.
 
-marker   a message that says that the key was deleted; it has a revision like any other
+marker   message that says that the key was deleted; it has a revision like any other
 """
 
 import asyncio
@@ -30,9 +29,9 @@ from minicrawl.cluster.nats.asking import (
 )
 
 _LOOKS_EVERY_S = 2.0
-"""At what changed, even if nobody said that anything did."""
+"""Interval at which a watcher reads changes, even if none was announced."""
 _SETTLES_S = 0.05
-"""From the message of a change until servers agree that it is there."""
+"""Time from the message of a change until the servers agree on it."""
 _EXPECTED, _OPERATION = "Nats-Expected-Last-Subject-Sequence", "KV-Operation"
 _MARKER = f"{_OPERATION}: ".encode()
 _DELETED = {_OPERATION: "DEL"}
@@ -46,33 +45,36 @@ class NatsKeys(NatsPart):
         return self._streams.keys
 
     async def get(self, key: str) -> KeyEntry | None:
-        """The key as it is now; None if there is none."""
+        """Return the key as it is now, or None."""
         found = await self._find({"last_by_subj": self._bucket.subject(key)})
         return None if found is None or found.value is None else found
 
     async def create(self, key: str, value: bytes) -> int:
-        """A new key; its revision. Raises KeyTaken if it is there."""
+        """Create the key and return its revision. Raises KeyTaken if it exists."""
         marker = await self._find({"last_by_subj": self._bucket.subject(key)})
         if marker is None or marker.value is None:
             return await self.update(key, value, marker.revision if marker else 0)
         raise KeyTaken(f"{key} is there")
 
     async def update(self, key: str, value: bytes, revision: int) -> int:
-        """Change the key if this is its revision; its new one. Raises KeyTaken if it is not."""
+        """Change the key if it has this revision, and return the new one.
+
+        Raises KeyTaken if the key has another revision.
+        """
         try:
             return await self._store_behind(revision, key, value)
         except KeyTaken:
             found = await self._find({"last_by_subj": self._bucket.subject(key)})
             if found is None or found.value != value or found.revision <= revision:
                 raise
-            return found.revision  # an answer was lost
+            return found.revision  # our own change, whose answer was lost
 
     async def put(self, key: str, value: bytes) -> int:
-        """Set the key, whatever it was; its revision."""
+        """Set the key unconditionally, and return its revision."""
         return await self._store(key, value)
 
     async def delete(self, key: str, revision: int | None = None) -> None:
-        """Remove the key, if it has this revision. Raises KeyTaken if it has another one."""
+        """Delete the key, if it has this revision. Raises KeyTaken if it has another one."""
         found = await self.get(key)
         if found is None:
             return
@@ -82,17 +84,17 @@ class NatsKeys(NatsPart):
             else:
                 await self._store_behind(revision, key, b"", _DELETED)
         except KeyTaken:
-            if await self.get(key) is not None:  # else an answer was lost
+            if await self.get(key) is not None:  # else the answer was lost
                 raise
 
     async def keys(self, prefix: str = "") -> list[KeyEntry]:
-        """All keys whose names begin so, by name."""
+        """Return all keys with this prefix, sorted by name."""
         found = [entry async for entry in self._behind(0, prefix) if entry.value is not None]
         latest = {entry.key: entry for entry in found}
         return [latest[key] for key in sorted(latest)]
 
     async def watch(self, prefix: str = "") -> AsyncGenerator[KeyEntry | None, None]:
-        """Those keys as they are, then None, then each as it changes, for ever."""
+        """Yield keys with this prefix as they are, then None, then each change, for ever."""
         changed, seen, said = asyncio.Event(), 0, 0
 
         async def wake(_message: Msg) -> None:
@@ -111,7 +113,7 @@ class NatsKeys(NatsPart):
             yield None
             while True:
                 await _soon(changed)
-                is_time = now() >= looks_at  # some of what was said may have been lost
+                is_time = now() >= looks_at  # announcements may have been lost
                 if is_time:
                     looks_at = now() + _LOOKS_EVERY_S
                 most, said = None if is_time else said, 0
@@ -125,9 +127,9 @@ class NatsKeys(NatsPart):
     async def _behind(
         self, revision: int, prefix: str, most: int | None = None
     ) -> AsyncGenerator[KeyEntry, None]:
-        """Keys and markers with a later revision, in the order of their revisions; all or so many.
+        """Yield keys and markers with later revisions, in order; all of them, or the first `most`.
 
-        Whoever knows how many there are saves the request that finds no more.
+        A caller that knows their number saves the request that finds no more.
         """
         subjects = self._subjects(prefix)
         while most is None or most > 0:
@@ -159,7 +161,7 @@ class NatsKeys(NatsPart):
     async def _store_behind(
         self, revision: int, key: str, value: bytes, headers: Mapping[str, str] | None = None
     ) -> int:
-        """Store a change of the key from this revision; that of the change."""
+        """Store a change of the key from this revision, and return the new revision."""
         found = await self._find({"last_by_subj": self._bucket.subject(key)})
         known = found.revision if found else 0
         if known > revision:
@@ -178,23 +180,26 @@ class NatsKeys(NatsPart):
 
 
 class NatsBeats(NatsKeys):
-    """What nodes say again and again."""
+    """The beats."""
 
     @property
     def _bucket(self) -> Bucket:
         return self._streams.beats
 
     async def lead_apart(self) -> None:
-        """Let another server lead these than the one that leads the keys, if there are several."""
+        """Make a server lead the beats that does not lead the keys, if there are several."""
         await self._streams.lead_apart()
 
     async def leave_server(self) -> None:
-        """Go to another server, if there are several: this one may be cut off from the others."""
+        """Connect to another server, if there are several.
+
+        This server may be cut off from the others.
+        """
         await self._asking.leave_server()
 
 
 async def _soon(changed: asyncio.Event) -> None:
-    """Wait for a change, or for a while."""
+    """Wait for a change, or until the next look is due."""
     with suppress(TimeoutError):
         async with asyncio.timeout(_LOOKS_EVERY_S):  # `wait_for` may swallow a cancellation
             await changed.wait()

@@ -1,13 +1,14 @@
-"""The logs of shards, and those of their kept pages: a stream for each.
+"""The logs of shards and of their kept pages: a stream for each.
 
-Laws: a message says which one its sender knew as the last one, and is an entry if no other entry is
-between them. What is removed ends with an entry. The log of a shard has one writer, and the server
-refuses what comes behind another message. A log that many write is judged by readers alone, and the
-server takes all: servers before 2.10.5 count what they refused of a stream, lose count when they
-are started again, and then drop as many later messages (nats-server pull requests 4365 and 4777).
+Laws: a message names the message that its sender knew as the last one, and is an entry only if no
+other entry lies between them. Removal ends with an entry. The log of a shard has one writer, and
+the server refuses a message that comes behind an unknown one. A log with many writers is judged by
+readers alone, and the server accepts everything: servers before 2.10.5 count refused messages of a
+stream, lose the count in a restart, and then drop as many later messages (nats-server pull requests
+4365 and 4777).
 
-A stream for each and not one for all: its numbers are those of its shard, removing its first
-entries drops whole files, and the servers share the work of leading them.
+One stream for all logs was refused. With a stream for each, sequence numbers are entry numbers,
+removing the first entries drops whole files, and the servers share the work of leading.
 """
 
 import asyncio
@@ -55,9 +56,9 @@ from minicrawl.cluster.nats.asking import (
 )
 
 _AT_ONCE = 16
-"""Entries that are asked for at the same time."""
+"""Number of entries that are requested at the same time."""
 _CHOOSES_S = 1.0
-"""Servers take about that long to follow the one that leads after another has given up."""
+"""Time that servers take, roughly, to follow a new leader."""
 
 _AFTER, _EXPECTED = "Minicrawl-After", "Nats-Expected-Last-Sequence"
 _IN_HEADERS = re.compile(rb"\r\n%s: ([0-9]{1,19})\r\n" % _AFTER.encode())
@@ -72,7 +73,7 @@ class _Message(NamedTuple):
 
     content: bytes
     after: int
-    """The last one that its sender knew."""
+    """The last message that the sender knew."""
 
 
 class NatsLogs(NatsPart):
@@ -81,7 +82,7 @@ class NatsLogs(NatsPart):
     _kind = LogKind.STORE
 
     async def log_span(self, shard: int) -> LogSpan:
-        """What the log has now."""
+        """Return the first and last number of the log."""
         answer = await self._asking.api(f"STREAM.INFO.{await self._stream(shard)}")
         state = answer["state"]
         last = int(state["last_seq"])
@@ -90,7 +91,7 @@ class NatsLogs(NatsPart):
     async def append(
         self, shard: int, after: int, content: bytes, *, is_shared: bool = False
     ) -> int:
-        """Append behind entry `after`, which must be the last one; the number of the new entry."""
+        """Append behind entry `after`, the last one, and return the number of the new entry."""
         if len(content) > MOST_ENTRY_BYTES:
             raise ValueError(f"{len(content):,} bytes are more than an entry may have")
         if is_shared:
@@ -111,8 +112,9 @@ class NatsLogs(NatsPart):
             raise EngineError(f"{refusal}: the log of shard {shard} cannot be written") from None
 
     async def _judged(self, shard: int, after: int, number: int | None, content: bytes) -> int:
-        """The entry that this content is behind `after`. Its message has the number, or was refused
-        as there is a later one.
+        """Return the number of the entry with this content behind `after`.
+
+        Its message has the number `number`, or was refused (None) because there is a later one.
         """
         if number == after + 1:
             return number
@@ -128,14 +130,14 @@ class NatsLogs(NatsPart):
             if await self._counts(shard, between, judged):
                 found = await self._found(shard, between)
                 if found is not None and found.content == content:
-                    return between  # an answer was lost
+                    return between  # our own entry, whose answer was lost
                 raise Fenced(f"shard {shard} was taken over by another node")
         if number is None:
             raise EngineUnavailable(f"a new leader does not know the log of shard {shard} yet")
         return number
 
     async def entries(self, shard: int, after: int = 0) -> AsyncGenerator[LogEntry, None]:
-        """The entries behind `after`, or behind what was removed, up to the last one as of now."""
+        """Yield the entries behind `after` that were not removed, up to the last one as of now."""
         first, last = await self.log_span(shard)
         for begin in range(max(first, after + 1), last + 1, _AT_ONCE):
             numbers = range(begin, min(begin + _AT_ONCE, last + 1))
@@ -149,18 +151,18 @@ class NatsLogs(NatsPart):
                     yield LogEntry(number, message.content)
 
     async def remove_entries(self, shard: int, up_to: int) -> None:
-        """Remove the first entries, up to and with this one. Numbers stay as they are."""
+        """Remove all entries up to and including `up_to`. The others keep their numbers."""
         name = await self._stream(shard)
         await self._asking.api(f"STREAM.PURGE.{name}", {"seq": up_to + 1})
 
     async def distrust(self, shard: int) -> None:
-        """Let another server lead the log, if there is one; who asked waits for a moment."""
-        with suppress(JetStreamRefusal):  # nobody else can lead now
+        """Make another server lead the log, if there is one, and wait for a moment."""
+        with suppress(JetStreamRefusal):  # no other server can lead now
             await self._streams.step_down(await self._stream(shard))
         await asyncio.sleep(_CHOOSES_S)
 
     async def _counts(self, shard: int, number: int, judged: dict[int, bool]) -> bool:
-        """Whether the message is an entry. Of what was removed the last one was."""
+        """Return whether the message is an entry. The last removed message always was one."""
         if number not in judged:
             message, counts = await self._found(shard, number), True
             if message is not None:
@@ -173,7 +175,7 @@ class NatsLogs(NatsPart):
         return judged[number]
 
     async def _found(self, shard: int, number: int) -> _Message | None:
-        """A message as the leader has it; None if it was removed."""
+        """Return a message from the leader, or None if it was removed."""
         name = await self._stream(shard)
         try:
             answer = await self._asking.api(f"STREAM.MSG.GET.{name}", {"seq": number})
@@ -202,13 +204,13 @@ class NatsPages(NatsLogs):
 
 # ================================================================ objects
 #
-# The objects: a bucket of JetStream's object store, as `nats object` knows it.
+# Objects: a bucket of JetStream's object store, in the format of `nats object`.
 #
-# Laws: an object is there when its description is, which comes last. What is read is checked
-# against the digest in the description. A file is read and written in pieces, never as a whole.
+# Laws: an object exists when its description does, which is written last. Reads are checked against
+# the digest in the description. A file is read and written in pieces, never as a whole.
 #
-# description   a message with name, size and digest of an object, and which chunks it is made of
-# chunk         a message with a piece of the file
+# description   message with name, size, digest and chunks of an object
+# chunk         message with a piece of the file
 
 _CHUNK_BYTES = 1 << 17
 _ROLLUP = "sub"
@@ -218,7 +220,7 @@ class NatsObjects(NatsPart):
     """The objects."""
 
     async def put_object(self, name: str, file: Path) -> None:
-        """Keep a copy of the file under this name; it replaces an older one when it is complete."""
+        """Store a copy of the file; it replaces an older one when it is complete."""
         before = await self._description(name)
         unique = token_hex(11)
         digest, size, chunks = sha256(), 0, 0
@@ -243,7 +245,7 @@ class NatsObjects(NatsPart):
             await self._purge(self._chunks(before["nuid"]))
 
     async def get_object(self, name: str, file: Path) -> None:
-        """Write the object into this file. Raises EngineError if it is absent or damaged."""
+        """Write the object to `file`. Raises EngineError if it is absent or damaged."""
         described = await self._description(name)
         if described is None:
             raise EngineError(f"there is no object {name}")
@@ -257,13 +259,13 @@ class NatsObjects(NatsPart):
             raise EngineError(f"the object {name} is damaged, or was replaced while it was read")
 
     async def delete_object(self, name: str) -> None:
-        """Remove the object, if it is there."""
+        """Delete the object, if it exists."""
         if (described := await self._description(name)) is not None:
             await self._purge(self._subject(name))
             await self._purge(self._chunks(described["nuid"]))
 
     async def objects(self) -> list[str]:
-        """The names of all objects."""
+        """Return the names of all objects."""
         subject, names = f"$O.{self._streams.bucket}.M.>", list[str]()
         number = 0
         while (found := await self._next(number + 1, subject)) is not None:
@@ -292,7 +294,7 @@ class NatsObjects(NatsPart):
         await self._asking.store(self._subject(name), content, {"Nats-Rollup": _ROLLUP})
 
     async def _next(self, number: int, subject: str) -> dict[str, Any] | None:
-        """The next message of a subject, as the leader has it."""
+        """Return the next message of a subject from the leader, or None."""
         request = {"seq": number, "next_by_subj": subject}
         try:
             answer = await self._asking.api(f"STREAM.MSG.GET.{self._streams.objects}", request)
@@ -329,21 +331,21 @@ def _digest_text(digest: bytes) -> str:
 
 # ================================================================ batches
 #
-# Batches on their way: one stream for all, from which what is done is removed.
+# Batches: one stream for all, from which acknowledged batches are removed.
 #
-# Laws: batches of a channel are published one after the other, each when the one before is there.
-# An inbox has a consumer of its own, and removes that of an older inbox: whoever lost the shard and
-# does not know it gets nothing more.
+# Laws: batches of a channel are published one after another, each after the confirmation of the one
+# before. An inbox has a consumer of its own and removes those of older inboxes: a node that lost
+# the shard, and does not know it, receives nothing more.
 #
-# What is published twice comes twice; the numbers of the receiver's channels tell. Servers could
-# find such batches as well (`Nats-Msg-Id`), and are not asked to: those before 2.10.5 count what
-# they refused, and lose later messages by it (see `logs`).
+# A batch published twice arrives twice, and the receiver drops the second by its number.
+# Deduplication by the servers (`Nats-Msg-Id`) was refused: servers before 2.10.5 count duplicates
+# as refused messages, and lose later ones by it (see above).
 
 _AT_ONCE_BATCHES = 32
 _WAITS_S = 2.0
-"""A consumer is asked anew so often: servers forget who waited when one of them is gone."""
+"""Lifetime of a pull request: servers forget waiting clients when one of them is lost."""
 _AGAIN_S = 30.0
-"""When what is not done comes again."""
+"""Time after which a batch that is not acknowledged comes again."""
 _MOST_UNDONE = 256
 _NS = 10**9
 _LEVEL = 3
@@ -353,30 +355,30 @@ _PAUSE_S = 0.1
 
 
 class NatsDelivery:
-    """A batch that came for a shard."""
+    """A batch that has arrived for a shard."""
 
     def __init__(self, message: Msg) -> None:
         self._message = message
 
     @property
     def packed(self) -> bytes:
-        """As `shards.batches.pack` made it; nothing of it was checked."""
+        """The bytes of `channels.pack`, unchecked."""
         unpacking = zstandard.ZstdDecompressor(max_window_size=2 * MOST_BYTES)
         try:
             return unpacking.stream_reader(self._message.data).read(MOST_BYTES + 1)
         except zstandard.ZstdError:
-            return b""  # which no receiver takes for a batch
+            return b""  # no receiver takes this for a batch
 
     async def done(self) -> None:
-        """It is in the log of the shard, or was before: it need not come again."""
+        """Acknowledge: the batch is in the log of the shard, and need not come again."""
         await self._answer(_ACK)
 
     async def later(self) -> None:
-        """It came too early: let it come again in a moment."""
+        """Ask for redelivery in a moment: an earlier batch is missing."""
         await self._answer(_LATER)
 
     async def _answer(self, answer: bytes) -> None:
-        with suppress(Error):  # there is no connection, and no room: the batch comes again
+        with suppress(Error):  # without a connection the batch comes again
             await self._message._client.publish(self._message.reply, answer)
 
 
@@ -388,14 +390,14 @@ class NatsBatches(NatsPart):
         self._in_turn: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def publish(self, batch: TransferBatch) -> None:
-        """Keep the batch for its receiver. One that was published before comes again."""
+        """Store the batch for its receiver. A batch published twice arrives twice."""
         subject = self._streams.batch_subject(batch.sender, batch.receiver)
         content = zstandard.ZstdCompressor(level=_LEVEL).compress(pack(batch))
         async with self._in_turn[subject]:
             await self._asking.store(subject, content, stream=self._streams.batches)
 
     async def inbox(self, shard: int) -> AsyncGenerator[BatchDelivery, None]:
-        """All that comes for the shard, for ever. What is not done comes again."""
+        """Yield deliveries for the shard, for ever. Unacknowledged ones come again."""
         consumer = await self._take_over(shard)
         client = self._asking.client
         came = asyncio.Queue[Msg]()
@@ -411,7 +413,7 @@ class NatsBatches(NatsPart):
     async def _pull(
         self, consumer: str, address: str, came: asyncio.Queue[Msg]
     ) -> AsyncGenerator[Msg, None]:
-        """Some that come soon; none says nothing but that time has passed."""
+        """Yield the messages that come soon; none means only that time has passed."""
         request = json.dumps({"batch": _AT_ONCE_BATCHES, "expires": int(_WAITS_S * _NS)}).encode()
         subject = f"{API}CONSUMER.MSG.NEXT.{self._streams.batches}.{consumer}"
         await self._asking.client.publish(subject, request, reply=address)
@@ -432,7 +434,7 @@ class NatsBatches(NatsPart):
         await self._check(consumer)
 
     async def _check(self, consumer: str) -> None:
-        """Raises Fenced if the consumer was removed, and waits a little if it is there."""
+        """Raise Fenced if the consumer was removed, and else wait for a moment."""
         try:
             await self._asking.api(f"CONSUMER.INFO.{self._streams.batches}.{consumer}")
         except JetStreamRefusal as refusal:
@@ -442,7 +444,7 @@ class NatsBatches(NatsPart):
         await asyncio.sleep(_PAUSE_S)
 
     async def _take_over(self, shard: int) -> str:
-        """A new consumer, in the place of all older ones."""
+        """Create a consumer and remove all older ones. Return its name."""
         stream, mine = self._streams.batches, f"inbox-{shard}-{token_hex(8)}"
         while True:
             for old in await self._consumers(f"inbox-{shard}-"):
@@ -490,17 +492,17 @@ class NatsBatches(NatsPart):
 
 # ================================================================ broadcasts
 #
-# Broadcasts: plain messages of NATS, which no stream keeps.
+# Broadcasts: plain messages of NATS, in no stream.
 #
-# They cost a small part of what a change of a key costs, and come at once. Without a connection
-# they are lost: what waited for one would come as if it were new.
+# A broadcast costs a small part of a change of a key, and arrives at once. Without a connection it
+# is lost, not queued: a queued message would arrive late and look new.
 
 
 class NatsBroadcasts(NatsPart):
     """The broadcasts."""
 
     async def broadcast(self, topic: str, content: bytes) -> None:
-        """Send it to all who listen now."""
+        """Send a message to all present listeners."""
         if len(content) > MOST_VALUE_BYTES:
             raise ValueError(f"{topic}: {len(content):,} bytes are more than a broadcast may have")
         if self._asking.client.is_connected:
@@ -508,7 +510,7 @@ class NatsBroadcasts(NatsPart):
                 await self._asking.client.publish(self._streams.broadcast_subject(topic), content)
 
     async def broadcasts(self, prefix: str) -> AsyncGenerator[Broadcast, None]:
-        """What is sent from now on under names that begin so, for ever."""
+        """Yield messages with this prefix from now on, for ever."""
         client, came = self._asking.client, asyncio.Queue[Msg]()
         subjects = self._streams.broadcast_subject(f"{prefix}>")
         before = len(self._streams.broadcast_subject(""))

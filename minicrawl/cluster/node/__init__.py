@@ -1,13 +1,12 @@
 """A node: one process of a cluster, which holds leases of shards and crawls them.
 
 Law: no shard is crawled by a node that could not renew its lease in time, by the node's own clock.
-What a slow node writes all the same is refused by the log of the shard.
+If a slow node writes all the same, the log of the shard refuses the entry.
 
-running  the parts of a node are put together
-node     the node itself: it announces itself, takes shards, and gives them up; what it hears of
-         the others; what it knows of the crawl of the whole cluster; how it says that it is there
-held     the shards that it holds, and their crawls; who holds what as a node sees it, and what it
-         should do about that; no I/O; the keys of the engine as a node sees them, kept up to date
-shards   the crawl of one shard, in a child process; the pages that each shard was granted: a log
-         of which the last entry counts; how a budget of pages is shared out among shards; no I/O
+running  puts the parts of a node together, and runs it
+node     the node itself: its signs of life, what it hears of the others, the state of the crawl,
+         and its decisions
+held     leases as one node sees them, the decision which shards to take and to give up, without
+         I/O, and the shards that the node holds; following keys of the engine
+shards   the crawl of one shard in a child process; division of the page budget among shards
 """

@@ -1,7 +1,7 @@
-"""The shards that a node holds: it takes them, runs their crawls, and gives them back.
+"""The shards that a node holds: it takes their leases, runs their crawls, and gives them back.
 
 Laws: a crawl runs only for a shard whose lease is this node's. A lease is given back only when its
-crawl has ended. A crawl that failed begins again after a pause that grows, here or elsewhere.
+crawl has ended. After a failure a crawl restarts after a growing pause, here or on another node.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ from minicrawl.cluster.terms import LEASE_PREFIX, BeatRecord, LeaseRecord, NodeR
 
 # ================================================================ leases
 #
-# Who holds which shard, as one node sees it, and what that node should do. No I/O and no clock.
+# Holders of shards, as one node sees them, and that node's decisions. No I/O and no clock.
 #
-# Laws: a node takes a shard only if nobody holds it, or if its holder has been silent for `LEASE_S`
-# by the clock of whoever takes it: silent in each place where nodes say that they are there, as far
-# as it is known for sure what was said there. A node that could not say anything in any place for
-# `HOLD_S` by its own clock holds nothing. HOLD_S is the shorter one, so no two nodes crawl a shard,
-# however their clocks are set, as long as these run at about the same pace. A pause of the whole
-# process is no exception: the clock has gone on.
+# Laws: a node takes a shard only if nobody holds it, or if the holder has been silent for `LEASE_S`
+# by the clock of the node that takes it. Silent means: in each place, up to the moment to which all
+# that was said there is certainly known. A node that for `HOLD_S` by its own clock could not be
+# heard in any place holds nothing. HOLD_S is shorter than LEASE_S, so no two nodes crawl a shard,
+# whatever their clocks show, if these run at about the same speed. A pause of the whole process is
+# covered: the clock has gone on.
 #
 # silent    a node whose record did not change; its record renews all of its leases at once
-# place     the keys or the beats; each has a server of its own that leads it
-# young     a node that came a moment ago: free shards go to it, but none moves to it yet
+# place     one of the two sets of keys, KEYS and BEATS, each led by a server of its own
+# young     a node that joined a moment ago: it takes free shards, but no shard moves to it yet
 
 BEAT_S = 1.0
-"""How often a node says that it is there."""
+"""Interval between signs of life."""
 HOLD_S = 6.0
 LEASE_S = 8.0
 KEYS, BEATS = "keys", "beats"
 YOUNG_S = 5.0
-"""For so long no shard moves to a node, so that one that comes and goes moves none."""
+"""Time for which no shard moves to a new node, so that a node that comes and goes moves none."""
 
 
 class SeenNode(NamedTuple):
-    """A node, when it was first heard of in this session, and when it last said something."""
+    """A node, when it was first heard in this session, and when it was last heard."""
 
     record: NodeRecord
     since: float
@@ -65,36 +65,37 @@ class SeenLease(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeasePlan:
-    """What a node should do with its shards."""
+    """Decision of a node about its shards."""
 
-    lost: Collection[int]  # somebody else holds them: stop at once
+    lost: Collection[int]  # held by others: stop at once
     give_up: Collection[int]  # end their crawls cleanly, then give them back
-    take: Collection[int]  # nobody crawls them
+    take: Collection[int]  # crawled by nobody
 
 
 @dataclass(slots=True)
 class ClusterView:
-    """What a node has heard. Feed it with what the keys say."""
+    """A node's knowledge of nodes and leases, updated from the keys."""
 
     shards: int
     nodes: dict[str, SeenNode] = field(default_factory=dict)
     leases: dict[int, SeenLease] = field(default_factory=dict)
     drained: set[str] = field(default_factory=set)
     known_to: dict[str, float] = field(default_factory=dict)
-    """Up to when all that was said in a place is known, by its name; no other place matters."""
+    """Moment up to which everything said in a place is known, by place. Only listed places count.
+    """
 
     def hear_node(self, name: str, record: NodeRecord | None, now: float) -> None:
-        """What a node says of itself; None if it has said goodbye."""
+        """Take in a node's record; None if the node has left."""
         before = self.nodes.get(name)
         if record is None:
             self.nodes.pop(name, None)
         elif before is None or before.record.session != record.session:
             self.nodes[name] = SeenNode(record, now, now)
-        elif before.record.beat < record.beat:  # else it was only read again, or came late
+        elif before.record.beat < record.beat:  # else the record was read twice, or came late
             self.nodes[name] = SeenNode(record, before.since, now)
 
     def hear_beat(self, name: str, beat: BeatRecord, now: float) -> None:
-        """What a node that is known has said among the beats."""
+        """Take in a beat of a known node."""
         before = self.nodes.get(name)
         if before is None or before.record.session != beat.session:
             return
@@ -103,16 +104,18 @@ class ClusterView:
             self.nodes[name] = SeenNode(record, before.since, now)
 
     def know_all_to(self, place: str, moment: float) -> bool:
-        """All that was said in this place before this moment was heard; whether more is known in
-        all places now.
+        """Note that everything said in this place before `moment` was heard.
+
+        Return True if that moves the moment up to which all places are known.
         """
         before = min(self.known_to.values(), default=moment)
         self.known_to[place] = max(moment, self.known_to.get(place, moment))
         return min(self.known_to.values()) > before
 
     def hear_lease(self, shard: int, record: LeaseRecord | None, revision: int) -> None:
-        """Who holds a shard from now on. What is older than what is known is no news; revision 0
-        is that of a key that is gone.
+        """Take in a lease. One that is older than the known one is ignored.
+
+        Revision 0 belongs to a key that is gone.
         """
         before = self.leases.get(shard)
         if before is not None and before.revision >= revision > 0:
@@ -123,20 +126,19 @@ class ClusterView:
             self.leases[shard] = SeenLease(record, revision)
 
     def excuse(self, now: float) -> None:
-        """Nobody could be heard for a while: all are given the time of a lease once more."""
+        """Renew all nodes, after a while in which none could be heard."""
         self.nodes = {name: seen._replace(heard_at=now) for name, seen in self.nodes.items()}
 
     def is_live(self, name: str, now: float) -> bool:
-        """Whether the node has said something lately, or may have without being heard."""
+        """Return whether the node was heard lately, or may have spoken without being heard yet."""
         seen = self.nodes.get(name)
         return seen is not None and min((now, *self.known_to.values())) - seen.heard_at < LEASE_S
 
     def live(self, now: float) -> dict[str, SeenNode]:
-        """The nodes that have said something lately."""
         return {name: seen for name, seen in self.nodes.items() if self.is_live(name, now)}
 
     def holder(self, shard: int, now: float) -> str | None:
-        """The live node that holds the shard."""
+        """Return the live node that holds the shard, or None."""
         lease = self.leases.get(shard)
         if lease is None or lease.record.is_free or not self.is_live(lease.record.node, now):
             return None
@@ -144,12 +146,12 @@ class ClusterView:
         return lease.record.node if holder.record.session == lease.record.session else None
 
     def holders(self, now: float) -> dict[int, str]:
-        """The shards that live nodes hold."""
+        """Return the live holder of each shard that has one."""
         found = ((shard, self.holder(shard, now)) for shard in range(self.shards))
         return {shard: name for shard, name in found if name is not None}
 
     def wanted(self, now: float) -> dict[int, str]:
-        """Which live node should hold which shard."""
+        """Return the live node that should hold each shard."""
         rooms = {
             name: 0 if name in self.drained else seen.record.room
             for name, seen in self.live(now).items()
@@ -157,12 +159,12 @@ class ClusterView:
         return assignment(self.shards, rooms, self.holders(now))
 
     def generations(self, name: str, session: str) -> dict[int, int]:
-        """The shards of this node, and how often each has changed hands."""
+        """Return the shards of this session of the node, each with its generation."""
         own = (one for one in self.leases if self.is_mine(one, name, session))
         return {shard: self.leases[shard].record.generation for shard in own}
 
     def is_mine(self, shard: int, name: str, session: str) -> bool:
-        """Whether the shard is this node's, as far as is known."""
+        """Return whether this session of the node holds the shard, as far as known."""
         lease = self.leases.get(shard)
         return lease is not None and (lease.record.node, lease.record.session) == (name, session)
 
@@ -175,7 +177,7 @@ def plan(
     *,
     at_once: bool = False,
 ) -> LeasePlan:
-    """What this node, by its name and session, should do with the shards that it holds.
+    """Return what the node `me`, a name and a session, should do with the shards that it holds.
 
     With `at_once` shards move to young nodes as well.
     """
@@ -215,25 +217,25 @@ class HeldCrawl(Protocol):
 
     @property
     def end(self) -> ShardEnd | None:
-        """How it ended, if it has."""
+        """Result of the crawl, or None while it runs."""
 
     async def until(self, moment: float) -> None:
-        """It may begin requests up to this moment."""
+        """Allow requests to begin up to this moment."""
 
     async def steer(self, orders: ShardOrders) -> None:
-        """Change what it does."""
+        """Give new orders."""
 
     async def yield_pages(self) -> int | None:
-        """Fetch nothing but what is under way; the pages that it has then fetched in all."""
+        """Begin no more requests. Return the pages fetched, those under way included."""
 
     def warnings(self) -> list[str]:
-        """What it has warned of since this was asked for the last time."""
+        """Return the warnings since the last call."""
 
     async def stop(self) -> ShardEnd:
-        """End cleanly."""
+        """End the crawl cleanly."""
 
     async def kill(self) -> None:
-        """End at once."""
+        """End the crawl at once."""
 
 
 Start = Callable[[int, int], HeldCrawl]
@@ -245,18 +247,18 @@ class HeldShard:
     """A shard whose lease is ours, or is being taken or given back."""
 
     crawl: HeldCrawl | None = None
-    busy: asyncio.Task[None] | None = None  # takes it or gives it back
+    busy: asyncio.Task[None] | None = None  # takes the shard or gives it back
     failures: int = 0
     again_at: float = 0.0
 
 
 class HeldShards:
-    """All of one node."""
+    """The held shards of one node."""
 
     def __init__(
         self, engine: KeyValues, view: ClusterView, me: tuple[str, str], start: Start, tell: Tell
     ) -> None:
-        """`me` is the name of the node and its session."""
+        """`me` is the node's name and session."""
         self._engine, self._view, self._me = engine, view, me
         self._start, self._tell = start, tell
         self._shards: dict[int, HeldShard] = {}
@@ -266,12 +268,12 @@ class HeldShards:
 
     @property
     def numbers(self) -> frozenset[int]:
-        """Those that are ours, or are being taken or given back."""
+        """Shards that are ours, or are being taken or given back."""
         return frozenset(self._shards)
 
     @property
     def running(self) -> dict[int, HeldCrawl]:
-        """The crawls that run."""
+        """Running crawls, by shard."""
         return {
             shard: held.crawl
             for shard, held in self._shards.items()
@@ -280,29 +282,29 @@ class HeldShards:
 
     @property
     def taking(self) -> frozenset[int]:
-        """Those whose leases are not ours yet."""
+        """Shards whose leases are not ours yet."""
         return frozenset(
             shard
             for shard, held in self._shards.items()
             if held.busy is not None and held.crawl is None
         )
 
-    # ------------------------------------------------------------ what comes and goes
+    # ------------------------------------------------------------ taking and giving up
 
     def take(self, shard: int) -> None:
-        """Begin to take a shard that nobody holds."""
+        """Begin to take a free shard."""
         if shard not in self._shards:
             self._shards[shard] = held = HeldShard()
             self._busy_with(held, self._take(shard, held))
 
     def give_up(self, shard: int) -> None:
-        """Begin to end its crawl, and to give it back."""
+        """Begin to end the shard's crawl and give its lease back."""
         held = self._shards.setdefault(shard, HeldShard())
         if held.busy is None:
             self._busy_with(held, self._give_up(shard, held))
 
     async def drop(self, shards: Collection[int]) -> None:
-        """End the crawls of shards at once that are not ours any more."""
+        """Kill the crawls of shards that are no longer ours."""
         dropped = [self._shards.pop(shard) for shard in shards if shard in self._shards]
         for held in dropped:
             if held.busy is not None:
@@ -310,7 +312,7 @@ class HeldShards:
         await asyncio.gather(*(held.crawl.kill() for held in dropped if held.crawl is not None))
 
     async def settled(self) -> None:
-        """Wait until nothing is being taken or given back."""
+        """Wait until no shard is being taken or given back."""
         while busy := [held.busy for held in self._shards.values() if held.busy is not None]:
             await asyncio.wait(busy)
 
@@ -326,9 +328,9 @@ class HeldShards:
             held.crawl = self._start(shard, generation)
 
     async def _leased(self, shard: int) -> int | None:
-        """The generation that we have the shard in from now on, or None if it is not ours.
+        """Write the lease; return our generation of the shard, or None if it is not ours.
 
-        A lease that was ours is written again: what we know of it may be old.
+        A lease that was ours is written again, since our knowledge of it may be stale.
         """
         name, session = self._me
         seen = self._view.leases.get(shard)
@@ -337,7 +339,7 @@ class HeldShards:
         try:
             revision = await self._write(shard, record)
         except (KeyTaken, EngineUnavailable):
-            return None  # somebody was quicker; or it was done, and the keys will say so
+            return None  # somebody was quicker; or the write succeeded, and the keys will tell
         self._view.hear_lease(shard, record, revision)
         return generation
 
@@ -351,9 +353,9 @@ class HeldShards:
             try:
                 self._view.hear_lease(shard, free, await self._write(shard, free))
             except EngineUnavailable:
-                return  # once more in the next round
+                return  # tried again in the next round
             except KeyTaken:
-                pass  # somebody has taken it meanwhile
+                pass  # another node has taken it meanwhile
         self._shards.pop(shard, None)
 
     async def _write(self, shard: int, record: LeaseRecord) -> int:
@@ -362,15 +364,18 @@ class HeldShards:
             return await self._engine.create(key, record.pack())
         return await self._engine.update(key, record.pack(), seen.revision)
 
-    # ------------------------------------------------------------ their crawls
+    # ------------------------------------------------------------ crawls
 
     async def yield_pages(self, shard: int) -> int | None:
-        """The pages that a shard has fetched and asks for now: it fetches no others from now on."""
+        """Stop the shard's requests; see `HeldCrawl.yield_pages`.
+
+        Returns None if the shard has no running crawl.
+        """
         crawl = self.running.get(shard)
         return None if crawl is None else await crawl.yield_pages()
 
     def warnings(self) -> dict[str, list[int]]:
-        """What crawls have warned of since this was asked for the last time, and which."""
+        """Return the warnings since the last call, each with the shards that gave it."""
         found: dict[str, list[int]] = {}
         for shard, crawl in self.running.items():
             for text in crawl.warnings():
@@ -378,7 +383,7 @@ class HeldShards:
         return found
 
     def look_after(self, now: float) -> list[tuple[int, ShardEnd]]:
-        """The crawls that have ended by themselves, each once; those that failed begin again."""
+        """Return the crawls that ended by themselves, each once. Restart those that are due."""
         ended = []
         for shard, held in tuple(self._shards.items()):
             if held.busy is not None:
@@ -396,17 +401,17 @@ class HeldShards:
 
 # ================================================================ keys
 #
-# The keys of the engine as they are now, for whoever follows them, and what is broadcast.
+# Following keys of the engine, and listening to broadcasts.
 #
-# Law: who follows keys hears of each as it is in the end; of what was deleted while the engine
-# could not be reached as well.
+# Law: a follower hears the final value of each key, and of deletions made while the engine could
+# not be reached.
 
 Hear = Callable[[KeyEntry], None]
 _AGAIN_S = 0.5
 
 
 async def follow(engine: KeyValues, prefix: str, hear: Hear) -> None:
-    """Hear of all keys whose names begin so, for ever."""
+    """Call `hear` for all keys with this prefix and their changes, for ever."""
     kept: set[str] = set()
     while True:
         try:
@@ -416,7 +421,7 @@ async def follow(engine: KeyValues, prefix: str, hear: Hear) -> None:
 
 
 async def listen(engine: Broadcasts, prefix: str, hear: Callable[[Broadcast], None]) -> None:
-    """Hear of all that is broadcast under names that begin so, for ever."""
+    """Call `hear` for all broadcasts with this prefix, for ever."""
     async with aclosing(engine.broadcasts(prefix)) as coming:
         async for said in coming:
             hear(said)
@@ -425,7 +430,8 @@ async def listen(engine: Broadcasts, prefix: str, hear: Callable[[Broadcast], No
 async def cancelled(tasks: Collection[asyncio.Task[None]]) -> None:
     """Cancel tasks until they have ended.
 
-    `asyncio.wait_for` of Python 3.11, which nats-py uses, may swallow a cancellation.
+    Once is not enough: `asyncio.wait_for` of Python 3.11, which nats-py uses, may swallow a
+    cancellation.
     """
     left = set(tasks)
     while left:

@@ -1,8 +1,8 @@
-"""A node: it says that it is there, takes the shards that it should hold, and gives up the others.
+"""A node: announces itself, takes the shards that it should hold, and gives up the others.
 
-Laws: what a node does is decided anew each second from what it has heard. It says that it is there
-whatever else it waits for. A node that could not be heard stops its shards by itself, and goes on
-with those that are still its own. It says what happened to it in one line.
+Laws: each second a node decides anew from what it has heard. It sends signs of life whatever else
+it waits for. A node that cannot be heard stops its shards by itself, and later continues those that
+are still its own. It reports in one line whatever happened to it.
 """
 
 from __future__ import annotations
@@ -65,18 +65,17 @@ from minicrawl.wording import counted
 
 # ================================================================ crawl state
 #
-# What a node knows of the crawl of the whole cluster: what it does, what its shards tell, and how
-# its budget is shared out.
+# A node's knowledge of the whole crawl: its state, the facts of shards, and the grants of pages.
 #
-# Laws: the crawl ends when its budget is fetched or nothing is left anywhere, whichever node sees
-# it first. A shard gives pages of the budget back only after it can fetch them no more.
+# Laws: the crawl ends when its budget is fetched or no shard has anything left, whichever node
+# notices first. A shard returns granted pages only after it can no longer fetch them.
 
 
 class CrawlState:
-    """What is known of the crawl."""
+    """Knowledge of the crawl."""
 
     def __init__(self, engine: ClusterEngine, terms: TermsRecord, workers: int = 0) -> None:
-        """`workers` are those that each shard of this node has, until somebody wishes otherwise."""
+        """`workers` is the number of each shard on this node, until a user sets another."""
         self._engine, self.shards, self._usual_workers = engine, terms.shards, workers
         self.hear_terms(terms)
         self.state = StateRecord(doing=Doing.RUNNING, run=0, reason="")
@@ -86,10 +85,10 @@ class CrawlState:
         self._grants = SharedBudget(engine, terms.shards)
         self._workers: dict[str, int] = {}
 
-    # ------------------------------------------------------------ what is heard
+    # ------------------------------------------------------------ input
 
     def hear(self, entry: KeyEntry) -> None:
-        """A key of the crawl as it is now."""
+        """Take in the present value of a key of the crawl."""
         key, content = entry.key, entry.value
         if key.startswith(WORKERS_PREFIX):
             self._hear_workers(key.removeprefix(WORKERS_PREFIX), entry)
@@ -108,11 +107,11 @@ class CrawlState:
 
     @property
     def told_prefix(self) -> str:
-        """Of the keys of what shards tell in this run."""
+        """Prefix of the keys with facts of this run."""
         return f"{TOLD_PREFIX}{self.state.run}."
 
     def hear_terms(self, terms: TermsRecord) -> None:
-        """The budget may change while the crawl goes on."""
+        """Take in the terms. Their budget may change while the crawl goes on."""
         self.terms = terms
         pages = terms.settings.get("pages")
         self.budget = pages if isinstance(pages, int) else None
@@ -131,7 +130,7 @@ class CrawlState:
             self._workers[node] = WishRecord.unpack(entry.key, entry.value).value
 
     def hear_facts(self, key: str, content: bytes) -> None:
-        """What a shard tells of itself."""
+        """Take in the facts of a shard."""
         run, _, _ = key.removeprefix(TOLD_PREFIX).partition(".")
         try:
             facts = facts_in(content)
@@ -140,44 +139,45 @@ class CrawlState:
         if run == str(self.state.run) and 0 <= facts.shard < self.shards:
             self.told[facts.shard] = facts
 
-    # ------------------------------------------------------------ what follows
+    # ------------------------------------------------------------ results
 
     def orders(self, shard: int, generation: int, node: str) -> ShardOrders:
-        """What the crawl of a shard, which this node has in this generation, should do."""
+        """Return orders for the crawl of a shard that the node holds in this generation."""
         pages = None if self.budget is None else self._grants.granted(shard, generation)
         is_paused = self.state.doing == Doing.PAUSED or pages == 0
         return ShardOrders(paused=is_paused, pages=pages, workers=self.workers_of(node))
 
     def workers_of(self, node: str) -> int:
-        """The fetching processes that each shard of this node, which has this name, should have."""
+        """Return the number of fetching processes for each shard of the node."""
         return self._workers.get(node, self._usual_workers)
 
     @property
     def end(self) -> str:
-        """Why the crawl is over; empty if it goes on."""
+        """Reason why the crawl is over; empty if it goes on."""
         if self.budget is not None and fetched_together(self.told) >= self.budget:
             return "budget spent"
         return "nothing left to fetch" if has_ended(self.told, self.shards) else ""
 
     async def end_if_over(self) -> None:
-        """Say to all that the crawl is over, if it is and nobody has said so."""
+        """Announce that the crawl is over, if it is and nobody has announced it."""
         if (reason := self.end) and not self.state.is_over:
             await self.change(Doing.ENDED, reason)
 
     async def change(self, doing: Doing, reason: str = "") -> None:
-        """Say to all what the crawl does from now on."""
+        """Announce a new state of the crawl."""
         state = StateRecord(doing=doing, run=self.state.run, reason=reason)
         try:
             revision = await self._engine.update(STATE_KEY, state.pack(), self._state_revision)
         except (KeyTaken, EngineUnavailable):
-            return  # somebody has said something else: that comes, and counts
+            return  # somebody else has announced something: that arrives, and counts
         self._hear_state(state, revision)
 
     # ------------------------------------------------------------ the budget
 
     async def share_out(self, leases: Mapping[int, int], give_back: Yield) -> None:
-        """Grant pages to these shards, with the generations of their leases, and take back what
-        they do not need.
+        """Grant pages to these shards, and take back pages that they do not need.
+
+        `leases` has the generation of each shard's lease.
         """
         if self.budget is None:
             return
@@ -186,7 +186,7 @@ class CrawlState:
         await self._grants.share_out(self.budget, leases, needs, give_back, is_wanted=is_wanted)
 
     def is_short(self, leases: Mapping[int, int]) -> bool:
-        """Whether one of these shards will soon have read all that it may."""
+        """Return whether one of these shards will soon have spent its grant."""
         return self.budget is not None and self._grants.is_short(leases, self._needs())
 
     def _needs(self) -> dict[int, ShardNeed]:
@@ -199,7 +199,7 @@ def _need(facts: ShardFacts) -> ShardNeed:
 
 
 def totals(told: Mapping[int, ShardFacts]) -> dict[str, float]:
-    """Sums over all shards, for people."""
+    """Return sums over all shards, to be shown."""
     return {
         "fetched": fetched_together(told),
         "waiting": sum(facts.waiting for facts in told.values()),
@@ -210,14 +210,15 @@ def totals(told: Mapping[int, ShardFacts]) -> dict[str, float]:
 
 # ================================================================ presence
 #
-# How a node says that it is there: its record, written again at each beat, in two places.
+# A node's signs of life: its record, written again at each beat, in two places.
 #
 # Laws: a name belongs to one process at a time; a second one is refused. `renewed_at` is never
-# later than what the others have heard: it is the moment before the beat was sent. One place is
-# enough: a server that ends leaves those whose keys it led without answers for up to 9 seconds.
+# later than what the others have heard: it is the time before the beat was sent. One place
+# suffices. There are two because keys get no answers for up to 9 s after the server that leads them
+# ends.
 
 PATIENCE_S = 3.0
-"""For the answer to a beat. A late one counts from when it was sent."""
+"""Time limit for the answer to a beat. A late answer counts from when the beat was sent."""
 _BEATS_KEPT = 64
 
 Sleep = Callable[[float], Awaitable[None]]
@@ -225,30 +226,28 @@ Now = Callable[[], float]
 
 
 def lease_clock() -> float:
-    """Seconds that go on while the process or the machine sleeps; the same for a node and its
-    children.
-    """
+    """Return seconds that go on while the machine sleeps; equal in a node and its children."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class BeatAnswers:
-    """What came of the beats of a node, in all places together."""
+    """Answers to a node's beats, in all places together."""
 
     def __init__(self, now: float) -> None:
         self.count = 0
         self.renewed_at = now
         self.refusal = ""
-        """What servers without room have said to the last beat; else empty."""
+        """Reason of servers that had no room for the last beat; else empty."""
 
     def heard(self, began: float) -> None:
-        """A beat that was sent at this moment is known."""
+        """Note that a beat sent at `began` is known."""
         self.count += 1
         self.renewed_at = max(self.renewed_at, began)
         self.refusal = ""
 
 
 class NodePresence:
-    """The record of one node."""
+    """The signs of life of one node."""
 
     def __init__(
         self, engine: KeyValues, beats: KeyValues, name: str, record: NodeRecord, now: Now
@@ -262,17 +261,17 @@ class NodePresence:
 
     @property
     def me(self) -> tuple[str, str]:
-        """The name and the session."""
+        """Name and session."""
         return self.name, self.record.session
 
     @property
     def renewed_at(self) -> float:
-        """When the last beat that is known was sent."""
+        """Time at which the last known beat was sent."""
         return self._answers.renewed_at
 
     @property
     def refusal(self) -> str:
-        """What servers without room have said to the last beat; else empty."""
+        """Reason of servers that had no room for the last beat; else empty."""
         return self._answers.refusal
 
     @property
@@ -280,7 +279,7 @@ class NodePresence:
         return f"{NODE_PREFIX}{self.name}"
 
     def began(self, session: str, beat: int) -> float | None:
-        """When this beat was sent, if it is one of our last ones."""
+        """Return when this beat was sent, or None if it is not one of our last ones."""
         return self._began.get(beat) if session == self.record.session else None
 
     async def begin(self, sleep: Sleep = asyncio.sleep) -> None:
@@ -291,7 +290,11 @@ class NodePresence:
         await self.beat(self.record)
 
     async def _wait_until_silent(self, before: KeyEntry, sleep: Sleep) -> None:
-        """It may change once: a server that has just begun to lead may have answered first."""
+        """Wait until the record of this name has not changed for `LEASE_S`.
+
+        It may change once: a server that has just begun to lead may have answered with an older
+        one.
+        """
         last, ends_at, may_be_old = before.revision, self._now() + LEASE_S, True
         while self._now() < ends_at:
             await sleep(BEAT_S)
@@ -308,9 +311,9 @@ class NodePresence:
         self._revision = last
 
     async def beat(self, record: NodeRecord) -> bool:
-        """Say what the node is now; whether it was heard in some place since the last beat.
+        """Send a sign of life. Return whether any place has heard one since the last call.
 
-        Where the last beat has no answer yet, no other one is sent.
+        A place that has not answered the last beat gets no new one.
         """
         began, before = self._now(), self._answers.count
         for task in self._under_way.values():
@@ -343,7 +346,7 @@ class NodePresence:
             self._answers.refusal = str(error)
             return
         except (EngineUnavailable, KeyTaken, TimeoutError):
-            return  # nobody has heard it, as far as is known; or an earlier beat came in between
+            return  # not heard, as far as known; or an earlier beat came in between
         self._answers.heard(began)
 
     async def _write_beat(self) -> None:
@@ -365,10 +368,10 @@ class NodePresence:
                 self._revision = await self._engine.create(self._key, content)
 
     async def _own_revision(self) -> int | None:
-        """What we wrote without hearing that it was done has changed the revision.
+        """Return the present revision of our record, which an unanswered write may have changed.
 
-        A revision that is not later than ours was written before, whoever did: a new leader may
-        not have got there yet.
+        A revision that is not later than ours is an old one, whoever wrote it: a new leader may lag
+        behind.
         """
         found = await self._engine.get(self._key)
         if found is None or found.value is None:
@@ -380,7 +383,7 @@ class NodePresence:
         return found.revision
 
     async def leave(self) -> None:
-        """Say goodbye, if the engine can be reached."""
+        """Delete our record, if the engine can be reached."""
         for task in self._under_way.values():
             task.cancel()
         await asyncio.gather(*self._under_way.values(), return_exceptions=True)
@@ -394,23 +397,23 @@ class NodePresence:
 
 # ================================================================ hearing
 #
-# What a node hears of the others: it follows the keys, the beats and what shards broadcast.
+# Everything that a node hears of the others: keys, beats and broadcasts.
 #
-# Laws: what no node writes is told, and changes nothing. The node knows up to which moment it has
-# heard all that was said, in each place where nodes say that they are there.
+# Laws: a value that no node writes is reported and ignored. For each place the node knows the
+# moment up to which it has heard everything.
 
 _FOLLOWED = (
     *(records.NODE_PREFIX, records.LEASE_PREFIX, records.DRAIN_PREFIX),
     *(records.CRAWL_PREFIX, records.WORKERS_PREFIX),
 )
 _LOOKS_EVERY_S = 5.0
-"""At the facts that are kept: broadcasts bring newer ones, but some may be lost."""
+"""Interval at which stored facts are read: broadcasts bring newer ones, but may be lost."""
 _APART_S = 5.0
-"""How often it is looked whether different servers lead the keys and the beats."""
+"""Interval at which a node checks that different servers lead the keys and the beats."""
 
 
 class NodeHearing:
-    """The ears of one node."""
+    """Follower of everything that a node has to know."""
 
     def __init__(
         self,
@@ -425,11 +428,11 @@ class NodeHearing:
         self._state, self._view = state, view
         self._tell, self._now = tell, now
         self.knows_more = asyncio.Event()
-        """Set when all that was said up to a later moment is known."""
+        """Set when a later moment is reached up to which everything said is known."""
         view.known_to = dict.fromkeys((KEYS, BEATS), -math.inf)
 
     def jobs(self) -> Iterator[Coroutine[None, None, None]]:
-        """What is done as long as the node runs."""
+        """Return the tasks to run as long as the node runs."""
         for prefix in _FOLLOWED:
             yield follow(self._engine, prefix, self.hear)
         yield follow(self._engine.beats, records.NODE_PREFIX, self.hear_beat)
@@ -441,7 +444,7 @@ class NodeHearing:
         self._state.hear_facts(said.topic, said.content)
 
     async def _look_at_kept_facts(self) -> None:
-        """Now and then, for ever: shards that have ended broadcast nothing."""
+        """Read the stored facts from time to time, for ever: ended shards broadcast nothing."""
         while True:
             with suppress(EngineUnavailable):
                 for entry in await self._engine.keys(self._state.told_prefix):
@@ -449,14 +452,17 @@ class NodeHearing:
             await asyncio.sleep(_LOOKS_EVERY_S)
 
     def hear(self, entry: KeyEntry) -> None:
-        """A key as it is now. What no node writes is told, and changes nothing."""
+        """Take in the present value of a key.
+
+        A value that no node writes is reported and ignored.
+        """
         try:
             self._hear(entry)
         except RecordError as error:
             self._tell(str(error))
 
     def hear_beat(self, entry: KeyEntry) -> None:
-        """A key among the beats as it is now."""
+        """Take in the present value of a beat."""
         if entry.value is None:
             return
         try:
@@ -469,7 +475,10 @@ class NodeHearing:
         self._hear_own(BEATS, name, beat)
 
     def _hear_own(self, place: str, name: str, said: BeatRecord | NodeRecord) -> None:
-        """Keys come in their order: before our own beat came all that was said before it."""
+        """Note our own beat when it arrives.
+
+        Keys arrive in order: everything said before our beat has been heard.
+        """
         presence = self._presence
         began = presence.began(said.session, said.beat) if name == presence.name else None
         if began is not None and self._view.know_all_to(place, began):
@@ -494,27 +503,27 @@ class NodeHearing:
                 self._state.hear(entry)
 
     async def _lead_apart(self) -> None:
-        """See that no server leads both places in which nodes say that they are there, for ever.
+        """Keep one server from leading both places, for ever.
 
-        The first of the live nodes does that for all.
+        Only the first live node by name does this, for all nodes.
         """
         while True:
             await asyncio.sleep(_APART_S)
             if self._presence.name == min(self._view.live(self._now()), default=""):
-                with suppress(EngineError):  # the next look may do better
+                with suppress(EngineError):  # the next round may succeed
                     await self._engine.beats.lead_apart()
 
 
 # ================================================================ node
 
 END_S = 30.0
-"""For the shards of a node that leaves to end cleanly."""
+"""Time limit for the shards of a leaving node to end cleanly."""
 _LONGEST_S = 1.5 * BEAT_S
-"""Between two decisions."""
+"""Longest time between two decisions."""
 
 
 class NodeParts(NamedTuple):
-    """What a node is made of."""
+    """Parts of a node."""
 
     presence: NodePresence
     state: CrawlState
@@ -523,24 +532,24 @@ class NodeParts(NamedTuple):
 
 
 class Node:
-    """One node of a cluster."""
+    """A node of a cluster."""
 
     def __init__(self, engine: ClusterEngine, parts: NodeParts, tell: Tell, now: Now) -> None:
         self._engine, self.parts = engine, parts
         self._tell, self._now = tell, now
         self._last_beat = now()
-        self._until = now()  # requests may begin
+        self._until = now()  # deadline for requests to begin
         self._rebalances = 0
         self._is_cut_off = False
         self._is_leaving = False
         self.hearing = NodeHearing(engine, parts.presence, parts.state, parts.view, tell, now)
 
     def leave(self) -> None:
-        """Give up all shards, and end."""
+        """Begin to give up all shards and end."""
         self._is_leaving = True
 
     async def run(self) -> None:
-        """Until it is told to leave and holds nothing."""
+        """Run until told to leave and all shards are given up."""
         await self.parts.presence.begin()
         following = [asyncio.create_task(job) for job in self.hearing.jobs()]
         try:
@@ -550,10 +559,10 @@ class Node:
 
     async def _work(self) -> None:
         leaves_at = None
-        self._last_beat = self._now()  # to begin may have taken a while
+        self._last_beat = self._now()  # announcing the node may have taken a while
         beating = asyncio.create_task(self._beat_on())
         try:
-            await asyncio.sleep(BEAT_S)  # what others say comes meanwhile
+            await asyncio.sleep(BEAT_S)  # time to hear the others
             while not (self._is_leaving and not len(self.parts.held)):
                 await self.decide()
                 if self._is_leaving and leaves_at is None:
@@ -567,8 +576,10 @@ class Node:
             await self.parts.presence.leave()
 
     async def _wait(self, beating: asyncio.Task[None]) -> None:
-        """Until what was said up to our last beat is known, which may have left somebody silent.
-        Shards that will soon have read all that they may get more.
+        """Wait until everything said before our last beat is known.
+
+        By then another node may have fallen silent. Meanwhile shards that will soon have spent
+        their grants get more.
         """
         ends_at, state = self._now() + _LONGEST_S, self.parts.state
         pause_s = rhythm_s(0, state.shards, BEAT_S)
@@ -587,15 +598,15 @@ class Node:
             beating.result()
 
     async def _beat_on(self) -> None:
-        """Say that we are here, for ever."""
+        """Send signs of life, for ever."""
         while True:
             await self.beat()
             await asyncio.sleep(BEAT_S)
 
-    # ------------------------------------------------------------ what is done again and again
+    # ------------------------------------------------------------ periodic work
 
     async def beat(self) -> None:
-        """Say that we are here; whoever has heard it leaves us our shards for a while."""
+        """Send a sign of life. All who have heard it leave our shards to us for a while."""
         presence = self.parts.presence
         away_s, self._last_beat = self._now() - self._last_beat, self._now()
         if not await presence.beat(presence.record):
@@ -612,7 +623,7 @@ class Node:
                 await crawl.until(self._until)
 
     async def decide(self) -> None:
-        """Do what follows from what was heard."""
+        """Act on what was heard."""
         if self._is_cut_off:
             return
         await self._settle_shards()
@@ -620,8 +631,10 @@ class Node:
         await self.parts.state.end_if_over()
 
     def _do_without_engine(self) -> None:
-        """Our leases last for a while. Then others may have the shards, so their crawls begin no
-        request any more: nobody has moved their deadline.
+        """Note that we are cut off, once our leases have expired.
+
+        Then other nodes may take the shards. Their crawls begin no more requests by themselves,
+        because nobody has moved their deadline.
         """
         presence = self.parts.presence
         if self._now() - presence.renewed_at < HOLD_S or self._is_cut_off:
@@ -633,7 +646,7 @@ class Node:
         self._tell(f"{why}: {shards} of this node stand still until {ends}")
 
     async def _come_back(self, away_s: float) -> None:
-        """Whatever was not heard is looked at before anything goes on."""
+        """Read the leases again before anything continues, and drop lost shards."""
         view, held = self.parts.view, self.parts.held
         try:
             async with asyncio.timeout(PATIENCE_S):
@@ -682,7 +695,7 @@ class Node:
             self._tell(f"shard {shard} ended: {end.error or end.reason}")
 
     def _hold_no_more_than_now(self, shard: int, end: ShardEnd) -> None:
-        """The disk has no room for another shard: other nodes may have some."""
+        """Lower the room of this node: its disk is full, but other nodes may have space."""
         presence, room = self.parts.presence, len(self.parts.held.running)
         if not room:
             raise UsageError(
@@ -705,7 +718,7 @@ class Node:
             await crawl.until(self._until)
 
     def _running(self) -> dict[int, int]:
-        """The shards of this node that are crawled, with the generations of their leases."""
+        """Return the crawled shards of this node, with the generations of their leases."""
         leases = self.parts.view.generations(*self.parts.presence.me)
         return {one: leases[one] for one in self.parts.held.running if one in leases}
 

@@ -1,4 +1,4 @@
-"""Running a node: its parts are put together, and what it may not begin with is refused.
+"""Puts the parts of a node together, and refuses conditions under which it cannot run.
 
 Laws: two nodes never share a folder. A node holds no shard of a crawl of another version.
 """
@@ -26,23 +26,23 @@ from minicrawl.errors import UsageError
 from minicrawl.version import __version__
 
 LEAST_DISK = 50_000_000
-"""A new shard takes some megabytes, and so does SQLite while it writes."""
+"""Free bytes of disk: a new shard takes some megabytes, and so does SQLite while it writes."""
 _LOCK = "node.lock"
 _SOON_S = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePlace:
-    """What a node is called, and where it keeps its shards."""
+    """Name of a node, and the folder of its shards."""
 
     name: str
     folder: Path
     most_shards: int = 1 << 16
-    workers: int = 0  # of each shard, until somebody wishes otherwise
+    workers: int = 0  # per shard, until a user sets another number
 
 
 def usual_name() -> str:
-    """That of the machine, as far as keys may have it."""
+    """Return the machine's name, reduced to the characters that keys allow."""
     name = platform.node().partition(".")[0]
     return "".join(sign if sign.isalnum() else "-" for sign in name)[:32] or "node"
 
@@ -54,7 +54,7 @@ async def run_node(
     tell: Tell,
     stopped: asyncio.Event,
 ) -> None:
-    """Be a node until it is stopped. Where there is no crawl yet, it waits for one."""
+    """Run a node until it is stopped. If there is no crawl yet, wait for one."""
     with _locked(place.folder):
         check_disk(place.folder)
         async with opened(access) as engine:
@@ -74,7 +74,7 @@ async def run_node(
 def node_of(
     engine: ClusterEngine, state: CrawlState, place: NodePlace, start: Start, tell: Tell
 ) -> Node:
-    """A node of wired parts."""
+    """Return a node made of connected parts."""
     record = NodeRecord(
         session=token_hex(8),
         beat=0,
@@ -92,7 +92,7 @@ def node_of(
 
 
 class ShardCrawls:
-    """Begins the crawls of a node's shards, with what the whole crawl has agreed on."""
+    """Starts the crawls of a node's shards, on the terms of the whole crawl."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class ShardCrawls:
         self._children = WarmChildren()
 
     def start(self, shard: int, generation: int) -> ShardProcess:
-        """The crawl of a shard, in a process of its own."""
+        """Start the crawl of a shard, in a process of its own."""
         state, terms = self._state.state, self._state.terms
         workers = self._state.workers_of(self._place.name)
         settings, ignored = settings_that_count(terms, self._own_settings)
@@ -130,14 +130,14 @@ class ShardCrawls:
         return ShardProcess(job, self._children.take())
 
     async def close(self) -> None:
-        """End the process that waits for a shard."""
+        """End the spare process."""
         await self._children.close()
 
 
 async def _terms_or_stop(
     engine: ClusterEngine, stopped: asyncio.Event, tell: Tell
 ) -> TermsRecord | None:
-    """The terms of the crawl as soon as there is one, or None if the node is stopped before."""
+    """Wait for a crawl and return its terms, or None if the node is stopped first."""
     begun = asyncio.ensure_future(terms_when_begun(engine))
     ended = asyncio.ensure_future(stopped.wait())
     try:
@@ -157,7 +157,7 @@ async def _leave_when(stopped: asyncio.Event, node: Node) -> None:
 
 
 def check_disk(folder: Path) -> None:
-    """Refuse a folder that has no room for a shard."""
+    """Refuse a folder on a disk without room for a shard."""
     free = shutil.disk_usage(folder).free
     if free < LEAST_DISK:
         raise UsageError(
@@ -168,7 +168,10 @@ def check_disk(folder: Path) -> None:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Keep other nodes out of the folder. The lock ends with the process, however that ends."""
+    """Keep other nodes out of the folder.
+
+    The lock ends with the process, in whatever way that ends.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)

@@ -1,7 +1,7 @@
-"""The crawl of one shard, in a child process, as its node sees it.
+"""The crawl of one shard in a child process, as its node sees it, and the division of the budget.
 
-Laws: the child ends when its node does, however that ends. It begins no request after its deadline,
-unless its node moves that; so a node that is paused or cut off need not be heard of.
+Laws: the child ends when its node does, in whatever way. It begins no request after its deadline,
+unless the node moves that; so a node that is paused or cut off need not send anything.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
 
 _CODE = "from minicrawl.cluster.child import main; main()"
 _REFILL_S = 10.0
-"""After a start, when those that start now have what they need of the cores, and have begun."""
+"""Delay before a spare child starts: until then the crawls that begin need the cores."""
 _END_S = 1.0
-"""For a child whose node has closed the channel."""
+"""Time limit for a child to end after its node has closed the channel."""
 
 
 class ShardCommand(IntEnum):
-    """What a child is told: its argument."""
+    """Message to a child; comments describe the argument and the reply."""
 
-    RUN = 1  # a ShardJob, once; the reply is a ShardEnd, when the crawl has ended
-    UNTIL = 2  # the moment up to which requests may begin, by CLOCK_BOOTTIME
+    RUN = 1  # a ShardJob, once; replies with a ShardEnd when the crawl has ended
+    UNTIL = 2  # moment up to which requests may begin, by CLOCK_BOOTTIME
     STEER = 3  # a ShardOrders
     STOP = 4  # None: end after the requests under way
-    YIELD = 5  # None; the reply is how many pages it has fetched and asks for, its limit from now
-    WARNING = 6  # None; the reply is what the crawl warns of next, a line
+    YIELD = 5  # None; replies with the pages fetched and under way, which are the limit from now on
+    WARNING = 6  # None; replies with the next warning of the crawl, one line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardJob:
-    """What a child needs to crawl its shard."""
+    """Everything that a child needs to crawl its shard."""
 
     shard: int
     shards: int
@@ -48,23 +48,23 @@ class ShardJob:
     node: str
     generation: int
     folder: Path
-    settings: dict[str, object]  # by name, as JSON has them
-    own_settings: dict[str, object]  # those of the node, by name
-    seeds: str  # the name of the object with them
+    settings: dict[str, object]  # by name, as JSON values
+    own_settings: dict[str, object]  # of the node, by name
+    seeds: str  # name of the object with the seeds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardOrders:
-    """What a running crawl should do from now on."""
+    """Orders for a running crawl."""
 
     paused: bool = False
-    pages: int | None = None  # that it may fetch in all
+    pages: int | None = None  # limit of fetched pages in total
     workers: int | None = None  # fetching processes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardEnd:
-    """How the crawl of a shard ended. `error` is a line, or empty."""
+    """Result of the crawl of a shard. `error` is one line, or empty."""
 
     reason: str
     error: str = ""
@@ -73,8 +73,9 @@ class ShardEnd:
 
 
 class WarmChildren:
-    """Child processes, one of which has imported all and waits for a shard: so shards that move, or
-    whose node was lost, wait for the others alone.
+    """Child processes, one of which waits with all modules imported.
+
+    So a shard that moves, or whose node was lost, starts without waiting for the imports.
     """
 
     def __init__(self) -> None:
@@ -82,14 +83,14 @@ class WarmChildren:
         self._refill: asyncio.TimerHandle | None = None
 
     def take(self) -> ChildProcess:
-        """A child that runs nothing yet."""
+        """Return a child that runs nothing yet."""
         spare, self._spare = self._spare, None
         if self._refill is None:
             self._refill = asyncio.get_running_loop().call_later(_REFILL_S, self._begin)
         return _child() if spare is None or spare.is_over else spare
 
     async def close(self) -> None:
-        """End the one that waits."""
+        """End the spare child."""
         if self._refill is not None:
             self._refill.cancel()
         if self._spare is not None:
@@ -104,7 +105,7 @@ def _child() -> ChildProcess:
 
 
 class ShardProcess:
-    """The crawl of a shard in a child process. It begins when this is made."""
+    """The crawl of a shard in a child process. It begins at construction."""
 
     def __init__(self, job: ShardJob, process: ChildProcess) -> None:
         self.job, self._process = job, process
@@ -114,32 +115,32 @@ class ShardProcess:
         self._hearing = asyncio.create_task(self._hear_warnings())
 
     def warnings(self) -> list[str]:
-        """What it has warned of since this was asked for the last time."""
+        """Return the warnings since the last call."""
         new, self._warnings = self._warnings, []
         return new
 
     @property
     def pid(self) -> int | None:
-        """Of the child, while it runs."""
+        """PID of the child, or None."""
         return self._process.pid
 
     @property
     def end(self) -> ShardEnd | None:
-        """How it ended, if it has."""
+        """Result of the crawl, or None while it runs."""
         return self._end.result() if self._end.done() and not self._end.cancelled() else None
 
     async def until(self, moment: float) -> None:
-        """It may begin requests up to this moment."""
+        """Allow requests to begin up to this moment."""
         await self._tell(ShardCommand.UNTIL, moment)
 
     async def steer(self, orders: ShardOrders) -> None:
-        """Change what it does, if that is news."""
+        """Give new orders, unless they are the present ones."""
         if orders != self._orders:
             self._orders = orders
             await self._tell(ShardCommand.STEER, orders)
 
     async def yield_pages(self) -> int | None:
-        """Fetch nothing but what is under way; the pages that it has then fetched in all."""
+        """Begin no more requests. Return the pages fetched, those under way included."""
         try:
             spent = await self._process.call(ShardCommand.YIELD, None)
         except ChildLost:
@@ -150,12 +151,12 @@ class ShardProcess:
         return None
 
     async def stop(self) -> ShardEnd:
-        """End after the requests under way, with all that was done in the log."""
+        """End after the requests under way, with everything done in the log."""
         await self._tell(ShardCommand.STOP, None)
         return await asyncio.shield(self._end)
 
     async def kill(self) -> None:
-        """End at once. What was not committed is done again by whoever has the shard next."""
+        """End at once. The next holder of the shard repeats what was not committed."""
         await self._process.close()
         await asyncio.wait((self._end,))
 
@@ -163,7 +164,7 @@ class ShardProcess:
         try:
             await self._process.feed(command, argument)
         except ChildLost:
-            return  # `end` says so
+            return  # `end` reports it
 
     async def _run(self) -> ShardEnd:
         try:
@@ -184,30 +185,29 @@ class ShardProcess:
 
 # ================================================================ grants
 #
-# How the pages of a budget are shared out among shards. No I/O.
+# Division of the page budget among shards. No I/O.
 #
-# Law: what all shards may fetch is never more than the budget, whoever shares it out, and whatever
-# was told late: the sums are one value of the engine, which changes only for who knows its
-# revision. A shard never has less than it has fetched and asks for now.
+# Law: the pages that all shards may fetch never exceed the budget, whichever node divides it and
+# however late it hears: the grants are one value of the engine, which changes only by
+# compare-and-set. A grant is never less than what its shard has fetched and has under way.
 #
-# granted   the pages that a shard may fetch in all
-# spent     those that it has fetched, and those under way
-# ahead     A shard gets what it will read in this time, so that it need not wait for the next
-#         grant,
-#           even while servers choose who leads the log of grants. Towards the end that is a part of
-#           the time that is left: else shards that asked first would have all pages, and the last
-#           ones would be none of the richest.
+# granted   pages that a shard may fetch in total
+# spent     pages fetched, and pages under way
+# ahead     A shard is granted what it will read within this time, so that it need not wait for the
+#           next grant, even while servers elect a leader for the log of grants. Towards the end the
+#           time shrinks with the pages left: else the shards that ask first would get all of them,
+#           whether or not they have the richest pages.
 
 AHEAD_S, SHORTEST_S = 12.0, 0.5
 SOON_S = 3.0
-"""If others want pages and none is left, a shard keeps what it will read in this time."""
+"""Time for which a shard keeps pages if others want some and none is left."""
 LEAST = 8
 PARTS = 4
-"""Of what is left, that are ahead of all shards together at most."""
+"""At most 1 / PARTS of the remaining pages is granted ahead, over all shards."""
 
 
 class ShardNeed(NamedTuple):
-    """What a shard has spent, what waits there, and how many pages it reads in a second."""
+    """Pages that a shard has spent, pages that wait there, and its pages per second."""
 
     spent: int
     waiting: int
@@ -215,7 +215,7 @@ class ShardNeed(NamedTuple):
 
 
 def ahead_s(left: float, pace: float) -> float:
-    """How long shards have enough, which together read so many pages in a second."""
+    """Return for how long shards get pages, given the pages left and their total rate."""
     if pace <= 0 or left >= AHEAD_S * PARTS * pace:
         return AHEAD_S
     return max(SHORTEST_S, left / (PARTS * pace))
@@ -230,12 +230,12 @@ def granted_anew(
     pace: float = 0.0,
     is_wanted: bool = False,
 ) -> dict[int, int]:
-    """What the shards with these needs may fetch from now on, where that changes.
+    """Return the new grants of these shards, where they change.
 
-    Shards without need give back what they have not spent; if pages are wanted elsewhere and none
-    is left, so do those that have more than they read soon. `shards` of the whole crawl have pages
-    that wait, and `pace` is theirs: the last pages are shared out in small parts, so that others
-    come in for them as well.
+    A shard without need returns what it has not spent. If pages are wanted elsewhere and none is
+    left, so does a shard with more than it will read soon. `shards` is the number of shards in the
+    whole crawl that have waiting pages, and `pace` their rate. The last pages are divided into
+    small parts, so that shards of other nodes get some as well.
     """
     left = budget - sum(granted.values())
     soon_s = ahead_s(left, pace)
@@ -267,50 +267,52 @@ def _given_back(
 
 
 def is_short(granted: int, need: ShardNeed) -> bool:
-    """Whether a shard will soon have read all that it may."""
+    """Return whether a shard will soon have spent its grant."""
     return bool(need.waiting) and granted - need.spent <= need.pace * SHORTEST_S
 
 
 def _wanted(need: ShardNeed, soon_s: float) -> int:
-    """That a shard should have in all."""
+    """Return the total grant that a shard should have."""
     return need.spent + min(max(LEAST, int(need.pace * soon_s)), need.waiting)
 
 
 # ================================================================ budget
 #
-# The budget of a crawl: how many of its pages each shard may fetch.
+# The page budget of a crawl: how many pages each shard may fetch.
 #
-# Laws: what all shards may fetch is never more than the budget, whatever answers of the engine are
-# lost. Grants are entries of a log of their own, and the last one counts: it follows only from who
-# knows the one before. While it is not known what became of a change, a shard may fetch the lesser
-# of both numbers, and the same change is tried again until the log has gone on: then it was done,
-# or never will be.
+# Laws: the pages that all shards may fetch never exceed the budget, even if answers of the engine
+# are lost. Grants are entries of a log of their own, of which the last counts. A new entry is
+# accepted only from a node that knows the one before. While the fate of an entry is unknown, a
+# shard may fetch the smaller of both numbers, and the same entry is tried again until the log has
+# grown: then it was accepted, or never will be.
 #
-# A key says what the last entry is, so that nodes need not ask. It may be old, and is not what
-# counts: a log shows whether a change came to be whose answer was lost, whatever came after it.
+# A key repeats the last entry, so that nodes need not poll the log. The key may be stale, and does
+# not count: only the log shows whether an entry was accepted whose answer was lost, whatever came
+# after it.
 #
-# claim   whoever takes a shard first writes its lease's generation here. So what an earlier holder
-#         of
-#         the shard still wants to change is refused.
+# claim   a node that takes a shard first writes its lease's generation here; then changes by an
+#         earlier holder of the shard are refused
 
 Yield = Callable[[int], Awaitable[int | None]]
-"""A shard -> the pages that it has fetched and asks for now: it fetches no more until it is granted
-more. None if its crawl does not answer."""
+"""Stop a shard's requests until it is granted more, and return the pages that it has spent.
+
+The result is None if the crawl does not answer.
+"""
 
 KEPT_ENTRIES = 64
-"""Of the log; only the last one counts."""
+"""Entries to keep in the log; only the last one counts."""
 
 
 class SharedBudget:
-    """What shards were granted, as far as this node knows."""
+    """Grants of all shards, as far as this node knows."""
 
     def __init__(self, engine: ClusterEngine, shards: int) -> None:
-        self._engine, self._log = engine, shards  # the logs before it are those of shards
+        self._engine, self._log = engine, shards  # logs with smaller numbers belong to shards
         self._known = GrantsRecord(entry=0, granted={}, generations={})
         self._doubted: GrantsRecord | None = None
 
     def hear(self, entry: KeyEntry) -> None:
-        """The key as it is now, or was."""
+        """Take in the present or an older value of the key."""
         if entry.value is not None:
             self._learn(GrantsRecord.unpack(entry.key, entry.value))
 
@@ -319,7 +321,7 @@ class SharedBudget:
             self._known, self._doubted = record, None
 
     def granted(self, shard: int, generation: int) -> int:
-        """The pages that a shard may fetch in all, for sure, under this lease."""
+        """Return the total of pages that the shard may certainly fetch under this lease."""
         key = str(shard)
         if self._known.generations.get(key) != generation:
             return 0
@@ -327,7 +329,7 @@ class SharedBudget:
         return pages if self._doubted is None else min(pages, self._doubted.granted.get(key, 0))
 
     def is_short(self, leases: Mapping[int, int], needs: Mapping[int, ShardNeed]) -> bool:
-        """Whether one of these shards will soon have read all that it may."""
+        """Return whether one of these shards will soon have spent its grant."""
         return any(
             is_short(self.granted(shard, generation), needs[shard])
             for shard, generation in leases.items()
@@ -343,8 +345,9 @@ class SharedBudget:
         *,
         is_wanted: bool,
     ) -> None:
-        """Claim these shards, which have leases of such generations; grant them what they need of
-        the budget, and take back what they do not. `needs` are those of all shards.
+        """Claim shards, and grant or take back pages according to their needs.
+
+        `leases` has the generation of each shard's lease, `needs` the needs of all shards.
         """
         if self._doubted is not None and not await self._is_settled(self._doubted):
             return
@@ -366,22 +369,25 @@ class SharedBudget:
             granted={str(shard): after[shard] for shard in sorted(after)},
             generations=self._claimed(leases),
         )
-        if known is self._known and record != known:  # else somebody was quicker
+        if known is self._known and record != known:  # else another node was quicker
             await self._change(replace(record, entry=known.entry + 1))
 
     def _claimed(self, leases: Mapping[int, int]) -> dict[str, int]:
-        """A later lease, of which we have not heard yet, stays."""
+        """Return all claims with ours added. A later lease, unknown to us, keeps its claim."""
         before = self._known.generations
         claims = {str(shard): generation for shard, generation in leases.items()}
         return {**before, **{key: max(one, before.get(key, 0)) for key, one in claims.items()}}
 
     async def _is_settled(self, doubted: GrantsRecord) -> bool:
-        """Find out what became of a change, or do it now; whether that is known."""
+        """Find out whether the doubted entry was accepted, or append it now.
+
+        Returns whether its fate is known.
+        """
         try:
             await self._look()
         except EngineUnavailable:
             return False
-        if self._doubted is not None:  # else it was heard of now, or meanwhile
+        if self._doubted is not None:  # else its fate is known by now
             await self._change(doubted)
         return self._doubted is None
 
@@ -398,7 +404,7 @@ class SharedBudget:
         try:
             entry = await self._engine.append(self._log, before, record.pack(), is_shared=True)
         except (Fenced, EngineUnavailable, EngineFull):
-            return  # somebody else was quicker, or nobody knows: looked at before the next try
+            return  # another node was quicker, or nobody knows: the next call finds out
         self._learn(record := replace(record, entry=entry))
         try:
             await self._engine.put(GRANTS_KEY, record.pack())
@@ -411,7 +417,7 @@ class SharedBudget:
 async def _taken_back(
     anew: Mapping[int, int], granted: Mapping[int, int], give_back: Yield
 ) -> dict[int, int]:
-    """What shards get, where those that are to have less have given back what they can."""
+    """Return the new grants, after asking shards that get less to return pages."""
     after = dict(anew)
     for shard, pages in anew.items():
         if pages < granted.get(shard, 0):
