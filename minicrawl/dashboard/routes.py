@@ -328,7 +328,7 @@ def _as_events(changed: dict[str, str]) -> str:
 
 
 def _panels() -> Iterator[Callable[[Path], list[Route]]]:
-    """Yield the panels of installed packages, except those whose requirements are missing."""
+    """Yield the panels of installed packages."""
     for point in plugins.entry_points(plugins.PANELS).values():
         yield cast(Callable[[Path], list[Route]], point.load())
 
