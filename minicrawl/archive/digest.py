@@ -39,7 +39,7 @@ EMPTY = digest_of(b"")
 
 
 def next_digest(digest: bytes) -> bytes:
-    """Return the digest with the next number, for a different body with the same hash and length."""
+    """Return the digest with the next number, for another body with the same hash and length."""
     number = int.from_bytes(digest[_NUMBER_OFFSET:], "little") + 1
     return digest[:_NUMBER_OFFSET] + number.to_bytes(_NUMBER_BYTES, "little")
 

@@ -94,7 +94,7 @@ class ArchiveReader:
         self.begin = self.index.first = self.segments.begin(end)
 
     def remove_pruned(self) -> bool:
-        """Delete pruned segments unless another process reads them. Return True if none are left."""
+        """Delete pruned segments unless others read them. Return True if none are left."""
         numbers = self.segments.numbers()
         if not numbers or numbers[0] >= segment_of(self.begin):
             return True

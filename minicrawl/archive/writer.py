@@ -198,7 +198,7 @@ class ArchiveWriter:
         return seal(with_digest_of(packed, header), answer.at)
 
     def remove_pruned(self) -> bool:
-        """Delete pruned segments unless another process reads them. Return True if none are left."""
+        """Delete pruned segments unless others read them. Return True if none are left."""
         self._archive.go_on_to(self._mark.end)
         return self._archive.remove_pruned()
 
