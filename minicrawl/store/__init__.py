@@ -1,18 +1,17 @@
-"""The store: one SQLite file. No other package uses SQL.
+"""The store: one SQLite file. No other package except `archive` and `search` uses SQL.
 
-schema     the tables, their version and the migrations; views for people
-records    rows as plain values; errors of SQLite as messages of one line
-blobs      a spending in a few bytes for each link
-writer     the one connection that writes: batches, checkpoints
-reader     where a store is; connections that read, while a crawl may be writing
-tables     queries by writers and readers: rows as values; numbers of all pages, in blocks; and
-           checks of all columns
-questions  queries of the reports, about pages and steps; queries of the reports, about requests
-derived    what can be made again: ranks, and an index of links; the pages of topics whose ranks
-           are kept, in the same file
-files      all files of a store: their sizes, and how they are moved together; the write-ahead log
-           as bytes, for a replica of the store; what came of links that are checked but not
-           crawled
-lock       a store has one writer
-samples    figures of a crawl at some moments, in the same file
+schema         tables, schema version and migrations; views for people
+records        rows as plain values; SQLite errors as one-line messages
+blobs          compact encoding of spendings, a few bytes per link
+writer         the only writing connection: batches and checkpoints; writing of merged stores
+reader         paths of a store's files; connections that read while a crawl may be writing
+tables         queries shared by writers and readers: rows as values, columns as arrays in blocks,
+               and checks of all columns
+questions      queries of the reports: pages, steps and requests
+derived        derived data in a file beside the store: ranks, backlinks, topics
+files          all files of a store, moved together; reading and replaying the write-ahead log, for
+               replicas; results of link checks
+lock           ensures that a store has one writer
+samples        figures of a crawl over time, in the file of derived data
+written_links  anchor texts and other link attributes, compressed in blocks of many pages
 """

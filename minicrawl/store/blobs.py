@@ -1,11 +1,11 @@
-"""Spendings as bytes, a few for each link.
+"""Spendings encoded as bytes, a few per link.
 
 Law: `unpack(pack(spending)) == spending` if the links are in ascending order.
 
 form    varint(count) varint(extras) deltas [weights idle] [focus] [varint(count) deltas]
 extras  bit 0: weights and idle follow; bit 1: focus follows; bit 2: the page links to itself;
         bit 3: unpaid links follow
-varint  seven bits a byte, the lowest first; the high bit is set if more bytes follow
+varint  seven bits per byte, least significant first; the high bit means that more bytes follow
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,10 +26,10 @@ _FIRST_MORE = bytes([_MORE])
 
 
 def pack(spending: Spending) -> bytes:
-    """A spending as bytes. Its links must be in ascending order."""
+    """Encode a spending. Its links must be in ascending order."""
     links, weights, focus, idle, self_link, unpaid = spending
     out = bytearray()
-    is_weighted = bool(weights) or idle > 0  # what is sent may be of the pot alone
+    is_weighted = bool(weights) or idle > 0  # only the pot may have been sent
     extras = _WEIGHTS * is_weighted | _FOCUS * bool(focus)
     _write(out, (len(links), extras | _SELF_LINK * self_link | _UNPAID * bool(unpaid)))
     _write(out, map(sub, links, chain((0,), links)))
@@ -40,7 +40,7 @@ def pack(spending: Spending) -> bytes:
 
 
 def unpack(blob: bytes) -> Spending:
-    """The spending of a blob. Raises ValueError if `pack` cannot have made it."""
+    """Decode a spending. Raises ValueError if `pack` cannot have made the blob."""
     numbers = list(_read(blob))
     count, extras = numbers[:2] if len(numbers) > 1 else (0, _INVALID)
     weighted, focused = bool(extras & _WEIGHTS), bool(extras & _FOCUS)
@@ -57,17 +57,17 @@ def unpack(blob: bytes) -> Spending:
 
 
 def is_plain(blob: bytes) -> bool:
-    """Whether all links are equal: no weights, no focus, none unpaid but one to the page itself."""
+    """Return True if the blob has only equal links: no weights, focus, or unpaid links."""
     return _extras(blob) in _PLAIN
 
 
 def has_self_link(blob: bytes) -> bool:
-    """Whether the page links to itself."""
+    """Return True if the page links to itself."""
     return bool(_extras(blob) & _SELF_LINK)
 
 
 def _extras(blob: bytes) -> int:
-    """The extras of a blob; `_INVALID` if it has none."""
+    """Return the extras of a blob, or `_INVALID` if it has none."""
     if blob[:1] < _FIRST_MORE:  # most pages have fewer than 128 links
         return blob[1] if len(blob) > 1 else _INVALID
     place = next((place for place, byte in enumerate(blob) if byte < _MORE), 0) + 1
@@ -75,9 +75,10 @@ def _extras(blob: bytes) -> int:
 
 
 def unpack_plain(blobs: Sequence[bytes]) -> tuple[Numbers, Numbers]:
-    """The number of links of each plain blob, and the links of all. Needs at least one blob.
+    """Return the number of links of each plain blob, and the links of all, concatenated.
 
-    Ten times faster than `unpack` for each. Raises ValueError if a blob is not plain.
+    Ten times faster than `unpack` for each blob. There must be at least one. Raises ValueError if a
+    blob is not plain.
     """
     if any(not blob or blob[-1] >= _MORE for blob in blobs):
         raise ValueError("a link blob is truncated")
@@ -100,15 +101,17 @@ def unpack_plain(blobs: Sequence[bytes]) -> tuple[Numbers, Numbers]:
 
 
 def unpack_written(pages: Numbers, blobs: Sequence[bytes]) -> tuple[Numbers, Numbers]:
-    """`unpack_plain`, with the link of a page to itself behind its others."""
+    """Like `unpack_plain`, but a page's link to itself is appended to its links."""
     counts, links = unpack_plain(blobs)
     own = np.fromiter(map(has_self_link, blobs), dtype=np.bool_, count=len(blobs))
     return counts + own, np.insert(links, np.cumsum(counts)[own], pages[own])
 
 
 def pack_plain(counts: Numbers, links: Numbers, self_links: NDArray[np.bool_]) -> list[bytes]:
-    """The plain blobs of pages: how many links each has, the links of all, in ascending order in
-    each, and which pages link to themselves. Ten times faster than `pack` for each.
+    """Encode the links of many pages as plain blobs.
+
+    `counts` are the links per page, `links` all links, in ascending order within each page. Ten
+    times faster than `pack` for each page.
     """
     if not len(counts):
         return []
@@ -128,7 +131,7 @@ def pack_plain(counts: Numbers, links: Numbers, self_links: NDArray[np.bool_]) -
 
 
 def _varints(numbers: Numbers) -> tuple[bytes, Numbers]:
-    """The numbers as bytes, and where each of them ends."""
+    """Return the encoded numbers, and the end of each."""
     sizes = np.ones(len(numbers), dtype=np.int64)
     rest = numbers >> 7
     while rest.any():

@@ -1,13 +1,13 @@
-"""What is derived from a store, in a file beside it: ranks, and an index of the links to each page;
-`samples` adds samples of the graph.
+"""Derived data in a file beside the store: ranks, and an index of the links to each page.
 
-The file, `crawl.db-ranks`, is not part of the store, because a crawl may be writing the store, and
-because the data can be computed again: the file may be deleted at any time.
+Topics are in the same file, and so are the samples of `samples`. The file, `crawl.db-ranks`, is not
+part of the store, because a crawl may be writing the store. It can be deleted at any time: the data
+can be computed again.
 
 Laws: every write is a transaction. Data of another store that had the same name is ignored, and
-deleted by the next write. A rank replaces the old one of its name as a whole, and so does the
-index, which is as of one step. All is written and read block by block. A page that was found after
-a rank was made has no score, which reads as NaN.
+deleted by the next write. A rank is replaced as a whole, and so is the index, which is as of one
+step. Everything is read and written in blocks. A page that was found after a rank was computed has
+the score NaN.
 """
 
 import json
@@ -31,17 +31,18 @@ from minicrawl.store.records import DERIVED, NONSENSE, translating_derived_error
 from minicrawl.store.tables import Connection
 
 OPIC = "opic"
-"""The name of the importance: converged, where it is kept here, or as the crawl estimates it."""
+"""Name of the importance rank: converged if it is kept here, otherwise the crawl's estimate."""
 OPIC_SITES = "opic-sites"
-"""The name of the importance of sites as it was when the importance converged. The pages of a site
-have equal parts of it.
+"""Name of the site importance at the time when the importance converged.
+
+The pages of a site have equal shares of it.
 """
 GATHERED = "gathered"
-"""An option of `OPIC`: of what is on pages that may be read, the share of those that were."""
+"""Option of `OPIC`: gathered share of the importance of all readable pages."""
 READABLE_PAGES = "readable"
-"""An option of `OPIC`: how many pages may be read or were."""
+"""Option of `OPIC`: number of readable pages, whether read or not."""
 FLOWED = "flowed"
-"""An option of `OPIC`: what flows through a page in a lap of `opic.refine`, on average."""
+"""Option of `OPIC`: mean flow through a page per iteration of `opic.refine`."""
 
 SUFFIX = "-ranks"
 
@@ -83,7 +84,7 @@ Floats = NDArray[np.float64] | NDArray[np.float32]
 
 
 class RankRow(NamedTuple):
-    """A rank without its scores."""
+    """Metadata of a rank."""
 
     name: str
     options: str
@@ -97,18 +98,18 @@ class RankRow(NamedTuple):
 
 
 def beside(store: Path) -> Path:
-    """The path of the file. It is the same for all names of a store."""
+    """Return the path of the derived file, the same for all names of a store."""
     return file_beside(store, SUFFIX)
 
 
 @contextmanager
 def reading_beside(store: Path, connection: Connection) -> Iterator[Connection | None]:
-    """A connection to the file of the store that `connection` reads; None if there is no data."""
+    """Yield a connection to the derived data of the store, or None if there is none."""
     path = beside(store)
     if not path.is_file():
         yield None
         return
-    birth = tables.birth(connection)  # outside, since damage of the store is none of this file
+    birth = tables.birth(connection)  # outside: damage to the store is not damage to this file
     with (
         translating_derived_errors(path),
         closing(connect(path)) as derived,
@@ -121,7 +122,7 @@ def reading_beside(store: Path, connection: Connection) -> Iterator[Connection |
 
 @contextmanager
 def writing_beside(store: Path, connection: Connection, schema: str) -> Iterator[Connection]:
-    """A transaction in the file. The schema has statements such as `CREATE TABLE IF NOT EXISTS`."""
+    """Yield a transaction in the derived file, after creating the tables of `schema`."""
     path, birth = beside(store), tables.birth(connection)
     if not os.access(path.parent, os.W_OK):
         raise UsageError(f"{path} cannot be written, as its folder is read-only")
@@ -141,7 +142,7 @@ def writing_beside(store: Path, connection: Connection, schema: str) -> Iterator
 
 @contextmanager
 def _reporting_damage(path: Path) -> Iterator[None]:
-    """Turn an error of bad values into a `StoreError` about the file."""
+    """Convert errors from invalid values into a `StoreError` about the file."""
     try:
         yield
     except NONSENSE as error:
@@ -149,13 +150,13 @@ def _reporting_damage(path: Path) -> Iterator[None]:
 
 
 def has_table(derived: Connection, name: str) -> bool:
-    """Whether the file has a table of this name."""
+    """Return True if the file has a table of this name."""
     found = derived.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)).fetchone()
     return found is not None
 
 
 def _is_derived_from(derived: Connection, birth: str) -> bool:
-    """Whether the file belongs to the store of this birth."""
+    """Return True if the file belongs to the store of this birth."""
     if not has_table(derived, "derived_from"):
         return False
     row = derived.execute("SELECT store FROM derived_from").fetchone()
@@ -176,20 +177,20 @@ def _clear(derived: Connection, birth: str) -> None:
 def keep_ranks(
     store: Path, connection: Connection, found: Iterable[tuple[RankRow, Floats]]
 ) -> None:
-    """Write these ranks of the store that `connection` reads, all of them or none."""
+    """Write these ranks of the store, all of them or none."""
     with writing_beside(store, connection, _RANKS) as derived:
         for row, values in found:
             _replace_rank(derived, row, values)
 
 
 def drop_rank(store: Path, connection: Connection, name: str) -> None:
-    """Delete a rank with its scores."""
+    """Delete a rank and its scores."""
     with writing_beside(store, connection, _RANKS) as derived:
         _delete_rank(derived, name)
 
 
 def kept_ranks(derived: Connection | None) -> list[RankRow]:
-    """All ranks, by name."""
+    """Return the metadata of all ranks, by name."""
     if derived is None or not has_table(derived, "ranks"):
         return []
     columns = ", ".join(RankRow._fields)
@@ -198,22 +199,22 @@ def kept_ranks(derived: Connection | None) -> list[RankRow]:
 
 
 def rank_row(derived: Connection | None, name: str) -> RankRow | None:
-    """The rank of this name, if it is kept."""
+    """Return the metadata of this rank, or None."""
     return next((row for row in kept_ranks(derived) if row.name == name), None)
 
 
 def gathered(row: RankRow) -> float | None:
-    """The share of the importance on pages that were read; None if it is not kept."""
+    """Return the gathered share of the importance, or None if it is not kept."""
     return _number(row, GATHERED)
 
 
 def flowed(row: RankRow) -> float | None:
-    """What flows through a page, on average; None if it is not kept."""
+    """Return the mean flow through a page, or None if it is not kept."""
     return _number(row, FLOWED)
 
 
 def readable_pages(row: RankRow) -> float | None:
-    """How many pages may be read or were; None if it is not kept."""
+    """Return the number of readable pages, or None if it is not kept."""
     return _number(row, READABLE_PAGES)
 
 
@@ -223,7 +224,7 @@ def _number(row: RankRow, option: str) -> float | None:
 
 
 def rank_scores(derived: Connection, name: str, pages: int) -> NDArray[np.float64]:
-    """The scores by this rank of all pages in the store."""
+    """Return the scores of all pages by this rank; NaN where it has none."""
     found = np.full(pages, np.nan)
     cursor = derived.execute(
         "SELECT block, scores FROM scores JOIN ranks ON ranks.id = rank WHERE name = ?", (name,)
@@ -236,7 +237,7 @@ def rank_scores(derived: Connection, name: str, pages: int) -> NDArray[np.float6
 
 
 def _checked_row(row: RankRow) -> RankRow:
-    """The row; raises an error of `NONSENSE` if `keep_ranks` cannot have written it."""
+    """Return the row. Raises an error of `NONSENSE` if `keep_ranks` cannot have written it."""
     numbers = row.step, row.nodes, row.edges, row.iterations, row.error_bound
     if not all(isinstance(number, int | float) for number in numbers):
         raise ValueError(f"{row.name} has text instead of numbers")
@@ -265,11 +266,11 @@ def _score_blocks(values: Floats) -> Iterator[bytes]:
         yield values[first : first + _SCORES_AT_ONCE].astype(np.float64).tobytes()
 
 
-# ---------------------------------------------------------------- the index of links
+# ---------------------------------------------------------------- backlinks
 
 
 def keep_backlinks(store: Path, connection: Connection, step: int, inlinks: Csr) -> None:
-    """Replace the index of the store that `connection` reads by these links, as of this step."""
+    """Replace the backlink index of the store by `inlinks`, as of this step."""
     with writing_beside(store, connection, _BACKLINKS) as derived:
         derived.execute("DELETE FROM backlinks_as_of")
         derived.execute("DELETE FROM backlinks")
@@ -278,7 +279,7 @@ def keep_backlinks(store: Path, connection: Connection, step: int, inlinks: Csr)
 
 
 def backlinks_step(derived: Connection | None) -> int | None:
-    """The last step in the index; None if there is no index."""
+    """Return the last step in the index, or None if there is no index."""
     if derived is None or not has_table(derived, "backlinks_as_of"):
         return None
     (step,) = derived.execute("SELECT step FROM backlinks_as_of").fetchone()
@@ -286,7 +287,7 @@ def backlinks_step(derived: Connection | None) -> int | None:
 
 
 def backlinks_of(derived: Connection, pages: Iterable[int]) -> NDArray[np.int32]:
-    """The pages that link to any of these pages. Pages that are not in the index have none."""
+    """Return the pages that link to any of these pages. Pages outside of the index have none."""
     found = [np.empty(0, dtype=np.int32)]
     for page in sorted(pages):
         number, place = divmod(page, _PAGES_A_BLOCK)
@@ -312,11 +313,11 @@ def _index_blocks(inlinks: Csr) -> Iterator[tuple[int, bytes, bytes]]:
 
 # ================================================================ topics
 #
-# The pages of topics whose ranks are kept: in the file of derived data beside a store.
+# Pages of topics with a rank of their own, in the same file.
 #
-# Law: topics of one name are replaced together, as their ranks are.
+# Law: the topics of a family are replaced together, as their ranks are.
 #
-# family   the name that the ranks of some topics have in common: NAME-TOPIC is the rank of a topic
+# family   common name of the ranks of some topics: the rank of a topic is named NAME-TOPIC
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS topics (
@@ -326,7 +327,7 @@ CREATE TABLE IF NOT EXISTS topics (
 """
 
 Topics = dict[str, list[int]]
-"""The pages of each topic."""
+"""Pages by topic."""
 
 
 def keep_topics(
@@ -340,7 +341,7 @@ def keep_topics(
 
 
 def kept_topics(store: Path, connection: Connection) -> dict[str, Topics]:
-    """The topics of each family."""
+    """Return the topics by family."""
     found: dict[str, Topics] = {}
     with reading_beside(store, connection) as derived:
         if derived is None or not has_table(derived, "topics"):

@@ -1,10 +1,10 @@
-"""All files of a store: what lies beside it goes where the store goes.
+"""The files of a store, which are moved together.
 
-Laws: a store is moved or set aside while nobody writes it. Within one file system each file is
-renamed and the store comes last, so that a move that was broken off is completed by the same
-command. Between file systems the old files are removed when all copies are complete.
+Laws: a store is moved or set aside only while nobody writes it. Within a file system each file is
+renamed, the store last, so that repeating the command completes an interrupted move. Across file
+systems the old files are removed when all copies are complete.
 
-beside   the files and folders whose names are that of the store and `-` or `.log`
+beside   files and folders named like the store, followed by `-` or `.log`
 """
 
 import os
@@ -31,7 +31,7 @@ _MAGIC = b"SQLite format 3\0"
 
 
 def is_database(path: Path) -> bool:
-    """Whether this is a file of SQLite, as stores are, and no other one."""
+    """Return True if this is an SQLite database, as stores are."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -41,8 +41,8 @@ def is_database(path: Path) -> bool:
 def files_of(store: Path) -> list[Path]:
     """Return the files and folders that belong to a store; the store comes last.
 
-    Its lock and the note of its dashboard belong to the place where it is: who holds them goes on
-    there, whatever store comes next.
+    Lock and dashboard note are not included. They belong to the path: their owner keeps them,
+    whatever store is there next.
     """
     place = real_path(store)
     name = place.name.translate({ord(sign): f"[{sign}]" for sign in "*?["})
@@ -53,17 +53,17 @@ def files_of(store: Path) -> list[Path]:
 
 
 def bytes_of(file: Path) -> int:
-    """The size of a file, or of all files in a folder."""
-    with suppress(FileNotFoundError):  # a log may go at any time
+    """Return the size of a file, or of all files in a folder."""
+    with suppress(FileNotFoundError):  # a log may disappear at any time
         if not file.is_dir():
             return file.stat().st_size
     return sum(bytes_of(inner) for inner in file.iterdir()) if file.is_dir() else 0
 
 
 def set_aside(path: Path) -> Path | None:
-    """Rename the store. Returns its new name, or None if there is no store.
+    """Rename the store. Return its new name, or None if there is no store.
 
-    If the path is a link, the store that it leads to is renamed, and the link stays.
+    If the path is a symbolic link, its target is renamed and the link stays.
     """
     if not path.exists():
         return None
@@ -85,9 +85,9 @@ def move(
     is_folder: bool = False,
     made: Callable[[Path], None] = lambda _folder: None,
 ) -> list[Path]:
-    """Move the store and all that lies beside it. Returns the new files, the store last.
+    """Move the store and all files beside it. Return the new files, the store last.
 
-    `to` is the new name, or a folder. `made` is called with a folder that did not exist.
+    `to` is the new name, or a folder. `made` is called with a folder that was created.
     """
     if not path.is_file():
         raise UsageError(f"no store at {path}")
@@ -133,7 +133,7 @@ def _move_all(moves: list[tuple[Path, Path]]) -> None:
 
 
 def _copy_all(moves: list[tuple[Path, Path]]) -> None:
-    """Copy to another file system, under names that no store has until all is there."""
+    """Copy to another file system, under temporary names until all copies are complete."""
     drafts = [(file, target.with_name(f"{target.name}.part"), target) for file, target in moves]
     try:
         for file, draft, _ in drafts:
@@ -158,19 +158,17 @@ def _remove(file: Path) -> None:
 
 # ================================================================ wal
 #
-# The write-ahead log of a store as bytes: what a writer has committed, and a store made of it.
+# Write-ahead log as bytes: reading committed bytes, and replaying them into another store.
 #
-# Laws: what is read ends with a commit. A store that is folded from an older file and the bytes of
-# its logs, one after the other, has the pages that the writer had after its last commit; what was
-# cut off within a commit does not count, as after a kill.
+# Laws: reading always ends at a commit. Folding the bytes of successive logs into an older file
+# gives the pages of the last commit. A partial transaction at the end is ignored, as after a crash.
 #
-# SQLite describes both files in "WAL-mode File Format". How far the log is committed is in the
-# index beside it, which the writer has just brought up to date; the log itself may have older bytes
-# behind.
+# SQLite documents both files in "WAL-mode File Format". The committed length is in the index
+# (-shm), which the writer has just updated; the log itself may have stale bytes after it.
 #
-# salt    a random number in the header of a log and in each of its frames; a new log has a new one
-# frame   a page with its header; the header of the last one of a commit has the size of the store
-# fold    to move what the log says into the file
+# salt    random number in the header of a log and of each frame; it changes with each new log
+# frame   a page with its header; the last header of a commit holds the size of the database
+# fold    move the committed pages of the log into the database
 
 _INDEX = "-shm"
 _JOURNAL = "-journal"
@@ -178,20 +176,20 @@ _HEADER, _FRAME_HEADER = 32, 24
 _SALTS_AT = 16
 _SALT_BYTES = 8
 _INDEX_HEADER = struct.Struct("=12xBBHI12x8s")
-"""Of the index: is it set up, order of bytes, size of a page, frames, and the salts."""
+"""Fields of the index: is initialized, byte order, page size, number of frames, salts."""
 _LARGEST_PAGE = 1 << 16
 
 
 class WalPiece(NamedTuple):
-    """Bytes of a log."""
+    """Consecutive bytes of a log."""
 
     offset: int
-    """0 if they are its first ones."""
+    """Offset in the log; 0 at its beginning."""
     content: bytes
 
 
 class WalTail:
-    """What was committed since it was read last."""
+    """Reader of the bytes that were committed to a log since the last read."""
 
     def __init__(self, path: Path) -> None:
         self._log, self._index = file_beside(path, LOG), file_beside(path, _INDEX)
@@ -200,15 +198,15 @@ class WalTail:
 
     @property
     def log_bytes(self) -> int:
-        """How long the log is, as far as it was read."""
+        """Number of bytes read so far from the current log."""
         return self._offset
 
     def forget(self) -> None:
-        """The log is in the file: a new one begins."""
+        """Start over: the log was folded, and a new one begins."""
         self._offset = 0
 
     def pieces(self, most_bytes: int) -> Iterator[WalPiece]:
-        """The new bytes, in pieces. What was given is not given again."""
+        """Yield the new committed bytes, once, in pieces of at most `most_bytes`."""
         end, salts = self._committed()
         if salts != self._salts:
             self._salts, self._offset = salts, 0
@@ -225,7 +223,7 @@ class WalTail:
                 yield WalPiece(offset, piece)
 
     def _committed(self) -> tuple[int, bytes]:
-        """Up to which byte the log is committed, and its salts."""
+        """Return the committed length of the log, and its salts."""
         try:
             with self._index.open("rb") as index:
                 head = index.read(_INDEX_HEADER.size)
@@ -243,25 +241,25 @@ class WalTail:
 
 
 def make_empty(path: Path) -> None:
-    """A file without tables, to fold the first log into, instead of whatever was there."""
+    """Replace the store by one without tables, into which the first log is folded."""
     remove(path)
     with translating_sqlite_errors(path), closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
 
 
 def remove(path: Path) -> None:
-    """Remove the store and its log. What else lies beside it stays."""
+    """Remove the store and its log, but no other files beside it."""
     for suffix in ("", LOG, _INDEX, _JOURNAL):
         file_beside(path, suffix).unlink(missing_ok=True)
 
 
 def log_of(path: Path) -> Path:
-    """Where the bytes of a log are to be laid."""
+    """Return the path for the bytes of a log."""
     return file_beside(path, LOG)
 
 
 def fold(path: Path) -> None:
-    """Move the commits of the log that lies beside the file into it, and remove the log."""
+    """Fold the log beside the store into it, and truncate the log."""
     with translating_sqlite_errors(path), closing(sqlite3.connect(path)) as connection:
         busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     if busy:
@@ -270,11 +268,10 @@ def fold(path: Path) -> None:
 
 # ================================================================ checks
 #
-# What came of links that are not crawled: kept beside the store, as it can be asked for again.
+# Results of link checks, kept beside the store because they can be obtained again.
 #
-# check    a URL that was asked for, once
-# finding  a page that refers to something that is not there, though no link of the crawl leads to
-#         it
+# check    a URL that was requested once, although it is not crawled
+# finding  a page that refers to a missing target to which no crawled link leads
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS checks (
@@ -288,7 +285,7 @@ CREATE TABLE IF NOT EXISTS findings (
 
 
 class CheckRow(NamedTuple):
-    """A URL that was asked for. `state` is the number of a `State`."""
+    """Result of one URL. `state` is the value of a `State`."""
 
     url: str
     state: int
@@ -298,7 +295,7 @@ class CheckRow(NamedTuple):
 
 
 class FindingRow(NamedTuple):
-    """A page that refers to an asset, or to an anchor (`kind`) that is not there."""
+    """Reference of a page to an asset or a missing anchor, as `kind` says."""
 
     source: int
     target: str
@@ -307,7 +304,7 @@ class FindingRow(NamedTuple):
 
 
 def keep_checks(store: Path, connection: Connection, rows: Iterable[CheckRow]) -> None:
-    """Add what came of these URLs."""
+    """Add or replace the results of these URLs."""
     with writing_beside(store, connection, _SCHEMA) as derived:
         derived.executemany("INSERT OR REPLACE INTO checks VALUES (?, ?, ?, ?, ?)", rows)
 
@@ -320,7 +317,7 @@ def keep_findings(store: Path, connection: Connection, rows: Iterable[FindingRow
 
 
 def all_checks(store: Path, connection: Connection) -> list[CheckRow]:
-    """All that was asked for."""
+    """Return all results, by URL."""
     with reading_beside(store, connection) as derived:
         if derived is None or not has_table(derived, "checks"):
             return []
@@ -328,7 +325,7 @@ def all_checks(store: Path, connection: Connection) -> list[CheckRow]:
 
 
 def all_findings(store: Path, connection: Connection) -> list[FindingRow]:
-    """All findings, by the ids of the pages."""
+    """Return all findings, by page."""
     with reading_beside(store, connection) as derived:
         if derived is None or not has_table(derived, "findings"):
             return []

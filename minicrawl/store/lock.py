@@ -1,13 +1,13 @@
-"""The lock of a store: it has one writer.
+"""The lock of a store, which ensures that it has one writer.
 
-Laws: the lock ends with the process, even after a crash. It is on the file of the database itself
-and on the folder of its archive, so that no other name, and no lock file that was removed, lets a
-second writer in. A writer whose lock is not its own any more writes nothing.
+Laws: the lock ends with the process, even after a crash. The database file itself is locked, and so
+is the folder of its archive, so that neither another name nor a deleted lock file lets a second
+writer in. A writer that lost its lock writes nothing.
 
-The file beside the store tells readers that it is being written, and is what earlier versions lock.
-The database is locked at a byte that SQLite does not use: whoever reads is not kept out. To close
-any handle of a file ends all locks that SQLite has on it in this process, so a handle is kept until
-nothing else here has the file open.
+The lock file beside the store tells readers that the store is being written; earlier versions lock
+only that file. The database is locked at a byte that SQLite does not use, so readers are not
+blocked. Closing any handle of a file releases all POSIX locks of this process on it, those of
+SQLite included; so a handle stays open until nothing else here has the file open.
 """
 
 import fcntl
@@ -24,11 +24,12 @@ from minicrawl.store.reader import LOCK, file_beside, real_path, refuse_links_be
 _FREE_BYTE = 1 << 62
 _HANDLES = Path("/proc/self/fd")
 _kept: list[int] = []
-"""Handles of databases that are not locked any more, and that something else here has open."""
+"""Handles of databases that are no longer locked, but that this process still has open otherwise.
+"""
 
 
 class StoreLock:
-    """The lock of a store, held from its creation until `release`."""
+    """Lock of a store, held from its creation until `release`."""
 
     def __init__(self, path: Path) -> None:
         if path.is_dir():
@@ -48,7 +49,7 @@ class StoreLock:
                 raise
 
     def hold_folder(self, folder: Path) -> None:
-        """Hold the archive of the store, too, until `release`."""
+        """Also lock the archive of the store, until `release`."""
         file = folder / LOCK.removeprefix("-")
         if file not in (one.file for one in self._files):
             with self._errors():
@@ -56,7 +57,7 @@ class StoreLock:
                 self._files.append(_LockFile(file))
 
     def renew(self) -> bool:
-        """Make lock files again that were removed; False if another process may write."""
+        """Recreate deleted lock files. Return False if another process may be writing."""
         return _is_at(self._place, self._database) and all(one.renew() for one in self._files)
 
     def check(self) -> None:
@@ -68,7 +69,7 @@ class StoreLock:
             )
 
     def release(self) -> None:
-        """Release all; close the connection before."""
+        """Release all locks. The connection must be closed before."""
         fcntl.fcntl(self._database, fcntl.F_OFD_SETLK, _byte(fcntl.F_UNLCK))
         _close_unless_used(self._database)
         for one in self._files:
@@ -87,10 +88,10 @@ class StoreLock:
 
 
 class _LockFile:
-    """A file that is there to be locked."""
+    """File that exists to be locked."""
 
     def __init__(self, file: Path) -> None:
-        """Raises BlockingIOError if another process has it."""
+        """Lock the file. Raises BlockingIOError if another process holds it."""
         self.file = file
         while True:
             self._handle = open_own(file, os.O_RDWR | os.O_CREAT)
@@ -101,10 +102,10 @@ class _LockFile:
                 raise
             if _is_at(file, self._handle):
                 return
-            os.close(self._handle)  # its last owner has just removed it
+            os.close(self._handle)  # its previous owner has just removed it
 
     def renew(self) -> bool:
-        """Take the file again if it is gone or nobody's; False if another process has it."""
+        """Lock the file again if it was removed. Return False if another process holds it."""
         if _is_at(self.file, self._handle):
             return True
         try:
@@ -116,7 +117,7 @@ class _LockFile:
         return True
 
     def release(self) -> None:
-        """Remove the file, then release it: a file that stays belongs to a writer that died."""
+        """Remove the file, then release it. A file that remains is from a writer that crashed."""
         with suppress(OSError):
             if _is_at(self.file, self._handle):
                 self.file.unlink()
@@ -135,12 +136,12 @@ def _locked_database(place: Path) -> int:
 
 
 def _byte(kind: int) -> bytes:
-    """The lock of a single byte, as the kernel wants it."""
+    """Return the kernel's structure for a lock of a single byte."""
     return struct.pack("hhqqi4x", kind, os.SEEK_SET, _FREE_BYTE, 1, 0)
 
 
 def _is_at(path: Path, handle: int) -> bool:
-    """Whether the open file is the one at this path."""
+    """Return True if the open file is the one at this path."""
     try:
         return os.path.samestat(os.lstat(path), os.fstat(handle))
     except OSError:
@@ -148,7 +149,7 @@ def _is_at(path: Path, handle: int) -> bool:
 
 
 def _close_unless_used(handle: int) -> None:
-    """Close this handle, and those that were kept, if nothing else here has their files open."""
+    """Close this handle and the kept ones, except those whose file is open elsewhere in here."""
     _kept.append(handle)
     used = list(_other_files())
     for one in tuple(_kept):
@@ -158,9 +159,9 @@ def _close_unless_used(handle: int) -> None:
 
 
 def _other_files() -> Iterator[os.stat_result]:
-    """The files that this process has open, but for the handles that were kept."""
+    """Yield the open files of this process, except kept handles."""
     handles = [int(one.name) for one in _HANDLES.iterdir()] if _HANDLES.is_dir() else []
     for number in handles:
         if number not in _kept:
-            with suppress(OSError):  # that of the list itself is closed by now
+            with suppress(OSError):  # the handle of the listing itself is closed by now
                 yield os.fstat(number)

@@ -1,4 +1,4 @@
-"""The queries of the reports.
+"""Queries of the reports.
 
 Law: a query takes memory for its answer, never for the whole store.
 """
@@ -24,7 +24,7 @@ _SPENDINGS_AT_ONCE = 2_000
 
 
 class PageLocations(NamedTuple):
-    """Where pages are, as columns."""
+    """Locations of pages, as columns."""
 
     urls: list[str]
     origins: list[str]
@@ -32,7 +32,7 @@ class PageLocations(NamedTuple):
 
 
 class SpendingRow(NamedTuple):
-    """The spending of a page in a step; `blob` is packed."""
+    """Spending of a page in a step; `blob` is encoded."""
 
     seq: int
     kind: int
@@ -41,7 +41,7 @@ class SpendingRow(NamedTuple):
 
 
 class Spendings(NamedTuple):
-    """The spendings of many steps, as columns."""
+    """Spendings of many steps, as columns."""
 
     seqs: NDArray[np.int64]
     kinds: NDArray[np.int64]
@@ -49,22 +49,22 @@ class Spendings(NamedTuple):
     blobs: Sequence[bytes]
 
     def only(self, chosen: NDArray[np.bool_]) -> Spendings:
-        """The chosen rows."""
+        """Return the chosen rows."""
         blobs = list(compress(self.blobs, chosen.tolist()))
         return Spendings(self.seqs[chosen], self.kinds[chosen], self.pages[chosen], blobs)
 
     def split(self) -> tuple[Spendings, Spendings]:
-        """The spendings with equal links, and the others."""
+        """Return the spendings with only equal links, and the others."""
         alike = np.fromiter(map(is_plain, self.blobs), dtype=np.bool_, count=len(self.blobs))
         return self.only(alike), self.only(~alike)
 
 
 def locations(connection: Connection, ids: Sequence[int]) -> PageLocations:
-    """The locations of these pages, in this order. Use blocks of about 10,000 pages."""
+    """Return the locations of these pages, in this order. Use blocks of about 10,000 pages."""
     count, *texts = connection.execute(
         "SELECT count(*), group_concat(origin || path, char(10)), "
         "group_concat(origin, char(10)), group_concat(depth, char(10)) "
-        # SQLite runs a cross join in the order in which it is written: that of the ids.
+        # SQLite runs a cross join in the written order: that of the ids.
         "FROM (SELECT origin, urls.path, depth FROM json_each(?) "
         "CROSS JOIN urls ON urls.id = value CROSS JOIN hosts ON hosts.id = host)",
         (as_json_list(sorted(ids)),),
@@ -81,7 +81,7 @@ def locations(connection: Connection, ids: Sequence[int]) -> PageLocations:
 
 
 def documents(connection: Connection, ids: Sequence[int]) -> Iterator[DocumentRow]:
-    """The documents of those of these pages that were read, in the order of the ids."""
+    """Return the documents of these pages, in the order of the ids, skipping unread pages."""
     cursor = connection.execute(
         "SELECT documents.* FROM json_each(?) CROSS JOIN documents ON page = value",
         (as_json_list(sorted(ids)),),
@@ -90,7 +90,7 @@ def documents(connection: Connection, ids: Sequence[int]) -> Iterator[DocumentRo
 
 
 def inlinks(connection: Connection, ids: Sequence[int]) -> list[int]:
-    """The number of links to each of these pages, as of the last checkpoint, in this order."""
+    """Return the in-links of each of these pages as of the last checkpoint, in this order."""
     cursor = connection.execute(
         "SELECT coalesce((SELECT inlinks FROM frontier WHERE id = value), 0) FROM json_each(?)",
         (as_json_list(ids),),
@@ -99,7 +99,7 @@ def inlinks(connection: Connection, ids: Sequence[int]) -> list[int]:
 
 
 def seeds(connection: Connection) -> list[int]:
-    """The pages that share the endowment."""
+    """Return the pages that share an endowment."""
     cursor = connection.execute(
         "SELECT spending FROM steps WHERE kind = ? AND spending IS NOT NULL", (StepKind.ENDOWED,)
     )
@@ -107,12 +107,12 @@ def seeds(connection: Connection) -> list[int]:
 
 
 def noindex_pages(connection: Connection) -> list[int]:
-    """The pages that ask not to be indexed."""
+    """Return the pages that ask not to be indexed."""
     return list(chain.from_iterable(connection.execute("SELECT page FROM documents WHERE noindex")))
 
 
 def pages_read_since(connection: Connection, since: float) -> list[tuple[PageId, float]]:
-    """The pages that were read for the first time since then, and when that was."""
+    """Return the pages that were first read since then, with the time."""
     cursor = connection.execute(
         "SELECT page, first_at FROM documents WHERE first_at >= ?", (since,)
     )
@@ -120,17 +120,17 @@ def pages_read_since(connection: Connection, since: float) -> list[tuple[PageId,
 
 
 def pages_read_ever(connection: Connection) -> list[PageId]:
-    """The pages that were read at least once, whatever they are now."""
+    """Return the pages that were read at least once, whatever their state is now."""
     return list(chain.from_iterable(connection.execute("SELECT page FROM documents")))
 
 
 def untitled(connection: Connection) -> list[tuple[PageId, str]]:
-    """The pages that were read and have no title."""
+    """Return the pages that were read and have no title."""
     return connection.execute("SELECT page, title FROM documents WHERE title = ''").fetchall()
 
 
 def with_common_titles(connection: Connection) -> list[tuple[PageId, str]]:
-    """The pages whose title is that of another one as well, by title."""
+    """Return the pages that share their title with another, by title."""
     return connection.execute(
         "SELECT page, title FROM documents WHERE title IN (SELECT title FROM documents "
         "WHERE title != '' GROUP BY title HAVING count(*) > 1) ORDER BY title, page"
@@ -138,7 +138,7 @@ def with_common_titles(connection: Connection) -> list[tuple[PageId, str]]:
 
 
 def hosts_waiting(connection: Connection) -> dict[int, tuple[float, str]]:
-    """The hosts that asked for a long pause or had trouble: until when, and which."""
+    """Return until when hosts asked for a long pause, and their trouble, by host."""
     cursor = connection.execute(
         "SELECT id, coalesce(wait_until, 0), coalesce(trouble, '') FROM hosts "
         "WHERE wait_until IS NOT NULL OR trouble IS NOT NULL"
@@ -147,7 +147,10 @@ def hosts_waiting(connection: Connection) -> dict[int, tuple[float, str]]:
 
 
 def find(connection: Connection, origin: str, path: str) -> int | None:
-    """The page with this URL. Reads all pages: that is cheaper than an index in the store."""
+    """Return the page with this URL, or None.
+
+    Scans all pages; an index would make the store larger for rare queries.
+    """
     row = connection.execute(
         "SELECT id FROM urls WHERE host = (SELECT id FROM hosts WHERE origin = ?) AND path = ?",
         (origin, path),
@@ -156,7 +159,7 @@ def find(connection: Connection, origin: str, path: str) -> int | None:
 
 
 def find_all(connection: Connection, wanted: Sequence[tuple[str, str]]) -> list[int | None]:
-    """The pages with these URLs, each an origin and a path. Reads all pages once."""
+    """Return the pages with these URLs, each given as origin and path. Scans all pages once."""
     cursor = connection.execute(
         "WITH wanted AS MATERIALIZED (SELECT key AS place, hosts.id AS host, value ->> 1 AS path "
         "FROM json_each(?) CROSS JOIN hosts ON origin = value ->> 0) "
@@ -168,7 +171,7 @@ def find_all(connection: Connection, wanted: Sequence[tuple[str, str]]) -> list[
 
 
 def pages_with(connection: Connection, words: Sequence[str]) -> list[int]:
-    """The pages with all these words in the title or URL. The case of ASCII letters is ignored."""
+    """Return the pages with all these words in title or URL, ignoring the case of ASCII letters."""
     cursor = connection.execute(
         "WITH said AS (SELECT urls.id, lower(origin || path || char(10) || coalesce(title, '')) "
         "AS text FROM urls JOIN hosts ON hosts.id = host "
@@ -181,29 +184,29 @@ def pages_with(connection: Connection, words: Sequence[str]) -> list[int]:
 
 
 def paths_of(connection: Connection, host: int) -> Iterator[str]:
-    """The paths of all pages of a host."""
+    """Return the paths of all pages of a host."""
     cursor = connection.execute("SELECT path FROM urls WHERE host = ?", (host,))
     return chain.from_iterable(cursor)
 
 
 def origins(connection: Connection) -> list[str]:
-    """Every origin, by the id of its host."""
+    """Return all origins, by host id."""
     return list(chain.from_iterable(connection.execute("SELECT origin FROM hosts ORDER BY id")))
 
 
 def hosts_known(connection: Connection) -> int:
-    """The number of origins; ids are dense."""
+    """Return the number of origins; ids are dense."""
     return number(connection, "SELECT coalesce(max(id) + 1, 0) FROM hosts")
 
 
 def pages_known(connection: Connection) -> int:
-    """The number of pages; ids are dense."""
+    """Return the number of pages; ids are dense."""
     return number(connection, "SELECT coalesce(max(id) + 1, 0) FROM urls")
 
 
 def pages_read_by_host(connection: Connection) -> dict[int, int]:
-    """The number of pages read on each host. Reads all documents."""
-    # SQLite runs a cross join in the order in which it is written: there are fewer documents.
+    """Return the number of pages read on each host. Scans all documents."""
+    # SQLite runs a cross join in the written order: there are fewer documents.
     cursor = connection.execute(
         "SELECT host, count(*) FROM documents CROSS JOIN urls ON urls.id = page GROUP BY host"
     )
@@ -211,7 +214,7 @@ def pages_read_by_host(connection: Connection) -> dict[int, int]:
 
 
 def spendings(connection: Connection, after: int = 0) -> Iterator[Spendings]:
-    """The spendings of all turns after this step that are still in the log."""
+    """Yield the spendings of turns after this step that are still in the log."""
     cursor = connection.execute(
         "SELECT seq, kind, page, spending FROM steps "
         "WHERE seq > ? AND kind IN (?, ?) AND spending IS NOT NULL",
@@ -223,12 +226,12 @@ def spendings(connection: Connection, after: int = 0) -> Iterator[Spendings]:
 
 
 LogRow = tuple[int, int, PageId, int, int, bytes | None]
-"""Step, kind, page, state, pages born and spending. Only what says where links are has the last."""
+"""Step, kind, page, state, number of new pages, and spending if it tells where links are."""
 _LEADING = f"({StepKind.VISIT}, {StepKind.FORWARD}, {StepKind.REOPEN})"
 
 
 def log_after(connection: Connection, seq: int, until: int) -> Iterator[list[LogRow]]:
-    """The steps after this one up to another one, in order, block by block."""
+    """Yield the steps from `seq + 1` to `until` in order, in blocks."""
     cursor = connection.execute(
         f"SELECT seq, kind, page, state, born, CASE WHEN kind IN {_LEADING} THEN spending END "
         "FROM steps WHERE seq > ? AND seq <= ? ORDER BY seq",
@@ -239,18 +242,18 @@ def log_after(connection: Connection, seq: int, until: int) -> Iterator[list[Log
 
 
 def turns(connection: Connection) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The step and the page of each turn that ended, in order."""
+    """Return step and page of each completed turn, in order."""
     kinds = f"({StepKind.VISIT}, {StepKind.FORWARD}, {StepKind.DEAD_END})"
     rows = connection.execute(f"SELECT seq, page FROM steps WHERE kind IN {kinds} ORDER BY seq")
     seqs, pages = np.array(rows.fetchall(), dtype=np.int64).reshape(-1, 2).T
     return seqs, pages
 
 
-# ---------------------------------------------------------------- for the audit
+# ---------------------------------------------------------------- audit
 
 
 def integrity_errors(connection: Connection) -> list[str]:
-    """The problems that SQLite itself finds in the file."""
+    """Return the problems that SQLite itself finds in the file."""
     try:
         found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check")]
     except sqlite3.DatabaseError as error:
@@ -259,7 +262,7 @@ def integrity_errors(connection: Connection) -> list[str]:
 
 
 def extent(connection: Connection, table: str) -> tuple[int, int, int]:
-    """The number of rows of a table, its smallest and its largest id."""
+    """Return the number of rows of a table, and its smallest and largest id."""
     count, least, greatest = connection.execute(
         f"SELECT count(*), coalesce(min(id), 0), coalesce(max(id), -1) FROM {table}"
     ).fetchone()
@@ -267,12 +270,12 @@ def extent(connection: Connection, table: str) -> tuple[int, int, int]:
 
 
 def urls_without_host(connection: Connection) -> int:
-    """The number of URLs without a row for their host."""
+    """Return the number of URLs without a row for their host."""
     return number(connection, "SELECT count(*) FROM urls WHERE host NOT IN (SELECT id FROM hosts)")
 
 
 def all_spendings(connection: Connection) -> Iterator[SpendingRow]:
-    """Every spending in the log, including those of endowments and replays."""
+    """Return all spendings in the log, including endowments and replays."""
     cursor = connection.execute(
         "SELECT seq, kind, page, spending FROM steps WHERE spending IS NOT NULL ORDER BY seq"
     )
@@ -280,23 +283,23 @@ def all_spendings(connection: Connection) -> Iterator[SpendingRow]:
 
 
 def born_after(connection: Connection, seq: int) -> int:
-    """The number of pages that were added by steps after this one."""
+    """Return the number of pages added by steps after this one."""
     return number(connection, "SELECT coalesce(sum(born), 0) FROM steps WHERE seq > ?", seq)
 
 
 def steps_known(connection: Connection) -> tuple[int, int]:
-    """The number of steps in the log, and the number of the last one."""
+    """Return the number of steps in the log, and the number of the last one."""
     count, last = connection.execute("SELECT count(*), coalesce(max(seq), 0) FROM steps").fetchone()
     return count, last
 
 
 def as_json_list(ids: Sequence[int]) -> str:
-    """The ids as one value: SQLite limits the number of values in a query."""
+    """Return the ids as one JSON value: SQLite limits the number of values in a query."""
     return f"[{','.join(map(str, ids))}]"
 
 
 def _ranks_by_size(numbers: Sequence[int]) -> list[int]:
-    """For each number, how many are smaller. All numbers differ."""
+    """Return, for each number, how many are smaller. All numbers must differ."""
     ranks = np.empty(len(numbers), dtype=np.int64)
     ranks[np.argsort(numbers)] = np.arange(len(numbers))
     return ranks.tolist()
@@ -308,7 +311,7 @@ def number(connection: Connection, query: str, *values: object) -> int:
 
 
 def links_stored(connection: Connection) -> tuple[int, int]:
-    """How many links the checkpoint knows, and the bytes of all steps that name them."""
+    """Return the number of links as of the checkpoint, and the bytes of all spendings."""
     (links,) = connection.execute("SELECT ifnull(sum(inlinks), 0) FROM frontier").fetchone()
     query = "SELECT ifnull(sum(length(spending)), 0) FROM steps"
     (size,) = connection.execute(query).fetchone()
@@ -316,7 +319,7 @@ def links_stored(connection: Connection) -> tuple[int, int]:
 
 
 def documents_stored(connection: Connection) -> tuple[int, int]:
-    """How many documents there are, and the bytes of their titles."""
+    """Return the number of documents, and the bytes of their titles."""
     query = "SELECT count(*), ifnull(sum(length(CAST(title AS BLOB))), 0) FROM documents"
     count, size = connection.execute(query).fetchone()
     return int(count), int(size)
@@ -324,13 +327,11 @@ def documents_stored(connection: Connection) -> tuple[int, int]:
 
 # ================================================================ fetches
 #
-# The queries of the reports about requests.
-#
-# Law: a query takes memory for its answer, never for the whole store.
+# Queries of the reports about requests.
 
 
 class LoggedRequest(NamedTuple):
-    """A request for a page, as the log has it; ids rise with time."""
+    """Logged request for a page; ids increase with time."""
 
     id: int
     at: float
@@ -343,17 +344,17 @@ class LoggedRequest(NamedTuple):
 
 
 class RequestCounts(NamedTuple):
-    """The requests of a span of time."""
+    """Requests in a span of time."""
 
     span: int
     requests: int
     failed: int
     wire_bytes: int
-    last: int  # the id of one of them
+    last: int  # id of one of the requests
 
 
 def last_statuses(connection: Connection, ids: Sequence[int]) -> list[int | None]:
-    """The status of the last request for each of these pages, in this order."""
+    """Return the status of the last request for each of these pages, in this order."""
     cursor = connection.execute(
         "SELECT (SELECT status FROM fetches WHERE page = value ORDER BY id DESC LIMIT 1) "
         "FROM json_each(?)",
@@ -363,7 +364,7 @@ def last_statuses(connection: Connection, ids: Sequence[int]) -> list[int | None
 
 
 def last_details(connection: Connection, ids: Sequence[int]) -> list[str | None]:
-    """What was noted of the last request for each of these pages, in this order."""
+    """Return the note on the last request for each of these pages, in this order."""
     cursor = connection.execute(
         "SELECT (SELECT detail FROM fetches WHERE page = value ORDER BY id DESC LIMIT 1) "
         "FROM json_each(?)",
@@ -373,7 +374,7 @@ def last_details(connection: Connection, ids: Sequence[int]) -> list[str | None]
 
 
 def last_times(connection: Connection, ids: Sequence[int]) -> list[float | None]:
-    """When each of these pages was requested last, in this order."""
+    """Return the time of the last request for each of these pages, in this order."""
     cursor = connection.execute(
         "SELECT (SELECT at FROM fetches WHERE page = value ORDER BY id DESC LIMIT 1) "
         "FROM json_each(?)",
@@ -383,7 +384,7 @@ def last_times(connection: Connection, ids: Sequence[int]) -> list[float | None]
 
 
 def costly_fetches(connection: Connection, column: str, least: float) -> list[tuple[PageId, float]]:
-    """The pages whose last request cost at least this much, the dearest first."""
+    """Return the pages whose last request cost at least this much, most expensive first."""
     cursor = connection.execute(
         f"SELECT page, {column} FROM fetches WHERE id IN "
         f"(SELECT max(id) FROM fetches GROUP BY page) AND {column} >= ? ORDER BY {column} DESC",
@@ -393,7 +394,7 @@ def costly_fetches(connection: Connection, column: str, least: float) -> list[tu
 
 
 def changes(connection: Connection, since: float) -> list[tuple[PageId, float]]:
-    """The pages that were found changed since then, and when that was the last time."""
+    """Return the pages that were found changed since then, with the time of the last change."""
     cursor = connection.execute(
         "SELECT page, max(at) FROM fetches WHERE at >= ? AND outcome = 'page' "
         "AND (detail = ? OR detail LIKE '%; ' || ?) GROUP BY page",
@@ -403,7 +404,7 @@ def changes(connection: Connection, since: float) -> list[tuple[PageId, float]]:
 
 
 def ends(connection: Connection, ids: Sequence[int]) -> list[float | None]:
-    """When each of these pages was asked for in vain for the first time since it was read last."""
+    """Return the first failed request for each of these pages since it was last read, as a time."""
     cursor = connection.execute(
         "SELECT (SELECT min(at) FROM fetches WHERE page = value AND id > "
         "coalesce((SELECT max(id) FROM fetches WHERE page = value "
@@ -414,7 +415,7 @@ def ends(connection: Connection, ids: Sequence[int]) -> list[float | None]:
 
 
 def outcomes(connection: Connection, hosts: Sequence[int] | None = None) -> dict[str, int]:
-    """The number of requests by outcome, for all pages or for those of some hosts."""
+    """Return the number of requests by outcome, for all hosts or only these."""
     if hosts is None:
         cursor = connection.execute("SELECT outcome, count(*) FROM fetches GROUP BY outcome")
     else:
@@ -429,7 +430,7 @@ def outcomes(connection: Connection, hosts: Sequence[int] | None = None) -> dict
 
 
 def failed_requests(connection: Connection) -> Iterator[FetchRow]:
-    """Requests that failed, were refused or were not made, the latest first."""
+    """Return requests that failed, were refused or were not made, newest first."""
     cursor = connection.execute(
         "SELECT page, at, outcome, status, wire_bytes, elapsed_s, detail FROM fetches "
         "WHERE outcome LIKE 'failed:%' OR outcome LIKE 'refused:%' OR outcome = ? ORDER BY id DESC",
@@ -439,7 +440,7 @@ def failed_requests(connection: Connection) -> Iterator[FetchRow]:
 
 
 def requests_after(connection: Connection, last: int, count: int) -> list[LoggedRequest]:
-    """The last `count` requests after this one, in order."""
+    """Return the last `count` requests after this one, in order."""
     cursor = connection.execute(
         "SELECT fetches.id, at, outcome, fetches.status, wire_bytes, elapsed_s, detail, "
         "origin || path FROM fetches JOIN urls ON urls.id = page JOIN hosts ON hosts.id = host "
@@ -450,7 +451,7 @@ def requests_after(connection: Connection, last: int, count: int) -> list[Logged
 
 
 def requests_by_time(connection: Connection, last: int, width_s: float) -> list[RequestCounts]:
-    """How many requests after this one came in each span of so many seconds since 1970."""
+    """Return the counts of requests after this one, by spans of `width_s` since 1970."""
     cursor = connection.execute(
         "SELECT CAST(at / ? AS INTEGER) AS span, count(*), sum(outcome LIKE 'failed:%'), "
         "sum(wire_bytes), max(id) FROM fetches WHERE id > ? AND outcome != ? "
@@ -461,7 +462,7 @@ def requests_by_time(connection: Connection, last: int, width_s: float) -> list[
 
 
 def documents_without_fetch(connection: Connection) -> int:
-    """The number of documents whose page was never fetched."""
+    """Return the number of documents whose page was never requested."""
     return number(
         connection,
         "SELECT count(*) FROM documents "
@@ -470,14 +471,14 @@ def documents_without_fetch(connection: Connection) -> int:
 
 
 def fetches_indexed(connection: Connection) -> int:
-    """The number of requests in the index by page."""
+    """Return the number of requests in the index by page."""
     return number(connection, "SELECT count(*) FROM fetches INDEXED BY fetches_of_page")
 
 
 def requests(
     connection: Connection,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
-    """Of all requests for pages, in order: the page, the time and the bytes."""
+    """Return page, time and bytes of all requests, in order."""
     rows = connection.execute(
         "SELECT page, at, wire_bytes FROM fetches WHERE outcome != ? ORDER BY id", (NOT_ASKED,)
     )

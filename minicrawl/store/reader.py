@@ -1,9 +1,7 @@
-"""Read a store, while a crawl may be writing it.
+"""Reads a store while a crawl may be writing it.
 
-Law: a reader sees the store as of one moment, and never changes it.
-
-`real_path` says where a store is. Law: a store with several names, through symbolic links, is one
-file in one place. The files that belong to it are beside that file.
+Laws: a reader sees the store as of one moment, and never changes it. A store that has several
+names, through symbolic links, is one file in one place, and its other files are beside that file.
 """
 
 import fcntl
@@ -21,7 +19,7 @@ from minicrawl.store.schema import VERSION, check_version
 
 
 def real_path(path: Path) -> Path:
-    """The file behind all symbolic links, whether it exists or not."""
+    """Return the file behind all symbolic links, whether it exists or not."""
     place = Path(os.path.realpath(path))
     if place.is_symlink():  # realpath returns a link only if it cannot be resolved
         raise UsageError(f"{path} is a symbolic link to itself")
@@ -29,7 +27,7 @@ def real_path(path: Path) -> Path:
 
 
 def refuse_links_beside(store: Path) -> None:
-    """Refuse a store that has links beside it. Raises UsageError."""
+    """Raise UsageError if a file beside the store is a symbolic link."""
     place = real_path(store)
     with suppress(OSError), os.scandir(place.parent) as entries:
         names = [
@@ -42,35 +40,35 @@ def refuse_links_beside(store: Path) -> None:
 
 
 def refuse_to_overwrite(store: Path) -> None:
-    """A store is imported into a new file."""
+    """Raise UsageError if the store exists: imports create a new file."""
     if store.exists():
         raise UsageError(f"{store} exists: an import makes a new store and never overwrites one")
 
 
 ARCHIVE = "-pages"
-"""The suffix of the folder with the archive of a store."""
+"""Suffix of the folder with the archive of a store."""
 
 SEARCH = "-search"
-"""The suffix of the folder with the search index of a store."""
+"""Suffix of the folder with the search index of a store."""
 
 JUDGED = "-judged.jsonl"
-"""The suffix of the file with what users said of results of searches."""
+"""Suffix of the file with users' relevance judgements of search results."""
 
 LOCK = "-lock"
-"""The suffix of the file that the writer of a store locks."""
+"""Suffix of the file that the writer of a store locks."""
 
 DASHBOARD = "-dashboard"
-"""The suffix of the note that the dashboard of a store locks, with its address and token."""
+"""Suffix of the note with address and token of the dashboard, which the dashboard locks."""
 
 LOG = "-wal"
-"""The suffix of the write-ahead log of SQLite."""
+"""Suffix of SQLite's write-ahead log."""
 
 
 def file_beside(path: Path, suffix: str) -> Path:
-    """A file or folder beside a store, which is no link, and the same for all names of the store.
+    """Return the path of a file or folder beside a store; it must not be a symbolic link.
 
-    The archive of a store that was gathered of a cluster may be a link to the folder that all such
-    stores of this cluster share.
+    Exception: the archive of a store that was gathered from a cluster may be a link to the folder
+    that all such stores of this cluster share.
     """
     place = real_path(path)
     file = place.with_name(f"{place.name}{suffix}")
@@ -81,17 +79,17 @@ def file_beside(path: Path, suffix: str) -> Path:
 
 
 def shared_archive(place: Path) -> Path:
-    """The archive of all stores of one cluster: that of `ID-MOMENT.db` is `ID.pages`."""
+    """Return the archive shared by the stores of a cluster: `ID.pages` for `ID-MOMENT.db`."""
     return place.with_name(f"{place.name.partition('-')[0]}.pages")
 
 
 def search_folder(store: Path) -> Path:
-    """The folder of the search index of a store."""
+    """Return the folder of the search index of a store."""
     return file_beside(store, SEARCH)
 
 
 def archive_folder(store: Path) -> Path:
-    """The folder of the archive of a store."""
+    """Return the folder of the archive of a store."""
     return file_beside(store, ARCHIVE)
 
 
@@ -101,7 +99,7 @@ _FIRST_QUERY = "SELECT count(*) FROM sqlite_master"
 
 @contextmanager
 def reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """Yield a connection that sees the store as it is now."""
+    """Yield a connection that sees the store as of now."""
     if not path.is_file():
         raise UsageError(
             f"no store at {path}: make one with `minicrawl crawl`, or name another --store"
@@ -119,9 +117,9 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def remove_log(path: Path) -> None:
-    """Let SQLite remove the log, unless somebody has the file open, or a writer of it has died.
+    """Let SQLite remove the log, unless the file is in use or its writer crashed.
 
-    A connection that only reads makes a log where there is none, and cannot remove it.
+    A read-only connection creates a log if there is none, and cannot remove it.
     """
     if not file_beside(path, LOG).exists() or file_beside(path, LOCK).exists():
         return
@@ -130,22 +128,22 @@ def remove_log(path: Path) -> None:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """A connection without a snapshot: each query sees the store as it is at that time."""
+    """Return a connection without a snapshot: each query sees the latest commit."""
     connection = _connect(path)
     connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
     return connection
 
 
 def begin_snapshot(connection: sqlite3.Connection) -> None:
-    """Let all queries see the store as of one moment, in half the time.
+    """Begin a snapshot: all queries see the same commit, and take half the time.
 
-    End the snapshot soon: the write-ahead log grows until then.
+    End it soon: until then the write-ahead log grows.
     """
     connection.execute("BEGIN")
 
 
 def end_snapshot(connection: sqlite3.Connection) -> None:
-    """Let each query see the store as it is at that time again."""
+    """End the snapshot: each query sees the latest commit again."""
     if connection.in_transaction:
         connection.execute("COMMIT")
 
@@ -158,7 +156,7 @@ def _connect(path: Path) -> sqlite3.Connection:
         connection.close()
         return _connect_read_only(path, error)
     except (sqlite3.DatabaseError, UnicodeDecodeError):
-        pass  # not a database: the version check reports it
+        pass  # not a database; the version check reports it
     return connection
 
 
@@ -168,10 +166,10 @@ def _connect_to(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def _connect_read_only(path: Path, error: sqlite3.OperationalError) -> sqlite3.Connection:
-    """Connect on a disk that is full or read-only, without room for the index of the log.
+    """Connect on a disk that is full or read-only, where the index of the log cannot be created.
 
-    Without locks SQLite keeps the index in memory. That is safe while nobody writes. A running
-    crawl has a file for the index, so this code is not reached.
+    Without locks, SQLite keeps that index in memory. That is safe while nobody writes; a running
+    crawl has created the index, so this code is not reached then.
     """
     if file_beside(path, "-journal").exists():
         raise UsageError(
@@ -196,7 +194,7 @@ def _has_content(file: Path) -> bool:
 
 
 def _is_being_written(path: Path) -> bool:
-    """Whether a crawl holds the lock of the store."""
+    """Return True if a crawl holds the lock of the store."""
     try:
         lock = os.open(file_beside(path, LOCK), os.O_RDONLY)
     except OSError:

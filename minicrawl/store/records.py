@@ -1,4 +1,4 @@
-"""The rows of the store, as plain values."""
+"""Rows of the store as plain values, and errors of SQLite."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from minicrawl.opic.money import SMALL_EDGE
 
 
 class UrlRow(NamedTuple):
-    """A known page. Ids are dense, in the order in which pages were found."""
+    """Known page. Ids are dense, in the order of discovery."""
 
     id: int
     host: int
@@ -30,7 +30,7 @@ class UrlRow(NamedTuple):
 
 
 class StepRow(NamedTuple):
-    """A step, and the state of its page after it."""
+    """Step, with the state of its page after it."""
 
     seq: int
     state: int
@@ -39,11 +39,11 @@ class StepRow(NamedTuple):
 
 NOT_ASKED = "not-asked"
 CHANGED = "changed"
-"""Noted of a request for a page that said something else than the time before."""
+"""Note on a request for a page whose content had changed."""
 
 
 class FetchRow(NamedTuple):
-    """One request and its outcome. With the outcome `NOT_ASKED`, the reason for no request."""
+    """Request and its outcome. With the outcome `NOT_ASKED`, the reason why none was made."""
 
     page: PageId
     at: float
@@ -55,7 +55,7 @@ class FetchRow(NamedTuple):
 
 
 class DocumentRow(NamedTuple):
-    """What is known about a page that was read."""
+    """Metadata of a page that was read."""
 
     page: PageId
     title: str
@@ -71,9 +71,9 @@ class DocumentRow(NamedTuple):
 
 
 class HostRow(NamedTuple):
-    """An origin, the rules of its robots.txt while they are valid, and its pause.
+    """Origin, its robots.txt rules while they are valid, and its pause.
 
-    If `trouble` is None, the store keeps the last one.
+    If `trouble` is None, the stored value is kept.
     """
 
     id: int
@@ -85,7 +85,7 @@ class HostRow(NamedTuple):
 
 
 class WrittenRow(NamedTuple):
-    """What is written of the links of one page, in their order. `check` is of their ids."""
+    """Attributes of the links of one page, in link order. `check` is a checksum of the link ids."""
 
     page: int
     check: int
@@ -93,7 +93,7 @@ class WrittenRow(NamedTuple):
 
 
 def check_of(links: Sequence[int]) -> int:
-    """By which it is seen whether a page still has these links."""
+    """Return a checksum that detects changed links."""
     return crc32(array("q", links).tobytes())
 
 
@@ -101,7 +101,7 @@ UNCHANGED = -1
 
 
 class FrontierRow(NamedTuple):
-    """The checkpoint of one page."""
+    """Checkpoint of one page."""
 
     id: int
     state: int
@@ -110,22 +110,23 @@ class FrontierRow(NamedTuple):
     g_time: int
     inlinks: int
     spent: int
-    """`UNCHANGED` to keep the value of the row; 0 for a page without a row."""
+    """Step of the last spending; `UNCHANGED` keeps the stored value, 0 means none."""
     measures: bytes | None = None
 
 
 ChannelEnds = Mapping[str, Sequence[Sequence[int]]]
-"""What was `sent` and `received`: the other shard, the number of the last batch, and all atoms; and
-the foreign pages that are `unsent`.
+"""Channel state: `sent` and `received` list shard, number of the last batch, and total atoms.
+
+`unsent` lists the foreign pages that were never sent.
 """
 
 PaidRow = tuple[int, int, int]
-"""Key, new in-links and id of a page, for a row in which nothing else changed."""
+"""Key, new in-links and id of a page of which nothing else changed."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Batch:
-    """The rows that one transaction adds."""
+    """Rows that one transaction adds."""
 
     urls: list[UrlRow] = field(default_factory=list)
     originals: list[tuple[int, str]] = field(default_factory=list)
@@ -137,7 +138,7 @@ class Batch:
     written: list[WrittenRow] = field(default_factory=list)
     counters: dict[str, object] = field(default_factory=dict)
     answers: list[KeptAnswer] = field(default_factory=list)
-    """For the archive, which has them before the rows are written."""
+    """Answers for the archive, which stores them before the rows are written."""
 
     def __bool__(self) -> bool:
         rows = (self.urls, self.steps, self.fetches, self.documents, self.hosts, self.mirrors)
@@ -146,9 +147,9 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """The rows that changed since the last checkpoint, and the last step in them.
+    """Rows that changed since the last checkpoint, as of the step `watermark`.
 
-    Their in-links are the new ones only.
+    Their in-links are increments.
     """
 
     watermark: int
@@ -158,14 +159,14 @@ class Checkpoint:
     turned: Iterable[FrontierRow]
     paid: Iterable[PaidRow]
     siblings: Mapping[str, bytes] | None = None
-    """What siblings have shown, if the crawl is ordered by that."""
+    """State of the siblings order, if the crawl uses it."""
     channels: ChannelEnds | None = None
-    """What was sent to other shards and received from them, in a crawl that has several."""
+    """Channel state, in a crawl with several shards."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saved:
-    """The last checkpoint without the pages, which are read in columns."""
+    """Last checkpoint without its pages, which are read as columns."""
 
     watermark: int
     totals: Totals
@@ -173,25 +174,26 @@ class Saved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreTerms:
-    """The terms of a store, which never change: with others, the same steps would give another
-    ledger, or one page would become two.
+    """Immutable terms of a store.
+
+    With other terms the same steps would give another ledger, or one page would become two.
     """
 
     small_edge: float = SMALL_EDGE
-    """The first one: a step says when it becomes another."""
+    """Initial small edge; later changes are steps of their own."""
     window: str = "interpolation"
     width: float = 8.0
     measures: int | None = None
     links: bool = True
     strip_marks: bool = True
     imported: bool = False
-    """Whether the store holds an imported graph, which cannot be crawled."""
+    """True if the store holds an imported graph, which cannot be crawled."""
     shard: int = 0
     shards: int = 1
-    """Which shard of how many the store is; most crawls have one."""
+    """Number of this store's shard, and of all shards; most crawls have one."""
 
     def told(self, name: str) -> str:
-        """One of them as the option that it was given by, where there is one."""
+        """Return one of the terms as the option that sets it, if there is one."""
         value = getattr(self, name)
         if name in _WITHOUT_OPTION:
             return f"{name} {value}"
@@ -210,25 +212,25 @@ _WITHOUT_OPTION = ("imported", "shard", "shards")
 
 # ================================================================ trouble
 #
-# Errors of SQLite as messages of one line that name the store.
+# SQLite errors as one-line messages that name the store.
 #
-# Law: a full disk has an error of its own, because it is temporary.
+# Law: a full disk has an error class of its own, because it is temporary.
 
 NONSENSE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""The errors that code raises when it reads a bad value."""
+"""Exceptions that parsing an invalid value may raise."""
 
 DERIVED = "delete it if need be: it can be made again"
-"""What comforts who has a damaged file beside a store."""
+"""Advice for a damaged file of derived data."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _PRIMARY = 0xFF
-"""The bits of an error code with its primary result code."""
+"""Mask of the primary result code in an extended SQLite error code."""
 _TRIED_BYTES = 1 << 16
 
 
 @contextmanager
 def translating_sqlite_errors(path: Path, comfort: str = "") -> Iterator[None]:
-    """Turn errors of SQLite into a `StoreError` that ends with `comfort`: what is still safe."""
+    """Convert SQLite errors into a `StoreError` that ends with `comfort`: what is still safe."""
     try:
         yield
     except UnicodeDecodeError as error:  # SQLite quotes names of a damaged schema
@@ -243,7 +245,7 @@ def translating_sqlite_errors(path: Path, comfort: str = "") -> Iterator[None]:
 
 @contextmanager
 def translating_derived_errors(path: Path) -> Iterator[None]:
-    """The same for what lies beside a store. That it is damaged says nothing of the store."""
+    """Like `translating_sqlite_errors`, but damage to derived data is no damage to the store."""
     try:
         with translating_sqlite_errors(path, DERIVED):
             yield
@@ -253,7 +255,7 @@ def translating_derived_errors(path: Path) -> Iterator[None]:
 
 @contextmanager
 def reporting_damage(path: Path) -> Iterator[None]:
-    """Turn errors of bad values into a `StoreError`."""
+    """Convert errors from invalid values into a `StoreError`."""
     try:
         yield
     except NONSENSE as error:
@@ -271,7 +273,10 @@ def _full_disk_message(error: sqlite3.Error) -> str:
 
 
 def _means_full_disk(error: sqlite3.Error, path: Path) -> bool:
-    """SQLite reports a full disk for most writes, but `disk I/O error` for some and for quotas."""
+    """Return True if the error means that the disk is full.
+
+    SQLite reports SQLITE_FULL for most failed writes, but SQLITE_IOERR for some, and for quotas.
+    """
     code = _primary_code(error)
     if code == sqlite3.SQLITE_IOERR:
         return not _has_room(path.absolute().parent)

@@ -1,9 +1,8 @@
-"""Samples of a crawl's figures, in the file of derived data beside its store.
+"""Samples of a crawl's figures over time, in the file of derived data.
 
-Laws: samples are added, one every few seconds, and never changed. There are at most `MOST` of them:
-when there are more, every other one of the older half is dropped, so a long crawl keeps the whole
-of its curves and the latest hours in full. The file may be deleted, and the samples of a crawl can
-be made again from the log of its store.
+Laws: samples are appended every few seconds and never changed. Beyond `MOST` samples, every other
+one of the older half is deleted, so that a long crawl keeps its whole curve, and the latest hours
+in full. The file can be deleted, and the samples recomputed from the log of the store.
 """
 
 import json
@@ -29,20 +28,20 @@ CREATE TABLE IF NOT EXISTS samples (
 
 
 class Basis(StrEnum):
-    """How a figure was found."""
+    """Method by which a figure was obtained."""
 
-    EXACT = "exact"  # kept up with each link
-    BATCH = "batch"  # exact, computed for all links at one time
+    EXACT = "exact"  # maintained with each link
+    BATCH = "batch"  # exact, computed for all links at once
     ESTIMATE = "estimate"  # from a sample of the pages
-    HYPERBALL = "HyperBall"  # estimated for all pages
+    HYPERBALL = "HyperBall"  # HyperBall estimate for all pages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """The figures of a crawl at one moment. Times are seconds since 1970.
+    """Figures of a crawl at one moment. Times are seconds since 1970.
 
-    Of the outline, mean distance and diameter are as of `distances_at`, found as
-    `distances_basis` says; all else as of `at`.
+    Mean distance and diameter in the outline are as of `distances_at`, by the method
+    `distances_basis`; everything else is as of `at`.
     """
 
     at: float
@@ -51,15 +50,15 @@ class Sample:
     requests: int
     crawled: int
     errors: int
-    """Pages that failed, and answers that are no HTML."""
+    """Pages that failed, and responses that are not HTML."""
     known: int
     hosts: int
     maximum: int | None
-    """The pages that the crawl may read."""
+    """Maximum number of pages that the crawl may read."""
     wire_bytes: int
     importance_gathered: float | None
     graph_of: str
-    """Whether the graph is of the pages that were `crawled`, or of all that are `known`."""
+    """`crawled` if the graph contains only pages that were read, `known` if all."""
     basis: Basis
     distances_at: float
     distances_basis: Basis
@@ -71,7 +70,7 @@ class Sample:
 
     @property
     def urls_per_s(self) -> float | None:
-        """Pages crawled a second, over all runs."""
+        """Pages crawled per second, over all runs."""
         return self.crawled / self.running_s if self.running_s else None
 
     @property
@@ -79,7 +78,7 @@ class Sample:
         return self.wire_bytes / self.running_s if self.running_s else None
 
     def as_json(self) -> dict[str, Any]:
-        """All figures by their names, also those that follow from others."""
+        """Return all figures by name, including derived ones."""
         return asdict(self) | {
             "total": self.total,
             "urls_per_s": self.urls_per_s,
@@ -88,7 +87,7 @@ class Sample:
 
     @classmethod
     def from_json(cls, figures: dict[str, Any]) -> "Sample":
-        """The sample that was kept."""
+        """Return the sample that was stored."""
         known = {name: figures[name] for name in cls.__dataclass_fields__}
         outline = dict(known["outline"])
         for name in ("out_degrees", "in_degrees"):
@@ -100,7 +99,7 @@ class Sample:
 
 
 def keep_sample(store: Path, connection: Connection, sample: Sample) -> None:
-    """Add a sample of the store that `connection` reads."""
+    """Append a sample of the store."""
     with writing_beside(store, connection, _SCHEMA) as derived:
         derived.execute(
             "INSERT INTO samples VALUES (NULL, ?, ?)", (sample.at, json.dumps(asdict(sample)))
@@ -116,14 +115,15 @@ def keep_sample(store: Path, connection: Connection, sample: Sample) -> None:
 
 
 def latest_sample(store: Path) -> Sample | None:
-    """The last sample, if there is one."""
+    """Return the last sample, or None."""
     found = _samples(store, "ORDER BY id DESC LIMIT 1")
     return found[0] if found else None
 
 
 def fresh_sample(store: Path, graph_of: str, now: float, *, is_running: bool) -> Sample | None:
-    """Return the last sample of this graph if it has all steps, or is that of a moment ago in a
-    crawl that runs.
+    """Return the last sample if it is still valid for this graph, or None.
+
+    It is valid if it has all steps, or if it is less than `FRESH_S` old in a running crawl.
     """
     found = latest_sample(store)
     if found is None or found.graph_of != graph_of:
@@ -134,7 +134,7 @@ def fresh_sample(store: Path, graph_of: str, now: float, *, is_running: bool) ->
 
 
 def samples(store: Path, since: float = 0) -> list[Sample]:
-    """All samples after this moment, in order."""
+    """Return all samples after this time, in order."""
     return _samples(store, "WHERE at > ? ORDER BY id", since)
 
 

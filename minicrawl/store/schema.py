@@ -1,7 +1,7 @@
-"""What an SQLite file must have to be a store.
+"""Schema of the store.
 
-migrations  the tables, their version, and how an older store comes up to date
-views       views with names in place of numbers, for people with sqlite3
+migrations  the tables, their version, and upgrades of older stores
+views       views for people who use sqlite3, with names instead of numbers
 """
 
 import sqlite3
@@ -10,18 +10,19 @@ from minicrawl.errors import UsageError
 
 # ================================================================ views
 #
-# The views of a store, for people who open it with sqlite3: all names instead of numbers.
+# Views for people who open the store with sqlite3: names instead of numbers.
 #
-# Law: a view is as of the last checkpoint, which a crawl makes when it ends and while it runs.
+# Law: a view is as of the last checkpoint, which a crawl makes while it runs and when it ends.
 #
-# pages      a row a page: URL, state, depth, cash and history in units, what it answered. Pages of
-#            other shards are not among them
-# links      a row a link of each page that was read, as it was written: redirects are not followed,
-#            links of duplicates and of a page to itself are there
-# redirects  a row a page that stands for another one, and what it stands for
-# requests   a row a request, with its URL and its time
+# pages      one row per page: URL, state, depth, cash and history in units, last response; without
+#            pages of other shards
+# links      one row per link of each page that was read, as written: redirects are not followed,
+#            and
+#            links of duplicates, and of a page to itself, are included
+# redirects  one row per page that stands for another, with its target
+# requests   one row per request, with its URL and time
 #
-# A migration is never changed once it was released, so these scripts are not either.
+# A released migration never changes, and so neither do these scripts.
 
 _STATES = """
     (0, 'unread'), (1, 'fetched'), (2, 'moved'), (3, 'canonical'), (4, 'alias'), (5, 'twin'),
@@ -33,9 +34,10 @@ _STATES = """
     (36, 'interrupted')
 """
 
-# A blob is a row of numbers, each of seven bits a byte, the lowest first: how many links, what
-# else there is, and the page ids of the links as differences. `hex` is how SQL gets at a byte. In
-# a row of `byte` the octet is not worked in yet; `target` is the sum of the differences before.
+# A blob is a sequence of numbers, seven bits per byte, least significant first: the number of
+# links, the extras, then the link ids as differences. SQL can access a byte only through `hex`. In
+# a row of `byte`, the octet is not included in `number` yet; `target` is the sum of the preceding
+# differences.
 _DIGITS = "'123456789ABCDEF'"
 _OCTET = f"""
     16 * instr({_DIGITS}, substr(hex(substr(spending, {{0}}, 1)), 1, 1))
@@ -147,9 +149,9 @@ DROP VIEW pages;
 {_PAGES}WHERE frontier.state != 6;
 """
 
-# The first number is 1 if the page links to itself, else 0; the pages follow. Behind the links are
-# how many unpaid ones a page has that stands for another one, and these: it has one link, and
-# neither weights nor focus.
+# The first number is 1 if the page links to itself, else 0; the targets follow. If the page stands
+# for another, it has one link without weights or focus, followed by the number of unpaid links and
+# these.
 _WITH_UNPAID = f"""
     WITH RECURSIVE byte(place, octet, number, shift, nth, links, extras, target, found) AS (
         SELECT 1, {_OCTET.format("1")}, 0, 0, 0, 0, 0, 0, NULL
@@ -197,23 +199,23 @@ WHERE target.key OR target.value;
 
 # ================================================================ migrations
 #
-# The tables, their version, and the migrations.
+# Tables, schema version and migrations.
 #
-# Law: the version of a store is in `user_version`. An older store is upgraded version by version, a
-# newer one is refused. Page ids are dense, in the order in which pages were found.
+# Laws: the version of a store is in `user_version`. An older store is upgraded version by version;
+# a newer one is refused. Page ids are dense, in the order of discovery.
 #
-# steps      the log, append-only: every step that moved cash, and where the cash went
-# frontier   the checkpoint of the log: a row a page. `meta` has the watermark, which is the last
-#         step
-#            in the rows, the totals at that step, and of a shard the ends of its channels
-# originals  URLs as they were written, where the URL of the page differs
-# siblings   what the order by siblings knows, as of the checkpoint; empty for another order
-# written    what links say, for who wants to keep that: see `written_links`
-# refinement of earlier versions, which refined in the store; otherwise empty
-# pages      and other views for people: see `views`
+# steps       append-only log: every step that moved cash, and where the cash went
+# frontier    checkpoint of the log: one row per page. `meta` has the watermark, which is the last
+#             step
+#             in the rows, the totals at that step, and the channel ends of a shard
+# originals   URLs as written, where they differ from the page's URL
+# siblings    state of the siblings order as of the checkpoint; empty with other orders
+# written     link attributes, if they are kept: see `written_links`
+# refinement  used by earlier versions, which refined in the store; otherwise empty
+# pages       and other views for people: see above
 
 APPLICATION_ID = 0x6D637277
-"""Marks an SQLite file as a store."""
+"""SQLite `application_id` of stores."""
 
 _VERSION_1 = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -346,7 +348,7 @@ MIGRATIONS: tuple[str, ...] = (
     _STAYS_GREEDY,
     VERSION_10,
 )
-"""The n-th script upgrades version n - 1 to version n."""
+"""Migrations: the n-th script upgrades version n - 1 to version n."""
 
 VERSION = len(MIGRATIONS)
 
@@ -360,14 +362,14 @@ def prepare(connection: sqlite3.Connection, name: str) -> None:
 
 
 def check_version(connection: sqlite3.Connection, name: str) -> int:
-    """The version of the store; 0 for a new file."""
+    """Return the version of the store; 0 for a new file."""
     try:
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
-            raise  # an error of the disk, or damage of an SQLite file, does not say whose it is
+            raise  # I/O errors and damage do not tell whose file it is
         raise UsageError(f"{name} is not a minicrawl store: {error}") from error
     if tables and application != APPLICATION_ID:
         raise UsageError(f"{name} is an SQLite database, but not a minicrawl store")

@@ -1,4 +1,4 @@
-"""Queries on the tables, for any connection: a writer's or a reader's."""
+"""Queries for any connection, whether a writer's or a reader's."""
 
 from __future__ import annotations
 
@@ -27,62 +27,62 @@ from minicrawl.store.records import (
 from minicrawl.wording import counted
 
 Connection = sqlite3.Connection
-"""The type of a connection, for packages that may not import sqlite3."""
+"""Type of a connection, for packages that may not import sqlite3."""
 
 COMMAND = "command"
-"""A counter: the command that resumes the crawl."""
+"""Counter: command that resumes the crawl."""
 BEGUN_IN, BEGUN_AS = "begun_in", "begun_as"
-"""The folder in which this command was given, and the real path of the store then."""
+"""Counters: folder in which this command was given, and real path of the store at that time."""
 CONVERGES = "converges"
-"""Whether the crawl has its importance converge."""
+"""Counter: True if the crawl computes converged importance."""
 MAXIMUM = "maximum"
-"""The pages that the last run may read, where they are limited."""
+"""Counter: page limit of the last run, if any."""
 BEGAN = "began"
-"""When the last run began."""
+"""Counter: start time of the last run."""
 STATES = "states"
-"""The number of pages in each state, by the state as text."""
+"""Counter: number of pages by state, with the state's value as text."""
 RECORDED = "recorded"
-"""G in atoms."""
+"""Counter: G in atoms."""
 STEPS = "steps"
 FETCHES = "fetches"
-"""The numbers of steps and of fetches."""
+"""Counters: number of steps, number of fetches."""
 GATHERED = "importance_gathered"
-"""The share of the importance on pages that were read, as of its last update."""
+"""Counter: gathered share of the importance, as of its last update."""
 FOUND_LATELY = "found_lately"
-"""How many new pages a reading revealed of late, for a crawl with a limit of importance."""
+"""Counter: recent number of new pages per page read, for a crawl with an importance limit."""
 MINTED = "minted"
-"""M in atoms."""
+"""Counter: M in atoms."""
 ENDOWED = "endowed"
-"""The steps that endowed seeds."""
+"""Counter: steps that endowed seeds."""
 ARCHIVE_END = "archive_end"
-"""The place behind the last record of the archive, in stores whose pages are kept."""
+"""Counter: place behind the last record of the archive, if pages are archived."""
 ARCHIVES = "archives"
-"""Where the archives of the shards end that were gathered into this store, by shard."""
+"""Counter: ends of the archives of the shards that were gathered into this store, by shard."""
 WARC = "warc"
-"""The WARC files that a crawl writes, and where they end, as `settle.warc_files` knows them."""
+"""Counter: WARC files that the crawl writes, and their ends (see `crawl.settle.keeping`)."""
 PRUNING_WAITS = "pruning_waits"
-"""Whether old versions in the archive are removed as soon as nobody reads them."""
+"""Counter: True if old versions in the archive await deletion because of readers."""
 LOST_AT = "archive_lost_at"
-"""When a crawl found that pages that were kept are gone, if one did."""
+"""Counter: time when a crawl found archived pages missing."""
 OF_FILES_BESIDE = frozenset((ARCHIVE_END, WARC, PRUNING_WAITS, LOST_AT))
-"""Counters that a copy of the store does not share."""
+"""Counters that a copy of the store does not inherit."""
 SETTINGS = "settings"
-"""The settings of the crawl that were given, by name."""
+"""Counter: settings that the user gave, by name."""
 WISHES = "wishes"
-"""The settings of the last run, given or not, in stores of earlier versions."""
+"""Counter: all settings of the last run, whether given or default."""
 
-_ROWS_AT_ONCE = 500  # larger blocks do not fit in the cache, and are slower
+_ROWS_AT_ONCE = 500  # larger blocks exceed the cache and are slower
 NO_LINKS = Spending(())
 
 
 def meta(connection: Connection, name: str) -> str | None:
-    """A value of the table meta."""
+    """Return a value of the table meta, or None."""
     row = connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
     return None if row is None else str(row[0])
 
 
 def birth(connection: Connection) -> str:
-    """The identity of a store: its first page, and the time of its first request."""
+    """Return the identity of a store: its first URL, and the time of its first request."""
     (page,) = connection.execute(
         "SELECT origin || path FROM urls JOIN hosts ON hosts.id = host WHERE urls.id = 0 "
         "UNION ALL SELECT '' LIMIT 1"
@@ -92,32 +92,33 @@ def birth(connection: Connection) -> str:
 
 
 def is_birth_of(known: str | None, birth: str) -> bool:
-    """Whether both are the identity of one store, which may have been new when the first was known:
-    without a request, or without a page.
+    """Return True if both are identities of the same store.
+
+    `known` may have been taken before the store had a first request, or a first page.
     """
     return known in (birth, f"{birth.rpartition(' ')[0]} 0", " 0")
 
 
 def terms(connection: Connection) -> StoreTerms | None:
-    """The terms of the store; None if it is new."""
+    """Return the terms of the store, or None if it is new."""
     text = meta(connection, "terms")
     return None if text is None else StoreTerms(**json.loads(text))
 
 
 def counters(connection: Connection) -> dict[str, object]:
-    """The counts as of the last commit."""
+    """Return the counters as of the last commit."""
     text = meta(connection, "counters")
     return {} if text is None else dict(json.loads(text))
 
 
 def endowed(counts: Mapping[str, object]) -> list[int]:
-    """The steps that endowed seeds, by these counts."""
+    """Return the steps that endowed seeds."""
     steps = counts.get(ENDOWED)
     return steps if isinstance(steps, list) else []
 
 
 def endowments(connection: Connection, steps: Sequence[int]) -> list[tuple[Sequence[int], int]]:
-    """The seeds of each of these steps, and the units that they share."""
+    """Return the seeds endowed by each of these steps, with the units they share."""
     cursor = connection.execute(
         "SELECT spending, amount FROM json_each(?) JOIN steps ON seq = value "
         "WHERE spending IS NOT NULL",
@@ -127,19 +128,19 @@ def endowments(connection: Connection, steps: Sequence[int]) -> list[tuple[Seque
 
 
 def archive_end(connection: Connection) -> int | None:
-    """The place behind the last record of the archive; None if no pages were kept."""
+    """Return the place behind the last record of the archive, or None without an archive."""
     end = counters(connection).get(ARCHIVE_END)
     return end if isinstance(end, int) else None
 
 
 def last_run(connection: Connection) -> float:
-    """When the last run of the crawl began; the beginning of time, if the store does not say."""
+    """Return the start time of the last run, or 0.0 if it is unknown."""
     began = counters(connection).get(BEGAN)
     return float(began) if isinstance(began, int | float) else 0.0
 
 
 def settings(connection: Connection) -> dict[str, object]:
-    """The settings in the store. Earlier versions stored those of the last run."""
+    """Return the stored settings. Earlier versions stored those of the last run."""
     known = counters(connection)
     found = known.get(SETTINGS, known.get(WISHES, {}))
     if not isinstance(found, dict):
@@ -148,7 +149,7 @@ def settings(connection: Connection) -> dict[str, object]:
 
 
 def saved(connection: Connection) -> Saved:
-    """The last checkpoint without the pages; an empty one if there is none."""
+    """Return the last checkpoint without its pages; an empty one if there is none."""
     numbers = [int(meta(connection, name) or 0) for name in Totals._fields]
     return Saved(
         watermark=int(meta(connection, "watermark") or 0),
@@ -157,13 +158,13 @@ def saved(connection: Connection) -> Saved:
 
 
 def channels(connection: Connection) -> ChannelEnds | None:
-    """What was sent and received as of the last checkpoint; None in a crawl with one shard."""
+    """Return the channel state as of the last checkpoint, or None in a crawl with one shard."""
     text = meta(connection, "channels")
     return None if text is None else dict(json.loads(text))
 
 
 def sendings_after(connection: Connection, seq: int) -> Iterator[tuple[int, Step]]:
-    """The batches that were sent after this step, in order."""
+    """Yield the batches sent after this step, in order."""
     cursor = connection.execute(
         "SELECT seq, page, amount, spending FROM steps WHERE seq > ? AND kind = ? ORDER BY seq",
         (seq, StepKind.SEND),
@@ -173,8 +174,9 @@ def sendings_after(connection: Connection, seq: int) -> Iterator[tuple[int, Step
 
 
 def sendings_to(connection: Connection, receiver: int, number: int, until: int) -> list[Step]:
-    """The batches that were sent to a shard after the one with this number, in order, by steps up
-    to `until`. Only as many steps are looked at as there are since then.
+    """Return the batches after `number` that were sent to a shard up to step `until`, in order.
+
+    Scans the log backwards, only as far as needed.
     """
     cursor = connection.execute(
         "SELECT amount, spending FROM steps WHERE seq <= ? AND kind = ? AND page = ? "
@@ -186,29 +188,29 @@ def sendings_to(connection: Connection, receiver: int, number: int, until: int) 
 
 
 def siblings(connection: Connection) -> dict[str, bytes]:
-    """What siblings have shown as of the last checkpoint; nothing in another order."""
+    """Return the state of the siblings order as of the last checkpoint; empty with other orders."""
     return dict(connection.execute("SELECT name, data FROM siblings"))
 
 
 def strategy(connection: Connection) -> str:
-    """The order in which the last run read pages."""
+    """Return the page order of the last run."""
     wishes = counters(connection).get(WISHES)
     found = wishes.get("strategy") if isinstance(wishes, dict) else None
     return found if isinstance(found, str) else "greedy"
 
 
 def are_siblings_asked(connection: Connection) -> bool:
-    """Whether the last run read pages in the order by siblings."""
+    """Return True if the last run used the siblings order."""
     return strategy(connection) == "siblings"
 
 
 def measures(connection: Connection) -> dict[int, bytes]:
-    """The measures of pages, for windows with measures, as of the last checkpoint."""
+    """Return the measures of pages as of the last checkpoint, for windows that have measures."""
     return dict(connection.execute("SELECT id, measures FROM frontier WHERE measures IS NOT NULL"))
 
 
 def steps_after(connection: Connection, seq: int) -> Iterator[StepRow]:
-    """The steps after this one, in order."""
+    """Yield the steps after this one, in order."""
     cursor = connection.execute(
         "SELECT seq, kind, page, state, born, amount, spending FROM steps WHERE seq > ? "
         "ORDER BY seq",
@@ -220,13 +222,13 @@ def steps_after(connection: Connection, seq: int) -> Iterator[StepRow]:
 
 
 def spending(connection: Connection, seq: int) -> Spending:
-    """The spending of this step."""
+    """Return the spending of this step."""
     row = connection.execute("SELECT spending FROM steps WHERE seq = ?", (seq,)).fetchone()
     return NO_LINKS if row is None or row[0] is None else unpack(row[0])
 
 
 def spendings_of(connection: Connection, pages: Sequence[int]) -> list[Spending]:
-    """The last spending of each of these pages, as of the last checkpoint, in this order."""
+    """Return the last spending of each of these pages as of the last checkpoint, in this order."""
     cursor = connection.execute(
         "SELECT spending FROM json_each(?) CROSS JOIN frontier ON frontier.id = value "
         "CROSS JOIN steps ON seq = spent AND spending IS NOT NULL",
@@ -239,25 +241,25 @@ def spendings_of(connection: Connection, pages: Sequence[int]) -> list[Spending]
 
 
 def spent_by(connection: Connection, page: PageId) -> int:
-    """The step of the last spending of a page, as of the last checkpoint; 0 if there is none."""
+    """Return the step of a page's last spending as of the last checkpoint, or 0."""
     row = connection.execute("SELECT spent FROM frontier WHERE id = ?", (page,)).fetchone()
     return 0 if row is None else int(row[0])
 
 
 def last_step(connection: Connection) -> int:
-    """The number of the last step; 0 if there is none."""
+    """Return the number of the last step, or 0."""
     (seq,) = connection.execute("SELECT coalesce(max(seq), 0) FROM steps").fetchone()
     return int(seq)
 
 
 def fetches_known(connection: Connection) -> int:
-    """The number of recorded requests; their ids are dense."""
+    """Return the number of recorded requests; their ids are dense."""
     (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM fetches").fetchone()
     return int(last)
 
 
 def hosts_and_paths(connection: Connection) -> Iterator[tuple[tuple[int, ...], tuple[str, ...]]]:
-    """The hosts and paths of all pages, block by block in the order of the ids."""
+    """Yield the hosts and paths of all pages, in blocks, in the order of the ids."""
     cursor = connection.execute("SELECT host, path FROM urls ORDER BY id")
     while rows := cursor.fetchmany(_ROWS_AT_ONCE):
         hosts, paths = zip(*rows, strict=True)
@@ -265,8 +267,9 @@ def hosts_and_paths(connection: Connection) -> Iterator[tuple[tuple[int, ...], t
 
 
 def paths(connection: Connection, pages: Sequence[int]) -> list[tuple[int, int, str]]:
-    """Page, host and path of these pages. They come in one row, as each row costs a wait for the
-    GIL.
+    """Return page, host and path of these pages.
+
+    The result is a single row, because this thread waits for the GIL after each row.
     """
     (found,) = connection.execute(
         "SELECT json_group_array(json_array(urls.id, host, urls.path)) FROM json_each(?) AS wanted "
@@ -277,7 +280,7 @@ def paths(connection: Connection, pages: Sequence[int]) -> list[tuple[int, int, 
 
 
 def url_of(connection: Connection, page: PageId) -> str:
-    """The URL of a page by its id."""
+    """Return the URL of a page."""
     row = connection.execute(
         "SELECT origin || path FROM urls JOIN hosts ON hosts.id = host WHERE urls.id = ?", (page,)
     ).fetchone()
@@ -285,7 +288,7 @@ def url_of(connection: Connection, page: PageId) -> str:
 
 
 def urls_of(connection: Connection, pages: Sequence[int]) -> Iterator[str]:
-    """The URLs of these pages, in the order of their ids."""
+    """Yield the URLs of these pages, in the order of their ids."""
     for start in range(0, len(pages), _ROWS_AT_ONCE):
         block = pages[start : start + _ROWS_AT_ONCE]
         cursor = connection.execute(
@@ -297,13 +300,13 @@ def urls_of(connection: Connection, pages: Sequence[int]) -> Iterator[str]:
 
 
 def original(connection: Connection, page: PageId) -> str | None:
-    """The original URL of a page, if it differs from the URL of the page."""
+    """Return the original URL of a page, or None if it equals the page's URL."""
     row = connection.execute("SELECT url FROM originals WHERE page = ?", (page,)).fetchone()
     return None if row is None else str(row[0])
 
 
 def hosts(connection: Connection) -> Iterator[HostRow]:
-    """Every origin, in the order of the ids."""
+    """Return all origins, in the order of the ids."""
     cursor = connection.execute(
         "SELECT id, origin, robots, robots_until, wait_until, trouble FROM hosts ORDER BY id"
     )
@@ -311,7 +314,7 @@ def hosts(connection: Connection) -> Iterator[HostRow]:
 
 
 def host(connection: Connection, number: int) -> HostRow | None:
-    """An origin by its id."""
+    """Return an origin by its id, or None."""
     row = connection.execute(
         "SELECT id, origin, robots, robots_until, wait_until, trouble FROM hosts WHERE id = ?",
         (number,),
@@ -320,18 +323,18 @@ def host(connection: Connection, number: int) -> HostRow | None:
 
 
 def document(connection: Connection, page: PageId) -> DocumentRow | None:
-    """The document of a page, if it was read."""
+    """Return the document of a page, or None if it was not read."""
     row = connection.execute("SELECT * FROM documents WHERE page = ?", (page,)).fetchone()
     return None if row is None else DocumentRow._make(row)
 
 
 def all_documents(connection: Connection) -> Iterator[DocumentRow]:
-    """All documents, in the order of the page ids."""
+    """Return all documents, in the order of the page ids."""
     return map(DocumentRow._make, connection.execute("SELECT * FROM documents ORDER BY page"))
 
 
 def last_fetches(connection: Connection, page: PageId, count: int) -> list[FetchRow]:
-    """The last requests for a page, the newest first."""
+    """Return the last requests for a page, newest first."""
     cursor = connection.execute(
         "SELECT page, at, outcome, status, wire_bytes, elapsed_s, detail FROM fetches "
         "WHERE page = ? ORDER BY id DESC LIMIT ?",
@@ -341,7 +344,7 @@ def last_fetches(connection: Connection, page: PageId, count: int) -> list[Fetch
 
 
 def mirrors(connection: Connection) -> list[tuple[int, int, int]]:
-    """(host, the host it mirrors, pages), the most pages first."""
+    """Return (host, the host it mirrors, pages), most pages first."""
     return connection.execute(
         "SELECT host, of_host, pages FROM mirrors ORDER BY pages DESC, host"
     ).fetchall()
@@ -349,16 +352,16 @@ def mirrors(connection: Connection) -> list[tuple[int, int, int]]:
 
 # ================================================================ columns
 #
-# Columns of numbers of all pages, as arrays in blocks; and a check of the values in all columns.
+# Numeric columns of all pages, as arrays in blocks; and a check of the values in all columns.
 #
-# Laws of the arrays: a block takes memory only for its own rows. Ids are dense, so a block begins
-# where the last one ended, and a table that lacks a row is an error. SQLite joins the numbers of a
-# block to one text for each column and numpy parses it: a million numbers in 0.09 s, a third of the
-# time with a Python object for each number.
+# Laws of the arrays: a block takes memory only for its own rows. Ids are dense, so each block
+# begins where the last one ended, and a missing row is an error. SQLite joins the numbers of a
+# block into one text per column, and numpy parses it: a million numbers take 0.09 s, a third of the
+# time with one Python object per number.
 #
 # Laws of the check: SQLite accepts any value in any column, but readers rely on types and ranges,
-# so the audit checks all values. Each table is read once, by SQLite itself. NULL is valid only in
-# columns that may be empty.
+# so the audit checks all values. Each table is scanned once, by SQLite itself. NULL is valid only
+# in nullable columns.
 
 Column = Literal["id", "state", "key", "history", "g_time", "inlinks", "spent", "host", "depth"]
 Numbers = NDArray[Any]
@@ -371,21 +374,21 @@ _KINDS: dict[Column, type[np.integer[Any]]] = {
     "host": np.uint32,
     "depth": np.uint32,
 }
-"""All other columns have 64-bit integers, like SQLite."""
+"""Types of the narrow columns; others have 64-bit integers, like SQLite."""
 
 
 def frontier(connection: Connection, *columns: Column) -> Iterator[tuple[Numbers, ...]]:
-    """These columns of the last checkpoint, block by block, in the order of the ids."""
+    """Yield these columns of the last checkpoint, in blocks, in the order of the ids."""
     return _blocks(connection, "frontier", columns)
 
 
 def urls(connection: Connection, *columns: Column) -> Iterator[tuple[Numbers, ...]]:
-    """These columns of the table of all URLs."""
+    """Yield these columns of the table of URLs, in blocks, in the order of the ids."""
     return _blocks(connection, "urls", columns)
 
 
 def contents(connection: Connection) -> Iterator[tuple[Numbers, Numbers]]:
-    """The id and the content hash of every page that was read."""
+    """Yield id and content hash of every page that was read, in blocks."""
     cursor = connection.execute("SELECT page, content FROM documents ORDER BY page")
     while rows := cursor.fetchmany(_ROWS_AT_ONCE_COLUMNS):
         pages, hashes = np.array(rows, dtype=np.int64).T
@@ -393,7 +396,7 @@ def contents(connection: Connection) -> Iterator[tuple[Numbers, Numbers]]:
 
 
 def whole(blocks: Iterator[tuple[Numbers, ...]], column: Column) -> Numbers:
-    """One column as one array."""
+    """Return one column as one array."""
     return np.concatenate([np.empty(0, _kind(column)), *(block for (block,) in blocks)])
 
 
@@ -514,7 +517,7 @@ _COLUMNS: Mapping[str, Mapping[str, str]] = {
 
 
 def bad_columns(connection: Connection) -> Iterator[str]:
-    """A line for each column with invalid values."""
+    """Yield a line for each column with invalid values."""
     for table, conditions in _COLUMNS.items():
         sums = ", ".join(
             f"coalesce(sum(NOT ({condition.format(column)})), 0)"
@@ -527,7 +530,7 @@ def bad_columns(connection: Connection) -> Iterator[str]:
 
 
 def foreign_origins(connection: Connection) -> int:
-    """The number of origins that are not http or https. Only imported graphs may have some."""
+    """Return the number of origins that are neither http nor https."""
     (count,) = connection.execute(
         "SELECT count(*) FROM hosts WHERE NOT (origin GLOB 'http://?*' OR origin GLOB 'https://?*')"
     ).fetchone()

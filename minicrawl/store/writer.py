@@ -1,8 +1,8 @@
-"""The one connection that writes.
+"""The only connection that writes.
 
-Laws: a batch is written as a whole or not at all, and a committed batch survives a power cut
+Laws: a batch is written as a whole or not at all, and a committed batch survives a power failure
 (`synchronous=FULL`). A store has one writer; a second one is refused. Committed rows never change,
-except those of the checkpoint, which can be made again from the steps.
+except those of the checkpoint, which can be recomputed from the steps.
 """
 
 from __future__ import annotations
@@ -42,38 +42,39 @@ from minicrawl.store.written_links import Pieces
 
 # ================================================================ replica
 #
-# What a writer asks of a replica of its store, such as the log of a shard.
+# Interface between a writer and the replica of its store, such as the log of a shard.
 
 
 class StoreReplica(Protocol):
-    """What has each commit of a store before it counts. It says when the log may be shortened."""
+    """Replica that receives each commit of a store before it counts, and controls checkpoints."""
 
     @property
     def last(self) -> int:
-        """The number of its last entry."""
+        """Number of its last entry."""
 
     def kept(self, begin: int, end: int) -> None:
-        """Called when pages were appended to the archive between two places, before the commit that
-        counts them, as `committed` is.
+        """Replicate what the archive gained between two places.
+
+        Called before the commit that counts it.
         """
 
     def committed(self) -> None:
-        """Called after each commit, in the thread that writes.
+        """Replicate a commit; called after each one, in the writing thread.
 
-        NoRoom says that it is to be called again; what else it raises ends the crawl.
+        NoRoom means that the call should be repeated; any other exception ends the crawl.
         """
 
     def wants_checkpoint(self) -> bool:
-        """Whether the write-ahead log is to be moved into the file now."""
+        """Return True if the write-ahead log should be checkpointed now."""
 
     def may_checkpoint(self) -> bool:
-        """Whether it may be."""
+        """Return True if the write-ahead log may be checkpointed."""
 
     def checkpointed(self, *, is_complete: bool) -> None:
-        """It was, if `is_complete`, and a new log begins."""
+        """Note a checkpoint; if `is_complete`, a new log begins."""
 
     def closing(self) -> None:
-        """The store is about to be closed."""
+        """Prepare for closing the store."""
 
 
 # ================================================================ writer
@@ -83,9 +84,9 @@ Write = Callable[[str, Iterable[Sequence[Any]]], None]
 SAFE = "everything committed before is safe"
 
 _CACHE_KIB = 4_096
-"""Little is read again: rows are appended, and columns are written as a whole."""
+"""Cache size. Little is read again: rows are appended, and columns are written as a whole."""
 _SIZES = (1024, 256, 64, 16, 4, 1)
-"""Rows in a statement. There are few sizes, so that each statement is prepared once."""
+"""Rows per statement. There are few sizes, so that each statement is prepared once."""
 
 _TURNED = """
 INSERT INTO frontier VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET
@@ -107,7 +108,7 @@ INSERT INTO hosts VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET
 
 
 class StoreWriter:
-    """A store open for writing. Use it from one thread at a time."""
+    """Store open for writing. Use it from one thread at a time."""
 
     def __init__(
         self,
@@ -149,16 +150,16 @@ class StoreWriter:
 
     @property
     def replica(self) -> StoreReplica | None:
-        """What has each commit before it counts, if anything has."""
+        """Replica of the store, or None."""
         return self._replica
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """The connection, for queries by the writer itself."""
+        """Connection, for queries by the writer itself."""
         return self._connection
 
     def agree(self, terms: StoreTerms) -> None:
-        """Set the terms of a new store. An old store keeps its terms and refuses others."""
+        """Set the terms of a new store, or check that they equal those of an old one."""
         wanted = {name: getattr(terms, name) for name in StoreTerms.__dataclass_fields__}
         with translating_sqlite_errors(self.path, SAFE), reporting_damage(self.path):
             found = tables.terms(self._connection)
@@ -182,7 +183,7 @@ class StoreWriter:
                 )
 
     def commit(self, batch: Batch) -> None:
-        """Add all of the batch in one transaction."""
+        """Add the whole batch in one transaction."""
         if self._unconfirmed is not batch:
             self._add(batch)
             self._pieces.confirm()
@@ -217,7 +218,10 @@ class StoreWriter:
         self._confirm(checkpoint)
 
     def _confirm(self, written: Batch | Checkpoint | None = None) -> None:
-        """Wait for the replica. What it has no room for is not written again if it comes again."""
+        """Wait for the replica.
+
+        If it has no room, a repeated call does not write the rows again.
+        """
         if self._replica is None:
             return
         self._unconfirmed = written or self._unconfirmed
@@ -228,9 +232,9 @@ class StoreWriter:
             self._shorten_log()
 
     def become(self, original: sqlite3.Connection) -> None:
-        """Replace the content by a copy of another store, whose archive stays with it."""
+        """Replace the content by a copy of another store, whose archive is not copied."""
         with translating_sqlite_errors(self.path, SAFE):
-            # A write-ahead log would have the whole copy a second time.
+            # In WAL mode the log would hold the whole copy a second time.
             self._connection.execute("PRAGMA journal_mode = DELETE")
             original.backup(self._connection)
             self._connection.execute("PRAGMA journal_mode = WAL")
@@ -240,7 +244,7 @@ class StoreWriter:
                 self._set_meta("counters", json.dumps(kept))
 
     def compact(self) -> None:
-        """Join what was written in pieces, and move the write-ahead log into the file."""
+        """Compress the link attributes written in pieces, and checkpoint the write-ahead log."""
         with self._transaction():
             self._pieces.pack()
         self._pieces.confirm()
@@ -256,10 +260,10 @@ class StoreWriter:
             self._replica.checkpointed(is_complete=not busy)
 
     def _compact_if_disk_is_low(self) -> None:
-        """On a disk with little room, keep the write-ahead log short."""
+        """Keep the write-ahead log short if the disk is nearly full."""
         disk = os.statvfs(self._log.parent)
         if self._log.exists() and 2 * self._log.stat().st_size > disk.f_bavail * disk.f_frsize:
-            with suppress(NoRoom):  # the batch is safe, and the next write reports a full disk
+            with suppress(NoRoom):  # the batch is safe, and the next write reports the full disk
                 self._shorten_log()
 
     def _write_rows(self, write: Write, checkpoint: Checkpoint) -> None:
@@ -296,12 +300,15 @@ class StoreWriter:
 
 
 def _log_of(path: Path) -> Path:
-    """The write-ahead log, which SQLite puts beside the real file."""
+    """Return the path of the write-ahead log, which SQLite puts beside the real file."""
     return file_beside(path, LOG)
 
 
 def _connect(path: Path, *, is_replicated: bool = False) -> sqlite3.Connection:
-    """A replicated store has all that is ever written in a write-ahead log, its tables included."""
+    """Connect, and create the tables of a new store.
+
+    With a replica, everything goes through the write-ahead log, table creation included.
+    """
     with translating_sqlite_errors(path, SAFE):
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         try:
@@ -326,7 +333,7 @@ def _step_columns(row: StepRow) -> tuple[int, int, int, int, int, int, bytes | N
 
 
 def copy_store(path: Path, to: Path) -> None:
-    """Copy the store. The copy gets its name when it is complete."""
+    """Copy the store. The copy gets its final name when it is complete."""
     place = real_path(to)
     unfinished = place.with_name(f"{place.name}.part")
     with (
@@ -340,7 +347,10 @@ def copy_store(path: Path, to: Path) -> None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Keep others from writing the store. Its log is in the file then, unless somebody reads it."""
+    """Lock the store against other writers, after folding its log into the file.
+
+    The log remains if the store is being read.
+    """
     lock = StoreLock(path)
     try:
         with translating_sqlite_errors(path, SAFE), closing(_connect(path)) as connection:
@@ -353,9 +363,9 @@ def locked(path: Path) -> Iterator[None]:
 def write_rows(connection: sqlite3.Connection, sql: str, rows: Iterable[Sequence[Any]]) -> None:
     """Run SQL with `VALUES (...)` for all rows, with the effect of one run for each row.
 
-    Any number of rows takes only a handful of statements. After each statement a writing thread
-    has to wait for the GIL, for milliseconds if other threads are busy: with one statement a row
-    it would write only a few hundred rows a second.
+    Any number of rows takes only a handful of statements. After each statement a writing thread has
+    to wait for the GIL, for milliseconds if other threads are busy: with one statement per row it
+    would write only a few hundred rows per second.
     """
     source = iter(rows)
     while block := list(islice(source, _SIZES[0])):
@@ -369,7 +379,7 @@ def write_rows(connection: sqlite3.Connection, sql: str, rows: Iterable[Sequence
 
 @lru_cache
 def _for_rows(sql: str, rows: int) -> str:
-    """The SQL with this many tuples after VALUES."""
+    """Return the SQL with this many tuples after VALUES."""
     before, values, rest = sql.partition("VALUES ")
     one, end, after = rest.partition(")")
     return f"{before}{values}{', '.join([one + end] * rows)}{after}"
@@ -377,20 +387,20 @@ def _for_rows(sql: str, rows: int) -> str:
 
 # ================================================================ merging
 #
-# What is read of stores that are merged into one, and how that one is written.
+# Merging: reading stores that are merged into one, and writing the merged store.
 #
-# Laws: rows come block by block, so that memory does not grow with a store. The merged store is an
-# ordinary one. Its mark says how far its log was made of other logs: what pages hold as of that
-# step was moved by several ledgers, so it cannot be made again from one log.
+# Laws: rows are read in blocks, so that memory does not grow with a store. The merged store is an
+# ordinary one. Its mark is the last step that was copied from other logs: several ledgers produced
+# the cash as of that step, so it cannot be recomputed from one log.
 
 MERGED = "merged"
-"""In the table meta: the last step that was made of other logs."""
+"""Name in the table meta: last step that was copied from other logs."""
 
 _ROWS_AT_ONCE = 10_000
 
 
 class PackedStep(NamedTuple):
-    """A row of the log, its spending as bytes."""
+    """Row of the log, with the spending encoded."""
 
     seq: int
     kind: int
@@ -402,7 +412,7 @@ class PackedStep(NamedTuple):
 
 
 class UrlColumns(NamedTuple):
-    """URLs of pages in a row."""
+    """Consecutive URLs as columns."""
 
     hosts: Sequence[int]
     paths: Sequence[str]
@@ -410,7 +420,7 @@ class UrlColumns(NamedTuple):
 
 
 def merged_until(connection: Connection) -> int:
-    """The last step that was made of the logs of other stores; 0 in a store that was crawled."""
+    """Return the last step that was copied from other stores; 0 in a store that was crawled."""
     return int(meta(connection, MERGED) or 0)
 
 
@@ -418,20 +428,20 @@ def merged_until(connection: Connection) -> int:
 
 
 def is_begun(path: Path) -> bool:
-    """Whether a crawl has begun in this file. One that was just made has no terms yet."""
+    """Return True if a crawl has begun in this file. A store that was just created has no terms."""
     with translating_sqlite_errors(path), closing(connect(path)) as connection:
         return check_version(connection, str(path)) > 0 and terms(connection) is not None
 
 
 def url_columns(connection: Connection) -> Iterator[UrlColumns]:
-    """All URLs, in the order of the ids."""
+    """Yield all URLs in blocks, in the order of the ids."""
     cursor = connection.execute("SELECT host, path, depth FROM urls ORDER BY id")
     while rows := cursor.fetchmany(_ROWS_AT_ONCE):
         yield UrlColumns(*zip(*rows, strict=True))
 
 
 def fetch_rows(connection: Connection) -> Iterator[FetchRow]:
-    """All requests, the first one first."""
+    """Yield all requests, oldest first."""
     cursor = connection.execute(
         "SELECT page, at, outcome, status, wire_bytes, elapsed_s, detail FROM fetches ORDER BY id"
     )
@@ -440,22 +450,22 @@ def fetch_rows(connection: Connection) -> Iterator[FetchRow]:
 
 
 def asked_at(connection: Connection, pages: int) -> NDArray[np.float64]:
-    """When each of so many pages had its last turn; 0 if it had none."""
+    """Return the time of each page's last request, or 0."""
     found = np.zeros(pages)
     cursor = connection.execute("SELECT page, at FROM fetches ORDER BY id")
     while rows := cursor.fetchmany(_ROWS_AT_ONCE):
         asked, times = zip(*rows, strict=True)
-        found[list(asked)] = times  # the last one of a page counts
+        found[list(asked)] = times  # the last request for a page wins
     return found
 
 
 def originals(connection: Connection) -> Iterator[tuple[int, str]]:
-    """The pages whose URL was written in another way."""
+    """Return the pages whose URL was written differently, with that URL."""
     return connection.execute("SELECT page, url FROM originals ORDER BY page")
 
 
 def endowments(connection: Connection) -> Iterator[tuple[Sequence[int], int]]:
-    """The seeds that share an endowment, and its units."""
+    """Return the seeds of each endowment, with its units."""
     cursor = connection.execute(
         "SELECT spending, amount FROM steps WHERE kind = ? AND spending IS NOT NULL ORDER BY seq",
         (StepKind.ENDOWED,),
@@ -467,30 +477,30 @@ def endowments(connection: Connection) -> Iterator[tuple[Sequence[int], int]]:
 
 
 def add_steps(store: StoreWriter, steps: Iterable[PackedStep]) -> None:
-    """Append these to the log."""
+    """Append steps to the log."""
     with _transaction(store) as connection:
         write_rows(connection, "INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?, ?)", steps)
 
 
 def add_mirrors(store: StoreWriter, mirrors: Iterable[tuple[int, int, int]]) -> None:
-    """Host, the host that it mirrors, and how many pages both have."""
+    """Add mirrors: host, the host that it mirrors, and the number of pages in common."""
     with _transaction(store) as connection:
         write_rows(connection, "INSERT INTO mirrors VALUES (?, ?, ?)", mirrors)
 
 
 def begin_draft(store: StoreWriter) -> None:
-    """Nothing of a draft need survive a power cut, so its rows are written without waiting."""
+    """Write without syncing: a draft need not survive a power failure."""
     store.connection.execute("PRAGMA synchronous = OFF")
 
 
 def end_draft(store: StoreWriter) -> None:
-    """All of it is on the disk."""
+    """Sync the draft to disk, and restore safe writing."""
     store.connection.execute("PRAGMA synchronous = FULL")
     store.compact()
 
 
 def mark(store: StoreWriter, seq: int) -> None:
-    """Say that the log up to here was made of others."""
+    """Record that the log up to here was copied from other logs."""
     with _transaction(store) as connection:
         connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (MERGED, str(seq)))
 

@@ -1,11 +1,10 @@
-"""What the links of pages say, in blocks of many pages.
+"""Attributes of links, such as anchor texts, in blocks of many pages.
 
-Laws: what was written of a page is there with the step that has its links, after any kill. Pages
-are compressed together, since their menus are alike; a block is closed when it is large enough,
-and what came in small pieces until then is packed anew. Of a page that was read twice the last
-version counts.
+Laws: the attributes of a page are committed with the step that has its links. Pages are compressed
+together, because their menus are similar. A block is closed when it is large enough; the pieces
+before that are recompressed. If a page was read twice, the last version wins.
 
-block     pages, and what is written in them, compressed as one
+block     pages with their link attributes, compressed together
 piece     a block that is not large enough yet
 """
 
@@ -20,25 +19,25 @@ from minicrawl.store.records import WrittenRow, check_of
 from minicrawl.store.tables import Connection
 
 BLOCK_BYTES = 1 << 19
-"""Of a block before it is compressed."""
+"""Size of a block before compression."""
 MOST_PAGES = 4096
-"""Of a block."""
+"""Maximum pages of a block."""
 MOST_PIECES = 16
 _LEVEL_OF_PIECES, _LEVEL = 1, 6
-"""Of zstd. At 9 the links of manuals take 2 % less, and twice the time."""
+"""Levels of zstd. Level 9 saves 2 % on the links of manuals, and takes twice the time."""
 _BETWEEN_PAGES = b"\x1d"
 _NUMBER = np.dtype("<u4")
 _BLOCKS_AT_ONCE = 8
-"""Blocks that were read and may be asked for again soon."""
+"""Cached blocks."""
 
 
 class _Block(NamedTuple):
-    pages: list[tuple[int, int]]  # each with the check of its links
+    pages: list[tuple[int, int]]  # page id and checksum of its links
     content: bytes
 
 
 class Pieces:
-    """The last pieces of a store, which become a block."""
+    """Pieces at the end of a store, which become a block."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -46,7 +45,7 @@ class Pieces:
         self._next: list[_Block] = []
 
     def add(self, rows: Sequence[WrittenRow]) -> None:
-        """Write the rows in the transaction under way; `confirm` says that it was committed."""
+        """Write the rows in the current transaction; call `confirm` after it is committed."""
         if not rows:
             return
         content = _BETWEEN_PAGES.join(row.entries for row in rows)
@@ -60,12 +59,12 @@ class Pieces:
             self._insert(blocks[-1], closed=False, level=_LEVEL_OF_PIECES)
 
     def pack(self) -> None:
-        """Make one piece of all, in the transaction under way: nothing comes for a while."""
+        """Merge all pieces into one, in the current transaction, when the crawl pauses."""
         if self._opened():
             self._join(self._opened(), closed=False, level=_LEVEL)
 
     def confirm(self) -> None:
-        """What was added is in the store."""
+        """Adopt the last change, which has been committed."""
         if self._open is not None:
             self._open = self._next
 
@@ -94,7 +93,7 @@ class Pieces:
 
 
 class WrittenLinks:
-    """What the links of pages say, as far as a store knows it."""
+    """Reader of the link attributes in a store."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -105,11 +104,11 @@ class WrittenLinks:
         return len(self._pages)
 
     def of(self, page: int, links: Sequence[int]) -> bytes | None:
-        """What was written in the last version of a page, if it had these links."""
+        """Return the attributes of a page's links, or None if its last version had other links."""
         at = int(np.searchsorted(self._pages, page))
         if at == len(self._pages) or self._pages[at] != page:
             return None
-        if self._checks[at] != check_of(links):  # it was read again, and that was not kept
+        if self._checks[at] != check_of(links):  # read again, without keeping attributes
             return None
         return self._content(int(self._ids[at]))[int(self._places[at])]
 
@@ -119,7 +118,7 @@ class WrittenLinks:
 
 
 def _index(connection: Connection) -> tuple[NDArray[np.int64], ...]:
-    """For each page in ascending order its block, its id, the check, and its place there."""
+    """Return block, page id, checksum and place in the block, by page in ascending order."""
     blocks = list(connection.execute("SELECT id, pages FROM written ORDER BY id"))
     found = [_pages(pages) for _, pages in blocks]
     counts = [len(pages) for pages in found]
@@ -132,7 +131,7 @@ def _index(connection: Connection) -> tuple[NDArray[np.int64], ...]:
 
 
 def wrong_blocks(connection: Connection, known: int) -> Iterator[str]:
-    """A line for each block that does not say of each of its pages what is written there."""
+    """Yield a line for each block that cannot be read or does not match its list of pages."""
     for number, pages, data in connection.execute("SELECT id, pages, data FROM written"):
         found = _pages(pages)
         try:
@@ -145,7 +144,7 @@ def wrong_blocks(connection: Connection, known: int) -> Iterator[str]:
 
 
 def written_bytes(connection: Connection) -> int:
-    """The bytes of all blocks."""
+    """Return the size of all blocks in bytes."""
     sql = "SELECT coalesce(sum(length(pages) + length(data)), 0) FROM written"
     return int(connection.execute(sql).fetchone()[0])
 
@@ -155,7 +154,7 @@ def _pages(blob: bytes) -> NDArray[np.int64]:
 
 
 def _packed(content: bytes, level: int) -> bytes:
-    import zstandard  # here, since most stores have none of this
+    import zstandard  # deferred: most stores have no attributes
 
     return zstandard.ZstdCompressor(level=level).compress(content)
 
