@@ -1,12 +1,12 @@
-"""The frontier: all pages in memory, as a fold over the steps that the store keeps.
+"""The frontier: all pages in memory, as a fold over the steps in the store.
 
-pages          the fold: the ledger, the state of each page, and its last spending; what changed
-               since the last checkpoint
-channels       what a shard has sent to others and received, where a crawl has several
-sibling_steps  what siblings have shown, as a fold over the same steps
-urls           the URL, host and depth of each page; the seen-set: URL -> page id, in a few bytes
-               a page; the site of each host, as soon as somebody asks for it
-checkpoint     the rows that a checkpoint writes; the last checkpoint and the steps behind it, and
-               whether they fit together
-importance     the importance as it is shown, and the share of it that is gathered
+pages          the fold: ledger, state and last spending of each page; changes since the last
+               checkpoint
+channels       batches that a shard has sent to and received from others
+sibling_steps  state of the siblings order, as a fold over the same steps
+urls           URL, host and depth of each page; the seen-set (URL -> page id) in a few bytes per
+               page; the site of each host
+checkpoint     rows that a checkpoint writes; loading the last checkpoint and the steps after it,
+               and checking that they are consistent
+importance     importance as it is shown, and the gathered share of it
 """

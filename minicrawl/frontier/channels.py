@@ -1,12 +1,12 @@
-"""What a shard has sent to each other shard and received from it, as its store keeps it.
+"""Channels of a shard: what it has sent to each other shard and received from it.
 
-Most crawls have one shard, and nothing of this. Law: the ends of the channels are a fold over the
-steps of the shard's log, like its ledger; and so are the foreign pages that were never sent, which
-their shards do not know of unless others told them.
+Most crawls have one shard and no channels. Law: the ends of the channels are a fold over the log of
+the shard, like its ledger, and so are the foreign pages that were never sent; their shards know
+them only if others sent them.
 
-A shard owns whole sites, not hosts: quotas, traps and budgets judge sites, and most links stay in
-their site, so most cash stays in its shard. Which shard a site belongs to depends on its name and
-the number of shards alone, and is the same on every machine and in every version.
+A shard owns whole sites, not hosts: quotas, traps and budgets apply to sites, and since most links
+stay within a site, most cash stays in its shard. The shard of a site depends only on its name and
+the number of shards; it is the same on every machine and in every version.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import NamedTuple, Self
 from minicrawl.opic.journal import Step, StepKind
 
 SHARDS = 64
-"""Unless the user chose another number at the start."""
+"""Default number of shards."""
 
 
 MOST_SHARDS = 1 << 16
@@ -28,19 +28,19 @@ _BYTES = 8
 
 
 def shard_of(site: str, shards: int = SHARDS) -> int:
-    """The shard of the site, from 0 on."""
+    """Return the number of the site's shard, from 0."""
     digest = blake2b(site.encode(errors="surrogatepass"), digest_size=_BYTES).digest()
     return int.from_bytes(digest, "big") * shards >> 8 * _BYTES
 
 
 class ShardPlace(NamedTuple):
-    """A shard of a crawl: its number, and how many there are."""
+    """Shard of a crawl: its number, and the number of shards."""
 
     number: int
     of: int
 
     def owner(self, site: str) -> int:
-        """The shard that the site belongs to."""
+        """Return the shard that owns the site."""
         return shard_of(site, self.of)
 
 
@@ -51,14 +51,14 @@ _SENT, _RECEIVED, _UNSENT = "sent", "received", "unsent"
 
 
 class ChannelEnd(NamedTuple):
-    """The number of the last batch, and the atoms of all so far."""
+    """Number of the last batch, and atoms of all batches so far."""
 
     number: int = 0
     atoms: int = 0
 
 
 class Channels:
-    """Both ends that a shard has of its channels to the others."""
+    """A shard's ends of its channels to other shards."""
 
     def __init__(self) -> None:
         self._sent: dict[int, ChannelEnd] = {}
@@ -68,7 +68,7 @@ class Channels:
 
     @classmethod
     def from_rows(cls, rows: ChannelRows) -> Self:
-        """What `as_rows` has told of some channels."""
+        """Return the channels from the result of `as_rows`."""
         channels = cls()
         for ends, name in ((channels._sent, _SENT), (channels._received, _RECEIVED)):
             ends.update((other, ChannelEnd(number, atoms)) for other, number, atoms in rows[name])
@@ -76,7 +76,7 @@ class Channels:
         return channels
 
     def as_rows(self) -> ChannelRows:
-        """All ends, for the checkpoint of a store."""
+        """Return all ends, for the checkpoint of a store."""
         ends = {
             name: [(other, *end) for other, end in sorted(ends.items())]
             for name, ends in ((_SENT, self._sent), (_RECEIVED, self._received))
@@ -85,16 +85,16 @@ class Channels:
 
     @property
     def sent(self) -> Mapping[int, ChannelEnd]:
-        """By receiver."""
+        """Sent channel ends, keyed by receiving shard."""
         return self._sent
 
     @property
     def received(self) -> Mapping[int, ChannelEnd]:
-        """By sender."""
+        """Received channel ends, keyed by sending shard."""
         return self._received
 
     def apply(self, step: Step) -> None:
-        """Fold one more step."""
+        """Apply one more step."""
         if step.kind is StepKind.FOREIGN:
             self.unsent.update(step.spending.links)
         elif step.kind is StepKind.SEND:
@@ -104,7 +104,7 @@ class Channels:
             _count(self._received, step)
 
     def next_number(self, receiver: int) -> int:
-        """Of the next batch to this shard."""
+        """Return the number of the next batch to this shard."""
         return self._sent.get(receiver, ChannelEnd()).number + 1
 
 

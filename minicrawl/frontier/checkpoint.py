@@ -1,8 +1,8 @@
-"""What a checkpoint writes: columns are copied at once, rows are made of them later.
+"""Checkpoints: copies columns at once, and makes rows from them later.
 
-Copying stalls the crawl, so it is all that is done at once; the store's thread does the rest.
+Copying stalls the crawl, so nothing else happens at that moment; the store's thread does the rest.
 
-Law: the rows can be iterated again, because a full disk takes them only the second time.
+Law: the rows can be iterated again, because a full disk may take two attempts.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ROWS_AT_ONCE = 1 << 14
 
 
 def cut_checkpoint(frontier: Frontier) -> Checkpoint:
-    """The rows that changed since the last checkpoint, as they are now, whenever they are read."""
+    """Return the rows that changed since the last checkpoint, frozen as of now."""
     changes = frontier.take_changes()
     cut = changes.cut(frontier.ledger.key)
     turned = Turned.of(frontier, changes.turned, changes.saved)
@@ -59,7 +59,7 @@ def _shown(frontier: Frontier) -> Mapping[str, bytes] | None:
 
 @dataclass(frozen=True, slots=True)
 class Rows(Iterable[Row], Generic[Row]):
-    """Rows that are made anew by each iteration."""
+    """Iterable that makes its rows anew for each iteration."""
 
     make: Callable[[], Iterator[Row]]
 
@@ -69,7 +69,7 @@ class Rows(Iterable[Row], Generic[Row]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """Copies of all that the rows of some pages say, but for their in-links."""
+    """Copies of everything in the rows of some pages except their in-links."""
 
     pages: Numbers
     state: NDArray[np.uint8]
@@ -80,7 +80,7 @@ class Columns:
     measures: Mapping[int, bytes | None]
 
     def rows(self, cut: Cut) -> Iterator[FrontierRow]:
-        """Their rows, with the in-links that they gained."""
+        """Yield the rows, with the in-links that the pages gained."""
         inlinks = cut.gained(self.pages)
         columns = (self.state, self.key, self.history, self.g_time, inlinks, self.spent)
         for start in range(0, len(self.pages), _ROWS_AT_ONCE):
@@ -93,7 +93,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Born:
-    """Pages that have no row yet. Most were never read: only their birth is known of them."""
+    """Pages that have no row yet. Most were never read, so only their birth is stored."""
 
     first: int
     state: NDArray[np.uint8]
@@ -104,7 +104,7 @@ class Born:
 
     @classmethod
     def of(cls, frontier: Frontier, pasts: Mapping[int, Past], first: int) -> Born:
-        """All pages from the first one on; `pasts` are those of pages that had a turn."""
+        """Return all pages from `first` on; `pasts` are those of pages that had a turn."""
         return cls(
             first=first,
             state=frontier.states()[first:].copy(),
@@ -115,8 +115,9 @@ class Born:
         )
 
     def rows(self, cut: Cut) -> Iterator[FrontierRow]:
-        """Their rows, with the in-links that they gained, made block by block: of a large web only
-        what is copied takes memory.
+        """Yield the rows in blocks, with the in-links that the pages gained.
+
+        Only the copied columns take memory, not the rows of a large web.
         """
         times, turned = self.births.by_page(), sorted(self.pasts)
         for start in range(0, len(self.state), _ROWS_AT_ONCE):
@@ -126,7 +127,7 @@ class Born:
             yield from self._block(block, times[block], turned[mine]).rows(cut)
 
     def _block(self, block: slice, times: Numbers, turned: Sequence[int]) -> Columns:
-        """Those of a few pages, some of which had a turn."""
+        """Return the columns of a block of pages, some of which had a turn."""
         first, count = self.first + block.start, len(times)
         history, g_time = np.zeros(count, dtype=np.int64), times.copy()
         spent, measures = np.zeros(count, dtype=np.int64), {}
@@ -147,7 +148,7 @@ class Born:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turned:
-    """Pages that had a turn: what may change is copied, what does not is looked up later."""
+    """Pages that had a turn. Mutable values are copied; others are looked up later."""
 
     pages: Numbers
     state: NDArray[np.uint8]
@@ -157,7 +158,7 @@ class Turned:
 
     @classmethod
     def of(cls, frontier: Frontier, pasts: Mapping[int, Past], saved: int) -> Turned:
-        """The pages that have a row, in ascending order."""
+        """Return the pages that have a row, in ascending order."""
         pages = np.fromiter(pasts, dtype=np.int64, count=len(pasts))
         pages = np.sort(pages[pages < saved])
         return cls(
@@ -169,7 +170,7 @@ class Turned:
         )
 
     def rows(self, cut: Cut) -> Iterator[FrontierRow]:
-        """Their rows, with the in-links that they gained."""
+        """Yield the rows, with the in-links that the pages gained."""
         pages = self.pages.tolist()
         pasts = list(map(self.pasts.__getitem__, pages))
         histories, times, measures = zip(*pasts, strict=True) if pasts else ((), (), ())
@@ -187,11 +188,11 @@ class Turned:
 
 # ================================================================ loading
 #
-# A frontier is loaded: the last checkpoint, and the steps behind it. Does it fit together?
+# Loading: the last checkpoint and the steps after it, with a consistency check.
 #
-# Law: a file of which parts are older than others may be a sound database and no sound store. Each
-# commit tells how much there is of all; a crawl or a report that opens a store compares
-# that first. After a crawl that was cut off, tables that no commit counts are compared as well.
+# Law: a file with parts from different moments may be a valid database but not a valid store. So
+# each commit counts the rows of all tables, and whatever opens a store, a crawl or a report,
+# compares these counts first. After a crash, tables that no commit counts are compared as well.
 
 _SAVED: tuple[columns.Column, ...] = ("state", "key", "history", "g_time")
 
@@ -205,11 +206,10 @@ def load_frontier(
     *,
     siblings: bool = False,
 ) -> Frontier:
-    """The last checkpoint and the steps behind it. Without `urls_of` no URLs are loaded.
+    """Load the last checkpoint and the steps after it. Without `urls_of`, URLs are not loaded.
 
-    With `siblings`, what they have shown is loaded as well.
-
-    A caller that goes on using the connection in another thread gives its own `saved_step`.
+    With `siblings`, the state of the siblings order is loaded too. A caller that keeps using the
+    connection in another thread passes its own `saved_step`.
     """
     saved_step = saved_step or partial(tables.spent_by, connection)
     frontier = Frontier(terms, spending_at, urls_of or no_urls, saved_step)
@@ -228,7 +228,7 @@ def _load_checkpoint(frontier: Frontier, connection: tables.Connection) -> None:
     saved, key = tables.saved(connection), array("q")
 
     def pasts() -> Iterator[tuple[Numbers, Numbers]]:
-        """The other columns are taken from the same rows on the way."""
+        """Yield histories and times, and collect the other columns of the same rows."""
         for states, keys, history, times in columns.frontier(connection, *_SAVED):
             frontier.state += states.tobytes()
             frontier.counts.update(dict(enumerate(np.bincount(states).tolist())))
@@ -266,7 +266,7 @@ def _flags(frontier: Frontier) -> bytearray:
 def _load_siblings(
     frontier: Frontier, connection: tables.Connection, spending_at: Callable[[int], Spending]
 ) -> None:
-    from minicrawl.frontier.sibling_steps import SiblingSteps  # few reports need it
+    from minicrawl.frontier.sibling_steps import SiblingSteps  # deferred: few reports need it
 
     if not frontier.urls.origins:
         frontier.urls.load_hosts(connection)
@@ -282,7 +282,7 @@ def _load_siblings(
 
 
 def _check_births(frontier: Frontier, connection: tables.Connection) -> None:
-    """A step that bears more pages than have URLs would take all memory there is."""
+    """Raise ValueError if steps bear more pages than have URLs, before they exhaust the memory."""
     known = questions.pages_known(connection)
     born = len(frontier) + questions.born_after(connection, frontier.last_seq)
     if born != known:
@@ -290,9 +290,9 @@ def _check_births(frontier: Frontier, connection: tables.Connection) -> None:
 
 
 def verify(frontier: Frontier, connection: tables.Connection) -> None:
-    """Compare what was loaded with what the last commit counted; ValueError if they differ.
+    """Compare what was loaded with the counts of the last commit. Raises ValueError.
 
-    A store of an earlier minicrawl may have counted less.
+    A store of an earlier minicrawl may have fewer counts.
     """
     counters = tables.counters(connection)
     known = frontier.tally() | {tables.FETCHES: tables.fetches_known(connection)}
@@ -301,13 +301,13 @@ def verify(frontier: Frontier, connection: tables.Connection) -> None:
             raise ValueError(f"{name} are {found}, {counters[name]} by the last commit")
     if (urls := questions.pages_known(connection)) != len(frontier):
         raise ValueError(f"{urls} URLs are known, but {len(frontier)} pages were born")
-    origins = frontier.urls.origins  # none if no URLs were loaded
+    origins = frontier.urls.origins  # empty if no URLs were loaded
     if origins and len(origins) != questions.hosts_known(connection):
         raise ValueError("hosts lack rows")
 
 
 def contradictions(frontier: Frontier, connection: tables.Connection) -> Iterator[str]:
-    """Where the tables of pages, of documents and of fetches do not agree."""
+    """Yield a line for each contradiction between the tables of pages, documents and fetches."""
     undescribed = np.isin(frontier.states(), READ_STATES)
     for pages, _ in columns.contents(connection):
         undescribed[pages] = False

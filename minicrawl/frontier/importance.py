@@ -1,24 +1,22 @@
-"""The importance of pages: as it is shown, and how much of it is gathered.
+"""Importance of pages as it is shown, and the gathered share of it.
 
-Shown are converged ranks, carried on by what came after them.
+The shown importance comes from converged ranks, updated for later steps.
 
-Laws: where no converged ranks lie beside the store, it is the estimate of the crawl. Ranks that
-know all steps are shown as they are. Where they know other steps and the log is short, they
-converge anew, so they are true at every moment; in a crawl that wants it even before the first
-ones were kept. They may know more steps than the frontier, if the crawl went on since that was
-loaded. With a longer log only the later turns are worked in: what flows through a page that was
-read since goes on along its links, from page to page until it has come to an end. If even that
-would take too long, only pages that were found later are estimated.
+Laws: without converged ranks beside the store, it is the crawl's estimate. Ranks that include all
+steps are shown as they are. Otherwise, if the log is short, they are converged again, so that they
+are exact at every moment; a crawl that wants convergence does so even before it has kept any ranks.
+The ranks may include more steps than the frontier, if the crawl went on after that was loaded. If
+the log is long, only later turns are included: the flow through a newly read page is passed on
+along its links until it ends. If even that would take too long, only pages found later are
+estimated.
 
-In a lap an amount of 1 flows from the virtual page to each page; so that is the least that flows
-through it.
+In each iteration the virtual page sends 1 to each page, so that is the least flow through a page.
 
-gathered   of the importance of pages that may be read, the share of those that were
+gathered   share of the importance of all readable pages that is on pages already read
 
-Laws: what is gathered is added up in slices of the pages, so that a crawl does not stand still for
-it, however many pages there are. Pages that a rule forbids, that redirect and that do not exist do
-not count: a site that was read whole is gathered whole. It never falls unless there is more to
-read.
+Laws: the gathered share is summed over slices of the pages, so that a crawl never stalls, however
+many pages there are. Pages that a rule forbids, that redirect or that do not exist do not count: a
+site that was read completely is gathered completely. The share falls only if there is more to read.
 """
 
 import json
@@ -55,33 +53,33 @@ from minicrawl.store.derived import gathered as gathered_by
 from minicrawl.store.tables import Connection
 
 UNTIL = 1e-6
-"""The error of shares that have converged, summed over all pages."""
+"""Error bound of converged shares, summed over all pages."""
 MOST_STEPS = 20_000
-"""So many steps are worked in, in about a third of a second."""
+"""Maximum number of steps to include, which takes about a third of a second."""
 _SUMMED_AT_ONCE = 8192
-"""Pages, in about a millisecond."""
+"""Pages per slice, which takes about a millisecond."""
 _QUESTIONS_A_SLICE = 8
 
 Floats = NDArray[np.float64]
 GoOn = Callable[[], bool]
-"""Whether there is still time."""
+"""Function that returns True while there is time left."""
 
 
 def always() -> bool:
-    """There is."""
+    """Return True: a time budget that never runs out."""
     return True
 
 
 class ShownImportance(NamedTuple):
-    """The shares of all pages, which sum to 1."""
+    """Shares of all pages; they sum to 1."""
 
     row: RankRow | None
-    """The converged ranks that they come from, if there are any."""
+    """Converged ranks on which the shares are based, or None."""
     shares: Floats
 
 
 def shown_importance(path: Path, connection: Connection, frontier: Frontier) -> ShownImportance:
-    """The importance of all pages of the store at `path`, of which this is the frontier."""
+    """Return the importance of all pages of the store at `path`, given its frontier."""
     row, scores = _kept(path, connection, len(frontier))
     if not converges_anew(row, connection):
         return _carried_on(row, scores, connection, frontier)
@@ -90,21 +88,24 @@ def shown_importance(path: Path, connection: Connection, frontier: Frontier) -> 
 
 
 def converges_anew(row: RankRow | None, connection: Connection) -> bool:
-    """Whether the importance converges when it is shown, with these ranks beside the store."""
+    """Return True if showing the importance converges it again, given the kept ranks."""
     is_wanted = row is not None or bool(tables.counters(connection).get(tables.CONVERGES))
     known = 0 if row is None else row.step
     return is_wanted and known != tables.last_step(connection) <= MOST_STEPS
 
 
 def kept_importance(path: Path, connection: Connection, frontier: Frontier) -> ShownImportance:
-    """The same without converging anew, however short the log."""
+    """Like `shown_importance`, but without converging again, however short the log is."""
     return _carried_on(*_kept(path, connection, len(frontier)), connection, frontier)
 
 
 def cash_flow(
     frontier: Frontier, connection: Connection, goes_on: GoOn = always
 ) -> CashFlow | None:
-    """Where the cash of each page goes now, by one pass over the log; None without time for it."""
+    """Return where the cash of each page goes now, or None if time runs out.
+
+    Takes one pass over the log.
+    """
     saved = columns.whole(columns.frontier(connection, "spent"), "spent")
     spent = frontier.spendings.of_all(len(frontier), saved)
     is_forward = np.zeros(len(frontier), dtype=np.bool_)
@@ -121,8 +122,10 @@ def cash_flow(
 def _add(
     builder: FlowBuilder, block: questions.Spendings, books: Books, is_forward: NDArray[np.bool_]
 ) -> None:
-    """Most pages have equal links that all lead to pages that stand for themselves: these are
-    taken at once, which is ten times as fast.
+    """Add a block of spendings.
+
+    Most pages have equal links that lead directly to their targets; these are added in bulk, which
+    is ten times faster.
     """
     moved = is_forward[block.pages]
     for page in block.pages[moved].tolist():
@@ -145,7 +148,7 @@ def _add_each(builder: FlowBuilder, block: questions.Spendings, books: Books) ->
 
 
 def _kept(path: Path, connection: Connection, pages: int) -> tuple[RankRow | None, Floats]:
-    """The converged ranks beside the store, and the scores of so many pages."""
+    """Return the converged ranks beside the store, and their scores of `pages` pages."""
     with reading_beside(path, connection) as derived:
         row = rank_row(derived, OPIC)
         if derived is None or row is None:
@@ -174,9 +177,9 @@ def _converged_anew(
 
 
 def kept_beside(refinement: Refinement, states: NDArray[np.uint8], before: RankRow | None) -> str:
-    """What is kept of the importance beside the shares; `before` is what was kept last.
+    """Return the rank's options as JSON; `before` is the rank that it replaces.
 
-    What is gathered never falls unless there is more to read.
+    The gathered share never falls unless there is more to read.
     """
     importance, is_readable = refinement.importance, np.isin(states, READABLE)
     readable, whole = int(is_readable.sum()), float(importance[is_readable].sum())
@@ -204,8 +207,9 @@ def _carried_on(
 def _later_flow(
     through: Floats, connection: Connection, frontier: Frontier, row: RankRow
 ) -> CashFlow:
-    """Where the cash of pages that were read later goes. What flowed through a page that stands
-    for another since flows `through` that one.
+    """Return where the cash of pages that were read later goes.
+
+    For a page that stands for another since, its flow in `through` is moved to the target.
     """
     books, builder = frontier.books, FlowBuilder(frontier.ledger.small_edge)
     for kind, page, spending in _turns(connection, row.step):
@@ -224,9 +228,9 @@ def _finished(refinement: Refinement) -> Refinement:
 
 
 def _turns(connection: Connection, after: int) -> Iterator[tuple[int, int, Spending]]:
-    """The later turns with links, but for pages that were read before.
+    """Yield later turns with links, except for pages that had been read before.
 
-    Of these the ranks know links already, and in most cases the same.
+    The ranks include links of those already, usually the same ones.
     """
     for block in questions.spendings(connection, after):
         documents = questions.documents(connection, block.pages.tolist())
@@ -245,11 +249,11 @@ PAGES_AT_ONCE = 1 << 17
 
 
 class GatheredImportance:
-    """Adds up all pages again and again.
+    """Running sum of the gathered importance, in repeated laps over all pages.
 
-    `share` and `waiting`, that of pages that may still be read, are those of the last whole lap.
-    A lap before the first one finds the level of all pages. With `flowed`, they are shares of the
-    cash that flowed instead of importance.
+    `share`, and `waiting`, the share of pages still to be read, are those of the last complete lap.
+    The level of all pages is found in an extra lap before the first. With `flowed`, the shares are
+    of the cash that flowed, not of importance.
     """
 
     def __init__(self, frontier: Frontier, share: float = 0.0, *, flowed: bool = False) -> None:
@@ -262,7 +266,7 @@ class GatheredImportance:
         self._read = self._unread = 0.0
 
     def go_on(self) -> bool:
-        """Add up one more slice; answers whether it was the last of its lap."""
+        """Sum one more slice. Return True if it completed a lap."""
         pages = len(self._frontier)
         start, stop = self._start, min(self._start + PAGES_AT_ONCE, pages)
         self._start = stop if stop < pages else 0
@@ -297,7 +301,7 @@ class GatheredImportance:
 
 
 def gathered(frontier: Frontier) -> float:
-    """The importance gathered now, in one whole lap."""
+    """Return the gathered share now, in one complete lap."""
     gathering = GatheredImportance(frontier)
     while not gathering.go_on():
         pass
@@ -305,9 +309,9 @@ def gathered(frontier: Frontier) -> float:
 
 
 class CurrentShares:
-    """The shares of single pages as the crawl estimates them now.
+    """Estimated current shares of single pages.
 
-    What all pages have together is summed up slice by slice, a slice with every eighth question.
+    The total of all pages is summed in slices, one slice per `_QUESTIONS_A_SLICE` lookups.
     """
 
     def __init__(self, frontier: Frontier) -> None:
@@ -317,7 +321,7 @@ class CurrentShares:
         self._asked = 0
 
     def of(self, page: PageId) -> float:
-        """The share of this page."""
+        """Return the share of this page."""
         if self._asked % _QUESTIONS_A_SLICE == 0:
             self._sum_slice()
         self._asked += 1
@@ -332,7 +336,7 @@ class CurrentShares:
         self._sum += float(found.sum())
         self._summed = end
         is_whole = end == pages
-        if is_whole or self._total == 0:  # the first slice stands for all
+        if is_whole or self._total == 0:  # the first slice is extrapolated
             self._total = self._sum * pages / end
         if is_whole:
             self._summed, self._sum = 0, 0.0

@@ -1,9 +1,9 @@
-"""All pages in memory: the books, and the state of each page, in flat arrays.
+"""Frontier: all pages in memory, that is the ledger, and the state of each page, in flat arrays.
 
-Law: the frontier is a fold over the steps. A crawl that resumes after a kill loads the last
+Law: the frontier is a fold over the steps. A crawl that resumes after a crash loads the last
 checkpoint, and applies the steps after it with the same code that applied them first.
 
-spending   where the cash of a page went, so where its links are
+spending   distribution of a page's cash; it also says where the page's links are
 """
 
 from __future__ import annotations
@@ -40,17 +40,18 @@ if TYPE_CHECKING:
 
 # ================================================================ changes
 #
-# What changed since the last checkpoint, which the store does not know yet.
+# Changes since the last checkpoint, which the store does not know yet.
 #
-# Laws: what a checkpoint needs of one moment is copied at that moment, and put in order later by
-# the store's thread, so that the crawl hardly notices. A checkpoint is in the store before the next
-# one is made.
+# Laws: values that a checkpoint needs as of one moment are copied at that moment, and sorted later
+# by the store's thread, so that the crawl hardly stalls. Each checkpoint is stored before the next
+# is made.
 #
 # born      pages that have no row yet
-# turned    pages that had a turn: anything in their row may have changed. Their pasts are noted as
-#           they change, because looking them all up at once would be felt
-# paid      pages of whose row only the cash and the number of in-links changed; most are
-# gained    the in-links that a page has more than its row says
+# turned    pages that had a turn: anything in their row may have changed. Their pasts are noted
+#           with
+#           each change, because looking them all up at once would stall the crawl
+# paid      pages of which only cash and in-links changed; most pages
+# gained    in-links of a page since its row was written
 
 Numbers = NDArray[np.int64]
 
@@ -58,7 +59,7 @@ _ROWS_AT_ONCE = 1 << 16
 
 
 class Changes:
-    """Collects the pages whose rows changed."""
+    """Collector of the pages whose rows changed."""
 
     def __init__(self, saved: int = 0) -> None:
         """`saved` is the number of pages that have a row."""
@@ -67,28 +68,28 @@ class Changes:
         self._linked, self._unlinked, self._paid = array("I"), array("I"), array("I")
 
     def __len__(self) -> int:
-        """About how many rows changed."""
+        """Return the approximate number of changed rows."""
         pages = len(self._linked) + len(self._unlinked) + len(self._paid)
         return pages + len(self.turned)
 
     def turn(self, page: PageId, past: Past) -> None:
-        """The page had a turn; this is its past now."""
+        """Note that the page had a turn, and its new past."""
         self.turned[page] = past
 
     def link(self, pages: Iterable[int]) -> None:
-        """These pages were linked to, and given cash."""
+        """Note that these pages received a link and cash."""
         self._linked.extend(pages)
 
     def unlink(self, pages: Iterable[int]) -> None:
-        """A link to each of these pages is gone."""
+        """Note that these pages lost a link."""
         self._unlinked.extend(pages)
 
     def pay(self, pages: Iterable[int]) -> None:
-        """These pages were given cash."""
+        """Note that these pages received cash."""
         self._paid.extend(pages)
 
     def cut(self, keys: array[int]) -> Cut:
-        """A copy of the pages that were linked to or paid, with their cash as it is now."""
+        """Return a copy of the pages that gained links or cash, with their current cash."""
         columns = [np.array(ids) for ids in (self._linked, self._unlinked, self._paid)]
         pages = np.concatenate(columns)
         gained = np.repeat(np.array([1, -1, 0], dtype=np.int8), list(map(len, columns)))
@@ -96,14 +97,14 @@ class Changes:
 
 
 class Cut:
-    """Pages, some of them many times, and the in-links that they gained each time."""
+    """Pages, possibly repeated, with the in-links gained each time."""
 
     def __init__(self, pages: NDArray[np.uint32], gained: NDArray[np.int8], keys: Numbers) -> None:
         self._raw = pages, gained, keys
 
     @cached_property
     def _once(self) -> tuple[Numbers, Numbers, Numbers]:
-        """Each page once, in ascending order; the in-links that it gained, and its key."""
+        """Distinct pages in ascending order, with their in-links gained and their keys."""
         pages, gained, keys = self._raw
         order = np.argsort(pages, kind="stable")
         pages = pages[order]
@@ -112,7 +113,7 @@ class Cut:
         return pages[firsts].astype(np.int64), sums, keys[order[firsts]]
 
     def gained(self, pages: Numbers) -> Numbers:
-        """How many in-links each of these pages gained."""
+        """Return the number of in-links that each of these pages gained."""
         mine, gains, _ = self._once
         if not len(mine):
             return np.zeros(len(pages), dtype=np.int64)
@@ -120,7 +121,7 @@ class Cut:
         return np.where(mine[places] == pages, gains[places], 0)
 
     def paid(self, saved: int, turned: Numbers) -> Iterator[PaidRow]:
-        """The rows of the pages that were paid, and neither born nor turned."""
+        """Yield the rows of pages that were paid, but neither born nor turned."""
         pages, gained, keys = self._once
         stay = (pages < saved) & ~np.isin(pages, turned, assume_unique=True)
         for start in range(0, len(stay), _ROWS_AT_ONCE):
@@ -131,16 +132,16 @@ class Cut:
 
 
 class LastSpendings:
-    """page -> the step by which it last gave cash to links; 0 if there is none.
+    """Map from page to the step by which it last gave cash to links, or 0.
 
-    The store knows the step of each page as of the last checkpoint; memory holds what is newer.
+    The store has the steps as of the last checkpoint; newer ones are in memory.
     """
 
     def __init__(
         self, spending_at: Callable[[int], Spending], saved_step: Callable[[int], int]
     ) -> None:
         """`spending_at` reads the spending of a step, `saved_step` the last checkpoint."""
-        self.rows = 0  # pages from this one on are in no checkpoint
+        self.rows = 0  # number of pages in the checkpoint
         self._spending_at = spending_at
         self._saved_step = saved_step
         self._young: dict[int, int] = {}
@@ -158,22 +159,22 @@ class LastSpendings:
         self._young[page] = step
 
     def of(self, page: PageId) -> Spending:
-        """How the page was last spent."""
+        """Return the last spending of the page."""
         step = self[page]
         return self._spending_at(step) if step else Spending(())
 
     @property
     def newest(self) -> Mapping[int, int]:
-        """The steps that are in no checkpoint yet; after `cut` this mapping stays as it is."""
+        """Steps that are in no checkpoint yet. After `cut` this mapping no longer changes."""
         return self._young
 
     def cut(self, pages: int) -> None:
-        """A checkpoint of so many pages takes the newest steps."""
+        """Mark the newest steps as part of a checkpoint of `pages` pages."""
         self._young, self._old = {}, self._young
         self.rows = pages
 
     def of_all(self, pages: int, saved: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
-        """The steps of so many pages; `saved` are those that the rows of the first ones have."""
+        """Return the steps of the first `pages` pages; `saved` are those in their rows."""
         found = np.zeros(pages, dtype=np.uint32)
         if saved is not None:
             found[: len(saved)] = saved
@@ -192,7 +193,7 @@ _TURNS = frozenset((StepKind.VISIT, StepKind.FORWARD, StepKind.DEAD_END))
 
 
 def _never_saved(_page: int) -> int:
-    """An empty store has no spending."""
+    """Return 0: an empty store has no spending."""
     return 0
 
 
@@ -210,7 +211,7 @@ def _window_of(terms: StoreTerms) -> Window:
 
 
 class Frontier:
-    """The pages and the books of a crawl. `apply` is the fold."""
+    """Pages and books of a crawl. `apply` is the fold."""
 
     def __init__(
         self,
@@ -219,8 +220,10 @@ class Frontier:
         urls_of: UrlsOf = no_urls,
         saved_step: Callable[[int], int] = _never_saved,
     ) -> None:
-        """The arguments ask the store: for the spending of a step, for the URLs of pages, and for
-        the step by which a page was last spent as of the last checkpoint.
+        """The arguments are queries to the store.
+
+        They return the spending of a step, the URLs of pages, and the step of a page's last
+        spending as of the last checkpoint.
         """
         self.terms = terms
         window = _window_of(terms)
@@ -230,11 +233,11 @@ class Frontier:
         self.estimate = Importance(self.ledger, stands_for=self.books.stands_for)
         self.urls = UrlTable(urls_of)
         self.siblings: SiblingSteps | None = None
-        """If the crawl is ordered by them."""
+        """State of the siblings order, if the crawl uses it."""
         self.channels: Channels | None = None
-        """What was sent to other shards and received from them; None while nothing was."""
+        """Channels to other shards; None as long as they are unused."""
         self.state = bytearray()
-        self.counts = Counter[int]()  # pages by their state
+        self.counts = Counter[int]()  # number of pages by state
         self.last_seq = 0
         self._changes = Changes()
 
@@ -243,18 +246,18 @@ class Frontier:
 
     @property
     def window(self) -> Window:
-        """What remembers the histories."""
+        """Window that accumulates the histories."""
         return self.ledger.windows[0]
 
     @property
     def small_edge(self) -> float:
-        """The share of a page's cash that goes to all pages alike, as of now."""
+        """Current share of a page's cash that goes to all pages equally."""
         return self.ledger.edge / PARTS if self.ledger.edge else self.terms.small_edge
 
     # ------------------------------------------------------------ steps
 
     def apply(self, row: StepRow) -> list[Plan]:
-        """Fold one more step; answers with what was posted."""
+        """Apply one more step. Return the plans that were posted."""
         seq, state, step = row
         self.last_seq = seq
         waited = step.kind in _TURNS and self.state[step.page] == State.UNREAD
@@ -283,7 +286,7 @@ class Frontier:
                 self._changes.turn(page, self.window.past(page))
 
     def _trade(self, step: Step) -> None:
-        """Pages are of other shards; or cash left for other shards, or came from them."""
+        """Apply a step about foreign pages, or about cash sent to or received from other shards."""
         if self.channels is None:
             from minicrawl.frontier.channels import Channels
 
@@ -291,13 +294,13 @@ class Frontier:
         self.channels.apply(step)
         pages = step.spending.links
         if step.kind is StepKind.FOREIGN:
-            for page in pages:  # none of them has a row yet: they were born by the last step
+            for page in pages:  # none has a row yet: they were born by the last step
                 self._change_state(page, State.FOREIGN)
         else:
             self._changes.pay(map(self.books.stands_for, pages))
 
     def _note(self, plan: Plan, step: Step) -> None:
-        """Note whose rows the plan changed; links of the page itself are noted already."""
+        """Note the rows changed by the plan; the page's own links are noted already."""
         self._changes.turn(plan.page, self.window.past(plan.page))
         if plan.links is not step.spending.links or not self.terms.links:
             self._changes.pay(plan.links)
@@ -311,7 +314,7 @@ class Frontier:
     def _end_turn(self, seq: int, state: int, step: Step) -> None:
         page, links = step.page, step.spending.links
         if self.terms.links:
-            if self.state[page] != State.UNREAD:  # an unread page has no links: spare the look-up
+            if self.state[page] != State.UNREAD:  # an unread page has no links: skip the lookup
                 self._changes.unlink(self.spendings.of(page).links)
             self._changes.link(links)
         keeps = self.terms.links or step.kind is StepKind.FORWARD
@@ -319,7 +322,7 @@ class Frontier:
         self._change_state(page, state)
 
     def _reopen(self, page: PageId) -> None:
-        """The page waits again, and stands for no other page any more."""
+        """Make the page unread; it no longer stands for another page."""
         if self.state[page] in STANDS_FOR_ANOTHER:
             if self.terms.links:
                 self._changes.unlink(self.spendings.of(page).links)
@@ -335,7 +338,7 @@ class Frontier:
     # ------------------------------------------------------------ all pages
 
     def importance(self) -> NDArray[np.float64]:
-        """Each page's share of the importance of all pages known."""
+        """Return each page's share of the importance of all known pages."""
         found = np.empty(len(self))
         level = self.estimate.level(self.estimate.sums())
         for first in range(0, len(self), _PAGES_AT_ONCE):
@@ -344,8 +347,9 @@ class Frontier:
         return shares(found)
 
     def importance_of(self, level: Level | None, first: int, end: int) -> NDArray[np.float64]:
-        """The importance of a range of pages, up to a factor that all pages share; without a level
-        the cash that flowed.
+        """Return the importance of a range of pages, up to a common factor.
+
+        Without a level, it is the cash that flowed.
         """
         if level is None:
             ledger, cash = self.ledger, self.ledger.cash_of_all(first, end)
@@ -357,7 +361,10 @@ class Frontier:
         return found
 
     def tally(self) -> dict[str, object]:
-        """What `status` shows of all pages; each commit keeps it, so that nobody counts."""
+        """Return the counts for `status`.
+
+        They are stored with each commit, so that nobody recounts.
+        """
         states = {str(int(state)): pages for state, pages in self.counts.items() if pages}
         return {
             tables.STATES: states,
@@ -367,11 +374,11 @@ class Frontier:
         }
 
     def states(self) -> NDArray[np.uint8]:
-        """The state of every page; a view: let go of it before pages are born."""
+        """Return the state of every page, as a view: release it before pages are born."""
         return np.frombuffer(self.state, dtype=np.uint8)
 
     def in_state(self, *states: State) -> Iterator[NDArray[np.uint32]]:
-        """The pages in these states, block by block."""
+        """Yield the pages in these states, in blocks."""
         for first in range(0, len(self), _STATES_AT_ONCE):
             block = self.states()[first : first + _STATES_AT_ONCE]
             yield (first + np.flatnonzero(np.isin(block, states))).astype(np.uint32)
@@ -380,15 +387,15 @@ class Frontier:
 
     @property
     def changes(self) -> int:
-        """About how many rows a checkpoint would write."""
+        """Approximate number of rows that a checkpoint would write."""
         return len(self) - self._changes.saved + len(self._changes)
 
     def gained(self, pages: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
-        """How many in-links these pages, or all of them, have more than their rows say."""
+        """Return the in-links that these pages, or all, gained since their rows were written."""
         asked = np.arange(len(self)) if pages is None else pages
         return self._changes.cut(self.ledger.key).gained(asked)
 
     def take_changes(self) -> Changes:
-        """Begin to collect changes anew; answers with those that were collected so far."""
+        """Start collecting changes anew. Return those collected so far."""
         changes, self._changes = self._changes, Changes(len(self))
         return changes

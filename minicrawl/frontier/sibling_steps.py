@@ -1,14 +1,14 @@
-"""What siblings have shown, as the steps of a crawl tell it.
+"""State of the siblings order, computed from the steps of a crawl.
 
-Law: it is a fold over the steps, like the books: a crawl that goes on after a kill has what the
-last checkpoint knew, and folds the steps behind it.
+Law: the state is a fold over the steps, like the books: a crawl that resumes after a crash loads
+the last checkpoint and applies the steps after it.
 
-Which turns count for a group: those of pages that waited, whose end the host was asked for. A page
-that is closed without a request says nothing of its siblings, and neither does one that was read
-before and is read again. Links of pages read again count as cash alone.
+A turn counts for its group if the page was waiting and its host was asked. A page that is closed
+without a request says nothing about its siblings; neither does a page that is read again, whose
+links count only as cash.
 
-A store that was begun in another order knows nothing of siblings: its pages are those of nobody,
-and its seeds are vouched for.
+A store that was begun in another order has no state: its pages get no group, and its seeds are
+trusted.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ _NOT_ASKED = frozenset(
 
 
 class SiblingSteps:
-    """Folds steps into what siblings have shown."""
+    """Fold from steps to the state of the siblings order."""
 
     def __init__(self, ledger: Ledger, urls: UrlTable) -> None:
         self.shown = Siblings(ledger, urls.host_of, urls.sites)
 
     def load(self, state: Mapping[str, bytes], pages: int) -> None:
-        """Go on from a checkpoint with so many pages."""
+        """Resume from a checkpoint with this many pages."""
         self.shown.restore(state, pages)
 
     def begin(self, pages: int, seeds: Sequence[int]) -> None:
-        """Go on from the checkpoint of another order."""
+        """Start from the checkpoint of another order."""
         self.shown.vouch(seeds)
         self.shown.introduce(range(pages))
 
     def apply(self, step: Step, state: int, plans: Sequence[Plan], *, waited: bool) -> None:
-        """Fold one more step, which led to these plans; `waited` is whether its page did."""
+        """Apply one more step with its plans. `waited`: its page was waiting."""
         known = len(self.shown.ledger.key)
         new = range(known - step.born, known)
         match step.kind:

@@ -1,9 +1,9 @@
-"""What the store's table of URLs says, in memory: the URL, host and depth of each page.
+"""URL, host and depth of each page, in memory.
 
-Law: page ids and host ids are dense, in the order in which pages and hosts became known.
+Law: page ids and host ids are dense, in the order of discovery.
 
-meet    turn URLs into page ids; pages that are new are born by the step that follows
-depth   the number of links from the seeds to the page, as far as one is known
+meet    map URLs to page ids; new pages are born by the step that follows
+depth   length of the shortest known path from the seeds to the page
 """
 
 from __future__ import annotations
@@ -29,58 +29,58 @@ from minicrawl.web.urls import site, split
 
 # ================================================================ url index
 #
-# Which page is this URL? A hash says where to look; only the URL itself proves it.
+# URL index: maps URLs to pages. A hash finds candidates; only the URL itself is proof.
 #
-# Laws: two URLs are one page only if they are equal to the last byte, whatever their hashes are.
-# Memory is bounded for each page, and otherwise fixed, whatever URLs come.
+# Laws: two URLs are the same page only if they are identical, whatever their hashes are. Memory is
+# bounded per page and otherwise fixed, whatever the URLs are.
 #
-# A URL is looked for in four places, the quickest first:
+# A URL is searched for in four places, fastest first:
 #
-# dictionaries   two generations of the URLs that were met last, at 200 bytes each. They are small,
-#                because larger ones would drive all else out of the processor's caches
-# hash map       32 bits of a hash for each page, which gives the candidates; none: the URL is new
-# recent URLs    more than a million, at 18 bytes and the path each, in a ring of lines where new
-#                lines overwrite the oldest. An overwritten line has lost its beginning, and every
-#                look-up checks that. Origins are not in it, because many pages share them; very
-#                long
-#                URLs are left to the store
-# store          all URLs; for links to pages that were not met of late
+# dictionaries   two generations of the most recently met URLs, at 200 bytes each. They are small,
+#                so that they do not evict everything else from the processor's caches
+# hash map       32 bits of a hash per page; it yields the candidates, and if there are none the URL
+#                is new
+# recent URLs    more than a million, at 18 bytes plus the path, in a ring of lines where new lines
+#                overwrite the oldest. An overwritten line lost its beginning, which every lookup
+#                checks. Origins are omitted, because many pages share them, and very long URLs are
+#                left to the store
+# store          all URLs; for links to pages that were not met recently
 #
-# line        the path of a URL and its page, each behind a byte that no text has
-# place       where the line of a page begins; pages far apart share one, and the last writer has it
-# unknown     URLs that were looked for, were not there, and were not added since
+# line        path and page id of a URL, each after a byte that occurs in no text
+# place       offset of a page's line; pages far apart share one, and the last writer wins
+# unknown     URLs that were looked up in vain, and were not added since
 # candidate   a page whose URL has the same hash
 
 RECENT = 1 << 11
-"""URLs of a generation in the dictionaries."""
+"""URLs per generation in the dictionaries."""
 ROOM = 1 << 26
-"""Bytes of the ring: one and a half million URLs whose paths have 35 letters, a million if 55."""
+"""Bytes of the ring: 1.5 million URLs with paths of 35 characters, or a million with 55."""
 LONGEST = 512
-"""Characters of a URL in the ring: longer ones would fill it, and few pages link to them."""
+"""Maximum characters of a URL in the ring: longer ones would fill it and are rarely linked."""
 PLACES = 1 << 21
-"""More than there are lines: most pages have one to themselves."""
+"""Number of places, more than there are lines: most pages have one to themselves."""
 
 OriginOf = Callable[[int], str]
-"""The origin of a page's URL."""
+"""Function that returns the origin of a page's URL."""
 UrlsOf = Callable[[Sequence[int]], Mapping[int, str]]
-"""The URLs of some pages."""
+"""Function that returns the URLs of pages."""
 PagesByUrl = Mapping[str, int]
-"""The pages of some URLs."""
+"""Pages by URL."""
 NO_PAGES: PagesByUrl = MappingProxyType({})
 
 _CODE = (1 << 64) - 1
 
 
 def code_of(url: str) -> int:
-    """64 bits, salted anew in each process, so that nobody can craft URLs that collide."""
+    """Return a 64-bit hash, salted per process, so that nobody can craft colliding URLs."""
     return hash(url) & _CODE
 
 
 class UrlIndex:
-    """The seen-set: URL -> page."""
+    """Seen-set: a map from URL to page."""
 
     def __init__(self, urls_of: UrlsOf, origin_of: OriginOf) -> None:
-        """`urls_of` asks the store."""
+        """`urls_of` queries the store."""
         self._urls_of = urls_of
         self._young: dict[str, int] = {}
         self._old: dict[str, int] = {}
@@ -89,14 +89,14 @@ class UrlIndex:
 
     @cached_property
     def _slots(self) -> Slots:
-        """Made on first use: who only reads a store looks up no URLs."""
+        """Hash map, created on first use: readers of a store look up no URLs."""
         return Slots()
 
     def __len__(self) -> int:
         return len(self._slots)
 
     def add(self, urls: PagesByUrl) -> None:
-        """Add pages whose URLs are new."""
+        """Add pages with new URLs."""
         for url, page in urls.items():
             self._slots.put(code_of(url), page)
         self._unknown.difference_update(urls)
@@ -110,11 +110,11 @@ class UrlIndex:
         self._unknown.clear()
 
     def finish_loading(self) -> None:
-        """Build the hash map now, so that the first look-up is not slow."""
+        """Build the hash map now, so that the first lookup is fast."""
         self._slots.insert_pending()
 
     def find(self, urls: Iterable[str]) -> dict[str, int]:
-        """The pages of those URLs that are known; asks the store where it must."""
+        """Return the pages of the known URLs; queries the store if necessary."""
         found, candidates = self.find_recent(urls)
         if candidates:
             stored = self._urls_of(sorted({*chain.from_iterable(candidates.values())}))
@@ -125,16 +125,16 @@ class UrlIndex:
         return found
 
     def remember(self, urls: PagesByUrl) -> None:
-        """The pages of these URLs were looked up or added: they are recent now."""
+        """Mark these URLs as recent."""
         self._recent.put(urls.items())
         self._use(urls)
 
     def url_of(self, page: PageId) -> str | None:
-        """The URL of a page, if it is recent."""
+        """Return the URL of a page if it is recent, or None."""
         return self._recent.url_of(page)
 
     def find_recent(self, urls: Iterable[str]) -> tuple[dict[str, int], dict[str, list[int]]]:
-        """The pages of recent URLs; of the others, the pages that have the same hash, if any."""
+        """Return the pages of recent URLs, and for other URLs the pages with the same hash."""
         found: dict[str, int] = {}
         from_old: dict[str, int] = {}
         others: list[str] = []
@@ -152,7 +152,7 @@ class UrlIndex:
         return found | from_old, candidates
 
     def _find_by_hash(self, urls: Sequence[str]) -> tuple[dict[str, int], dict[str, list[int]]]:
-        """The same for URLs that are in neither dictionary."""
+        """Like `find_recent`, for URLs that are in neither dictionary."""
         found: dict[str, int] = {}
         candidates: dict[str, list[int]] = {}
         unknown, find = self._unknown, self._recent.find
@@ -168,14 +168,14 @@ class UrlIndex:
         return found, candidates
 
     def _use(self, urls: PagesByUrl) -> None:
-        """Put them into the young generation; the old one is dropped when the young one is full."""
+        """Add URLs to the young generation; when it is full, it replaces the old one."""
         self._young |= urls
         if len(self._young) >= RECENT:
             self._young, self._old = {}, self._young
 
 
 class RecentUrls:
-    """page -> URL, for the last million URLs or so."""
+    """Map from page to URL for about the last million URLs."""
 
     def __init__(self, origin_of: OriginOf) -> None:
         self._origin_of = origin_of
@@ -184,7 +184,7 @@ class RecentUrls:
         self._next = 0
 
     def find(self, pages: Iterable[int], url: str) -> int | None:
-        """The one of these pages that is known to have this URL."""
+        """Return the page among these that is known to have this URL, or None."""
         for page in pages:
             origin = self._origin_of(page)
             line = _line(url[len(origin) :], page)
@@ -193,7 +193,7 @@ class RecentUrls:
         return None
 
     def url_of(self, page: PageId) -> str | None:
-        """The URL of the page, if it is still in the ring."""
+        """Return the URL of the page if it is still in the ring, or None."""
         ring, begin = self._ring, self._place(page)
         if not ring.startswith(b"\xff", begin):
             return None
@@ -221,56 +221,56 @@ class RecentUrls:
         self._next = begin
 
     def _place(self, page: PageId) -> int:
-        """Where the page's line begins, if it has one."""
+        """Return the offset of the page's line, if it has one."""
         slot = page % PLACES
         return self._places[slot] if slot < len(self._places) else 0
 
     def _make_room(self, slot: int) -> None:
-        """At least up to this slot, and double: most crawls need few."""
+        """Extend the places to at least this slot, doubling them: most crawls need few."""
         room = min(max(slot + 1, 2 * len(self._places)), PLACES)
         self._places.frombytes(bytes(4 * (room - len(self._places))))
 
 
 def _line(path: str, page: PageId) -> bytes:
-    """The separators are in no text: these bytes are not UTF-8."""
+    """Return a line of the ring. Its separators are not UTF-8, so they occur in no text."""
     return b"\xff%b\xfe%d\xfe" % (path.encode(), page)
 
 
 # ================================================================ sites
 #
-# The sites of hosts, by numbers.
+# Sites of hosts, as numbers.
 #
 # Laws: a site costs nothing until it is asked for. Two sites whose names have the same hash count
-# as one, but not where all pages are asked for together.
+# as one, except in `sites_of`.
 #
-# site    a registrable domain; of a host that has no name the network of its address
+# site    a registrable domain; for a host without a name, the network of its address
 
 UNKNOWN = (1 << 32) - 1
-"""The number of a site that nobody has asked for."""
+"""Number of a site that was not asked for yet."""
 
 Hosts = NDArray[np.uint32]
 
 
 def sites_of(names: Sequence[str], host_of: Hosts) -> tuple[list[str], NDArray[np.int32]]:
-    """The names of the sites of hosts with these names, and the number of each page's site."""
+    """Return the names of the sites of these hosts, and each page's index in them."""
     numbers: dict[str, int] = {}
     of_host = [numbers.setdefault(site(name), len(numbers)) for name in names]
     return list(numbers), np.array(of_host, dtype=np.int32)[host_of]
 
 
 class SiteTable:
-    """The site of each host, as soon as somebody asks for it."""
+    """Sites by host, computed on demand."""
 
     def __init__(self, origins: Sequence[str]) -> None:
         self._origins = origins
         self._sites, self._ids, self._count = array("I"), Slots(), 0
 
     def __len__(self) -> int:
-        """How many hosts there are."""
+        """Return the number of hosts."""
         return len(self._origins)
 
     def site(self, host: int) -> int:
-        """The number of its site."""
+        """Return the number of the host's site."""
         if host >= len(self._sites):
             self._grow()
         number = self._sites[host]
@@ -279,11 +279,11 @@ class SiteTable:
         return number
 
     def name(self, host: int) -> str:
-        """The name of its site."""
+        """Return the name of the host's site."""
         return site(self.name_of_host(host))
 
     def name_of_host(self, host: int) -> str:
-        """The name of a host, or its address."""
+        """Return the name of the host, or its address."""
         return host_of_url(f"{self._origins[host]}/")
 
     def _grow(self) -> None:
@@ -303,13 +303,13 @@ _DEEPEST = 255
 
 
 def no_urls(pages: Sequence[int]) -> Mapping[int, str]:
-    """For a table that loads no URLs."""
+    """Raise LookupError: the placeholder for a table without URLs."""
     raise LookupError(f"the URLs of pages {pages} were not loaded")
 
 
 @dataclass(slots=True)
 class Meeting:
-    """The pages of some URLs, and the rows of those pages and hosts that are new."""
+    """Pages of some URLs, and the rows of new pages and hosts."""
 
     pages: list[int] = field(default_factory=list)
     urls: list[UrlRow] = field(default_factory=list)
@@ -317,10 +317,10 @@ class Meeting:
 
 
 class UrlTable:
-    """Pages by URL, and their hosts."""
+    """Pages by URL, with their hosts."""
 
     def __init__(self, urls_of: UrlsOf = no_urls) -> None:
-        """`urls_of` asks the store for the URLs of pages."""
+        """`urls_of` queries the store for the URLs of pages."""
         self.host_of = array("I")
         self.depth = bytearray()
         self.origins: list[str] = []
@@ -329,7 +329,7 @@ class UrlTable:
         self._index = UrlIndex(urls_of, self._origin_of)
 
     def load(self, connection: tables.Connection) -> None:
-        """All pages and hosts that the store knows; the table must be empty."""
+        """Load all pages and hosts of the store; the table must be empty."""
         self.origins += [host.origin for host in tables.hosts(connection)]
         self._host_ids.update((origin, host) for host, origin in enumerate(self.origins))
         origins = self.origins
@@ -341,7 +341,7 @@ class UrlTable:
             self.depth += np.minimum(depths, _DEEPEST).astype(np.uint8).tobytes()
 
     def load_hosts(self, connection: tables.Connection) -> None:
-        """The hosts of all pages, without the pages' URLs."""
+        """Load the hosts of all pages, but not their URLs."""
         self.origins += [host.origin for host in tables.hosts(connection)]
         for (hosts,) in columns.urls(connection, "host"):
             self.host_of.frombytes(hosts.tobytes())
@@ -349,27 +349,27 @@ class UrlTable:
     # ------------------------------------------------------------ pages
 
     def find(self, url: str) -> int | None:
-        """The page of a canonical URL, if it is known."""
+        """Return the page of a canonical URL, or None."""
         return self._index.find((url,)).get(url)
 
     def url_of(self, page: PageId) -> str | None:
-        """The URL of a page, if it is one of the recent ones."""
+        """Return the URL of a page if it is recent, or None."""
         return self._index.url_of(page)
 
     def find_recent(self, urls: Iterable[str]) -> tuple[dict[str, int], list[int]]:
-        """The pages of recent URLs, and the pages that the others may be: the store must tell."""
+        """Return the pages of recent URLs, and candidates for the others, for a store lookup."""
         found, candidates = self._index.find_recent(urls)
         return found, list(chain.from_iterable(candidates.values()))
 
     def remember(self, rows: Iterable[tuple[int, int, str]]) -> dict[str, int]:
-        """The store has these pages, of this host and with this path; answers with their URLs."""
+        """Mark these pages, given as page, host and path, as recent. Return them by URL."""
         origins = self.origins
         found = {origins[host] + path: page for page, host, path in rows}
         self._index.remember(found)
         return found
 
     def meet(self, urls: Sequence[str], depth: int, looked_up: PagesByUrl = NO_PAGES) -> Meeting:
-        """Find the pages of these canonical URLs; each unknown one gets the next id."""
+        """Return the pages of these canonical URLs; each unknown one gets the next id."""
         meeting = Meeting()
         others = [url for url in urls if url not in looked_up] if looked_up else urls
         known = {**looked_up, **self._index.find(others)}
@@ -390,16 +390,16 @@ class UrlTable:
     # ------------------------------------------------------------ hosts
 
     def meet_host(self, origin: str) -> tuple[int, list[HostRow]]:
-        """The host of an origin, and its row if it is new; it may have no pages."""
+        """Return the host of an origin, with its row if it is new. A host may have no pages."""
         meeting = Meeting()
         return self._host(origin, meeting), meeting.hosts
 
     def find_host(self, origin: str) -> int | None:
-        """The host of an origin, if it is known."""
+        """Return the host of an origin, or None."""
         return self._host_ids.get(origin)
 
     def shallowest(self, host: int) -> int | None:
-        """The least depth of the host's pages; None if it has none."""
+        """Return the smallest depth of the host's pages, or None if it has none."""
         is_of_host = np.frombuffer(self.host_of, dtype=np.uint32) == host
         depths = np.frombuffer(self.depth, dtype=np.uint8)[is_of_host]
         return int(depths.min()) if len(depths) else None
