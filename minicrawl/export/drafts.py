@@ -1,11 +1,11 @@
-"""Files that are under way, and a file that is there whole or not at all.
+"""Atomic file replacement, and temporary files and folders.
 
-Laws: a file that is written anew keeps its links, its mode and, where the system allows it, its
-owner. What a command left that was killed is removed by the next one that writes in that place,
-and what another command is writing is not.
+Laws: a file that is replaced keeps its links, its mode and, if permitted, its owner. Leftovers of a
+command that was killed are removed by the next one that writes in the same folder; files that
+another command is writing are not.
 
-draft   a file or folder whose name ends in `.part`; its writer holds a lock on it, and that ends
-        with the process
+draft   a file or folder whose name ends in `.part`; its writer holds a lock on it, which ends with
+        the process
 """
 
 import fcntl
@@ -24,16 +24,16 @@ from minicrawl.errors import MinicrawlError, UsageError
 
 _END = ".part"
 _LONGEST = 50
-"""Characters of a file's name in that of its draft, which must not be too long itself."""
+"""Characters of a file's name that its draft repeats, so that the draft's name is not too long."""
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file that takes the place of `path`, or of what that links to, when all is written."""
+    """Yield a file that replaces `path`, or the target of that link, when it is complete."""
     if path.is_dir():
         raise UsageError(f"{path} is a folder: name a file")
     if path.exists() and not path.is_file():
-        with path.open("wb") as device:  # which nothing may replace
+        with path.open("wb") as device:  # a device is written to, never replaced
             yield device
         return
     place = _end_of_links(path)
@@ -47,7 +47,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def drafting(path: Path) -> Iterator[Path]:
-    """A folder beside `path` for a draft of it, which goes in the end with all that is left."""
+    """Yield a folder beside `path` for its draft. The folder is deleted in the end."""
     folder = path.parent
     with _refused(path):
         folder.mkdir(parents=True, exist_ok=True)
@@ -58,7 +58,7 @@ def drafting(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def scratch(label: str, parent: Path | None = None) -> Iterator[Path]:
-    """A folder for what is needed for a while, and goes in the end."""
+    """Yield a temporary folder, which is deleted in the end."""
     folder = parent or Path(tempfile.gettempdir())
     with _held_folder(*_claimed_folder(folder, f"minicrawl-{label}-")) as made:
         yield made
@@ -69,14 +69,14 @@ def scratch(label: str, parent: Path | None = None) -> Iterator[Path]:
 
 def _end_of_links(path: Path) -> Path:
     place = Path(os.path.realpath(path))
-    if place.is_symlink():  # what cannot be followed to an end stays a link
+    if place.is_symlink():  # realpath returns a link only if it cannot be resolved
         raise UsageError(f"{path} is a symbolic link that leads in a circle")
     return place
 
 
 @contextmanager
 def _written(path: Path) -> Iterator[None]:
-    """If the disk is full, the error names the file."""
+    """Name the file in the error if the disk is full."""
     try:
         yield
     except OSError as error:
@@ -111,13 +111,13 @@ def _keep_mode_and_owner(handle: int, place: Path) -> None:
     except FileNotFoundError:
         os.fchmod(handle, _usual_mode())
         return
-    with suppress(PermissionError):  # only root gives files away
+    with suppress(PermissionError):  # only root may change the owner
         os.fchown(handle, old.st_uid, old.st_gid)
     os.fchmod(handle, stat.S_IMODE(old.st_mode))
 
 
 def _usual_mode() -> int:
-    """What a file gets that is opened in the plain way."""
+    """Return the mode that a file gets from a plain `open`."""
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask
@@ -131,7 +131,7 @@ def _beginning(place: Path) -> str:
 
 
 def _claimed_file(folder: Path, beginning: str) -> tuple[int, Path]:
-    """A new file with a lock on it."""
+    """Create and lock a new file."""
     _remove_leftovers(folder, beginning)
     while True:
         handle, name = tempfile.mkstemp(prefix=beginning, suffix=_END, dir=folder)
@@ -141,7 +141,7 @@ def _claimed_file(folder: Path, beginning: str) -> tuple[int, Path]:
 
 
 def _claimed_folder(folder: Path, beginning: str) -> tuple[int, Path]:
-    """A new folder with a lock on it."""
+    """Create and lock a new folder."""
     _remove_leftovers(folder, beginning)
     while True:
         made = Path(tempfile.mkdtemp(prefix=beginning, suffix=_END, dir=folder))
@@ -153,8 +153,8 @@ def _claimed_folder(folder: Path, beginning: str) -> tuple[int, Path]:
 
 
 def _is_claimed(handle: int, draft: Path) -> bool:
-    """Unless somebody took it for a leftover before it had its lock."""
-    with suppress(OSError):  # of a file system without locks, where nobody takes anything
+    """Lock the draft. Return False if it was removed as a leftover before."""
+    with suppress(OSError):  # without file locks, leftovers are not removed either
         fcntl.flock(handle, fcntl.LOCK_EX)
     try:
         return os.path.samestat(draft.stat(), os.fstat(handle))
@@ -172,11 +172,11 @@ def _held_folder(handle: int, draft: Path) -> Iterator[Path]:
 
 
 def _remove_leftovers(folder: Path, beginning: str) -> None:
-    """Drafts that nobody holds."""
+    """Remove drafts that nobody holds."""
     form = re.compile(f"{re.escape(beginning)}[a-z0-9_]{{8}}{re.escape(_END)}")
     for draft in folder.iterdir():
         if form.fullmatch(draft.name):
-            with suppress(OSError):  # it is somebody else's, or was removed just now
+            with suppress(OSError):  # held by another user, or just removed
                 _remove_unless_held(draft)
 
 

@@ -1,8 +1,8 @@
-"""Graphs as files for programs that draw and analyse them: GraphML, GEXF and DOT.
+"""Graphs as files for visualization and analysis: GraphML, GEXF and DOT.
 
-Laws: nodes and links are written block by block, and nothing of them is kept; text of strangers
-steers neither the file nor who reads it: characters that XML forbids, and all others that are no
-signs, are written by name, such as \\x1b. A link without a weight has the weight 1.
+Laws: nodes and links are written in blocks, and none is kept in memory. Untrusted text affects
+neither the file's structure nor its readers: characters that XML forbids, and other non-printing
+ones, are written by name, such as \\x1b. A link without a weight has weight 1.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,14 +14,14 @@ from minicrawl.export.cells import Block, visible
 
 
 class Drawing(NamedTuple):
-    """A directed graph."""
+    """Directed graph."""
 
     attributes: Mapping[str, type]
-    """What is known of nodes beside id and label: text, or numbers that may be None."""
+    """Attributes of nodes besides id and label, by type; numbers may be None."""
     nodes: Iterable[Block]
-    """The columns id, label and the attributes; an id is a number."""
+    """Columns id, label and the attributes; an id is a number."""
     links: Iterable[Block]
-    """The columns source, target and weight; nodes are called by their ids."""
+    """Columns source, target and weight; source and target are node ids."""
 
 
 Writer = Callable[[Drawing, BinaryIO], None]
@@ -30,7 +30,7 @@ _TYPES = {float: "double", int: "long", str: "string"}
 
 
 def write_graphml(drawing: Drawing, file: BinaryIO) -> None:
-    """For networkx, igraph, yEd and Cytoscape."""
+    """Write GraphML, for networkx, igraph, yEd and Cytoscape."""
     columns = {"label": str, **drawing.attributes}
     keys = [_graphml_key("node", name, kind) for name, kind in columns.items()]
     _write(
@@ -51,7 +51,7 @@ def write_graphml(drawing: Drawing, file: BinaryIO) -> None:
 
 
 def write_gexf(drawing: Drawing, file: BinaryIO) -> None:
-    """For Gephi; GEXF 1.3."""
+    """Write GEXF 1.3, for Gephi."""
     _write(
         file,
         '<?xml version="1.0" encoding="UTF-8"?>\n',
@@ -74,7 +74,7 @@ def write_gexf(drawing: Drawing, file: BinaryIO) -> None:
 
 
 def write_dot(drawing: Drawing, file: BinaryIO) -> None:
-    """For Graphviz."""
+    """Write DOT, for Graphviz."""
     _write(file, "digraph web {\n")
     for block in drawing.nodes:
         _write(file, *_dot_nodes(block, ["label", *drawing.attributes]))
@@ -84,7 +84,7 @@ def write_dot(drawing: Drawing, file: BinaryIO) -> None:
 
 
 DRAWINGS: dict[str, Writer] = {"graphml": write_graphml, "gexf": write_gexf, "dot": write_dot}
-"""By the suffix of the file."""
+"""Writers by file suffix."""
 
 
 def _write(file: BinaryIO, *lines: str) -> None:
@@ -152,7 +152,7 @@ def _dot_value(name: str, values: Sequence[Any]) -> Iterator[str]:
 
 
 def _dot_text(value: object) -> str:
-    """In a label a backslash begins an escape, so each stands for itself."""
+    """Return a quoted string. Backslashes are escaped, as DOT labels interpret them."""
     text = visible(str(value)).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{text}"'
 

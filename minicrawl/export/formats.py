@@ -1,13 +1,13 @@
-"""File formats by suffix, and the writers of lines of text: CSV, TSV and JSONL.
+"""File formats by suffix, and the writers of CSV, TSV, JSONL and Parquet.
 
-CSV and TSV are for spreadsheets. Their cells are harmless, so a cell may differ from the text of
-the page by a leading apostrophe or an escape. JSONL is for programs, and exact.
+CSV and TSV are for spreadsheets. Their cells are escaped, so a cell may differ from the page's text
+by a leading apostrophe or an escape. JSONL is for programs, and exact.
 
-DuckDB writes Parquet files, which are exact like JSONL. A row group is in memory as a whole, so it
-has a limit in bytes. DuckDB looks at that limit only between the chunks that it reads, and a chunk
-of a table is 2,048 rows, however large. So each block becomes a small file first, whose chunks are
-no larger than it, and the files are joined. It writes to a path only, so the file is made in a
-folder of its own and copied.
+Parquet files are written by DuckDB, and exact like JSONL. A row group is in memory as a whole, so
+it is limited in bytes. DuckDB checks that limit only between the chunks that it reads, and a chunk
+of a table is 2,048 rows, however large. So each block first becomes a small file, whose chunks are
+no larger than the file, and the files are then joined. DuckDB writes only to a path, so the result
+is made in a temporary folder and copied.
 """
 
 import json
@@ -28,7 +28,7 @@ from minicrawl.plugins import Registry
 ROW_GROUP_BYTES = 32 << 20
 _LEAST_MEMORY = 256 << 20
 _MEMORY_OF_GROUP = 8
-"""A row group is compressed in copies: of several groups' size there are some at once."""
+"""Memory limit in row groups: several copies exist while one is compressed."""
 _TYPES = {
     "rank": "BIGINT",
     "importance": "DOUBLE",
@@ -41,13 +41,15 @@ _TYPES = {
     "last_fetched": "TIMESTAMPTZ",
     "weight": "BIGINT",
 }
-"""All others of COLUMNS and LINK_COLUMNS are text."""
+"""SQL types; the other columns of COLUMNS and LINK_COLUMNS are text."""
 _COPY = """
 COPY (FROM read_parquet(?) UNION ALL BY NAME SELECT NULL AS "{}" WHERE random() > 1)
 TO ? (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE_BYTES {})
 """
-"""The row without values never comes. But it may, so that each column may be empty: otherwise that
-would depend on the rows, and files could not be joined.
+"""Query that joins the files.
+
+The second SELECT never returns a row. It makes every column nullable; otherwise that would depend
+on the rows, and files could not be joined.
 """
 
 
@@ -57,7 +59,7 @@ def write_parquet(
     columns: Sequence[str] = COLUMNS,
     row_group_bytes: int = ROW_GROUP_BYTES,
 ) -> None:
-    """One block after the other; the times are timestamps in UTC."""
+    """Write Parquet, block by block; times are timestamps in UTC."""
     try:
         import duckdb
     except ImportError as error:
@@ -70,8 +72,8 @@ def write_parquet(
     with scratch("parquet") as folder:
         config: dict[str, str | bool | int | float | list[str]] = {
             "memory_limit": f"{memory >> 20}MiB",
-            "threads": 1,  # or the rows were in no order
-            "preserve_insertion_order": False,  # or row groups had no limit in bytes
+            "threads": 1,  # more threads would shuffle the rows
+            "preserve_insertion_order": False,  # otherwise row groups would have no limit in bytes
             "temp_directory": str(folder),
         }
         with duckdb.connect(config=config) as database:
@@ -91,13 +93,13 @@ def write_parquet(
 
 
 CONTENTS = ("text", "html", "headings", "lang", "links")
-"""Columns of what was fetched, for JSONL and Parquet."""
+"""Columns of page content, for JSONL and Parquet."""
 RAW_TEXTS = ("end", "rel", "written")
-"""Columns of links as they are written, besides those that others have too."""
+"""Columns that only files of links as written have."""
 
 
 def _type(name: str) -> str:
-    """A column that is none of these has scores."""
+    """Return the SQL type of a column; unknown columns are scores."""
     if name in CONTENTS or name in RAW_TEXTS:
         return "VARCHAR"
     return _TYPES.get(name, "VARCHAR") if name in (*COLUMNS, *LINK_COLUMNS) else "DOUBLE"
@@ -108,7 +110,7 @@ def _as_arrays(block: Block) -> dict[str, np.ndarray]:
 
 
 def _numpy_type(name: str) -> type:
-    """Objects may be absent, so a status is one, and a score."""
+    """Return the numpy type of a column; nullable ones are objects."""
     if _TYPES.get(name) == "DOUBLE":
         return np.float64
     return np.int64 if name in {"rank", "inlinks", "depth", "weight"} else object
@@ -120,7 +122,7 @@ _STRANGE = frozenset(
         *("text", "rel", "written", "like"),
     )
 )
-"""The columns with text from web pages."""
+"""Columns with text from web pages."""
 
 
 def write_csv(blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str] = COLUMNS) -> None:
@@ -129,12 +131,12 @@ def write_csv(blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str] = 
 
 
 def write_tsv(blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str] = COLUMNS) -> None:
-    """Write the same with tabs. No cell has a tab."""
+    """Write TSV. No cell contains a tab."""
     _write_cells(blocks, file, columns, "\t")
 
 
 def write_jsonl(blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str] = COLUMNS) -> None:
-    """Write one JSON object a line, in ASCII without control characters."""
+    """Write one JSON object per line, in ASCII without control characters."""
     line = "{" + ", ".join(f'"{name}": %s' for name in columns) + "}\n"
     for block in blocks:
         values = map(_as_json, block.values())
@@ -143,7 +145,10 @@ def write_jsonl(blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str] 
 
 
 def _as_json(values: Sequence[Any]) -> list[str]:
-    """A text for each value; JSON has no line breaks within texts, so these keep them apart."""
+    """Return each value as JSON.
+
+    The list is encoded at once and split at line breaks, for speed.
+    """
     encode = json.JSONEncoder(allow_nan=False, separators=("\n", ": ")).encode
     return encode(values)[1:-1].split("\n") if values else []
 
@@ -162,14 +167,17 @@ def _write_cells(
 
 
 def _cells(values: Sequence[Any]) -> Iterable[str]:
-    """The values as text; None is an empty cell."""
+    """Return the values as text; None is an empty cell."""
     if None in values:
         return ["" if value is None else str(value) for value in values]
     return map(str, values)
 
 
 def _quoted(cells: Sequence[str], delimiter: str) -> Sequence[str]:
-    """A harmless cell has no line break, so these two alone make a cell need quotes."""
+    """Quote the cells that need it.
+
+    Escaped cells have no line break, so only the delimiter and quotes matter.
+    """
     text = "".join(cells)
     if delimiter not in text and '"' not in text:
         return cells
@@ -181,7 +189,7 @@ def _quote(cell: str) -> str:
 
 
 Writer = Callable[[Iterable[Block], BinaryIO, Sequence[str]], None]
-"""A writer of blocks with these columns."""
+"""Function that writes blocks with these columns."""
 
 ROW_WRITERS: dict[str, Writer] = {
     "csv": write_csv,
@@ -189,21 +197,21 @@ ROW_WRITERS: dict[str, Writer] = {
     "jsonl": write_jsonl,
     "parquet": write_parquet,
 }
-"""Those that are built in, by the suffix of the file."""
+"""Built-in writers by file suffix."""
 
 WRITERS = Registry(plugins.EXPORTERS, ROW_WRITERS)
-"""The same, and behind them those that packages add."""
+"""Built-in writers, and those of installed packages."""
 
 
 WEB_ARCHIVES = ("warc.gz", "wacz")
-"""Pages with all that was fetched."""
+"""Formats of pages with their content."""
 
 FORMATS = (*ROW_WRITERS, *DRAWINGS, *WEB_ARCHIVES)
-"""Rows, the drawing of a graph, or a web archive: those that are built in."""
+"""Built-in formats: rows, drawings of graphs, web archives."""
 
 
 def format_of(path: Path, name: str | None = None) -> str:
-    """The format with this name, or the format of the suffix of the file."""
+    """Return the format of this name, or that of the file's suffix."""
     ending = path.suffix.removeprefix(".").lower()
     in_full = "".join(path.suffixes[-2:]).removeprefix(".").lower()
     suffix = name or (in_full if in_full in WEB_ARCHIVES else ending)

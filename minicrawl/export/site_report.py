@@ -1,7 +1,7 @@
-"""A report as one HTML file that asks nobody for anything: for a browser, for print, for a mail.
+"""Report on a site as one self-contained HTML file, for browsers, printing and mail.
 
-Laws: text of strangers is text and never markup; a link leads to http and https alone. Without
-scripts, and nothing is loaded: the policy of the file says so.
+Laws: untrusted text is never markup, and links lead only to http and https. The file has no scripts
+and loads nothing; its content security policy enforces that.
 """
 
 import math
@@ -97,7 +97,7 @@ svg .name { fill: var(--ink) }
 
 
 class ReportSection(NamedTuple):
-    """Some rows of a kind, of which there are `total`."""
+    """Rows of one kind, possibly the first of `total`."""
 
     name: str
     means: str
@@ -107,7 +107,7 @@ class ReportSection(NamedTuple):
 
 
 class HostNode(NamedTuple):
-    """A host, with the sum of its pages' importance."""
+    """Host with the total importance of its pages."""
 
     name: str
     importance: float
@@ -116,7 +116,7 @@ class HostNode(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteReport:
-    """All that the report says."""
+    """Content of the report."""
 
     title: str
     made_at: str
@@ -125,13 +125,13 @@ class SiteReport:
     in_degrees: DegreeDistribution
     out_degrees: DegreeDistribution
     hosts: Sequence[HostNode]
-    """The best ones."""
+    """Most important hosts."""
     host_links: Sequence[tuple[int, int, int]]
-    """Between them: the places of both, and the number of links."""
+    """Links between `hosts`: two indices, and the number of links."""
 
 
 def write_site_report(report: SiteReport, file: BinaryIO) -> None:
-    """Write the file."""
+    """Write the report as HTML."""
     file.write("\n".join(_document(report)).encode())
 
 
@@ -226,7 +226,7 @@ def _figure(picture: str, caption: str) -> str:
 
 
 def _degree_plot(degrees: DegreeDistribution) -> str:
-    """Points on two logarithmic scales, with a line at each power of ten."""
+    """Return a log-log plot, with a grid line at each power of ten."""
     points = np.array(list(degrees.density())).reshape(-1, 2)
     if not len(points):
         return "<p>No page has a link.</p>"
@@ -260,7 +260,7 @@ def _power(exponent: int) -> str:
 
 
 def _host_graph(report: SiteReport) -> str:
-    """The hosts on a circle, with their names outside and their links inside."""
+    """Return a picture of the hosts on a circle, with names outside and links inside."""
     turns = np.linspace(0, 360, len(report.hosts), endpoint=False)
     places = _CENTRE + _RADIUS * np.column_stack(
         (np.cos(np.radians(turns)), np.sin(np.radians(turns)))
@@ -285,7 +285,7 @@ def _host_graph(report: SiteReport) -> str:
 
 
 def _name_outside(turn: float, name: str) -> str:
-    """A name beside the circle at so many degrees, along its radius, and never upside down."""
+    """Return a name outside of the circle at `turn` degrees, along the radius and upright."""
     is_left = math.cos(math.radians(turn)) < 0
     x = _CENTRE - _RADIUS - _NAME_GAP if is_left else _CENTRE + _RADIUS + _NAME_GAP
     degrees, anchor = (turn - 180, "end") if is_left else (turn, "start")

@@ -1,9 +1,8 @@
-"""Pages as web archives: WARC 1.1, for every program that reads web archives.
+"""Pages as web archives in WARC 1.1, which all replay software reads.
 
-Laws: each record is a gzip member of its own, so that a reader can begin anywhere. A body that is
-in the file already is a revisit. The body is written as it was decoded: headers that tell how it
-came keep their values under other names. Requests are written as they must have been: nothing of
-them but the URL is kept.
+Laws: each record is a gzip member, so that a reader can start anywhere. A body that is in the file
+already becomes a revisit. Bodies are written decoded; headers that describe the original encoding
+keep their values under other names. Request records are reconstructed: only their URL is known.
 """
 
 import gzip
@@ -31,28 +30,28 @@ _HTTP = "application/http;msgtype="
 _FIELDS = "application/warc-fields"
 _OF_THE_WAY = frozenset(("content-encoding", "transfer-encoding", "content-length"))
 SMALL, QUICK = 6, 3
-"""Levels of gzip: manuals have .18 or .21 of their size, and QUICK takes half of the time."""
+"""Levels of gzip: they compress manuals to 18 % and 21 %, and QUICK takes half of the time."""
 _WWW = re.compile(r"^www\d*\.")
 
 
 class Capture(NamedTuple):
-    """One answer of a page, and what is known of the page."""
+    """One response, with facts about its page."""
 
     url: str
     status: int
     headers: Mapping[str, str]
     body: bytes
     at: float
-    is_confirmed: bool  # the server said that the page has not changed
+    is_confirmed: bool  # the server confirmed that the page has not changed
     cut: str
     title: str
-    rank: int  # 0 while it is not known, and of what is no page
+    rank: int  # 0 while it is unknown, and for resources that are not pages
     importance: float
     hops: int
 
 
 class CdxLine(NamedTuple):
-    """Where a response or revisit is in the file."""
+    """Position of a response or revisit in the file."""
 
     capture: Capture
     digest: str
@@ -62,23 +61,23 @@ class CdxLine(NamedTuple):
 
 
 class Original(NamedTuple):
-    """The answer whose record has a body."""
+    """Response whose record has the body."""
 
     url: str
     at: float
 
 
 class WarcWriter:
-    """Writes captures to a file that is called `name`."""
+    """Writer of captures to a file called `name`."""
 
     def __init__(self, file: BinaryIO, name: str, *, offset: int = 0, level: int = SMALL) -> None:
-        """The file has so many bytes already."""
+        """`offset` is the number of bytes that the file has already."""
         self._file, self._name, self._level = file, name, level
         self.offset = offset
-        """Where the next record begins."""
+        """Offset of the next record."""
 
     def write(self, captures: Iterable[Capture], made_at: float) -> Iterator[CdxLine]:
-        """Write a whole file, made at this time; yields a line of the index for each capture."""
+        """Write a complete file, and yield the index line of each capture."""
         self.begin(made_at)
         originals: dict[str, Original] = {}
         for capture in captures:
@@ -87,13 +86,13 @@ class WarcWriter:
             originals.setdefault(digest, Original(capture.url, capture.at))
 
     def begin(self, made_at: float) -> None:
-        """Write what the file is."""
+        """Write the warcinfo record."""
         fields = {"software": f"minicrawl/{__version__}", "format": "WARC File Format 1.1"}
         named = {"WARC-Filename": self._name, "Content-Type": _FIELDS}
         self._record("warcinfo", iso(made_at), named, _fields(fields))
 
     def add(self, capture: Capture, digest: str, original: Original | None) -> CdxLine:
-        """Write one capture, whose body has this digest; `original` has that body already."""
+        """Write one capture. `original` is the earlier one with the same body, if any."""
         begin = self.offset
         answer = self._answer(capture, digest, original)
         line = CdxLine(capture, digest, begin, self.offset - begin, original is not None)
@@ -101,7 +100,7 @@ class WarcWriter:
         return line
 
     def _answer(self, capture: Capture, digest: str, original: Original | None) -> str:
-        """The response, or a revisit of the record that has its body; answers with its id."""
+        """Write the response, or a revisit of `original`. Return the record's id."""
         named = {
             "WARC-Target-URI": capture.url,
             "WARC-Payload-Digest": digest,
@@ -118,7 +117,7 @@ class WarcWriter:
         return self._record("revisit", iso(capture.at), named, http_head(capture))
 
     def _beside(self, capture: Capture, answer: str) -> None:
-        """The request, and what the crawl knows of the page."""
+        """Write the request, and the crawl's metadata of the page."""
         date = iso(capture.at)
         named = {"WARC-Target-URI": capture.url, "WARC-Concurrent-To": answer}
         parts = urlsplit(capture.url)
@@ -144,18 +143,18 @@ class WarcWriter:
 
 
 def write_warc(captures: Iterable[Capture], file: BinaryIO, name: str, made_at: float) -> None:
-    """Write the captures to a file that is called `name`."""
+    """Write the captures to a file called `name`."""
     for _ in WarcWriter(file, name).write(captures, made_at):
         pass
 
 
 def payload_digest(content: bytes) -> str:
-    """A digest as web archives write it."""
+    """Return a digest in the notation of web archives."""
     return f"sha1:{b32encode(sha1(content, usedforsecurity=False).digest()).decode()}"
 
 
 def http_head(capture: Capture) -> bytes:
-    """The head of the response, as it fits the body that is kept."""
+    """Return the head of the response, adapted to the decoded body."""
     try:
         phrase = HTTPStatus(capture.status).phrase
     except ValueError:
@@ -174,17 +173,17 @@ def _fields(named: Mapping[str, str]) -> bytes:
 
 
 def _truncated(cut: str) -> str:
-    """Why a body is not whole, in the words of the format."""
+    """Return why a body is incomplete, as a WARC-Truncated value."""
     if "bytes" in cut or "large" in cut:
         return "length"
     return "time" if "timeout" in cut else "disconnect"
 
 
-# ---------------------------------------------------------------- the index
+# ---------------------------------------------------------------- index
 
 
 def cdxj(lines: Iterable[CdxLine], filename: str) -> Iterator[str]:
-    """The lines of an index of a file, sorted as readers want them."""
+    """Yield the lines of a file's index, sorted as readers require."""
     yield from sorted(_cdxj(line, filename) for line in lines)
 
 
@@ -205,8 +204,9 @@ def _cdxj(line: CdxLine, filename: str) -> str:
 
 
 def surt(url: str) -> str:
-    """A URL as archives look it up: `https://www.example.org/a/?y=1&x=2` is
-    `org,example)/a?x=2&y=1`.
+    """Return the sort-friendly form of a URL.
+
+    For `https://www.example.org/a/?y=1&x=2` that is `org,example)/a?x=2&y=1`.
     """
     parts = urlsplit(url.lower())
     name, port = parts.hostname or "", f":{parts.port}" if parts.port else ""
@@ -219,18 +219,18 @@ def surt(url: str) -> str:
 
 # ================================================================ wacz
 #
-# Pages as one file that a browser replays: WACZ 1.1.1, a zip of a WARC, its index and its pages.
+# WACZ 1.1.1: a ZIP of a WARC, its index and its pages, for replay in a browser.
 #
-# Laws: the pages are listed with their ranks, the most important first. Each file in the zip has
-# its SHA-256 in the manifest, and the manifest has one of its own.
+# Laws: the pages are listed with their ranks, most important first. The manifest has the SHA-256 of
+# each file in the ZIP, and a digest of its own.
 
 _WARC = "data.warc.gz"
 _INDEX = "indexes/index.cdx"
-"""Programs know the index of CDXJ lines by this name, and some by no other."""
+"""Path of the CDXJ index. Some programs find it under no other name."""
 _VERSION = "1.1.1"
 _FIRST_FAILURE = 400
-"""The first status of answers that are no pages."""
-_EARLIEST = (1980, 1, 1, 0, 0, 0)  # of a file in a zip
+"""First status of responses that are failures."""
+_EARLIEST = (1980, 1, 1, 0, 0, 0)  # earliest time of a file in a ZIP
 _PIECE_BYTES = 1 << 20
 
 
@@ -252,7 +252,7 @@ def write_wacz(captures: Iterable[Capture], file: BinaryIO, made_at: float) -> N
 
 
 def _light(line: CdxLine) -> CdxLine:
-    """Without the body."""
+    """Return the line without the body."""
     return line._replace(capture=line.capture._replace(body=b""))
 
 
@@ -268,7 +268,7 @@ def _manifest(resources: list[dict[str, object]], created: str) -> str:
 
 
 def _pages(lines: Iterable[CdxLine]) -> Iterator[str]:
-    """A line for each page, as it was last; what came in place of a page is none."""
+    """Yield a line for each page's last capture; failures are omitted."""
     yield json.dumps({"format": "json-pages-1.0", "id": "pages", "title": "All pages"})
     ranked = (line.capture for line in lines if line.capture.rank)
     last = {capture.url: capture for capture in ranked if capture.status < _FIRST_FAILURE}
