@@ -318,9 +318,7 @@ class TlsEngine:
         if isinstance(above, asyncio.BufferedProtocol):
             view = above.get_buffer(-1)
             assert isinstance(view, memoryview)
-            read: Any = (
-                self.tls.read
-            )  # the stub does not know that read into a buffer returns an int
+            read: Any = self.tls.read  # the stub lacks the int result of read into a buffer
             nbytes = int(read(len(view), view))
             if nbytes:
                 above.buffer_updated(nbytes)

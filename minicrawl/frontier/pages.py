@@ -48,8 +48,7 @@ if TYPE_CHECKING:
 #
 # born      pages that have no row yet
 # turned    pages that had a turn: anything in their row may have changed. Their pasts are noted
-#           with
-#           each change, because looking them all up at once would stall the crawl
+#           with each change, because looking them all up at once would stall the crawl
 # paid      pages of which only cash and in-links changed; most pages
 # gained    in-links of a page since its row was written
 
