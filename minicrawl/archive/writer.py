@@ -17,8 +17,8 @@ Say the store has end 700, and answers A and B (60 and 40 bytes) follow:
     store commits           760       760     700      A counts
     confirm()               760       760     760      A counts
     append([B])             800       760     760      cut off at 760: only B is gone
-    store fails (full)      800       760     760      the same
-    append([B])             800       760     760      B is written over itself
+    store fails (full)      800       760     760      the same; the caller repeats step 2, or
+                                                       appends again, which overwrites B
 
 A kill therefore never leaves a step without its answer, nor a torn record that a reader could see:
 readers, too, stop at the store's end. The index is derived: it may be ahead of the store (`begin`

@@ -242,7 +242,7 @@ def _turns(connection: Connection, after: int) -> Iterator[tuple[int, int, Spend
                 yield kind, page, unpack(blob)
 
 
-# ---------------------------------------------------------------- the importance gathered
+# ---------------------------------------------------------------- gathered importance
 
 
 PAGES_AT_ONCE = 1 << 17

@@ -395,6 +395,6 @@ class Frontier:
         return self._changes.cut(self.ledger.key).gained(asked)
 
     def take_changes(self) -> Changes:
-        """Start collecting changes anew. Return those collected so far."""
+        """Return the changes collected so far, and start over."""
         changes, self._changes = self._changes, Changes(len(self))
         return changes

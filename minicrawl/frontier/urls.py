@@ -48,7 +48,7 @@ from minicrawl.web.urls import site, split
 #
 # line        path and page id of a URL, each after a byte that occurs in no text
 # place       offset of a page's line; pages far apart share one, and the last writer wins
-# unknown     URLs that were looked up in vain, and were not added since
+# unknown     URLs that a lookup did not find, and that were not added since
 # candidate   a page whose URL has the same hash
 
 RECENT = 1 << 11

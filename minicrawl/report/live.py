@@ -141,7 +141,7 @@ class RequestHistory:
 # pages, once its source was. A redirect is not a link. A link to a page that was not crawled and
 # redirects leads to the first crawled page behind it. Nodes are numbered as they appear. What was
 # reported remains true unless `is_rewritten`: a page that was read again may have lost links, and
-# one that was reopened is no longer crawled; then everything is reported anew.
+# one that was reopened is no longer crawled; then everything is reported again.
 #
 # Each link takes 8 bytes, and 8 more until it counts; each page takes 29.
 
@@ -281,7 +281,7 @@ class LinkLog:
             blob = pack(Spending(spending.unpaid, self_link=spending.self_link))
         self._links.spend(page, blob)
 
-    # ---------------------------------------------------------- counted links
+    # ------------------------------------------------------------ counted links
 
     def _was_read(self) -> NDArray[np.bool_]:
         return np.isin(self.states, READ_STATES)

@@ -301,9 +301,7 @@ class _Indexing:
         return self._done()
 
     def _meet_archive(self) -> None:
-        """Notice a new archive: if all was deleted, places start over, and the archive is read
-        anew.
-        """
+        """Read the archive from its beginning if it was deleted and started over."""
         name, known = _name_of(self._archive), self._notes.archive
         if name != known:
             begin, place = self._archive.begin, self._notes.watermark.place

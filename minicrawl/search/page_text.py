@@ -223,9 +223,7 @@ class SiteLines:
         return Parted(list(compress(lines, is_own)), list(compress(lines, map(not_, is_own))))
 
     def own_title(self, title: str) -> str:
-        """Return the title without the parts on every page of the site, unless nothing would be
-        left.
-        """
+        """Return the title without the parts that the site repeats, unless nothing is left."""
         pieces = _pieces(title)
         least = max(FEWEST, SHARE_OF_TITLES * self.pages)
         own = [
