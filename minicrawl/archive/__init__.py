@@ -1,12 +1,12 @@
-"""The archive: every answer that was read, in files beside the store.
+"""Archive of the answers that a crawl read, in files beside the store.
 
-record    one answer as bytes: a header, and the head and the body compressed together; what a
-          worker does with an answer: it becomes a record where it was fetched
-digest    by which bodies are known
-segments  files of records, one behind the other; the truth
-index     where the records of a URL are, in SQLite; derived, made again from the segments; which
-          bodies are in the WARC files of a crawl; all records between two places, past any damage
-reader    finds, reads and verifies records, without the store; what zstd knows of pages
-          beforehand, trained on pages of the archive
-writer    appends records behind the last commit; which records go
+record    encodes one answer as bytes: a header, then head and body compressed together; packs
+          answers in the workers that fetched them
+digest    body digests, for deduplication
+segments  append-only files of records; the source of truth
+index     SQLite index of the records by URL and by digest, rebuilt from the segments on demand; a
+          scan of the records that skips damage; which bodies a crawl has written to WARC files
+reader    finds, reads and verifies records without the store; joins archives of shards; trains
+          zstd dictionaries on archived pages
+writer    appends records behind the last commit; prunes old ones
 """

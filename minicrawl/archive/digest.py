@@ -1,11 +1,12 @@
-"""Digests: by which bodies are known, so that a body is kept once.
+"""Body digests: they identify equal bodies, so that each body is stored once.
 
-Laws: bodies with one digest are one body. Two bodies may share hash and length, by chance or
-because somebody made them so: then their numbers differ, and only the bodies themselves decide.
+Laws: bodies with the same digest are the same body. Two bodies may share hash and length, by chance
+or by an attacker's design; they then get different numbers, and only comparing the bodies
+themselves decides which number applies.
 
-hash      the one by which crawls tell contents apart: a body is hashed once, as a hash of its own
-          for the archive would take a fifth of the time that it takes to pack it
-digest    the hash, the length, and a number
+hash      the content hash that the crawl computes anyway; a second hash just for the archive would
+          add a fifth to the time that packing a body takes
+digest    the hash, the length and a number
 """
 
 from enum import IntEnum
@@ -18,14 +19,14 @@ DIGEST_BYTES = _NUMBER_OFFSET + _NUMBER_BYTES
 
 
 class DigestKind(IntEnum):
-    """How a digest was made. The numbers are in archives."""
+    """Algorithm of a digest. The values are stored in archives and must not change."""
 
-    SHA256 = 0  # half of it: as archives were written at first
+    SHA256 = 0  # the first half of a SHA-256; only the oldest archives have it
     CONTENT = 1
 
 
 def digest_of(body: bytes, content: int | None = None) -> bytes:
-    """The first digest of a body; `content` is its hash, if that is known."""
+    """Return the digest with number 0 of a body. `content` is its hash, if already known."""
     if content is None:
         code = blake2b(body, digest_size=HASH_BYTES).digest()
     else:
@@ -34,17 +35,17 @@ def digest_of(body: bytes, content: int | None = None) -> bytes:
 
 
 EMPTY = digest_of(b"")
-"""The digest of a body without bytes."""
+"""Digest of the empty body."""
 
 
 def next_digest(digest: bytes) -> bytes:
-    """For another body with the same hash and length."""
+    """Return the digest with the next number, for another body with the same hash and length."""
     number = int.from_bytes(digest[_NUMBER_OFFSET:], "little") + 1
     return digest[:_NUMBER_OFFSET] + number.to_bytes(_NUMBER_BYTES, "little")
 
 
 class BodyHasher:
-    """Takes a body piece by piece, to compare it with a digest of a kind."""
+    """Incremental hash of a body, for comparison with a digest of the given kind."""
 
     def __init__(self, kind: int) -> None:
         self._is_content = kind != DigestKind.SHA256
@@ -52,12 +53,12 @@ class BodyHasher:
         self._length = 0
 
     def add(self, piece: bytes) -> None:
-        """The next bytes of the body."""
+        """Feed the next bytes of the body."""
         self._hash.update(piece)
         self._length += len(piece)
 
     def has_made(self, digest: bytes) -> bool:
-        """Whether this may be the digest of all that came."""
+        """Return True if `digest`, apart from its number, fits the bytes fed so far."""
         code = self._hash.digest()
         if not self._is_content:
             return digest == code[:DIGEST_BYTES]

@@ -1,7 +1,7 @@
-"""The index of an archive: which records there are, by URL and by content.
+"""Index of an archive: finds records by URL and by content digest.
 
-Laws: the index is derived from the segments and may be deleted at any time. It knows up to which
-place it has been made, and catches up from there.
+Laws: the index is derived from the segments and can be deleted at any time. It records the place up
+to which it is complete, and catches up from there.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from minicrawl.errors import Damaged, NoRoom, StoreError
 
 # ================================================================ captures
 #
-# Which bodies are in the WARC files that a crawl writes, so that they are not written again.
+# Bodies that are already in the WARC files of a crawl, so that each is written once.
 #
-# Laws: this is derived and may be deleted at any time: bodies that it does not know of are written
-# once more. Changes count when they are committed.
+# Laws: this index is derived data and can be deleted at any time; the bodies it would have listed
+# are then written a second time. Changes take effect on commit.
 #
-# capture   a record of an answer, at a place of the files
+# capture   record of one answer, at a place in the WARC files
 
 _PATIENCE_S = 10.0
 _CACHE_KIB = 4096
@@ -44,7 +44,7 @@ CREATE INDEX IF NOT EXISTS by_digest ON captures (digest) WHERE url IS NOT NULL;
 
 
 class CaptureIndex:
-    """The captures of some WARC files."""
+    """Index of the captures in a set of WARC files."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -52,28 +52,28 @@ class CaptureIndex:
         connection.executescript(_SCHEMA)
 
     def close(self) -> None:
-        """Close the file; what is not committed is dropped."""
+        """Close the file and discard uncommitted changes."""
         self._connection.close()
 
     def begin(self, end: int) -> None:
-        """Begin a change: forget what lies behind this end, and what was not committed."""
+        """Begin a transaction: roll back uncommitted changes, delete captures at or after `end`."""
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
         self._connection.execute("BEGIN IMMEDIATE")
         self._connection.execute("DELETE FROM captures WHERE place >= ?", (end,))
 
     def add(self, place: int, key: int, digest: str, at: float, url: str | None) -> None:
-        """A capture; `url` is None if another one has its body."""
+        """Add a capture. `url` is None if the body is in another capture."""
         self._connection.execute(
             "INSERT INTO captures VALUES (?, ?, ?, ?, ?)", (place, key, digest, at, url)
         )
 
     def commit(self) -> None:
-        """What was added stays."""
+        """Commit the added captures."""
         self._connection.execute("COMMIT")
 
     def original(self, digest: str) -> tuple[str, float] | None:
-        """URL and time of the first capture with this body."""
+        """Return URL and time of the first capture with this body, or None."""
         found = self._connection.execute(
             "SELECT url, at FROM captures WHERE digest = ? AND url IS NOT NULL ORDER BY place",
             (digest,),
@@ -81,7 +81,7 @@ class CaptureIndex:
         return None if found is None else (str(found[0]), float(found[1]))
 
     def last_digest(self, key: int) -> str | None:
-        """Of the body that the URL had last."""
+        """Return the digest of the URL's most recent body, or None."""
         found = self._connection.execute(
             "SELECT digest FROM captures WHERE key = ? ORDER BY place DESC", (key,)
         ).fetchone()
@@ -89,7 +89,7 @@ class CaptureIndex:
 
 
 def open_captures(file: Path) -> CaptureIndex:
-    """The index in this file: made anew if it is damaged, and in memory if it cannot be written."""
+    """Open the index. A damaged file is replaced; without write access the index is in memory."""
     for _ in range(2):
         try:
             return _opened(file)
@@ -117,16 +117,17 @@ def _opened(path: Path) -> CaptureIndex:
 
 # ================================================================ scan
 #
-# A scan: all records between two places of an archive, one after the other.
+# Scan: iterate over all records between two places of an archive.
 #
-# Laws: it finds every record that is whole, however many others are damaged. Behind damage it goes
-# on at the next record whose checksum is right. No record is held, whatever its length says.
+# Laws: a scan finds every intact record, however many others are damaged. After damage it resumes
+# at the next record with a valid checksum. It never holds a whole record in memory, because a
+# damaged header may claim any length.
 
 _SEARCHED_AT_ONCE = 1 << 20
 
 
 class Found(NamedTuple):
-    """A record of a scan, or damage: then `header` is None."""
+    """One step of a scan: a record, or a damaged stretch if `header` is None."""
 
     place: int
     header: Header | None
@@ -134,7 +135,7 @@ class Found(NamedTuple):
 
 
 def scan(segments: Segments, begin: int = FIRST, end: int | None = None) -> Iterator[Found]:
-    """All that lies between two places, damage included."""
+    """Yield the records and the damaged stretches between two places, in order."""
     for number in segments.numbers():
         first = max(begin, place_at(number, 0))
         last = place_at(number, segments.length(number))
@@ -156,7 +157,7 @@ def _scan_segment(segments: Segments, place: int, end: int) -> Iterator[Found]:
 
 
 def _whole_at(segments: Segments, place: int, end: int) -> Found | None:
-    """The record here, if it is whole."""
+    """Return the record at `place`, or None if it is damaged."""
     try:
         header = segments.header(place)
         if place + header.record_bytes > end:
@@ -168,7 +169,7 @@ def _whole_at(segments: Segments, place: int, end: int) -> Found | None:
 
 
 def _next_whole(segments: Segments, place: int, end: int) -> int:
-    """Where the next whole record begins; the end if there is none."""
+    """Return the place of the next intact record, or `end`."""
     while place < end:
         piece = segments.read_bytes(place, min(_SEARCHED_AT_ONCE, end - place))
         at = piece.find(MAGIC)
@@ -187,7 +188,7 @@ NAME = "index.db"
 _ASKED_AT_ONCE = 500
 _ADDED_AT_ONCE = 100
 _PRIMARY = 0xFF
-"""The bits of an error code with its primary result code."""
+"""Mask of the primary result code in an extended SQLite error code."""
 _LITTLE_ROOM = 1 << 16
 _SCHEMA_INDEX = """
 CREATE TABLE IF NOT EXISTS records (
@@ -208,7 +209,7 @@ _SELECT = "SELECT place, key, at, kind, digest, bytes FROM records WHERE place >
 
 
 class IndexRow(NamedTuple):
-    """A record."""
+    """Index entry of one record."""
 
     place: int
     key: int
@@ -219,7 +220,7 @@ class IndexRow(NamedTuple):
 
 
 class KindTotal(NamedTuple):
-    """How many records there are of a kind."""
+    """Number and total size of the records of one kind."""
 
     kind: RecordKind
     records: int
@@ -227,18 +228,18 @@ class KindTotal(NamedTuple):
 
 
 def short(digest: bytes) -> int:
-    """The half of a digest that the index has."""
+    """Return the half of a digest that the index stores."""
     return int.from_bytes(digest[:8], "little", signed=True)
 
 
 class ArchiveIndex:
-    """The index of some segments. Changes count when they are committed."""
+    """Index of the records in a folder of segments. Changes take effect on commit."""
 
     def __init__(self, connection: sqlite3.Connection, *, is_made: bool = False) -> None:
         self._connection = connection
         self._added: list[tuple[object, ...]] = []
         self.first = FIRST
-        """The place before which nothing counts."""
+        """Place of the first record that is not pruned."""
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         if is_made:
             return
@@ -248,18 +249,18 @@ class ArchiveIndex:
 
     @property
     def end(self) -> int:
-        """The place up to which the index knows all records."""
+        """Place up to which the index is complete."""
         found = self._connection.execute("SELECT end FROM made").fetchone()
         return int(found[0])
 
     def close(self) -> None:
-        """Close the file; what is not committed is dropped."""
+        """Close the file and discard uncommitted changes."""
         self._connection.close()
 
     # ------------------------------------------------------------ changes
 
     def begin(self, end: int) -> None:
-        """Begin a change: forget what lies behind this end, and what was not committed."""
+        """Begin a transaction: roll back uncommitted changes and delete rows at or after `end`."""
         self._added.clear()
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
@@ -268,12 +269,16 @@ class ArchiveIndex:
             self._connection.execute("DELETE FROM records WHERE place >= ?", (end,))
 
     def add(self, place: int, header: Header) -> None:
-        """A record that was written; questions know of it after `flush`."""
+        """Add a written record. Queries see it after `flush`."""
         row = (place, header.key, header.at, header.kind, header.dictionary)
         self._added.append((*row, short(header.digest), header.record_bytes))
 
     def flush(self) -> None:
-        """Many rows a statement: after each of them this thread waits for the GIL of a crawl."""
+        """Insert the added rows.
+
+        Many rows per statement: after each statement this thread waits for the crawl to release the
+        GIL.
+        """
         for start in range(0, len(self._added), _ADDED_AT_ONCE):
             rows = self._added[start : start + _ADDED_AT_ONCE]
             marks = ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * len(rows))
@@ -282,17 +287,17 @@ class ArchiveIndex:
         self._added.clear()
 
     def commit(self, end: int) -> None:
-        """All records before this place are in the index, and no others."""
+        """Commit: the index then lists exactly the records before `end`."""
         self.flush()
         self._connection.execute("UPDATE made SET end = ?", (end,))
         self._connection.execute("COMMIT")
 
     def forget_before(self, begin: int) -> None:
-        """Forget what was pruned."""
+        """Delete the rows of pruned records."""
         self._connection.execute("DELETE FROM records WHERE place < ?", (begin,))
 
     def catch_up(self, segments: Segments, end: int) -> None:
-        """Add what lies between the end of the index and this one."""
+        """Index the records between the end of the index and `end`."""
         if self.end >= end:
             return
         self.begin(end)
@@ -304,13 +309,13 @@ class ArchiveIndex:
     # ------------------------------------------------------------ questions
 
     def of_key(self, key: int, end: int) -> list[IndexRow]:
-        """The records of a URL, the oldest first; rarely, of another URL too."""
+        """Return the records of a URL, oldest first. Keys can collide, though rarely."""
         query = f"{_SELECT} AND key = ? ORDER BY place"
         found = self._connection.execute(query, (self.first, end, key))
         return [IndexRow._make(row) for row in found]
 
     def with_digest(self, digest: bytes, begin: int = 0) -> Iterator[int]:
-        """The places of records that may have the body with this digest."""
+        """Yield the places of records that may have the body with this digest."""
         query = (
             "SELECT place FROM records WHERE digest = ? AND kind IN (1, 2) AND place >= ? "
             "ORDER BY place"
@@ -319,7 +324,7 @@ class ArchiveIndex:
         yield from (place for (place,) in self._connection.execute(query, wanted))
 
     def known(self, digests: Sequence[int]) -> set[int]:
-        """Those of these halves of digests that a record with a body may have."""
+        """Return the given digest halves that some record with a body has."""
         found: set[int] = set()
         for start in range(0, len(digests), _ASKED_AT_ONCE):
             some = digests[start : start + _ASKED_AT_ONCE]
@@ -329,28 +334,28 @@ class ArchiveIndex:
         return found
 
     def dictionaries(self, number: int | None = None) -> list[tuple[int, int]]:
-        """The numbers and places of all dictionaries, or of the copies of one."""
+        """Return number and place of every copy of a dictionary, or of all dictionaries."""
         query = "SELECT dictionary, place FROM records WHERE kind = 4 AND place >= ? ORDER BY place"
         found = self._connection.execute(query, (self.first,)).fetchall()
         return [(name, place) for name, place in found if number in (None, name)]
 
     def rows(self, end: int) -> Iterator[IndexRow]:
-        """All records before a place, in the order in which they were written."""
+        """Yield all records before `end` in the order they were written."""
         found = self._connection.execute(f"{_SELECT} ORDER BY place", (self.first, end))
         yield from map(IndexRow._make, found)
 
     def between(self, begin: int, end: int) -> list[IndexRow]:
-        """The records that begin between two places."""
+        """Return the records that begin in [begin, end)."""
         found = self._connection.execute(f"{_SELECT} ORDER BY place", (begin, end))
         return [IndexRow._make(row) for row in found]
 
     def versions(self, end: int) -> Iterator[IndexRow]:
-        """All answers before a place, those of a URL together, the last one first."""
+        """Yield all answers before `end`, grouped by URL, newest first."""
         query = f"{_SELECT} AND kind != 4 ORDER BY key, place DESC"
         yield from map(IndexRow._make, self._connection.execute(query, (self.first, end)))
 
     def totals(self, end: int) -> list[KindTotal]:
-        """How many records of each kind there are before a place, and their bytes."""
+        """Return number and size of the records before `end`, by kind."""
         query = (
             "SELECT kind, count(*), sum(bytes) FROM records WHERE place >= ? AND place < ? "
             "GROUP BY kind"
@@ -359,17 +364,17 @@ class ArchiveIndex:
         return [KindTotal(RecordKind(kind), count, size) for kind, count, size in found]
 
     def next_body(self, place: int) -> int | None:
-        """The place of the first record with a body, here or behind."""
+        """Return the place of the first record with a body at or after `place`, or None."""
         query = "SELECT place FROM records WHERE place >= ? AND kind IN (1, 2) LIMIT 1"
         found = self._connection.execute(query, (place,)).fetchone()
         return None if found is None else int(found[0])
 
 
 def open_index(segments: Segments, end: int, *, writes: bool = False) -> ArchiveIndex:
-    """The index of these segments up to this end at least: from its file, or made again.
+    """Open the index of these segments, complete up to `end`; rebuild it if necessary.
 
-    Who only reads changes the file only if it lacks something, so that no writer waits for readers.
-    Where the file cannot be written, the index is made in memory.
+    Readers open the file read-only unless it lacks records, so that a writer never waits for
+    readers. If the file cannot be written, the index is built in memory.
     """
     file = segments.folder / NAME
     if not writes and (found := _opened_to_read(file, end)) is not None:
@@ -379,13 +384,13 @@ def open_index(segments: Segments, end: int, *, writes: bool = False) -> Archive
             return _opened_index(file, segments, end)
         except sqlite3.OperationalError:
             break
-        except sqlite3.DatabaseError:  # it is damaged, or no database
+        except sqlite3.DatabaseError:  # damaged, or not a database
             delete_index(segments.folder)
     return _opened_index(Path(":memory:"), segments, end)
 
 
 def _opened_to_read(file: Path, end: int) -> ArchiveIndex | None:
-    """The index as it is; None if it has to be made or completed."""
+    """Return the existing index opened read-only, or None if it is missing or incomplete."""
     if not file.is_file():
         return None
     place = f"file:{quote(str(file.absolute()))}?mode=ro"
@@ -394,14 +399,14 @@ def _opened_to_read(file: Path, end: int) -> ArchiveIndex | None:
         index = ArchiveIndex(connection, is_made=True)
         if index.end >= end:
             return index
-    except (sqlite3.DatabaseError, TypeError):  # it is damaged, or has no tables
+    except (sqlite3.DatabaseError, TypeError):  # damaged, or without tables
         pass
     connection.close()
     return None
 
 
 def delete_index(folder: Path) -> None:
-    """Delete the file; whoever has it open keeps what is in it."""
+    """Delete the index file. Processes that have it open keep their copy."""
     for suffix in ("", "-wal", "-shm"):
         with suppress(OSError):
             (folder / f"{NAME}{suffix}").unlink()
@@ -424,7 +429,7 @@ def _opened_index(path: Path, segments: Segments, end: int) -> ArchiveIndex:
 
 @contextmanager
 def index_errors(folder: Path) -> Iterator[None]:
-    """Turn errors of the index into errors of one line."""
+    """Convert SQLite errors of the index into one-line `StoreError`s."""
     try:
         yield
     except sqlite3.Error as error:
@@ -437,7 +442,10 @@ def index_errors(folder: Path) -> Iterator[None]:
 
 
 def _means_full_disk(error: sqlite3.Error, folder: Path) -> bool:
-    """SQLite reports a full disk for most writes, but `disk I/O error` for some."""
+    """Return True if the error means that the disk is full.
+
+    SQLite reports SQLITE_FULL for most failed writes, but SQLITE_IOERR for some.
+    """
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & _PRIMARY
     if code != sqlite3.SQLITE_IOERR:
         return bool(code == sqlite3.SQLITE_FULL)

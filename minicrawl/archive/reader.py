@@ -1,7 +1,8 @@
-"""The reader: finds answers in an archive, and verifies it.
+"""Archive reader: finds answers in an archive and verifies it.
 
-Laws: an archive is read without its store. A damaged record costs itself, and those revisits whose
-body it has. A running crawl is seen as of a commit: what lies behind `end` is not there.
+Laws: reading an archive does not need its store. A damaged record affects only itself and the
+revisits that refer to its body. A reader of a running crawl sees a commit: records at or after
+`end` do not exist for it.
 """
 
 from __future__ import annotations
@@ -69,10 +70,10 @@ _NO_BODY = "it is a revisit, and the record that has its body is gone"
 
 
 class ArchiveReader:
-    """An archive up to an end; without one, up to the end of its files."""
+    """Archive as of a commit. `end` defaults to the end of the segment files."""
 
     def __init__(self, folder: Path, end: int | None = None, *, writes: bool = False) -> None:
-        """Only who `writes` may keep another one from writing."""
+        """Open the archive. Only with `writes` may the index lock out other writers."""
         self.segments = Segments(folder)
         self._hold = held(folder)
         self.end = self.segments.end if end is None else end
@@ -81,19 +82,19 @@ class ArchiveReader:
         self.go_on_to(self.end)
 
     def close(self) -> None:
-        """Close the files."""
+        """Close index and segment files, and release the shared lock."""
         self.index.close()
         self.segments.close()
         if self._hold is not None:
             os.close(self._hold)
 
     def go_on_to(self, end: int) -> None:
-        """See what was committed since; what was pruned is gone."""
+        """Advance to a newer commit; records that it pruned disappear."""
         self.end = end
         self.begin = self.index.first = self.segments.begin(end)
 
     def remove_pruned(self) -> bool:
-        """Remove what was pruned, unless somebody else reads the archive; whether it is gone."""
+        """Delete pruned segments unless others read them. Return True if none are left."""
         numbers = self.segments.numbers()
         if not numbers or numbers[0] >= segment_of(self.begin):
             return True
@@ -109,12 +110,12 @@ class ArchiveReader:
     # ------------------------------------------------------------ answers
 
     def versions(self, url: str) -> list[IndexRow]:
-        """The records of a URL, the oldest first."""
+        """Return the records of a URL, oldest first."""
         rows = self.index.of_key(key_of(url), self.end)
         return [row for row in rows if self._is_of(row.place, url)]
 
     def answer(self, place: int) -> Answer:
-        """The answer at a place, whole: the body of a revisit is that of its original."""
+        """Return the answer at `place`. A revisit gets the body of its original."""
         with _named(place):
             found = read(self.segments.read(place), self.codec)
             if found.kind is not RecordKind.REVISIT:
@@ -123,12 +124,12 @@ class ArchiveReader:
             if place_of_body is None:
                 raise Damaged(_NO_BODY)
             original = read(self.segments.read(place_of_body), self.codec)
-            # A server that says that nothing has changed says nothing else.
+            # A 304 response has no headers worth keeping: show those of the original.
             headers = found.headers or original.headers
             return found._replace(body=original.body, kind=original.kind, headers=headers)
 
     def check(self, place: int) -> None:
-        """Raise `Damaged` where `answer` would, and hold no body."""
+        """Raise `Damaged` where `answer` would, without holding a body in memory."""
         with _named(place):
             record = self.segments.read(place)
             check(record, self.codec)
@@ -140,11 +141,11 @@ class ArchiveReader:
                 check(self.segments.read(body), self.codec)
 
     def beginning(self, place: int, count: int) -> bytes:
-        """The first bytes of what the record at a place holds."""
+        """Return the first `count` bytes of head and body of the record at `place`."""
         return beginning(self.segments.read(place), self.codec, count)
 
     def place_of_body(self, digest: bytes) -> int | None:
-        """The place of the record that has the body with this digest."""
+        """Return the place of the record that has the body with this digest, or None."""
         for place in self.index.with_digest(digest):
             with suppress(Damaged):
                 header = self.segments.header(place)
@@ -153,14 +154,18 @@ class ArchiveReader:
         return None
 
     def dictionary(self, number: int) -> bytes:
-        """A dictionary, from the first of its copies that is whole."""
+        """Return a dictionary from the first intact copy."""
         for _, place in self.index.dictionaries(number):
             with suppress(Damaged):
                 return dictionary_in(self.segments.read(place))
         return spare_dictionary(self.segments.folder, number)
 
     def _is_of(self, place: int, url: str) -> bool:
-        """Two URLs rarely share a key. A damaged record counts: reading it says what is wrong."""
+        """Return True if the record is of this URL.
+
+        Keys can collide, though rarely. A damaged record counts as a match, so that reading it
+        reports the damage.
+        """
         try:
             return read_head(self.segments.read(place), self.codec).url == url
         except Damaged:
@@ -168,7 +173,7 @@ class ArchiveReader:
 
 
 def last_page(rows: Sequence[IndexRow]) -> int:
-    """The number of the last of these versions that is no failure; 0 if there is none."""
+    """Return the 1-based number of the last version that is not a failure, or 0."""
     numbered = reversed([*enumerate(rows, 1)])
     return next((number for number, row in numbered if row.kind != RecordKind.FAILURE), 0)
 
@@ -180,10 +185,10 @@ def _no_urls(_keys: set[int]) -> Mapping[int, str]:
 def verify(
     reader: ArchiveReader, urls_of: Callable[[set[int]], Mapping[int, str]] = _no_urls
 ) -> Iterator[str]:
-    """A line for each thing that is wrong; reads all records.
+    """Read all records and yield one line for each problem.
 
-    Damaged records are named by their URLs: `urls_of` finds those of keys, where a record does not
-    tell itself.
+    Problems are reported by URL. `urls_of` maps keys to URLs, for records too damaged to tell their
+    own.
     """
     unnamed: list[tuple[str, set[int]]] = []
     for found in scan(reader.segments, reader.begin, reader.end):
@@ -204,7 +209,7 @@ def verify(
 
 
 def _names(reader: ArchiveReader, found: Found) -> tuple[list[str], set[int]]:
-    """The URLs of the records here, and the keys of those whose URLs cannot be read."""
+    """Return the URLs of the records in `found`, and the keys of those whose URL is unreadable."""
     urls: list[str] = []
     keys: set[int] = set()
     for row in reader.index.between(found.place, found.place + found.length):
@@ -237,7 +242,7 @@ def _wrong(reader: ArchiveReader, found: Found) -> str | None:
 
 @contextmanager
 def _named(place: int) -> Iterator[None]:
-    """Say which record is damaged."""
+    """Prefix `Damaged` errors with the place of the record."""
     try:
         yield
     except Damaged as error:
@@ -246,13 +251,14 @@ def _named(place: int) -> Iterator[None]:
 
 # ================================================================ joining
 #
-# Archives that become one, which grows as they do: those of the shards of a crawl.
+# Joining: the archives of the shards of a crawl are copied into one, incrementally.
 #
-# Laws: each record of an archive is copied once, in its order, and damage with it. A body that
-# another archive has is not written again; a different one with the same digest gets another
-# number, also where its revisits name it. Dictionaries get numbers of their own, and are there
-# before the records that need them, and at the beginning of each segment. What a kill leaves behind
-# the last archive that was copied is cut off; one process at a time copies, and others wait for it.
+# Laws: each record is copied once and in order, damaged stretches included. A body that the joined
+# archive already has is not written again. If it has a different body with the same digest, the
+# copy gets another number, and revisits are updated to match. Dictionaries are renumbered, and
+# stored before the records that need them and at the start of each segment. After a crash, whatever
+# follows the last completed copy is truncated. One process copies at a time; others wait for the
+# lock.
 
 _STATE, _LOCK = "joined.json", "joining"
 _AT_ONCE = 500
@@ -261,23 +267,23 @@ _COPIED_AT_ONCE = 1 << 20
 
 
 class JoinedSource(NamedTuple):
-    """How much of an archive was copied."""
+    """Progress of copying one source archive."""
 
     place: int = FIRST
-    """Behind the last record."""
+    """Place behind the last copied record."""
     note: int = 0
-    """What whoever copied it wants to know the next time."""
+    """Value that the caller passed with the last copy."""
     dictionaries: tuple[tuple[int, int], ...] = ()
-    """Their numbers there and here."""
+    """Pairs of dictionary numbers: in the source, in the joined archive."""
     digests: tuple[tuple[str, str], ...] = ()
-    """Those that other bodies have here: there and here, in hexadecimal digits."""
+    """Pairs of hexadecimal digests, source and joined, where a collision forced another number."""
 
 
 class JoinedArchive:
-    """An archive that is made of others. It is locked until it is closed."""
+    """Archive made by joining others. It holds an exclusive lock until it is closed."""
 
     def __init__(self, folder: Path) -> None:
-        """Waits for others who copy into it."""
+        """Open the joined archive. Blocks while another process copies into it."""
         with disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
             self._lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
@@ -297,16 +303,16 @@ class JoinedArchive:
         self._digests: dict[str, str] = {}
 
     def source(self, name: str) -> JoinedSource:
-        """How much of an archive is there."""
+        """Return the progress of copying the archive `name`."""
         return self._sources.get(name, JoinedSource())
 
     def close(self) -> None:
-        """Let go of the files; all that was added stays."""
+        """Close the files and release the lock. All added records are kept."""
         self._archive.close()
         os.close(self._lock)
 
     def add(self, name: str, segments: Segments, end: int, note: int = 0) -> None:
-        """Copy what an archive has up to this end, and was not copied before."""
+        """Copy the records of an archive up to `end` that were not copied before."""
         source, begin = self.source(name), self.end
         first = max(source.place, segments.begin(end))
         self._numbers, self._digests = dict(source.dictionaries), dict(source.digests)
@@ -343,17 +349,17 @@ class JoinedArchive:
                 self._put(self._reduced(self._renumbered(segments, one, one.header), known))
 
     def _renumbered(self, segments: Segments, found: Found, header: Header) -> bytes:
-        """The record with the number that its dictionary has here."""
+        """Return the record with its dictionary number translated to this archive."""
         record = segments.read(found.place)
         if not header.dictionary:
             return record
         number = self._numbers.get(header.dictionary)
-        if number is None:  # it was lost, and so is the record
+        if number is None:  # the dictionary is lost, so this record cannot be read either
             number = self._numbers[header.dictionary] = self._next_number()
         return numbered(record, number)
 
     def _reduced(self, record: bytes, known: set[int]) -> bytes:
-        """The record, without its body if that is here."""
+        """Return the record as a revisit if its body is already here."""
         header = header_of(record)
         if header.kind == RecordKind.REVISIT:
             return self._redirected(record, header)
@@ -371,7 +377,7 @@ class JoinedArchive:
         return seal(record, header.at)
 
     def _redirected(self, record: bytes, header: Header) -> bytes:
-        """The revisit with the digest that its body has here."""
+        """Return the revisit with its digest translated to this archive."""
         digest = self._digests.get(header.digest.hex())
         if digest is None:
             return record
@@ -379,7 +385,7 @@ class JoinedArchive:
         return seal(changed, header.at)
 
     def _original(self, digest: bytes, known: set[int]) -> int | None:
-        """Where a body with this digest is, if one is here."""
+        """Return the place of a body with this digest, or None."""
         if short(digest) not in known:
             known.add(short(digest))
             return None
@@ -387,7 +393,7 @@ class JoinedArchive:
         return self._archive.place_of_body(digest)
 
     def _has_body_of(self, place: int, record: bytes) -> bool:
-        """Whether the record here has the same body; it may have the same digest alone."""
+        """Return True if the record at `place` has the same body, not just the same digest."""
         archive = self._archive
         try:
             original = read(archive.segments.read(place), archive.codec)
@@ -406,7 +412,7 @@ class JoinedArchive:
         return 1 + max((*here, *self._numbers.values()), default=0)
 
     def _copy_damage(self, segments: Segments, found: Found) -> None:
-        """Bytes that are no records, for whoever verifies."""
+        """Copy bytes that are not a record, so that `verify` reports them."""
         self._write()
         end = found.place + found.length
         for place in range(found.place, end, _COPIED_AT_ONCE):
@@ -415,7 +421,7 @@ class JoinedArchive:
             self._write()
 
     def _put(self, record: bytes) -> None:
-        """Behind the last one, in a new segment if this one is long enough."""
+        """Append a record; begin a new segment if the current one is full."""
         if offset_of(self.end) >= SEGMENT_BYTES:
             self._begin_segment()
         self._archive.index.add(self.end, header_of(record))
@@ -450,7 +456,7 @@ class JoinedArchive:
 
 
 def _read(path: Path) -> tuple[int, dict[str, JoinedSource]]:
-    """What is there; nothing if it cannot be known."""
+    """Return the saved end and sources, or an empty state if the file cannot be read."""
     with suppress(OSError, ValueError, TypeError):
         end, sources = json.loads(path.read_text("ascii"))
         known = {
@@ -474,22 +480,22 @@ def _blocks(found: Iterable[Found]) -> Iterator[list[Found]]:
 
 # ================================================================ dictionaries
 #
-# Dictionaries: what zstd knows of pages before it has seen one.
+# Dictionaries: zstd is trained on archived pages, so that small pages compress well.
 #
-# Laws: a dictionary is trained on pages from all over the archive, when there are enough of them,
-# and again when there are eight times as many. A copy of each lies beside the segments, for
-# workers.
+# Laws: the first dictionary is trained when there are `TRAINED_AT` pages, on samples from the whole
+# archive, and the next whenever the archive has grown by the factor `TRAINED_AGAIN`. Each
+# dictionary is also copied to a file beside the segments, for workers.
 
 TRAINED_AT, TRAINED_AGAIN = 400, 8
-"""Pages in the archive when the first dictionary is trained, and the factor to the next time."""
+"""Pages before the first dictionary is trained, and growth factor until the next."""
 _SAMPLES, _SAMPLE_BYTES = 150, 8_000
 _DICTIONARY_BYTES = 112_640
 _TRAINING = {"k": 1024, "d": 6, "f": 16, "accel": 8}
-"""With the samples 8 ms. Twice as many take 12 ms, and make records of manuals .4 % smaller."""
+"""Training takes 8 ms. Twice the samples take 12 ms and make records of manuals 0.4 % smaller."""
 
 
 def trained(archive: ArchiveReader, number: int) -> bytes | None:
-    """The record of a new dictionary; None if there is too little to learn from."""
+    """Return the record of a new dictionary, or None if there are too few samples."""
     import zstandard
 
     samples: list[bytes | bytearray | memoryview] = list(_samples(archive))
@@ -510,7 +516,7 @@ def _samples(archive: ArchiveReader) -> Iterator[bytes]:
 
 
 def leave_spare(segments: Segments, number: int, record: bytes) -> None:
-    """For workers, which read no segments."""
+    """Copy a dictionary to a file of its own, for workers, which do not read segments."""
     path = spare_path(segments.folder, number)
     draft = path.with_suffix(".draft")
     with disk_errors(path):

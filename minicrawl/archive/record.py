@@ -1,17 +1,18 @@
-"""Records: one answer as bytes, with a checksum of its own.
+"""Records: one answer as bytes, each with its own checksum.
 
 Laws: `read(pack(answer)) == answer`. A record names its dictionary by number, so records with and
-without one lie side by side. What is damaged raises `Damaged`, and never gives a wrong answer.
+without a dictionary can be mixed. Reading a damaged record raises `Damaged`; it never returns a
+wrong answer.
 
-head      URL, status, headers and the like, as JSON
-body      what was kept of the page: the decoded body, or its text
-digest    of the body; bodies with one digest are one body
-key       64 bits of a hash of the URL
-revisit   a record without a body, whose digest names the record that has it
+head      URL, status, headers and so on, as JSON
+body      the archived content: the decoded body, or its text
+digest    of the body; equal digests mean equal bodies
+key       64-bit hash of the URL
+revisit   a record without a body; its digest names the record that has the body
 
-layout    magic, checksum of all that follows, kind, kind of digest, dictionary, bytes of the
-          payload, bytes of the head in it, key, time, digest; then the payload: head and body in
-          one zstd frame. The payload of a dictionary is the dictionary itself.
+layout    magic, checksum of all bytes that follow, kind, kind of digest, dictionary, length of the
+          payload, length of the head in it, key, time, digest; then the payload: head and body in
+          one zstd frame. The payload of a dictionary record is the dictionary itself.
 """
 
 from __future__ import annotations
@@ -41,33 +42,34 @@ MAGIC = b"\x8fmp1"
 _LAYOUT = Struct("<4sIBBHIIqd16s")
 HEADER_BYTES = _LAYOUT.size
 _AT = Struct("<d")
-_AT_OFFSET = HEADER_BYTES - 24  # before the digest
+_AT_OFFSET = HEADER_BYTES - 24  # the time is the field before the digest
 CHECKED_FROM = 8
-"""The first byte that the checksum is of, behind magic and checksum."""
+"""Offset of the first checksummed byte, after magic and checksum."""
 _CHECKED_AT_ONCE = 1 << 18
 _FAST = {"window_log": 19, "hash_log": 14, "chain_log": 14, "search_log": 1, "min_match": 7}
-"""Level 1 of zstd, but for pages: their matches are long, and a larger table finds more of them.
-Level 3 makes records of manuals 10 % smaller, and crawls of them 10 % slower.
+"""zstd level 1, tuned for pages: long matches, and a larger hash table that finds more of them.
+
+Level 3 makes records of manuals 10 % smaller and their crawls 10 % slower.
 """
 _HEADS = json.JSONEncoder(separators=(",", ":"))
 
 
 class RecordKind(IntEnum):
-    """What a record holds. The numbers are in archives."""
+    """Kind of a record. The values are stored in archives and must not change."""
 
-    PAGE = 1  # the body
+    PAGE = 1  # the whole body
     TEXT = 2  # only the text of the body, in UTF-8
-    REVISIT = 3  # no body: another record has the same
-    DICTIONARY = 4  # what other records are compressed with
-    FAILURE = 5  # what came in place of a page, such as a 404
+    REVISIT = 3  # no body: another record has the same one
+    DICTIONARY = 4  # a zstd dictionary that other records need
+    FAILURE = 5  # the body of a failure, such as a 404
 
 
 WITH_BODY = (RecordKind.PAGE, RecordKind.TEXT)
-"""The kinds of records that have what was kept of a page."""
+"""Kinds of records with archived page content."""
 
 
 class Header(NamedTuple):
-    """The header of a record, but for magic and checksum."""
+    """Header of a record, without magic and checksum."""
 
     kind: int
     digest_kind: int
@@ -80,12 +82,12 @@ class Header(NamedTuple):
 
     @property
     def record_bytes(self) -> int:
-        """The length of the whole record."""
+        """Length of the whole record in bytes."""
         return HEADER_BYTES + self.payload_bytes
 
 
 class Answer(NamedTuple):
-    """An answer as it was kept. Names of headers are in lower case."""
+    """Archived answer. Header names are in lower case."""
 
     url: str
     status: int
@@ -93,13 +95,13 @@ class Answer(NamedTuple):
     body: bytes
     at: float
     kind: RecordKind
-    cut: str = ""  # why the body is not whole
-    spelled: str = ""  # the URL as it was requested, if that differs
+    cut: str = ""  # why the body is incomplete
+    spelled: str = ""  # the URL as requested, if different
     digest: bytes = EMPTY
 
 
 def key_of(url: str) -> int:
-    """The key of a URL, a signed number as SQLite keeps them."""
+    """Return the key of a URL, signed, because SQLite's integers are."""
     code = blake2b(url.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(code, "little", signed=True)
 
@@ -108,10 +110,10 @@ def key_of(url: str) -> int:
 
 
 class Codec:
-    """Compresses and decompresses with numbered dictionaries; 0 is none."""
+    """Compressor and decompressor with numbered dictionaries; number 0 is no dictionary."""
 
     def __init__(self, dictionary: Callable[[int], bytes]) -> None:
-        """`dictionary` finds a dictionary by its number, or raises `Damaged`."""
+        """`dictionary` returns a dictionary by its number, or raises `Damaged`."""
         self._dictionary = dictionary
         self.compressor = lru_cache(2)(self._compressor)
         self.decompressor = lru_cache(8)(self._decompressor)
@@ -141,10 +143,10 @@ def _no_dictionary(number: int) -> bytes:
 
 
 PLAIN = Codec(_no_dictionary)
-"""For records without a dictionary."""
+"""Codec of records that use no dictionary."""
 
 
-def pack(  # the last ones are given by their names
+def pack(  # the optional arguments are keyword-only
     kind: RecordKind,
     url: str,
     response: Response,
@@ -154,8 +156,9 @@ def pack(  # the last ones are given by their names
     spelled: str = "",
     content: int | None = None,
 ) -> bytes:
-    """The record of an answer, without its time; `seal` completes it. `content` is the hash of its
-    body, if that is known.
+    """Return the record of an answer, without time and checksum; `seal` adds them.
+
+    `content` is the hash of the body, if already known.
     """
     head = _head(url, response, spelled)
     payload = codec.compressor(number).compress(head + response.body)
@@ -167,14 +170,14 @@ def pack(  # the last ones are given by their names
 
 
 def pack_dictionary(number: int, content: bytes) -> bytes:
-    """The record of a dictionary, complete."""
+    """Return the sealed record of a dictionary."""
     kinds, digest = (RecordKind.DICTIONARY, DigestKind.CONTENT), digest_of(content)
     header = Header(*kinds, number, len(content), 0, 0, 0.0, digest)
     return seal(_with_header(header, content), 0.0)
 
 
 def as_revisit(record: bytes, codec: Codec) -> bytes:
-    """The same record without its body."""
+    """Return the record without its body."""
     header = header_of(record)
     head = _content(record, header, codec, first=header.head_bytes)
     payload = codec.compressor(header.dictionary).compress(head)
@@ -183,7 +186,7 @@ def as_revisit(record: bytes, codec: Codec) -> bytes:
 
 
 def pack_revisit(url: str, status: int, last: Header) -> bytes:
-    """The record of an answer that says that the page has not changed since the `last` one."""
+    """Return the record of a response that confirms that the page is unchanged since `last`."""
     head = _head(url, Response(status=status, headers={}, body=b""), "")
     payload = PLAIN.compressor(0).compress(head)
     kinds = RecordKind.REVISIT, last.digest_kind
@@ -192,20 +195,20 @@ def pack_revisit(url: str, status: int, last: Header) -> bytes:
 
 
 def with_next_number(record: bytes) -> bytes:
-    """The same record for a body that shares its hash with a different one."""
+    """Return the record with the next number, for a body whose hash collides with another's."""
     header = header_of(record)
     numbered = header._replace(digest=next_digest(header.digest))
     return _with_header(numbered, _payload(record, header))
 
 
 def with_digest_of(record: bytes, other: Header) -> bytes:
-    """The same record with the digest that its body has in another one."""
+    """Return the record with the digest that its body has in another record."""
     header = header_of(record)._replace(digest_kind=other.digest_kind, digest=other.digest)
     return _with_header(header, _payload(record, header))
 
 
 def seal(record: bytes, at: float) -> bytes:
-    """The record with its time and its checksum."""
+    """Return the record completed with its time and checksum."""
     begin = record[CHECKED_FROM:_AT_OFFSET] + _AT.pack(at)
     rest = memoryview(record)[_AT_OFFSET + _AT.size :]
     checksum = crc32(rest, crc32(begin))
@@ -213,7 +216,7 @@ def seal(record: bytes, at: float) -> bytes:
 
 
 def numbered(record: bytes, number: int) -> bytes:
-    """The record, complete, for an archive in which its dictionary has this number."""
+    """Return the sealed record, with this dictionary number."""
     header = header_of(record)
     changed = _with_header(header._replace(dictionary=number), _payload(record, header))
     return seal(changed, header.at)
@@ -237,14 +240,14 @@ def _head(url: str, response: Response, spelled: str) -> bytes:
 
 
 def header_of(record: bytes) -> Header:
-    """The header of a record, which begins here; raises `Damaged` if it does not."""
+    """Return the header of a record. Raise `Damaged` if the bytes do not begin with one."""
     if len(record) < HEADER_BYTES or record[:4] != MAGIC:
         raise Damaged("no record begins here")
     return Header._make(_LAYOUT.unpack_from(record)[2:])
 
 
 def is_whole(record: bytes) -> bool:
-    """Whether a complete record is as it was written."""
+    """Return True if the checksum of a sealed record is valid."""
     if len(record) < HEADER_BYTES or record[:4] != MAGIC:
         return False
     checksum = int.from_bytes(record[4:CHECKED_FROM], "little")
@@ -252,7 +255,7 @@ def is_whole(record: bytes) -> bool:
 
 
 def read(record: bytes, codec: Codec) -> Answer:
-    """The answer that a record holds; a revisit has no body here."""
+    """Return the answer of a record. The body of a revisit is empty here."""
     if not is_whole(record):
         raise Damaged("its checksum is wrong")
     header = header_of(record)
@@ -266,7 +269,7 @@ def read(record: bytes, codec: Codec) -> Answer:
 
 
 def check(record: bytes, codec: Codec) -> None:
-    """Raise `Damaged` where `read` would. Of what it swells to, only a piece is held at a time."""
+    """Raise `Damaged` where `read` would, but decompress the body in pieces, in bounded memory."""
     import zstandard
 
     if not is_whole(record):
@@ -291,25 +294,25 @@ def _check_digest(header: Header, hasher: BodyHasher) -> None:
 
 
 def read_packed(record: bytes, codec: Codec) -> Answer:
-    """The answer that `pack` made a record of, which has no time and no checksum yet."""
+    """Return the answer of a record made by `pack`, which has no time and checksum yet."""
     header = header_of(record)
     content = _content(record, header, codec)
     return _answer(content[: header.head_bytes], content[header.head_bytes :], header)
 
 
 def read_head(record: bytes, codec: Codec) -> Answer:
-    """The answer without its body, in a fraction of the time."""
+    """Return the answer without its body; much faster than `read`."""
     header = header_of(record)
     return _answer(_content(record, header, codec, first=header.head_bytes), b"", header)
 
 
 def beginning(record: bytes, codec: Codec, count: int) -> bytes:
-    """The first bytes of head and body."""
+    """Return the first `count` bytes of head and body."""
     return _content(record, header_of(record), codec, first=count)
 
 
 def dictionary_in(record: bytes) -> bytes:
-    """The dictionary that a record holds."""
+    """Return the dictionary of a record."""
     if not is_whole(record) or header_of(record).kind != RecordKind.DICTIONARY:
         raise Damaged("it is no dictionary")
     return record[HEADER_BYTES:]
@@ -352,10 +355,10 @@ def _answer(head: bytes, body: bytes, header: Header) -> Answer:
 
 # ================================================================ packing
 #
-# Packing: what a worker does with an answer that is to be kept.
+# Packing, in the workers.
 #
-# Law: an answer becomes a record where it was fetched, so that no body travels between processes. A
-# dictionary that cannot be read costs room, and never an answer.
+# Laws: a worker turns each answer into a record where it was fetched, so that only compressed bytes
+# travel between processes. If a dictionary cannot be read, the record is larger, but never lost.
 
 _SPARE = "dictionary-{:04}"
 _MOST_READ = 1 << 20
@@ -364,12 +367,12 @@ _CUT = f"text of the first {_MOST_READ:,} bytes"
 
 
 def spare_path(folder: Path, number: int) -> Path:
-    """The file with a copy of a dictionary: for workers, which read no segments."""
+    """Return the path of a dictionary's copy for workers, which do not read segments."""
     return folder / _SPARE.format(number)
 
 
 def spare_dictionary(folder: Path, number: int) -> bytes:
-    """A dictionary from its copy; raises `Damaged`."""
+    """Return a dictionary from its copy. Raise `Damaged` if that cannot be read."""
     try:
         return dictionary_in(spare_path(folder, number).read_bytes())
     except OSError as error:
@@ -377,15 +380,16 @@ def spare_dictionary(folder: Path, number: int) -> bytes:
 
 
 class AnswerPacker:
-    """Makes records of answers. Dictionaries are read from the folder of the archive."""
+    """Makes records of answers, with dictionaries from the archive's folder."""
 
     def __init__(self, folder: Path, *, only_text: bool = False) -> None:
         self.only_text = only_text
         self._codec = Codec(lambda number: spare_dictionary(folder, number))
 
     def pack(self, request: Request, response: Response, content: int | None = None) -> bytes:
-        """The record of an answer, without its time; `content` is the hash of its body, if that is
-        known.
+        """Return the record of an answer, without its time.
+
+        `content` is the hash of the body, if already known.
         """
         if self.only_text:
             found = _text_only(request, response)
@@ -393,11 +397,11 @@ class AnswerPacker:
         return self._pack_with_dictionary(RecordKind.PAGE, request, response, content)
 
     def pack_failure(self, request: Request, answer: Response) -> bytes:
-        """The record of what came in place of a page."""
+        """Return the record of a failure's body, such as an error page."""
         return self._pack_with_dictionary(RecordKind.FAILURE, request, answer)
 
     def pack_text(self, request: Request, response: Response, text: str) -> bytes:
-        """The same with a text that its parser has found."""
+        """Return the record of an answer with `text`, as its parser extracted it, for a body."""
         found = response._replace(body=text.encode("utf-8", "replace"))
         return self._pack_with_dictionary(RecordKind.TEXT, request, found)
 
@@ -415,13 +419,13 @@ class AnswerPacker:
 
 
 def pack_redirect(url: str, status: int, target: str) -> bytes:
-    """The record of a redirect, whose body is not read."""
+    """Return the record of a redirect. Bodies of redirects are not read."""
     answer = Response(status=status, headers={"location": target}, body=b"")
     return pack(RecordKind.PAGE, url, answer, PLAIN, number=0)
 
 
 def pack_file(url: str, came: object) -> bytes | None:
-    """The record of what a page needs to be shown; None if nothing came of it."""
+    """Return the record of a resource that a page needs, or None if it has no content."""
     match came:
         case Response():
             return pack(RecordKind.PAGE, url, came, PLAIN, number=0)
@@ -431,8 +435,8 @@ def pack_file(url: str, came: object) -> bytes | None:
 
 
 def text_of(body: bytes, content_type: str | None) -> str:
-    """The text of a page."""
-    from minicrawl.web.html.page import plain_text  # most crawls keep whole pages
+    """Return the text of a page."""
+    from minicrawl.web.html.page import plain_text  # deferred: most crawls archive whole pages
 
     _, charset = parse_content_type(content_type)
     markup, _ = decode(body, charset)
@@ -440,7 +444,10 @@ def text_of(body: bytes, content_type: str | None) -> str:
 
 
 def _text_only(request: Request, response: Response) -> Response:
-    """The same with the text in place of the body; hostile bodies take a second at most."""
+    """Return the response with the text for a body; only the first `_MOST_READ` bytes are parsed.
+
+    The bound keeps hostile markup below about a second.
+    """
     read, content_type = response.body[:_MOST_READ], response.headers.get("content-type")
     if type_of(content_type, request.url, read, request.types) in _WITHOUT_MARKUP:
         text = decode(read, parse_content_type(content_type)[1])[0]

@@ -1,9 +1,34 @@
-"""Segments: files of records, one behind the other.
+"""Segments: append-only files of records. Bytes before the end never change.
 
-Law: what lies before the end is never changed.
+place    position of a record: segment number times 2^40 plus offset, so places sort in the order
+         of writing
+end      place behind the last record that counts; the store's last commit defines it
+pruned   marker file with two places, `begin` and `valid_from`
 
-place   where a record begins: the number of its segment times 2^40, plus the offset in it
-end     the place behind the last record that counts
+The files alone do not say which records count. The store does: its transaction saves the end
+together with the steps that the records led to. Bytes at or after the end belong to no commit, and
+`cut_off` removes them on the next start, so a torn record needs no repair and no log:
+
+    end in the store   segment 1      on restart
+    1:700              700 bytes      nothing to do
+    1:700              760 bytes      killed while appending: truncate to 700
+    1:760              760 bytes      committed: nothing to do
+    1:760              700 bytes      files lost data: the archive ends at 1:700, and the crawl is
+                                      told that answers are missing
+
+Pruning must not overwrite records that the last commit still needs. So it copies the surviving
+records into new segments, and then writes the marker, by an atomic rename. The marker takes effect
+only for an archive that ends at `valid_from` or later, so the store's commit is also the commit of
+the pruning:
+
+    end in the store   marker         segments                 records that count
+    1:760              -              1: 760 bytes             1:0 to 1:760
+    1:760              2:0 2:300      1: 760, 2: 300 bytes     1:0 to 1:760; on restart, marker and
+                                                               segment 2 are deleted
+    2:300              2:0 2:300      1: 760, 2: 300 bytes     2:0 to 2:300; segment 1 is deleted
+                                                               as soon as no reader holds it
+
+Refused: deleting records in place, which needs a log of its own to survive a crash.
 """
 
 from __future__ import annotations
@@ -22,75 +47,75 @@ from minicrawl.errors import Damaged, NoRoom, StoreError
 from minicrawl.own_files import open_own
 
 SEGMENT_BYTES = 1 << 30
-"""A segment that is as long as this gets no more records."""
+"""Size from which on a segment receives no further records."""
 _SHIFT = 40
 _OFFSET = (1 << _SHIFT) - 1
 FIRST = 1 << _SHIFT
-"""The place of the first record."""
+"""Place of the first record."""
 _NAME = re.compile(r"segment-([0-9]{6})\.pages")
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _MOST_OPEN = 16
 _CHECKED_AT_ONCE = 1 << 20
 _PRUNED = "pruned"
-"""The file that says from which place on the records count, and in which archives."""
+"""Marker file of a pruning: first place that counts, and the end from which on that applies."""
 
 
 def place_at(segment: int, offset: int) -> int:
-    """The place at an offset of a segment."""
+    """Return the place at an offset of a segment."""
     return segment << _SHIFT | offset
 
 
 def segment_of(place: int) -> int:
-    """The number of the segment."""
+    """Return the segment number of a place."""
     return place >> _SHIFT
 
 
 def offset_of(place: int) -> int:
-    """The offset in the segment."""
+    """Return the offset of a place in its segment."""
     return place & _OFFSET
 
 
 def shown(place: int) -> str:
-    """A place in words."""
+    """Return a place as text for messages."""
     return f"{_name(segment_of(place))} at byte {offset_of(place):,}"
 
 
 def bytes_between(begin: int, end: int) -> int:
-    """How much there is between two places, if all segments but the last are full."""
+    """Return the bytes between two places, assuming that all segments but the last are full."""
     return (segment_of(end) - segment_of(begin)) * SEGMENT_BYTES + offset_of(end)
 
 
 class Segments:
-    """The segments in a folder."""
+    """Segment files of one folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._handles: dict[int, int] = {}
 
     def close(self) -> None:
-        """Close the files; they are opened again when they are needed."""
+        """Close the files. Later reads reopen them."""
         while self._handles:
             os.close(self._handles.popitem()[1])
 
     def numbers(self) -> list[int]:
-        """Of all segments that there are, in order."""
+        """Return the numbers of the existing segments, in order."""
         if not self.folder.is_dir():
             return []
         names = (_NAME.fullmatch(file.name) for file in self.folder.iterdir())
         return sorted(int(name[1]) for name in names if name)
 
     def lost(self, begin: int, end: int) -> list[str]:
-        """The names of the segments between two places that are not there."""
+        """Return the names of the segments between two places that do not exist."""
         there = self.numbers()
         last = segment_of(end) if offset_of(end) else segment_of(end) - 1
         return [_name(one) for one in range(segment_of(begin), last + 1) if one not in there]
 
     def path(self, number: int) -> Path:
-        """The file of a segment."""
+        """Return the path of a segment."""
         return self.folder / _name(number)
 
     def length(self, number: int) -> int:
-        """The bytes of a segment; 0 if it is not there."""
+        """Return the length of a segment in bytes; 0 if it does not exist."""
         try:
             return self.path(number).stat().st_size
         except FileNotFoundError:
@@ -98,28 +123,31 @@ class Segments:
 
     @property
     def end(self) -> int:
-        """The place behind all that is in the files."""
+        """Place behind the last byte of the last file."""
         numbers = self.numbers()
         return place_at(numbers[-1], self.length(numbers[-1])) if numbers else FIRST
 
     def begin(self, end: int) -> int:
-        """The place before which all was pruned, in an archive that ends here."""
+        """Return the place of the first record that is not pruned, if the archive ends at `end`."""
         with suppress(OSError, ValueError):
             begin, valid_from = map(int, (self.folder / _PRUNED).read_text("ascii").split())
             return begin if end >= valid_from else FIRST
         return FIRST
 
     def read(self, place: int) -> bytes:
-        """The record at a place; it may be damaged, which its checksum tells."""
+        """Return the record at `place`. Its checksum is not verified."""
         begin = self.read_bytes(place, HEADER_BYTES)
         return begin + self.read_bytes(place + HEADER_BYTES, header_of(begin).payload_bytes)
 
     def header(self, place: int) -> Header:
-        """The header of the record at a place."""
+        """Return the header of the record at `place`."""
         return header_of(self.read_bytes(place, HEADER_BYTES))
 
     def is_whole(self, place: int, record_bytes: int) -> bool:
-        """Whether the record here is as it was written. A length that is wrong costs no memory."""
+        """Return True if the record's checksum is valid.
+
+        Memory is bounded, whatever length the record claims.
+        """
         end, at, checksum = place + record_bytes, place + CHECKED_FROM, 0
         written = self.read_bytes(place, CHECKED_FROM)[-4:]
         while at < end:
@@ -129,7 +157,7 @@ class Segments:
         return checksum == int.from_bytes(written, "little")
 
     def read_bytes(self, place: int, count: int) -> bytes:
-        """So many bytes from a place on; raises `Damaged` if the segment has fewer."""
+        """Return `count` bytes at `place`. Raise `Damaged` if the segment has fewer."""
         number = segment_of(place)
         try:
             file = self._handle(number)
@@ -148,7 +176,7 @@ class Segments:
         return self._handles[number]
 
     def spread(self, count: int) -> Iterator[int]:
-        """So many places, evenly spread over all that there is; no records need begin there."""
+        """Yield about `count` places, evenly spread over all bytes, not aligned to records."""
         lengths = {number: self.length(number) for number in self.numbers()}
         step = max(sum(lengths.values()) // count, 1)
         for number, length in lengths.items():
@@ -157,11 +185,11 @@ class Segments:
     # ------------------------------------------------------------ changes
 
     def write(self, place: int, content: bytes) -> None:
-        """Write at a place."""
+        """Write `content` at `place`."""
         write_at(self.path(segment_of(place)), offset_of(place), content)
 
     def sync(self, begin: int, end: int) -> None:
-        """Wait until the disk has all that lies between two places, and the files' names."""
+        """Flush the segments between two places to disk, and the folder if files are new."""
         with disk_errors(self.folder):
             for number in range(segment_of(begin), segment_of(end) + 1):
                 sync(self.path(number))
@@ -169,7 +197,7 @@ class Segments:
                 sync(self.folder)
 
     def prune(self, begin: int, end: int) -> None:
-        """What lies before `begin` is gone, as soon as the archive ends at `end` or behind it."""
+        """Mark all records before `begin` as pruned, once the archive ends at `end` or later."""
         path = self.folder / _PRUNED
         draft = path.with_suffix(".draft")
         with disk_errors(path):
@@ -179,15 +207,15 @@ class Segments:
             sync(self.folder)
 
     def remove_before(self, begin: int) -> None:
-        """Remove the segments before a place, which begins one."""
+        """Delete the segments before `begin`, the first place of a segment."""
         for number in self.numbers():
             if number < segment_of(begin):
                 with disk_errors(self.path(number)):
                     self.path(number).unlink()
 
     def cut_off(self, end: int) -> None:
-        """Remove all that lies behind a place."""
-        if self.begin(end) == FIRST:  # a pruning that was not committed
+        """Delete all bytes at or after `end`."""
+        if self.begin(end) == FIRST:  # the pruning was never committed
             (self.folder / _PRUNED).unlink(missing_ok=True)
         for number in self.numbers():
             keep = min(max(end - place_at(number, 0), 0), _OFFSET)
@@ -199,19 +227,19 @@ class Segments:
 
 
 def held(folder: Path) -> int | None:
-    """A handle with which its user holds all segments; None if the folder cannot be held."""
+    """Return a handle with a shared lock on the segments, or None if there is no folder."""
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError:
         return None
-    with suppress(OSError):  # a file system without locks
+    with suppress(OSError):  # the file system has no locks
         fcntl.flock(handle, fcntl.LOCK_SH)
     return handle
 
 
 @contextmanager
 def held_alone(handle: int) -> Iterator[bool]:
-    """Whether nobody else holds the segments; whoever wants to waits until this ends."""
+    """Yield True if nobody else holds the segments. New readers block until the context exits."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -228,7 +256,7 @@ def _name(number: int) -> str:
 
 
 def write_at(path: Path, offset: int, content: bytes) -> None:
-    """Write to a file, which is made if it is not there."""
+    """Write `content` at `offset`; create the file if necessary."""
     with disk_errors(path):
         file = open_own(path, os.O_WRONLY | os.O_CREAT)
         try:
@@ -241,7 +269,7 @@ def write_at(path: Path, offset: int, content: bytes) -> None:
 
 
 def sync(path: Path) -> None:
-    """Wait until the disk has a file, or the names in a folder."""
+    """Flush a file, or the entries of a folder, to disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -251,7 +279,7 @@ def sync(path: Path) -> None:
 
 @contextmanager
 def disk_errors(path: Path) -> Iterator[None]:
-    """Turn errors of the disk into errors of one line."""
+    """Convert `OSError`s into one-line `StoreError`s."""
     try:
         yield
     except OSError as error:

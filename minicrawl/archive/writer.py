@@ -1,9 +1,34 @@
-"""The writer: appends records behind the last commit.
+"""Archive writer: appends records in step with the store's commits.
 
-Laws: what is appended counts from `confirm` on, which is called when the store has committed the
-steps of these answers; until then the next append writes over it. The next start cuts off what the
-store does not know of. A body that is in the archive is not written again. A dictionary is in the
-archive before any record that needs it, and at the beginning of each segment.
+Archive and store are separate files, and a crash may come between their writes. The store is the
+only judge: its transaction saves the steps of a batch together with `end`, the place behind the
+batch's records. Records reach the disk before that transaction, and bytes behind `end` count for
+nothing. Hence the order of a batch:
+
+    1  append    write the records behind `end`, fsync, commit the index; return the new end
+    2  (store)   commit the steps and the new end, in one transaction
+    3  confirm   the writer adopts the new end
+
+Say the store has end 700, and answers A and B (60 and 40 bytes) follow:
+
+    event                   segment   store   writer   after a crash here
+    append([A])             760       700     700      cut off at 700: A is gone, and so is its
+                                                       step; the page is fetched again
+    store commits           760       760     700      A counts
+    confirm()               760       760     760      A counts
+    append([B])             800       760     760      cut off at 760: only B is gone
+    store fails (full)      800       760     760      the same; the caller repeats step 2, or
+                                                       appends again, which overwrites B
+
+A kill therefore never leaves a step without its answer, nor a torn record that a reader could see:
+readers, too, stop at the store's end. The index is derived: it may be ahead of the store (`begin`
+deletes its rows behind the end) or behind it (it catches up from the segments). Refused: a journal
+of the archive's own, or the bodies in SQLite; either writes every body twice.
+
+`prune` uses the same order, with copies in new segments (see `segments`).
+
+Laws: a body that is in the archive is not written again. A dictionary precedes every record that
+needs it, and is repeated at the start of each segment.
 """
 
 from __future__ import annotations
@@ -53,7 +78,7 @@ _WRITTEN_AT_ONCE = 1 << 22
 
 
 class _Mark(NamedTuple):
-    """How far an archive has come."""
+    """State of an archive: end, pages with a body, newest dictionary, when to train the next."""
 
     end: int
     pages: int
@@ -64,14 +89,17 @@ class _Mark(NamedTuple):
 class _Answer(NamedTuple):
     answer: KeptAnswer
     header: Header | None
-    """Of its record, if it has one."""
+    """Header of the answer's record, if it has a record."""
 
 
 class ArchiveWriter:
-    """An archive that is open for writing. Whoever opens it holds the lock of its store."""
+    """Archive open for writing. The caller holds the lock of the store."""
 
     def __init__(self, folder: Path, end: int, *, only_changes: bool = False) -> None:
-        """Cuts off what lies behind `end`; `only_changes` drops answers that say nothing new."""
+        """Open the archive and discard everything behind `end`.
+
+        With `only_changes`, an answer that repeats the URL's previous body is not recorded.
+        """
         with disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
         segments = Segments(folder)
@@ -88,21 +116,21 @@ class ArchiveWriter:
 
     @property
     def reader(self) -> ArchiveReader:
-        """What is in it."""
+        """Reader of this archive."""
         return self._archive
 
     @property
     def end(self) -> int:
-        """The place behind the last record that was confirmed."""
+        """Place behind the last confirmed record."""
         return self._mark.end
 
     @property
     def dictionary(self) -> int:
-        """The number of the newest dictionary; 0 if there is none."""
+        """Number of the newest dictionary; 0 if there is none."""
         return self._mark.dictionary
 
     def append(self, answers: Iterable[KeptAnswer]) -> int:
-        """Write answers behind the last confirmed record; answers with the place behind them."""
+        """Write answers behind the last confirmed record. Return the place behind them."""
         self._ahead, begin = self._mark, self._mark.end
         self._unwritten.clear()
         self._written = begin
@@ -124,13 +152,13 @@ class ArchiveWriter:
         return self._ahead.end
 
     def confirm(self) -> None:
-        """What was appended last stays."""
+        """Adopt the last append or pruning: the store has committed its end."""
         self._mark = self._ahead
 
     def prune(self, stays: Callable[[IndexRow], bool]) -> int:
-        """Copy what stays into new segments, and keep nothing else; answers with their end.
+        """Copy the records that `stays` accepts into new segments. Return the new end.
 
-        It counts from `confirm` on.
+        The old records are dropped once the store commits that end; then call `confirm`.
         """
         if not self.remove_pruned():
             raise UsageError(f"{self._archive.segments.folder} is being read: try again later")
@@ -143,7 +171,7 @@ class ArchiveWriter:
                 self._put(pack_dictionary(number, archive.dictionary(number)))
             for row in archive.index.rows(end):
                 if row.kind != RecordKind.DICTIONARY and stays(row):
-                    with suppress(Damaged):  # it was lost before
+                    with suppress(Damaged):  # a record that is damaged already is not copied
                         self._put(self._surviving(row, begin))
             self._write()
             archive.segments.sync(begin, self._ahead.end)
@@ -152,7 +180,7 @@ class ArchiveWriter:
         return self._ahead.end
 
     def _surviving(self, row: IndexRow, begin: int) -> bytes:
-        """The record; with its body, if the one that has that goes."""
+        """Return the record to copy; a revisit gets the body if its original is deleted."""
         record = self._archive.segments.read(row.place)
         if not is_whole(record):
             raise Damaged("its checksum is wrong")
@@ -170,12 +198,12 @@ class ArchiveWriter:
         return seal(with_digest_of(packed, header), answer.at)
 
     def remove_pruned(self) -> bool:
-        """Remove what was pruned, unless somebody reads it; whether it is gone."""
+        """Delete pruned segments unless others read them. Return True if none are left."""
         self._archive.go_on_to(self._mark.end)
         return self._archive.remove_pruned()
 
     def close(self, *, cuts_off: bool = True) -> None:
-        """Drop what was not confirmed; without `cuts_off`, change nothing."""
+        """Close the files. With `cuts_off`, also discard unconfirmed records."""
         self._archive.close()
         if cuts_off:
             self._archive.segments.cut_off(self._mark.end)
@@ -189,7 +217,7 @@ class ArchiveWriter:
             self._put(seal(record, answer.at))
 
     def _reduced(self, answer: KeptAnswer, header: Header) -> bytes | None:
-        """The record, without its body if that is in the archive; None if it says nothing new."""
+        """Return the record, as a revisit if its body is archived, or None if it is redundant."""
         record, digest = answer.record, header.digest
         if header.kind == RecordKind.FAILURE:
             return record
@@ -204,8 +232,9 @@ class ArchiveWriter:
         return record
 
     def _has_body_of(self, place: int, record: bytes) -> bool:
-        """Whether the record here has this body too: not if it is damaged, or another body has the
-        same hash.
+        """Return True if the record at `place` has the same body.
+
+        It may be damaged, or have another body with the same hash.
         """
         archive = self._archive
         try:
@@ -219,7 +248,7 @@ class ArchiveWriter:
         return None if last is None else pack_revisit(url, 304, last)
 
     def _original(self, digest: bytes) -> int | None:
-        """Where the body with this digest is, if it is in the archive."""
+        """Return the place of the body with this digest, or None."""
         if short(digest) not in self._known:
             self._known.add(short(digest))
             return None
@@ -227,7 +256,7 @@ class ArchiveWriter:
         return self._archive.place_of_body(digest)
 
     def _last(self, key: int) -> Header | None:
-        """The record of the URL when it was read last."""
+        """Return the header of the URL's last record that is not a failure, or None."""
         self._write()
         for row in reversed(self._archive.index.of_key(key, self._ahead.end)):
             if row.kind != RecordKind.FAILURE:
@@ -237,7 +266,7 @@ class ArchiveWriter:
         return None
 
     def _put(self, record: bytes) -> None:
-        """Behind the last one, in a new segment if this one is long enough."""
+        """Append a record; begin a new segment if the current one is full."""
         if offset_of(self._ahead.end) >= SEGMENT_BYTES:
             self._write()
             self._written = place_at(segment_of(self._ahead.end) + 1, 0)
@@ -262,7 +291,7 @@ class ArchiveWriter:
         self._archive.index.flush()
 
     def _train(self) -> None:
-        """Try to learn a dictionary of what is there; whatever comes of it, not again for long."""
+        """Try to train a dictionary. Success or not, the next try waits for many more pages."""
         self._write()
         number = self._ahead.dictionary + 1
         self._ahead = self._ahead._replace(train_at=TRAINED_AGAIN * self._ahead.pages)
@@ -274,7 +303,7 @@ class ArchiveWriter:
 
 
 def _restored(archive: ArchiveReader) -> _Mark:
-    """What is there; the index forgets what was cut off."""
+    """Return the state of an archive that was just opened, and trim its index to the end."""
     index, end = archive.index, archive.end
     index.begin(end)
     index.commit(end)
@@ -289,25 +318,25 @@ def _restored(archive: ArchiveReader) -> _Mark:
 
 # ================================================================ pruning
 #
-# Pruning: which answers go, because nobody needs them any more.
+# Pruning: which answers to delete.
 #
-# Law: an answer goes if any rule says so. What is left of a page is as it was: an answer whose body
-# another one had that goes gets that body.
+# Laws: an answer is deleted if any rule says so. The answers that stay are unchanged: a revisit
+# whose original is deleted receives the body.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PruneRules:
-    """None is no rule."""
+    """Rules that select the answers to delete. A rule that is None does not apply."""
 
     versions: int | None = None
-    """Answers that stay of each page, the last ones; and as many failures."""
+    """Number of versions to keep of each page, newest first, and likewise of failures."""
     before: float | None = None
-    """Older ones go."""
+    """Time before which answers are deleted."""
     keys: Set[int] | None = None
-    """Of the pages whose answers stay."""
+    """Keys of the pages whose answers are kept."""
 
     def drops(self, row: IndexRow, newer: int) -> bool:
-        """Whether an answer goes of whose page so many newer ones are kept."""
+        """Return True if an answer is deleted, given how many newer ones its page has."""
         if self.versions is not None and newer >= self.versions:
             return True
         if self.before is not None and row.at < self.before:
@@ -316,13 +345,13 @@ class PruneRules:
 
 
 class Pruning:
-    """The answers that go from an archive."""
+    """Plan of a pruning: which records of an archive it deletes, and what that frees."""
 
     def __init__(self, archive: ArchiveReader, rules: PruneRules) -> None:
         self.records = self.record_bytes = 0
-        """Of all answers before."""
+        """Number and bytes of all answers before pruning."""
         self.dropped_bytes = 0
-        """Without what answers grow by that get a body."""
+        """Bytes of the deleted answers, not counting bodies that move to revisits."""
         self._bodies, self._revisits, self._gone = array("q"), array("q"), array("q")
         self._gone_bytes = array("q")
         places, key, newer = array("q"), None, Counter[bool]()
@@ -349,7 +378,7 @@ class Pruning:
             self._revisits.append(row.digest)
 
     def refuse_all(self, archive: ArchiveReader) -> None:
-        """An archive without an answer is none. Raises UsageError."""
+        """Raise UsageError if the rules would delete every answer."""
         if self.records and self.dropped == self.records:
             raise UsageError(
                 f"this would remove all {counted(self.records, 'answer')}: delete "
@@ -357,7 +386,7 @@ class Pruning:
             )
 
     def freed_bytes(self) -> int:
-        """How much smaller the archive becomes: bodies that others need stay."""
+        """Return the estimated reduction in bytes. Bodies that other records need are kept."""
         import numpy as np
 
         needed = np.setdiff1d(np.array(self._revisits), np.array(self._bodies))
@@ -367,10 +396,10 @@ class Pruning:
 
     @property
     def dropped(self) -> int:
-        """How many answers go."""
+        """Number of answers to delete."""
         return len(self._places)
 
     def keeps(self, row: IndexRow) -> bool:
-        """Whether the answer stays."""
+        """Return True if the answer is kept."""
         at = bisect_left(self._places, row.place)
         return at == len(self._places) or self._places[at] != row.place

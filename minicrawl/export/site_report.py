@@ -285,7 +285,7 @@ def _host_graph(report: SiteReport) -> str:
 
 
 def _name_outside(turn: float, name: str) -> str:
-    """Return a name outside of the circle, along the radius at `turn` degrees, never upside down."""
+    """Return a name outside of the circle at `turn` degrees, along the radius and upright."""
     is_left = math.cos(math.radians(turn)) < 0
     x = _CENTRE - _RADIUS - _NAME_GAP if is_left else _CENTRE + _RADIUS + _NAME_GAP
     degrees, anchor = (turn - 180, "end") if is_left else (turn, "start")

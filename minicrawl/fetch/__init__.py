@@ -1,23 +1,18 @@
-"""Fetches one URL: from a request to a value that says what came of it.
+"""Fetches one URL: from a request to a value that describes its outcome.
 
-fetcher          a request with its deadline, from start to end, and what its response amounts to
-access           who we are to servers: headers and logins
-transport        the seam to what sends requests, and what can go wrong there
-connection       HTTP/1.1 over connections of our own
-by_httpx         the parts of httpx: through proxies, and by HTTP/2
-proxy            which proxies there are, and how a connection through one begins
-routing          by which of these ways a request goes; finds out before the first request whether
-                 proxies can work
-opening          makes the transport that the settings ask for; checks these ways before the first
-                 request
-httpx_transport  sends requests through any transport of httpx
+fetcher          one request with its deadline, and the interpretation of its response
+access           the crawler's identity to servers: headers and logins
+transport        interface between the fetcher and the HTTP clients, and the errors they raise
+connection       HTTP/1.1 client with its own connection pool
+by_httpx         client built from httpx's parts, for proxies and HTTP/2
+proxy            proxy settings, and handshakes that open a connection through a proxy
+routing          chooses the client for a request; checks proxies before the first request
+opening          builds the transport that the settings ask for, and checks it before the crawl
+httpx_transport  adapter for any httpx transport
 body             reads and decodes the body of a response, within limits
-warc             responses that were recorded in WARC files
-http1            requests as bytes, responses from bytes, without I/O; status line and headers
-resolver         the addresses of a name, as the system finds them; the addresses of a name, as
-                 name servers tell them; the addresses of a host that may be connected to
-targets          the host, port and path of a URL; hosts that the user sends elsewhere; which
-                 addresses are public
-tls              which certificates are trusted, and which one we show; TLS over a connection;
-                 later ones resume its session; frees the memory of a connection when it ends
+warc             recorded responses from WARC files, in place of the network
+http1            HTTP/1.1 without I/O: writes requests and parses responses
+resolver         DNS lookups by the system or by name servers; which addresses may be connected to
+targets          origin and path of a URL; `--resolve` rules; which addresses are public
+tls              certificate settings; TLS over a connection, with session resumption
 """

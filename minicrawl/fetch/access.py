@@ -1,9 +1,9 @@
-"""Who we are to servers: the headers of every request, and logins of some origins.
+"""The crawler's identity to servers: request headers, and logins for some origins.
 
 identity   the headers that all requests of one kind share, prepared once
 origins    which headers and logins belong to which origin, from settings, seeds and .netrc
-challenge  what a server asks for with 401, and digest authentication
-logins     a transport that sends them, each to its origin only
+challenge  WWW-Authenticate headers, and HTTP digest authentication
+logins     a transport that adds credentials, each to requests to its origin only
 """
 
 import asyncio
@@ -33,13 +33,13 @@ from minicrawl.version import __version__
 
 # ================================================================ challenge
 #
-# What a server asks for with 401 (RFC 9110, 11.6), and the answer of digest authentication.
+# Challenges of 401 responses (RFC 9110, 11.6), and replies by digest authentication.
 #
 # Digest authentication is RFC 7616: the algorithms MD5, SHA-256 and SHA-512-256, with `-sess` or
-# without, and the quality of protection `auth` or none. Pure, but for the nonce of the client,
-# which is an argument.
+# without, and quality of protection `auth` or none. The code is pure: the client nonce is an
+# argument.
 #
-# Laws: a header that cannot be read is no challenge, and reading one takes linear time.
+# Laws: a header that cannot be parsed is not a challenge, and parsing takes linear time.
 
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]++"
 _PART = re.compile(
@@ -54,14 +54,14 @@ _BEST_FIRST = ("sha-512-256", "sha-256", "md5")
 
 
 class Challenge(NamedTuple):
-    """A scheme in lower case, and its parameters by lower-case name."""
+    """Authentication scheme in lower case, with its parameters by lower-case name."""
 
     scheme: str
     parameters: Mapping[str, str]
 
 
 def challenges(header: str) -> list[Challenge]:
-    """All challenges of a WWW-Authenticate header."""
+    """Return the challenges of a WWW-Authenticate header."""
     found: list[tuple[str, dict[str, str]]] = []
     at, header = 0, header[:_LONGEST]
     while part := _PART.match(header, at):
@@ -76,12 +76,12 @@ def challenges(header: str) -> list[Challenge]:
 
 
 def basic(user: str, password: str) -> bytes:
-    """The value of an Authorization header."""
+    """Return the Authorization header for basic authentication."""
     return b"Basic " + b64encode(f"{user}:{password}".encode())
 
 
 class Digest(NamedTuple):
-    """A challenge that can be answered."""
+    """Digest challenge that this client can answer."""
 
     realm: str
     nonce: str
@@ -92,7 +92,7 @@ class Digest(NamedTuple):
 
     @classmethod
     def best_of(cls, found: list[Challenge]) -> "Digest | None":
-        """The challenge with the strongest algorithm, if there is one that we know."""
+        """Return the challenge with the strongest supported algorithm, or None."""
         known = [one for offered in found if (one := cls._of(offered)) is not None]
         return min(known, key=lambda one: _BEST_FIRST.index(one.base), default=None)
 
@@ -106,7 +106,7 @@ class Digest(NamedTuple):
         if algorithm.lower().removesuffix("-sess") not in _HASHES:
             return None
         if "auth" not in options and options != [""]:
-            return None  # auth-int alone
+            return None  # auth-int only
         return cls(
             realm=given.get("realm", ""),
             nonce=given["nonce"],
@@ -118,13 +118,16 @@ class Digest(NamedTuple):
 
     @property
     def base(self) -> str:
-        """The algorithm without -sess."""
+        """Name of the algorithm without -sess, in lower case."""
         return self.algorithm.lower().removesuffix("-sess")
 
-    def answer(  # the parts of the formula
+    def answer(  # one argument for each part of the formula
         self, user: str, password: str, method: str, path: str, count: int, cnonce: str
     ) -> bytes:
-        """The value of an Authorization header; `count` is how often the nonce is used by now."""
+        """Return the Authorization header.
+
+        `count` is how often the nonce was used, this time included.
+        """
         secret = self._hash(f"{user}:{self.realm}:{password}")
         if self.algorithm.lower().endswith("-sess"):
             secret = self._hash(f"{secret}:{self.nonce}:{cnonce}")
@@ -157,7 +160,7 @@ def _quoted(text: str) -> str:
 
 # ================================================================ identity
 #
-# The headers that say who asks and what we read. They are made once, and not for each request.
+# Headers that say who asks and what is accepted. They are encoded once, not for each request.
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
@@ -175,7 +178,7 @@ _FIRST_QUALITY, _QUALITY_STEP, _LEAST_QUALITY = 10, 1, 1  # tenths
 
 
 class RequestHeaders:
-    """The headers of requests, by what is wanted."""
+    """Prepared request headers, by kind of request."""
 
     def __init__(self, politeness: Politeness, access: Access) -> None:
         given = header_fields(access.headers)
@@ -192,7 +195,7 @@ class RequestHeaders:
         }
 
     def of(self, request: Request) -> Sequence[tuple[bytes, bytes]]:
-        """The headers of this request."""
+        """Return the headers of this request."""
         headers = self._by_want[request.want]
         if request.headers:
             headers = _with(headers, request.headers)
@@ -207,14 +210,14 @@ class RequestHeaders:
 
 
 def _with(headers: Headers, given: Sequence[tuple[str, str]]) -> Headers:
-    """Those that a page sends take the place of ours."""
+    """Return the headers, with `given` ones replacing those of the same name."""
     found = tuple((name.title().encode(), value.encode()) for name, value in given)
     names = {name.lower() for name, _ in found}
     return (*(one for one in headers if one[0].lower() not in names), *found)
 
 
 def header_fields(texts: Sequence[str], host: str | None = None) -> Headers:
-    """Those of the headers that are for this host, as it is written; None for all hosts."""
+    """Return the headers that are configured for this host, or for all hosts if None."""
     found = (HEADER.fullmatch(text) for text in texts)
     return tuple(
         (one["name"].encode(), one["value"].strip().encode())
@@ -231,7 +234,10 @@ def _user_agent(politeness: Politeness, access: Access) -> bytes:
 
 
 def _languages(tags: str | None) -> Headers:
-    """Languages without a quality get falling ones, as browsers send them."""
+    """Return the Accept-Language header.
+
+    Languages without a quality get descending ones, as browsers send them.
+    """
     if tags is None:
         return ()
     if ";q=" not in tags:
@@ -248,22 +254,23 @@ def _quality(place: int) -> str:
 
 # ================================================================ logins
 #
-# A transport that adds headers and logins, each to requests to its origin and to no other one.
+# A transport that adds headers and logins, each to requests to its own origin only.
 #
-# Laws: a secret goes to the origin that it is for, by exact scheme, host and port; a redirect is
-# another request and gets what its own origin has. An anonymous request gets nothing. A password
-# goes over plain http only when the server asks for it, and never in the clear where digest
-# authentication is offered. A challenge is answered once: what is refused then is refused.
+# Laws: a secret is sent only to its origin, by exact scheme, host and port. A redirect is another
+# request, and gets the credentials of its own origin. An anonymous request gets none. A password
+# travels over plain HTTP only if the server asks for it, and never in the clear if the server
+# offers digest authentication. A challenge is answered once; a second refusal is final.
 #
-# A bearer token goes with every request. Basic authentication over TLS does so too; otherwise the
-# first request of each process goes without, and after a pause once more with what was asked for.
+# Bearer tokens are sent with every request, and so is basic authentication over TLS. Otherwise the
+# first request of each process is sent without credentials, and repeated after a pause with the
+# credentials that the server asked for.
 
 _CNONCE_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A user with a password, or a bearer token. `repr` shows neither."""
+    """User and password, or a bearer token. `repr` shows neither."""
 
     user: str = field(default="", repr=False)
     password: str = field(default="", repr=False)
@@ -272,7 +279,7 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class OriginAccess:
-    """What requests to one origin carry besides."""
+    """Headers and login of one origin."""
 
     headers: Headers = field(default=(), repr=False)
     login: Login | None = None
@@ -282,7 +289,7 @@ AccessByOrigin = Mapping[Origin, OriginAccess]
 
 
 class LoginTransport:
-    """Another transport with logins; it pauses before a request is sent once more."""
+    """Wrapper that adds logins to another transport. It pauses before it repeats a request."""
 
     def __init__(self, transport: Transport, access: AccessByOrigin, pause_s: float) -> None:
         self._transport, self._pause_s = transport, pause_s
@@ -311,24 +318,24 @@ class LoginTransport:
 
 @dataclass(slots=True)
 class _Sent:
-    """The Authorization of a request, and the digest that it answered."""
+    """Authorization header of a request, and the digest challenge that it answered."""
 
     value: bytes | None = None
     digest: Digest | None = None
 
 
 class _OriginLogin:
-    """What is known of the login at one origin."""
+    """State of the login at one origin."""
 
     def __init__(self, access: OriginAccess, *, is_tls: bool) -> None:
         self._headers, self._login = access.headers, access.login
         self._is_basic = is_tls
         self._digest: Digest | None = None
-        self._uses = 0  # of its nonce
+        self._uses = 0  # times the nonce was used
         self._has_worked = False
 
     def authorization(self, request: TransportRequest) -> _Sent:
-        """What to send with this request, as far as the server has said what it wants."""
+        """Return the credentials for this request, as far as the server said what it accepts."""
         login, digest = self._login, self._digest
         if login is None:
             return _Sent()
@@ -343,7 +350,7 @@ class _OriginLogin:
         return _Sent(basic(login.user, login.password) if self._is_basic else None)
 
     def dressed(self, request: TransportRequest, sent: _Sent) -> TransportRequest:
-        """The request with all that belongs to its origin."""
+        """Return the request with the headers and credentials of its origin."""
         own = self._headers
         if sent.value is not None:
             own = (*own, (b"Authorization", sent.value))
@@ -352,7 +359,10 @@ class _OriginLogin:
         return replace(request, headers=(*kept, *own))
 
     def learn(self, stream: ResponseStream, sent: _Sent) -> bool:
-        """Hear an answer; whether the same request is to be sent once more, with another login."""
+        """Process a response.
+
+        Return True if the request should be repeated with other credentials.
+        """
         if stream.status != HTTPStatus.UNAUTHORIZED:
             self._has_worked |= sent.digest is not None
             return False
@@ -368,7 +378,10 @@ class _OriginLogin:
         return True
 
     def _take(self, digest: Digest, sent: _Sent) -> bool:
-        """A nonce that has run out is no refusal of the password."""
+        """Adopt a new challenge. Return True if it is worth an answer.
+
+        An expired nonce does not mean that the password was refused.
+        """
         is_news = digest.is_stale or self._has_worked or sent.digest is None
         is_new = sent.digest is None or digest.nonce != sent.digest.nonce
         self._digest, self._uses = digest, 0
@@ -376,21 +389,21 @@ class _OriginLogin:
 
 
 def _offers_basic(schemes: list[str]) -> bool:
-    """Whether it asks for basic authentication; a server that does not say what it wants does."""
+    """Return True if basic authentication may be tried; a challenge without a scheme allows it."""
     return not schemes or "basic" in schemes
 
 
 # ================================================================ origins
 #
-# Which headers and logins belong to which origin: from settings, seeds and .netrc.
+# Which headers and logins belong to which origin, from settings, seeds and .netrc.
 #
-# A HOST without a port stands for the origins of the seeds at that host, and for https at its
-# standard port: so a login for a site goes neither to another port of its host nor, unless a seed
-# is plain http, over the wire in the clear. With a scheme or a port it stands for what it says.
+# A HOST without a port means the origins of the seeds at that host, and https at its standard port.
+# So a login never goes to another port of the host, nor over plain HTTP unless a seed does. With a
+# scheme or a port, HOST means exactly that.
 #
-# Laws: of several logins for one origin the one of the settings counts, then that of a seed's URL,
-# then that of .netrc. What cannot be read is an error before the first request, and no message
-# quotes a secret.
+# Laws: if an origin has several logins, those of the settings win over those of seed URLs, and
+# those over .netrc. Unreadable input is an error before the first request, and no message quotes a
+# secret.
 
 _PLACE = re.compile(
     r"(?:(?P<scheme>https?)://)?(?P<host>\[[^\]]+\]|[^:/\[\]]+)(?::(?P<port>[0-9]{1,5}))?"
@@ -404,7 +417,10 @@ def access_by_origin(
     of_seeds: Mapping[Origin, Login] | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> AccessByOrigin:
-    """What each origin gets. `seeds` are URLs, `of_seeds` the logins that were in their URLs."""
+    """Return headers and logins by origin.
+
+    `of_seeds` are the logins that were part of the seed URLs.
+    """
     from_netrc, from_settings = dict(_netrc(access.netrc, environ)), dict(_logins(access))
     hosts = dict.fromkeys(filter(None, map(_header_host, access.headers)))
     names = {_name_of(host) for host in (*hosts, *from_netrc, *from_settings)}
@@ -426,7 +442,7 @@ def access_by_origin(
 
 
 def login_in(url: str) -> tuple[Origin, Login] | None:
-    """The login in a URL of a user, and where it belongs."""
+    """Return the login in a URL given by the user, with its origin, or None."""
     place = target(url)
     if place is None:
         return None
@@ -436,7 +452,7 @@ def login_in(url: str) -> tuple[Origin, Login] | None:
     return place.origin, Login(unquote(parsed.username), unquote(parsed.password))
 
 
-# ---------------------------------------------------------------- what is given
+# ---------------------------------------------------------------- input
 
 
 def _header_host(text: str) -> str | None:
@@ -489,11 +505,11 @@ def _netrc(file: Path | str | None, environ: Mapping[str, str]) -> Iterator[tupl
         why = str(error.strerror) if isinstance(error, OSError) else "not UTF-8"
         raise UsageError(f"--netrc {path}: {why}") from None
     for machine, (user, account, password) in machines.items():
-        if machine != "default":  # it would go to every host
+        if machine != "default":  # the default entry would go to every host
             yield machine, Login(user or account or "", password or "")
 
 
-# ---------------------------------------------------------------- where it belongs
+# ---------------------------------------------------------------- origins
 
 
 def _name_of(place: str) -> str:

@@ -1,4 +1,4 @@
-"""The body of a response: read in time and decoded within limits."""
+"""Response bodies: read before a deadline and decoded within limits."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from minicrawl.web.sitemaps import MAX_BYTES
 
 # ================================================================ content
 #
-# What came of a body: in memory, or in a file if it is spooled.
+# Content of a body: in memory, or spooled to a temporary file.
 #
-# Law: what is in a file takes no memory. A full disk is no fault of the server.
+# Laws: spooled content takes no memory. A full disk is not the server's fault.
 
 _MOST_SLICES = 1000
 
 
 class Content:
-    """The decoded bytes of one body. `held` are those in memory."""
+    """Decoded bytes of one body. `held` is the number of bytes in memory."""
 
     def __init__(self) -> None:
         self.length = self.held = 0
         self.spooled: IO[bytes] | None = None
         self.is_disk_full = False
         self._slices: list[bytes] = []
-        self._earlier = bytearray()  # slices: a million small ones take much memory
+        self._earlier = bytearray()  # joined slices; a million small objects would take much memory
 
     def add(self, piece: bytes) -> None:
-        """More has come."""
+        """Append decoded bytes."""
         self.length += len(piece)
         if self.spooled is not None:
             self._write(self.spooled, piece)
@@ -46,20 +46,20 @@ class Content:
             self._slices.clear()
 
     def joined(self) -> bytes:
-        """All of it that is in memory."""
+        """Return the bytes in memory."""
         content = b"".join(self._slices)
         return bytes(self._earlier) + content if self._earlier else content
 
     def take(self, most: int) -> bytes:
-        """The same, up to so many bytes; afterwards nothing of it is held here."""
+        """Return the bytes in memory, at most `most`, and release them."""
         content = self.joined()
         self._slices.clear()
         self._earlier.clear()
         return content[:most]
 
     def spool(self) -> bool:
-        """Let it be in a file from now on; whether there is one."""
-        from tempfile import TemporaryFile  # few bodies are that long
+        """Move the content to a temporary file. Return False if none can be created."""
+        from tempfile import TemporaryFile  # deferred: few bodies are that long
 
         with suppress(OSError):
             self.spooled = TemporaryFile()  # noqa: SIM115  # the reader closes it
@@ -68,7 +68,7 @@ class Content:
         return self.spooled is not None
 
     def end(self, most: int) -> IO[bytes] | None:
-        """The file, to be read from its beginning, with so many bytes at most."""
+        """Return the file, cut to `most` bytes and rewound, or None if the content is in memory."""
         if self.spooled is not None:
             with suppress(OSError):
                 self.spooled.truncate(min(most, self.spooled.tell()))
@@ -76,7 +76,7 @@ class Content:
         return self.spooled
 
     def drop(self) -> None:
-        """Nobody will read it."""
+        """Close the file; the content is not needed."""
         if self.spooled is not None:
             self.spooled.close()
 
@@ -89,32 +89,31 @@ class Content:
 
 # ================================================================ body
 #
-# Reads the body of a response and decodes it, within limits of size, time and memory.
+# Reads and decodes response bodies, within limits of size, time and memory.
 #
-# budget   the time that decoding may take in one turn of the event loop, and the memory that all
-#          bodies under way may hold together
-# cut      a body is cut when the rest of it is missing or not wanted; what came of it is used
-# list     a sitemap: it may be as long as its protocol lets it be
-# spooled  what came of a long list is in a file, and takes no memory
+# budget   decoding time in one iteration of the event loop, and memory of all bodies in progress
+# cut      a body is cut if its rest is missing or unwanted; the part that was read is used
+# list     a sitemap, which may be as long as its protocol allows
+# spooled  a long list is kept in a temporary file, and takes no memory
 #
-# Laws of one body: no more than the cap is kept, of the bytes on the wire and of the decoded bytes.
-# A body that breaks off or misses its deadline is cut, as browsers do it; if nothing of it came, it
-# is a failure. Every result carries the processor time that it took.
+# Laws of one body: at most `cap` bytes are kept, both of the encoded and of the decoded bytes. A
+# body that breaks off or misses its deadline is cut, as browsers do; it is a failure only if
+# nothing was decoded. Every result carries the processor time that it took.
 #
-# Laws of all bodies together: between two turns of the loop they take no longer than the budget and
-# one slice of one body. They hold little more than `max_bytes`, or than the cap of one body if that
-# is larger: beyond that, the largest of them is cut where it is. Few lists are spooled at once.
+# Laws of all bodies together: between two iterations of the loop they take at most the budget plus
+# one slice of one body. They hold little more than `max_bytes`, or the cap of one body if that is
+# larger; beyond that, the largest body is cut where it is. Only a few lists are spooled at once.
 
-_TURN_S = 0.005  # of decoding in one turn of the loop
+_TURN_S = 0.005  # of decoding per iteration of the loop
 _ENOUGH_TO_JUDGE = 1445  # bytes; the MIME Sniffing standard looks at no more
-_AT_ONCE = 0.0  # a time that has passed, by the clock of any loop
+_AT_ONCE = 0.0  # a loop time in the past
 _SPOOLED_FROM = 1_000_000
-"""Bytes of a list, or half of the cap of other bodies, if that is less."""
+"""Size in bytes at which a list is spooled; half of the cap if that is less."""
 _MOST_SPOOLED = 4
 
 
 class BodyVerdict(Enum):
-    """What a body is to us."""
+    """Use that the crawl has for a body."""
 
     UNWANTED = auto()
     WANTED = auto()
@@ -122,13 +121,13 @@ class BodyVerdict(Enum):
 
 
 Judge = Callable[[bytes], BodyVerdict]
-"""What a body is that begins with these bytes."""
+"""Function that classifies a body by its first bytes."""
 
 
 class Body(NamedTuple):
-    """What came of a body. `cut` is why it is not whole, None if it is.
+    """Decoded body. `cut` is why it is incomplete, or None.
 
-    `cut_detail` explains that, where the kind alone does not.
+    `cut_detail` explains the cut where its kind alone does not.
     """
 
     content: bytes
@@ -137,33 +136,33 @@ class Body(NamedTuple):
     cut_detail: str = ""
     cost_s: float = 0.0
     spooled: IO[bytes] | None = None
-    """The content, if it is in a file; the reader closes it."""
+    """File with the content, if it was spooled. The reader closes it."""
 
 
 # ---------------------------------------------------------------- limits that bodies share
 
 
 class GrowingBody(Protocol):
-    """A body under way, as the budget sees it."""
+    """Body in progress, as the budget sees it."""
 
     @property
     def held(self) -> int:
-        """The bytes of it that are in memory."""
+        """Number of its bytes in memory."""
         ...
 
     @property
     def cap(self) -> int:
-        """The most that may be."""
+        """Maximum of `held`."""
         ...
 
     def cut_here(self) -> None:
-        """Read no more of it."""
+        """Stop reading this body."""
 
 
 class DecodeBudget:
-    """Limits the time and the memory that all bodies under way take together.
+    """Limit on the time and memory of all bodies in progress together.
 
-    The loop gets a turn when the bodies have used up the time, not after each of them.
+    The event loop gets its turn when the bodies have used up the time, not after each slice.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -176,38 +175,38 @@ class DecodeBudget:
 
     @property
     def is_spent(self) -> bool:
-        """Whether decoding has to wait for the next turn of the loop."""
+        """True if decoding has to wait for the next iteration of the loop."""
         return self._spent_s > _TURN_S
 
     def spend(self, seconds: float) -> None:
-        """Count the time that one slice took."""
+        """Charge the time that one slice took."""
         before_s = self._spent_s
         self._spent_s = spent_s = before_s + seconds
         if before_s <= _TURN_S < spent_s:
             asyncio.get_running_loop().call_soon(self._renew)
 
     def hold(self, body: GrowingBody, size: int) -> None:
-        """Count the bytes by which a body has grown, and cut the largest body if need be."""
+        """Charge `size` more bytes to a body, and cut the largest body if memory is exceeded."""
         self.held_bytes += size
         self._held[body] = None
         if self.held_bytes > self._max_bytes:
             self._cut_largest()
 
     def begin_spooling(self, body: GrowingBody) -> bool:
-        """Let a body grow in a file, if not too many do already."""
+        """Return True if the body may be spooled: only a few may be at once."""
         if len(self._spooled) < _MOST_SPOOLED:
             self._spooled.add(body)
         return body in self._spooled
 
     def release(self, body: GrowingBody) -> None:
-        """Count a body no longer."""
+        """Stop accounting for a body."""
         self._spooled.discard(body)
         if body in self._held:
             self.held_bytes -= body.held
             del self._held[body]
 
     async def wait(self) -> None:
-        """Wait for a turn of the loop in which there is time left."""
+        """Wait for an iteration of the loop that has time left."""
         while self.is_spent:
             self._renewed.clear()
             await self._renewed.wait()
@@ -224,7 +223,7 @@ class DecodeBudget:
 
 
 class BodyLimits(NamedTuple):
-    """`deadline` is a time of the loop's clock; None is no deadline."""
+    """Limits of one body. `deadline` is a time of the loop's clock, or None."""
 
     decode_budget: DecodeBudget
     deadline: float | None = None
@@ -240,10 +239,10 @@ async def read_body(
     verdict: Judge | BodyVerdict,
     limits: BodyLimits,
 ) -> Body | Failed | Refused:
-    """`chunks` is the body as it comes, or all of it.
+    """Read and decode a body. `chunks` is a stream, or the complete body.
 
-    Refused: its first bytes show that it is not wanted, and no more of it was read. Raises
-    UnknownCoding.
+    Return `Refused` if the first bytes show that the body is unwanted; the rest is not read then.
+    Raises UnknownCoding.
     """
     reader = _BodyReader(codings, cap, verdict, limits.decode_budget)
     try:
@@ -262,7 +261,7 @@ async def read_body(
 
 
 async def _read_at_once(reader: _BodyReader, body: bytes, decode_budget: DecodeBudget) -> None:
-    """All of it is there: nothing is waited for but turns of the loop."""
+    """Decode a complete body, which needs no deadline: it only waits for the budget."""
     try:
         if body:
             await _feed(reader, body, decode_budget)
@@ -289,7 +288,7 @@ async def _read_in_time(
 
 
 async def _feed(reader: _BodyReader, chunk: bytes, decode_budget: DecodeBudget) -> None:
-    """Slice by slice. The budget may cut this body while it waits for its turn."""
+    """Decode a chunk slice by slice. The budget may cut the body between two slices."""
     slices = reader.feed(chunk)
     while not reader.is_done:
         if decode_budget.is_spent:
@@ -306,15 +305,15 @@ async def _feed(reader: _BodyReader, chunk: bytes, decode_budget: DecodeBudget) 
 
 
 class _BodyReader:
-    """Decodes one body, keeps what it holds and notes why it ends.
+    """Decoder of one body, which also notes why the body was cut.
 
-    `verdict` is a function until enough has come to judge the body, and then its result.
+    `verdict` is a function until enough bytes came to classify the body, then its result.
     """
 
     def __init__(
         self, codings: Sequence[str], cap: int, verdict: Judge | BodyVerdict, budget: DecodeBudget
     ) -> None:
-        # One byte beyond the cap shows that there is more.
+        # One byte beyond the cap shows that the body is too long.
         limit = cap if verdict is BodyVerdict.WANTED else max(cap, MAX_BYTES)
         self._decoder = Decoder(codings, limit=limit + 1)
         self._verdict, self._budget = verdict, budget
@@ -327,27 +326,28 @@ class _BodyReader:
 
     @property
     def is_done(self) -> bool:
-        """Whether no more of the body is of use."""
+        """True if no more of the body is needed."""
         return self._verdict is BodyVerdict.UNWANTED or self.cut is not None
 
     @property
     def held(self) -> int:
-        """The bytes of it that are in memory."""
+        """Number of its bytes in memory."""
         return self._content.held
 
     @property
     def length(self) -> int:
-        """How much has come."""
+        """Number of decoded bytes."""
         return self._content.length
 
     @property
     def _most(self) -> int:
-        """How long it may be."""
+        """Maximum length of the body."""
         return self.cap if self._content.spooled is None else max(self.cap, MAX_BYTES)
 
     def feed(self, chunk: bytes) -> Iterator[int]:
-        """Decode a chunk; yields by how many bytes of memory the body grows with each slice. Cut
-        the body where no more is of use.
+        """Decode a chunk. Yield the change in memory after each slice.
+
+        Cuts the body where no more of it is needed.
         """
         most = self.cap if self._verdict is BodyVerdict.WANTED else max(self.cap, MAX_BYTES)
         room = most - self._wire_bytes
@@ -366,17 +366,17 @@ class _BodyReader:
             self.cut = FailureKind.ENCODING
 
     def cut_here(self) -> None:
-        """Stop, even while waiting for a chunk: the memory is freed at once."""
+        """Cut the body now, even while it waits for a chunk, to free memory at once."""
         self.cut = FailureKind.CROWDED
         if self.stop is not None:
             self.stop()
 
     def drop(self) -> None:
-        """Nobody will read it."""
+        """Discard the content."""
         self._content.drop()
 
     def result(self) -> Body | Failed | Refused:
-        """What came of the body."""
+        """Return the outcome of the body."""
         is_whole = self._decoder.whole
         if self._wire_bytes and not self.length and not is_whole:
             detail = self._cut_detail() or "nothing of it could be decoded"
@@ -394,7 +394,7 @@ class _BodyReader:
             self._judge()
         is_long = self.held > min(_SPOOLED_FROM, self.cap // 2)
         if is_long and self._verdict is BodyVerdict.LIST and self._budget.begin_spooling(self):
-            self._content.spool()  # else it is a body like others
+            self._content.spool()  # otherwise treated like any other body
 
     def _judge(self) -> None:
         if not isinstance(self._verdict, BodyVerdict):

@@ -1,13 +1,13 @@
-"""Requests by the parts that httpx is made of: through proxies, and by HTTP/2.
+"""HTTP client built from httpx's parts, for proxies and for HTTP/2.
 
-client     sends requests, and keeps connections open for the next ones
-dialing    how a connection to a host begins: to an address that was judged, or through a proxy
-streams    the bytes of a connection, as httpcore takes them
-frames     the frames of HTTP/2, counted before they are parsed
-lines      one connection: requests and responses on it, by HTTP/1.1 or HTTP/2
+client     sends requests and keeps connections open for the next ones
+dialing    opens a connection to a host: directly to a checked address, or through a proxy
+streams    byte streams over our own sockets, for httpcore
+frames     counts HTTP/2 frames before they are parsed
+lines      one connection: requests and responses over HTTP/1.1 or HTTP/2
 
-httpx's own pool and HTTP/1.1 take no part: see docs/decisions. What an HTTP/1.1 server says is
-parsed as on direct connections, so that it means the same.
+httpx's pool and its HTTP/1.1 client are not used (see docs/decisions). HTTP/1.1 responses are
+parsed by the same code as on direct connections, so that they mean the same.
 """
 
 from __future__ import annotations
@@ -47,15 +47,18 @@ from minicrawl.model import Failed, FailureKind, Refused
 
 # ================================================================ streams
 #
-# The bytes of a connection, as httpcore takes them: over sockets that we have opened.
+# Byte streams for httpcore, over sockets that this package opened.
 #
-# Law: no more than 256 KiB wait here to be read. The memory of a connection is freed when it ends.
+# Laws: at most 256 KiB wait here to be read. The memory of a connection is freed when it ends.
 
 _MOST_WAITING_BYTES = 256 * 1024
 
 
 class LoopStream(asyncio.Protocol, httpcore.AsyncNetworkStream):
-    """Calls `on_lost` when it has ended. Its timeouts are those of the whole request."""
+    """Stream over an asyncio transport. It calls `on_lost` when the connection has ended.
+
+    The timeouts of httpcore are ignored: the whole request has one deadline.
+    """
 
     def __init__(self) -> None:
         self.on_lost: Callable[[], None] = lambda: None
@@ -66,23 +69,23 @@ class LoopStream(asyncio.Protocol, httpcore.AsyncNetworkStream):
 
     @classmethod
     async def over(cls, opened: socket.socket) -> LoopStream:
-        """A stream over an open socket."""
+        """Return a stream over an open socket."""
         loop = asyncio.get_running_loop()
         _, stream = await loop.create_connection(cls, sock=opened)
         return stream
 
     @property
     def is_quiet(self) -> bool:
-        """Whether it is open, and nothing has come that was not read."""
+        """True if the connection is open and no unread bytes wait."""
         return self._transport is not None and not self._came
 
     @property
     def is_open(self) -> bool:
-        """Whether the connection has not ended."""
+        """True if the connection has not ended."""
         return self._transport is not None
 
     def abort(self) -> None:
-        """Close it at once."""
+        """Close the connection immediately."""
         if self._transport is not None:
             self._transport.abort()
 
@@ -91,7 +94,7 @@ class LoopStream(asyncio.Protocol, httpcore.AsyncNetworkStream):
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         while not self._came:
             if self._error is not None:
-                raise copy(self._error)  # a traceback holds all that its callers have read
+                raise copy(self._error)  # a traceback would keep the callers' local variables alive
             if self._transport is None:
                 return b""
             await self._wait()
@@ -102,10 +105,10 @@ class LoopStream(asyncio.Protocol, httpcore.AsyncNetworkStream):
         return piece
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Requests are small: what the system does not take at once waits in memory.
+        """Write a request. What the kernel does not accept at once is buffered: requests are small.
 
-        What is written after the server has ended in order is dropped, so that what it said before
-        is read, and then the end.
+        Writes after an orderly end by the server are dropped, so that the caller still reads the
+        response that it sent before, and then the end.
         """
         if self._transport is not None:
             self._transport.write(buffer)
@@ -116,14 +119,14 @@ class LoopStream(asyncio.Protocol, httpcore.AsyncNetworkStream):
         self.abort()
 
     async def secure(self, opener: TlsOpener, server: TlsServer) -> LoopStream:
-        """Begin TLS on it."""
+        """Start TLS on this connection."""
         if self._transport is None:
             raise ConnectionResetError("the connection ended before TLS began")
         try:
             await opener.begin_over(self._transport, self, server)
         except BaseException:
             self.abort()
-            self._transport = None  # TLS tells of the end of what did begin only
+            self._transport = None  # TLS reports an end only after its handshake
             raise
         if self._transport is None:
             raise ConnectionResetError("the connection ended in the handshake of TLS")
@@ -168,33 +171,32 @@ class LoopStream(asyncio.Protocol, httpcore.AsyncNetworkStream):
 
 # ================================================================ frames
 #
-# The frames of HTTP/2 as they come, counted before anybody parses them.
+# HTTP/2 frames, counted before they are parsed.
 #
-# Laws: a server cannot keep us busy with frames that bring nothing: of these, and of frames with
-# next to nothing in them, only so many are read for a request. However many come at once, others
-# have their turn after `_AT_ONCE` of them.
+# Laws: a server cannot keep the crawler busy with frames that carry next to nothing: their number
+# per request is limited. After `_AT_ONCE` frames, other connections get a turn.
 #
-# frame   9 bytes that tell its length and type, and its content; of a body, that is data
+# frame   a 9-byte header with length and type, and a payload; DATA frames carry the body
 
 _HEAD_BYTES = 9
 _DATA = 0
-_AT_ONCE = 100  # some milliseconds
+_AT_ONCE = 100  # a few milliseconds
 _FREE, _FREE_A_REQUEST = 2_000, 1_000
-"""Frames that may hold anything. A page of 10 MB comes in some 700, a response as a rule in 3."""
+"""Number of frames that may be empty. A 10 MB page takes about 700, a typical response 3."""
 _TINY_BYTES = 8
 
 
 class FrameMeter:
-    """Follows one connection from frame to frame. `requests` were sent on it so far."""
+    """Frame counter of one connection. `requests` is the number sent on it so far."""
 
     def __init__(self) -> None:
         self.requests = 0
         self._frames = self._data_bytes = 0
-        self._left = 0  # bytes of the content of the current frame
-        self._head = b""  # of the next one, as far as it is here
+        self._left = 0  # payload bytes of the current frame
+        self._head = b""  # partial header of the next frame
 
     def take(self, piece: bytes) -> int:
-        """How many of these bytes to parse now; raises Fault if there is no end of frames."""
+        """Return how many bytes of `piece` to parse now. Raises Fault for too many empty frames."""
         at, last = 0, self._frames + _AT_ONCE
         while at < len(piece) and self._frames < last:
             if self._left:
@@ -221,7 +223,7 @@ class FrameMeter:
 
 
 class MeteredStream(httpcore.AsyncNetworkStream):
-    """The bytes of a connection, some frames at a time."""
+    """Stream that hands on a limited number of frames at a time."""
 
     def __init__(self, stream: LoopStream) -> None:
         self.meter = FrameMeter()
@@ -249,31 +251,31 @@ class MeteredStream(httpcore.AsyncNetworkStream):
 
 # ================================================================ lines
 #
-# One connection to a server: requests and their responses, by HTTP/1.1 or by HTTP/2.
+# Lines: one connection to a server, with its requests and responses, over HTTP/1.1 or HTTP/2.
 #
-# line     a connection that has begun
+# line     an open connection
 # shared   a line that carries several requests at once, as HTTP/2 does
 #
-# Laws: what a server says in HTTP/1.1 means the same as on direct connections, because the same
-# code parses it. A head of HTTP/2 has its status, and no other pseudo field (RFC 9113, 8.3); of
-# responses beside each other, a malformed one fails alone. Whatever a server does raises a Fault of
-# a named kind or an OSError. A line on which a response was not read to its end takes no further
-# request: nothing tells the server to stop.
+# Laws: HTTP/1.1 responses are parsed by the same code as on direct connections. An HTTP/2 head has
+# :status and no other pseudo-header field (RFC 9113, 8.3); a malformed response does not affect
+# concurrent ones. Whatever a server does raises a Fault of a named kind, or an OSError. A line
+# takes no further requests if a response was not read to its end: the server cannot be told to
+# stop.
 
 _READ_BYTES = 64 * 1024
 HTTP2 = "h2"
-"""What a server chooses that speaks HTTP/2, by ALPN."""
+"""Name of HTTP/2 in ALPN."""
 
 
 class Spelling(NamedTuple):
-    """What is written in place of the path, and the headers for a proxy on the way."""
+    """Request target as it is written, and extra headers for a proxy."""
 
     path: str
     headers: Sequence[tuple[bytes, bytes]] = ()
 
 
 class ArrivingResponse(NamedTuple):
-    """The head of a response, and its body as it comes; `is_whole`: nothing of it will come."""
+    """Head of a response, with its body as a stream. `is_whole`: the body is known to be empty."""
 
     status: int
     headers: dict[str, str]
@@ -282,7 +284,7 @@ class ArrivingResponse(NamedTuple):
 
 
 class Line(Protocol):
-    """A connection that has begun. `is_unanswered`: nothing has come for the last request."""
+    """Open connection. `is_unanswered`: no byte has arrived for the last request."""
 
     is_unanswered: bool
 
@@ -291,7 +293,7 @@ class Line(Protocol):
 
     @property
     def is_usable(self) -> bool:
-        """Whether it may carry another request."""
+        """True if another request may be sent on it."""
         ...
 
     async def send(self, request: TransportRequest, spelling: Spelling) -> ArrivingResponse:
@@ -299,15 +301,15 @@ class Line(Protocol):
         ...
 
     def abort(self) -> None:
-        """Close it at once."""
+        """Close the connection immediately."""
 
     async def end(self, answer: ArrivingResponse, *, is_whole: bool) -> None:
-        """A response is done with, whether its body was read to its end or not."""
+        """Finish a response. `is_whole` says whether its body was read to the end."""
         ...
 
 
 def line_over(stream: LoopStream, origin: Origin, max_head_bytes: int) -> Line:
-    """A line of the protocol that the server has chosen."""
+    """Return a line for the protocol that the server negotiated."""
     secured = stream.get_extra_info("ssl_object")
     if secured is not None and secured.selected_alpn_protocol() == HTTP2:
         return Http2Line(stream, origin, max_head_bytes)
@@ -315,7 +317,7 @@ def line_over(stream: LoopStream, origin: Origin, max_head_bytes: int) -> Line:
 
 
 class Http1Line:
-    """One request at a time."""
+    """Line with one request at a time."""
 
     is_shared = False
 
@@ -355,7 +357,7 @@ class Http1Line:
                 yield piece
 
     async def _more(self, parser: ResponseParser) -> bytes:
-        """The part of the body in the bytes that come next."""
+        """Read more bytes and return the part of the body in them."""
         if parser.has_more:
             return parser.feed(b"")
         if parser.fault:
@@ -369,7 +371,7 @@ class Http1Line:
 
 
 class Http2Line:
-    """Requests beside each other, each on a stream of its own."""
+    """Line with concurrent requests, each on an HTTP/2 stream of its own."""
 
     is_shared = True
 
@@ -407,7 +409,7 @@ class Http2Line:
         self._responses[id(answer.body)] = response
         if request.method != "HEAD" and answer.headers.get("content-length") != "0":
             return answer
-        async for _ in answer.body:  # its end is here or about to come
+        async for _ in answer.body:  # the end of the body is here or imminent
             pass
         return answer._replace(is_whole=True)
 
@@ -431,7 +433,10 @@ class Http2Line:
 
 
 class _CheckedConnection(httpcore.AsyncHTTP2Connection):
-    """Refuses malformed heads: httpcore takes one without a status for a success."""
+    """HTTP/2 connection that refuses malformed heads.
+
+    httpcore would treat a head without a status as a success.
+    """
 
     def __init__(self, origin: httpcore.Origin, stream: MeteredStream) -> None:
         super().__init__(origin, stream)
@@ -456,7 +461,7 @@ _STATUS = re.compile(rb"[1-9][0-9]{2}")
 
 
 def _why_malformed(event: _Head) -> str:
-    """What is wrong with the pseudo fields of a head, or of trailers; empty if nothing is."""
+    """Return what is wrong with the pseudo-header fields of a head or of trailers, or ""."""
     fields = list(event.headers or ())
     pseudo = [(bytes(name), bytes(value)) for name, value in fields if name.startswith(b":")]
     if isinstance(event, TrailersReceived):
@@ -469,7 +474,7 @@ def _why_malformed(event: _Head) -> str:
 
 
 def _headers(response: httpcore.Response) -> dict[str, str]:
-    """HTTP/2 has no transfer codings, whatever a server writes."""
+    """Return the headers without Transfer-Encoding, which HTTP/2 does not have."""
     found = joined_headers(
         (name.decode("latin-1"), value.decode("latin-1").strip())
         for name, value in response.headers
@@ -480,12 +485,12 @@ def _headers(response: httpcore.Response) -> dict[str, str]:
 
 @contextmanager
 def _naming_faults() -> Iterator[None]:
-    """What httpcore and h2 raise as faults."""
+    """Convert exceptions of httpcore and h2 into Faults."""
     try:
         yield
     except (ProtocolError, httpcore.ProtocolError, httpcore.ConnectionNotAvailable) as error:
         raise _fault(error) from error
-    except ValueError as error:  # a status that is no number
+    except ValueError as error:  # a status that is not a number
         raise Fault(FailureKind.PROTOCOL, f"no HTTP/2: {error}") from error
 
 
@@ -512,24 +517,27 @@ def _code(event: StreamReset | ConnectionTerminated) -> str:
 
 # ================================================================ dialing
 #
-# How a connection to a host begins: to an address that was judged, or through a proxy.
+# Dialing: opens a connection to a host, directly or through a proxy.
 #
-# way   an address, or a proxy and what it is asked for: what connections to one host may differ in
+# way   an address, or a proxy with the host it is asked for; connections to one host differ in it
 #
-# Laws: without a proxy, and through one of socks5, a connection goes to an address that the request
-# names. All other proxies are given the name of the host, unless a rule of the user has led it to
-# an address. A proxy that failed lately is used after all others. What a proxy says of a host is
-# true for all proxies: no other one is asked.
+# Laws: without a proxy, or through a socks5 proxy, a connection goes to an address that the request
+# names. Other proxies are given the host name, unless a `--resolve` rule maps it to an address. A
+# proxy that failed recently is tried after all others. If a proxy reports that the host is down, no
+# other proxy is asked.
 
 TlsFor = Callable[[str], ssl.SSLContext]
 _MOST_ADDRESSES = 4
-_ANY_PORT = 80  # proxies may listen where web servers do not
+_ANY_PORT = 80  # any allowed port: proxies may listen where web servers do not
 _REACH_S = 10.0
-"""For a proxy to let us in. It is near, and what is slow beyond it is a host."""
+"""Time limit to connect and log in to a proxy. It is nearby; only hosts behind it are slow."""
 
 
 class ProxyWay(NamedTuple):
-    """A proxy, and the host that it is to connect to; if it forwards, it reads the request."""
+    """Proxy, and the host that it connects to.
+
+    If `forwards`, the proxy reads the request itself.
+    """
 
     proxy: Proxy
     host: str
@@ -541,19 +549,19 @@ Way = ConnectTarget | ProxyWay
 
 
 class Dialer(Protocol):
-    """Begins connections."""
+    """Opener of connections."""
 
     def ways(self, request: TransportRequest) -> Sequence[Way]:
-        """All ways to the host, the best first."""
+        """Return the ways to the host, best first."""
         ...
 
     async def dial(self, request: TransportRequest) -> tuple[Way, LoopStream]:
-        """A connection by the first way that works; TLS has begun, if the host is asked by it."""
+        """Open a connection by the first way that works, including TLS for https."""
         ...
 
 
 class DirectDialer:
-    """To the addresses of a request."""
+    """Dialer to the addresses of a request."""
 
     def __init__(self, connector: Connector, tls: TlsFor) -> None:
         self._connector, self._tls, self._opener = connector, tls, TlsOpener()
@@ -567,7 +575,7 @@ class DirectDialer:
 
 
 class ProxyDialer:
-    """Through the proxies of a host; `tls_of_proxies` is for proxies of https."""
+    """Dialer through the proxies of a host. `tls_of_proxies` is for https proxies."""
 
     def __init__(
         self,
@@ -581,7 +589,7 @@ class ProxyDialer:
         self._routes, self._connector, self._resolver = routes, connector, resolver
         self._tls, self._tls_of_proxies, self._reach_s = tls, tls_of_proxies, reach_s
         self._opener = TlsOpener()
-        self._failed: dict[Proxy, int] = {}  # the number of the last failure
+        self._failed: dict[Proxy, int] = {}  # by the sequence number of its last failure
         self._failures = count(1)
 
     def ways(self, request: TransportRequest) -> Sequence[Way]:
@@ -632,7 +640,7 @@ class ProxyDialer:
             raise
 
     async def reach(self, proxy: Proxy) -> LoopStream:
-        """A connection to the proxy itself, which knows us; whatever fails is the proxy's fault."""
+        """Return a connection to the proxy itself, logged in. All failures are the proxy's."""
         try:
             async with asyncio.timeout(self._reach_s):
                 return await self._reach(proxy)
@@ -676,7 +684,7 @@ async def _begin(opener: TlsOpener, server: TlsServer | None, opened: socket.soc
 
 
 def _ways(proxy: Proxy, request: TransportRequest) -> list[ProxyWay]:
-    """What to ask of a proxy for a host: its name, or the addresses that it may be at."""
+    """Return what to ask a proxy for: the host name, or some of its addresses."""
     origin, places = request.target.origin, request.places
     if proxy.resolves_names and places[0].address in (origin.host, stand_in(origin.host)):
         forwards = not proxy.is_socks and not origin.is_tls
@@ -685,7 +693,7 @@ def _ways(proxy: Proxy, request: TransportRequest) -> list[ProxyWay]:
 
 
 async def _lead(stream: LoopStream, way: ProxyWay) -> None:
-    """Have the proxy connect to the host, unless it forwards what it reads."""
+    """Make the proxy connect to the host, unless it forwards requests."""
     try:
         if way.proxy.is_socks:
             await handshakes.connect(stream, way.proxy, way.host, way.port)
@@ -696,7 +704,7 @@ async def _lead(stream: LoopStream, way: ProxyWay) -> None:
 
 
 def spelling_of(way: Way, request: TransportRequest) -> Spelling:
-    """A proxy that forwards is told the whole URL."""
+    """Return the request target; a forwarding proxy needs the full URL."""
     if isinstance(way, ProxyWay) and way.forwards:
         return Spelling(request.target.url, handshakes.login_header(way.proxy))
     return Spelling(request.target.path)
@@ -704,17 +712,17 @@ def spelling_of(way: Way, request: TransportRequest) -> Spelling:
 
 # ================================================================ client
 #
-# Sends requests over lines, and keeps some of them open for the next requests.
+# Client: sends requests over lines, and keeps lines open for the next requests.
 #
-# Laws: what ends a request early, cancellation included, closes its line, unless other requests are
-# on it: then it takes no more. A host that speaks HTTP/2 has one line. All else is promised by
-# `connection.pool`, as it is for our own client.
+# Laws: ending a request early, by cancellation too, closes its line; a line with other requests on
+# it stays open for these, but takes no new ones. A host has one HTTP/2 line. The remaining
+# guarantees are those of `connection.ConnectionPool`, as for the HTTP/1.1 client.
 
 LineKey = tuple[Origin, Way]
 
 
 class OpenLine:
-    """A line, where it leads, and how many requests are on it."""
+    """Line with its destination and the number of requests on it."""
 
     def __init__(self, key: LineKey, line: Line) -> None:
         self.key, self.line = key, line
@@ -723,16 +731,16 @@ class OpenLine:
 
     @property
     def is_usable(self) -> bool:
-        """Whether it may carry another request."""
+        """True if another request may be sent on it."""
         return not self.is_spoiled and self.line.is_usable
 
     def abort(self) -> None:
-        """Close it at once."""
+        """Close the connection immediately."""
         self.line.abort()
 
 
 class HttpxClient:
-    """A transport."""
+    """Transport over lines of HTTP/1.1 and HTTP/2."""
 
     def __init__(
         self,
@@ -744,7 +752,7 @@ class HttpxClient:
         self._dialer = dialer
         self._max_head_bytes = max_head_bytes
         self._pool = ConnectionPool[LineKey, OpenLine](pace)
-        self._shared: dict[LineKey, OpenLine] = {}  # those with requests on them
+        self._shared: dict[LineKey, OpenLine] = {}  # lines with requests on them
         self._dialing: dict[Origin, asyncio.Lock] = {}
 
     async def send(self, request: TransportRequest) -> LineResponse:
@@ -763,7 +771,7 @@ class HttpxClient:
         return await self._ask(await self._begun(request), request)
 
     async def _begun(self, request: TransportRequest) -> OpenLine:
-        """A new line; if it is shared, all requests wait for it that want one to the same host."""
+        """Return a new line. Requests to the same host wait for it, in case it can be shared."""
         origin = request.target.origin
         if not origin.is_tls:
             return await self._dial(request)
@@ -814,7 +822,7 @@ class HttpxClient:
             self._pool.keep(one.key, one)
 
     def _spoil(self, one: OpenLine) -> None:
-        """A request on this line ended before its response did: the line takes no more."""
+        """Stop using a line after a request on it ended early."""
         one.requests -= 1
         one.is_spoiled = True
         self._forget(one)
@@ -844,13 +852,13 @@ class HttpxClient:
 
 
 def _check_login(answer: ArrivingResponse, way: ProxyWay) -> None:
-    """What a proxy says of itself is not an answer of the host."""
+    """Raise a Fault for a 407: it is the proxy's answer, not the host's."""
     if answer.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
         raise wants_login(way.proxy)
 
 
 class LineResponse:
-    """A response whose head has come, and its body as it comes."""
+    """Response whose head has arrived, with its body as a stream."""
 
     def __init__(self, answer: ArrivingResponse, done: Callable[[bool], Awaitable[None]]) -> None:
         self.status, self.headers = answer.status, answer.headers
@@ -862,7 +870,7 @@ class LineResponse:
         return self._pieces()
 
     def take_whole(self) -> bytes | None:
-        return None  # httpcore does not tell
+        return None  # httpcore does not say whether the body is complete
 
     async def aclose(self) -> None:
         await self._done(self._is_whole)

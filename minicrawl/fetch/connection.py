@@ -1,15 +1,10 @@
-"""HTTP/1.1 over connections of our own.
+"""HTTP/1.1 client over its own connections.
 
-client           sends requests, and keeps connections open for the next ones
-pool             the connections of a client, and how many requests are under way
-idle             the connections that wait for the next request to their host
-dialing          connects to the first address of a host that answers
-connection       one connection, one request at a time
-cycles           frees the memory of a connection when it ends
-tls              which certificates are trusted, and which one we show
-tls_layer        TLS over a connection; later ones resume its session
-http1            requests as bytes, responses from bytes, without I/O
-heads            status line and headers
+client       sends requests and keeps connections open for the next ones
+pool         the connections of a client, and its limit on concurrent requests
+idle         connections that wait for the next request to their host
+dialing      connects to the first address of a host that answers
+connection   one connection, one request at a time
 """
 
 import asyncio
@@ -30,23 +25,22 @@ from minicrawl.model import FailureKind
 
 # ================================================================ connection
 #
-# One connection to a server: one request at a time, and its response as it comes.
+# One connection to a server: one request at a time, with its response as a stream.
 #
-# Laws: no more than 256 KiB of a body wait here to be read, however fast they come. A connection on
-# which bytes come without a request is closed. The error that broke a connection keeps nothing of
-# the response in memory. The memory of a connection is freed when it ends.
+# Laws: at most 256 KiB of a body wait here to be read, however fast the server sends. A connection
+# that receives bytes without a request is closed. The exception that ended a connection keeps no
+# part of the response in memory. The memory of a connection is freed when it ends.
 #
-# read buffer   where the event loop puts the bytes that come. They are copied from there at once,
-#         so
-#               all connections share one. If the loop had to allocate one for each read, that would
-#               cost ten times what the read does.
+# read buffer   where the event loop stores received bytes. They are copied out at once, so all
+#               connections share one buffer. Allocating one per read would cost ten times more
+#               than the read itself.
 
 READ_BUFFER_BYTES = 64 * 1024
 _MOST_WAITING_BYTES = 256 * 1024
 
 
 class Connection(asyncio.BufferedProtocol):
-    """Calls `on_made` and `on_lost` with itself when it begins and when it has ended."""
+    """Connection that calls `on_made` and `on_lost` with itself when it begins and ends."""
 
     def __init__(
         self,
@@ -61,7 +55,7 @@ class Connection(asyncio.BufferedProtocol):
         self._max_head_bytes = max_head_bytes
         self._transport: asyncio.Transport | None = None  # None before and after the connection
         self._parser: ResponseParser | None = None
-        self._body: bytes | bytearray = b""  # that has come and was not read yet
+        self._body: bytes | bytearray = b""  # received and not read yet
         self._is_paused = False
         self._error: Exception | None = None
         self._progress: asyncio.Future[None] | None = None
@@ -78,30 +72,30 @@ class Connection(asyncio.BufferedProtocol):
         return parser.head
 
     async def read(self) -> bytes:
-        """What has come of the body since the last read; nothing at its end."""
+        """Return the next bytes of the body; empty at its end."""
         assert self._parser
         while not self._body and not self._parser.ended:
             await self._wait(self._parser)
         return self._take()
 
     def take_whole(self) -> bytes | None:
-        """What has come of the body since the last read, if that is all; else None."""
+        """Return the unread rest of the body if it has arrived completely, else None."""
         return self._take() if self._parser is not None and self._parser.ended else None
 
     def _take(self) -> bytes:
         body, self._body = self._body, b""
         if self._is_paused:
             self._resume()
-        return bytes(body)  # most often all of it came at once, and this copies nothing
+        return bytes(body)  # usually the body arrived in one piece, and this does not copy
 
     @property
     def is_unanswered(self) -> bool:
-        """Whether not one byte has come in response to the last request."""
+        """True if no byte has arrived for the last request."""
         return not (self._parser and self._parser.has_begun)
 
     @property
     def is_reusable(self) -> bool:
-        """Whether the last response is complete and the server keeps the connection open."""
+        """True if the last response is complete and the server keeps the connection open."""
         return (
             self._transport is not None
             and self._parser is not None
@@ -109,20 +103,20 @@ class Connection(asyncio.BufferedProtocol):
         )
 
     def forget_response(self) -> None:
-        """Hold nothing of the last response."""
+        """Release the last response."""
         self._body, self._parser = b"", None
         if self._is_paused:
             self._resume()
 
     def abort(self) -> None:
-        """Close the connection at once."""
+        """Close the connection immediately."""
         if self._transport is not None:
             self._transport.abort()
 
     async def _wait(self, parser: ResponseParser) -> None:
-        """Wait for more of the response; raises what keeps it from coming."""
+        """Wait for more of the response. Raise the error that ended it."""
         if error := self._error or parser.fault:
-            raise copy(error)  # a traceback holds its callers' variables: all that they have read
+            raise copy(error)  # a traceback would keep the callers' local variables alive
         self._progress = asyncio.get_running_loop().create_future()
         try:
             await self._progress
@@ -159,14 +153,14 @@ class Connection(asyncio.BufferedProtocol):
         self._wake()
 
     def _go_on(self, parser: ResponseParser) -> None:
-        """Parse more of what has come, after other connections had their turn."""
+        """Parse more of the received bytes, after other connections had their turn."""
         if self._parser is parser and parser.has_more:
             self._feed(parser, b"")
             if self._is_paused:
                 self._resume()
 
     def _is_full(self, parser: ResponseParser) -> bool:
-        """Whether no more may come for now."""
+        """True if reading should pause."""
         return parser.has_more or len(self._body) > _MOST_WAITING_BYTES
 
     def _resume(self) -> None:
@@ -191,39 +185,40 @@ class Connection(asyncio.BufferedProtocol):
 
 # ================================================================ dialing
 #
-# Connects to the first address of a host that answers: Happy Eyeballs, RFC 8305.
+# Dialing: connects to the first address of a host that answers (Happy Eyeballs, RFC 8305).
 #
-# Laws: an address that is silent delays the next one by a quarter of a second, one that refuses
-# delays it by nothing. A host is asked at one address: what the race has opened beside it is
-# closed. A connection is tried at few addresses, and those that did not let us connect lately come
-# last.
+# Laws: an unresponsive address delays the next by a quarter of a second; a refused connection does
+# not delay it. Only one connection to a host is used; others that the race opened are closed. Few
+# addresses are tried, and addresses that failed recently come last.
 #
-# begin   what is done on a new connection before it can be used, such as the handshake of TLS.
-#         While
-#         there are other addresses to try, an address that is silent meanwhile is given up.
+# begin   setup of a new connection, such as the TLS handshake. While there are other addresses to
+#         try, it has a time limit.
 
 T = TypeVar("T")
 
-_HEAD_START_S = 0.25  # of one address before the next, as RFC 8305 recommends
-_BEGIN_S = 3.0  # for one address, while there are others to try
-_MOST_PLACES = 4  # of one host, for one request: the next one tries others
+_HEAD_START_S = 0.25  # head start of an address, as RFC 8305 recommends
+_BEGIN_S = 3.0  # per address, while there are others to try
+_MOST_PLACES = 4  # per request; the next request tries other addresses
 _MOST_DEAD = 1000
 
 
 class Connector:
-    """Opens connections for requests that have `timeout_s`; `bind` are addresses of our own."""
+    """Opener of connections for requests with `timeout_s`. `bind` are local addresses."""
 
     def __init__(self, timeout_s: float, bind: Iterable[str] = ()) -> None:
         self._timeout_s = timeout_s
         self._own = {_family(address): address for address in bind}
-        # The number of the last failure of each.
+        # The sequence number of the last failure, by address.
         self._dead: OrderedDict[ConnectTarget, int] = OrderedDict()
         self._failures = count(1)
 
     async def connect(
         self, places: Iterable[ConnectTarget], begin: Callable[[socket.socket], Awaitable[T]]
     ) -> tuple[ConnectTarget, T]:
-        """A connection to the first place that answers, begun; a TLS error is the same at all."""
+        """Return the first place that answers, with its connection after `begin`.
+
+        A TLS error is not retried: it would be the same at the other addresses.
+        """
         left = sorted(places, key=lambda place: self._dead.get(place, 0))[:_MOST_PLACES]
         while True:
             place, opened = await self._first_open(left)
@@ -238,7 +233,7 @@ class Connector:
             except OSError as error:
                 why = str(error) or f"{place.address} hung up in the handshake of TLS"
                 failed = Fault(FailureKind.CONNECT, why)
-            except asyncio.CancelledError:  # perhaps by the deadline, which the last one let pass
+            except asyncio.CancelledError:  # perhaps the deadline, spent on the last address
                 self._remember_dead(place)
                 raise
             else:
@@ -249,7 +244,7 @@ class Connector:
                 raise failed
 
     def _begin_s(self, others: int) -> float:
-        """All but the last one take no more than half of the time together."""
+        """Return the time limit of `begin`: the others together get at most half of the total."""
         return min(_BEGIN_S, self._timeout_s / 2 / others)
 
     async def _first_open(
@@ -280,7 +275,7 @@ class Connector:
             await _end(racing)
 
     async def _open(self, place: ConnectTarget) -> socket.socket:
-        """A connection to this place."""
+        """Return a connected socket."""
         family = _family(place.address)
         opened = socket.socket(family, socket.SOCK_STREAM)
         try:
@@ -302,7 +297,7 @@ class Connector:
             raise OSError("an address of another family than --bind-address")
 
     def _remember_dead(self, place: ConnectTarget) -> None:
-        """Try this address after all others next time."""
+        """Try this address last in the future."""
         self._dead[place] = next(self._failures)
         self._dead.move_to_end(place)
         if len(self._dead) > _MOST_DEAD:
@@ -310,7 +305,7 @@ class Connector:
 
 
 async def _end(racing: Collection[asyncio.Task[socket.socket]]) -> None:
-    """Give up the attempts that are still under way, and what they have opened by now."""
+    """Cancel the pending attempts, and close the sockets that they opened meanwhile."""
     for task in racing:
         task.cancel()
     if racing:
@@ -326,18 +321,18 @@ def _family(address: str) -> socket.AddressFamily:
 
 # ================================================================ idle
 #
-# The connections that wait for the next request to their host.
+# Idle connections, which wait for the next request to their host.
 #
-# Laws: a connection is kept for `keep_s` and no longer. Beyond the limit, the one that has been
-# idle longest is closed. The one that has been idle for the shortest time is used first: it is the
-# likeliest to be still open.
+# Laws: a connection is kept for at most `keep_s`. Beyond the limit, the connection that was idle
+# longest is closed. The one that was idle shortest is reused first, as it is the likeliest to be
+# still open.
 
 
 class Abortable(Protocol):
-    """A connection, as far as this module knows it."""
+    """Connection, as the pool sees it."""
 
     def abort(self) -> None:
-        """Close it at once."""
+        """Close the connection immediately."""
 
 
 K = TypeVar("K", bound=Hashable)
@@ -345,7 +340,7 @@ C = TypeVar("C", bound=Abortable)
 
 
 class IdleConnections(Generic[K, C]):
-    """The connections that wait for a request, by pool key and by the time since when they wait."""
+    """Idle connections by pool key, with their expiry times."""
 
     def __init__(self, limit: int, keep_s: float) -> None:
         self._limit = limit
@@ -355,7 +350,7 @@ class IdleConnections(Generic[K, C]):
         self._timer: asyncio.TimerHandle | None = None
 
     def put(self, key: K, connection: C) -> None:
-        """Keep a connection from now on."""
+        """Add a connection."""
         until = asyncio.get_running_loop().time() + self._keep_s
         self._waiting[connection] = key, until
         self._by_key[key].append(connection)
@@ -364,7 +359,7 @@ class IdleConnections(Generic[K, C]):
         self._set_timer()
 
     def take(self, key: K) -> C | None:
-        """Use a connection of this key, if there is one."""
+        """Remove and return the newest connection of this key, or None."""
         if key not in self._by_key:
             return None
         connection = self._by_key[key][-1]
@@ -372,7 +367,7 @@ class IdleConnections(Generic[K, C]):
         return connection
 
     def forget(self, connection: C) -> None:
-        """Keep this connection no longer, if it was kept."""
+        """Remove a connection if it is idle."""
         key, _ = self._waiting.pop(connection, (None, 0.0))
         if key is None:
             return
@@ -381,7 +376,7 @@ class IdleConnections(Generic[K, C]):
             del self._by_key[key]
 
     def close(self) -> None:
-        """Close all of them."""
+        """Close all idle connections."""
         while self._waiting:
             self._abort_oldest()
         if self._timer:
@@ -393,7 +388,7 @@ class IdleConnections(Generic[K, C]):
         connection.abort()
 
     def _set_timer(self) -> None:
-        """One timer for all: the oldest connection is the first to expire."""
+        """Set the timer for the oldest connection, which is the first to expire."""
         if self._timer is None and self._waiting:
             _, until = next(iter(self._waiting.values()))
             self._timer = asyncio.get_running_loop().call_at(until, self._expire)
@@ -408,18 +403,20 @@ class IdleConnections(Generic[K, C]):
 
 # ================================================================ pool
 #
-# The connections of a client: those at work, and those that wait for the next request.
+# Pool: the connections of a client, active and idle.
 #
-# Laws: no more than `connections` requests are under way. A request is sent once; it is sent once
-# more only if a kept connection ended before the first byte of a response, and after a pause, as
-# the server may have received it. The end of a client is the end of all its connections.
+# Laws: at most `connections` requests are in flight. A request is sent once. It is repeated only if
+# a reused connection ended before the first byte of a response, and only after a pause, since the
+# server may have received the request. Closing a client closes all its connections.
 #
-# place   what a request holds while it is under way, until its response is closed
+# place   slot of a request in flight, until its response is closed
 
 
 class Pace(NamedTuple):
-    """How many requests are under way at once; how many connections wait for the next request, and
-    for how long; and the pause before a request is sent once more.
+    """Limits of a connection pool: requests in flight, idle connections, and times.
+
+    `keep_s` is how long an idle connection is kept, `pause_s` the pause before a request is
+    repeated.
     """
 
     connections: int
@@ -429,7 +426,7 @@ class Pace(NamedTuple):
 
 
 class ConnectionPool(Generic[K, C]):
-    """All connections of one client."""
+    """Connections of one client."""
 
     def __init__(self, pace: Pace) -> None:
         self._places = asyncio.Semaphore(pace.connections)
@@ -438,7 +435,10 @@ class ConnectionPool(Generic[K, C]):
         self._pause_s = pace.pause_s
 
     async def in_place(self, send: Callable[[], Awaitable[T]]) -> T:
-        """Send a request when there is a place for it; its response holds the place."""
+        """Wait for a free place and send a request.
+
+        The place is held until the response is closed.
+        """
         await self._places.acquire()
         try:
             return await send()
@@ -447,11 +447,14 @@ class ConnectionPool(Generic[K, C]):
             raise
 
     def leave_place(self) -> None:
-        """The response of a request has been closed."""
+        """Free the place of a request whose response was closed."""
         self._places.release()
 
     async def try_kept(self, answer: Awaitable[T], is_unanswered: Callable[[], bool]) -> T | None:
-        """What comes over a kept connection; None if the request may be sent once more, by now."""
+        """Await the response on a reused connection. Return None if the request may be repeated.
+
+        The pause before the repetition has passed then.
+        """
         try:
             return await answer
         except EXPECTED:
@@ -461,47 +464,47 @@ class ConnectionPool(Generic[K, C]):
         return None
 
     def take(self, key: K) -> C | None:
-        """Use a connection of this key that waits, if there is one."""
+        """Remove and return an idle connection of this key, or None."""
         return self._idle.take(key)
 
     def keep(self, key: K, connection: C) -> None:
-        """It waits for a request from now on."""
+        """Mark a connection as idle."""
         self._idle.put(key, connection)
 
     def add(self, connection: C) -> None:
-        """It has begun."""
+        """Register a new connection."""
         self._open.add(connection)
 
     def discard(self, connection: C) -> None:
-        """It has ended."""
+        """Unregister a connection that ended."""
         self._open.discard(connection)
         self._idle.forget(connection)
 
     async def aclose(self) -> None:
-        """End them all."""
+        """Close all connections."""
         self._idle.close()
         for connection in self._open:
             connection.abort()
-        while self._open:  # the loop tells each that it has ended
+        while self._open:  # each is unregistered when the loop reports its end
             await asyncio.sleep(0)
 
 
 # ================================================================ client
 #
-# An HTTP/1.1 client: sends requests over connections of its own and keeps some of them open.
+# HTTP/1.1 client over pooled connections.
 #
-# pool key   origin and address: what a kept connection and a request must have in common
+# pool key   origin and address, which a reused connection must share with the request
 #
-# Laws of requests: a request connects only to an address that it names. What ends a request early,
-# cancellation included, closes its connection. All else is promised by `pool`.
+# Laws: a request connects only to addresses that it names. Ending a request early, by cancellation
+# too, closes its connection. The remaining guarantees are those of `ConnectionPool`.
 
 PoolKey = tuple[Origin, ConnectTarget]
 
 
 class HttpClient:
-    """A transport. `tls` gives the context for a host; `bind` are addresses of our own.
+    """Transport over pooled HTTP/1.1 connections.
 
-    A request has `timeout_s`.
+    `tls` returns the TLS context for a host; `bind` are local addresses. A request has `timeout_s`.
     """
 
     def __init__(
@@ -590,7 +593,7 @@ class HttpClient:
 
 
 class HttpResponseStream:
-    """A response whose head has come, and its body as it comes."""
+    """Response whose head has arrived, with its body as a stream."""
 
     def __init__(self, head: Head, connection: Connection, done: Callable[[], None]) -> None:
         self.status = head.status

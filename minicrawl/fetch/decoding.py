@@ -1,12 +1,12 @@
-"""Undoes Content-Encoding within limits: time and memory grow with the bytes that were sent.
+"""Content-Encoding decoders with limits: time and memory grow with the bytes received.
 
-layer     the decoder of one coding, which is fed as bytes come
-slice     what a layer decodes in one step; the caller may do something else before the next
-limit     the most bytes that a body may have; the rest is not decoded
-swelling  a layer that decodes to more than FLOOR_BYTES and more than FACTOR times what was sent
+layer     decoder of one coding, fed as bytes arrive
+slice     output of one decoding step; the caller can do other work before the next
+limit     maximum length of a body; the rest is not decoded
+swelling  a layer swells if its output exceeds both FLOOR_BYTES and FACTOR times the input
 
-Laws: n bytes cost no more than c * n time and memory, whatever they are. A slice takes no more than
-a few milliseconds. If a stream is broken or incomplete, what came before is decoded.
+Laws: n bytes cost at most c * n time and memory, whatever they contain. A slice takes at most a few
+milliseconds. If a stream is corrupt or truncated, everything before the error is decoded.
 """
 
 import zlib
@@ -17,61 +17,67 @@ import brotli  # type: ignore[import-untyped]  # it comes without types
 import zstandard
 
 ACCEPTED = "gzip, deflate, br, zstd"
-"""The codings that a request may offer."""
+"""Value of Accept-Encoding."""
 
 FLOOR_BYTES = 256 * 1024
-"""A body may always have so many bytes."""
+"""Output that is always allowed, in bytes."""
 FACTOR = 200
-"""A larger body may have so many times the bytes that were sent. Of 2,000 pages of manuals over
-30 kB, half shrink to a 6th, one of a hundred to a 28th, the most repetitive to a 59th."""
+"""Maximum ratio of output to input for larger bodies.
+
+Of 2,000 manual pages over 30 kB, half compress 6:1, one in a hundred 28:1, and the most repetitive
+59:1.
+"""
 FACTOR_WITHIN = 20
-"""The same for a layer under another: what was compressed once hardly shrinks again."""
+"""`FACTOR` of a layer under another one: compressed data hardly compresses again."""
 
-_MAX_MEMBERS = 1000  # of one gzip stream: each costs time, though it may hold nothing
-_GZIP, _ZLIB, _BARE = 31, 15, -15  # zlib's numbers for what a deflate stream is wrapped in
+_MAX_MEMBERS = 1000  # members of a gzip stream: each costs time, though it may be empty
+_GZIP, _ZLIB, _BARE = 31, 15, -15  # zlib's wbits, by wrapping of the deflate stream
 _GZIP_HEAD = b"\x1f\x8b"
-_HEAD = 2  # bytes that tell the wrapping
-_ZSTD_WINDOW = 8 * 1024 * 1024  # the largest that RFC 9659 lets a server ask for
-# A decoder of brotli fills its window before it gives anything. Encoders use 4 MiB or less, but for
-# files of more than that; the standard allows 16 MiB, 40 ms of work for 26 bytes.
-_BROTLI_WINDOW_BITS = 0x0F  # of the first byte
+_HEAD = 2  # bytes that identify the wrapping
+_ZSTD_WINDOW = 8 * 1024 * 1024  # the maximum that RFC 9659 allows servers
+# A brotli decoder fills its window before it produces output. Encoders use 4 MiB or less, except
+# for larger files; the standard allows 16 MiB, which is 40 ms of work for 26 bytes.
+_BROTLI_WINDOW_BITS = 0x0F  # bits of the first byte
 _BROTLI_WINDOWS_TOO_LARGE = (0x0D, 0x0F)  # 8 and 16 MiB
-_SHOWN = 40  # characters of an unknown coding
+_SHOWN = 40  # characters of an unknown coding in messages
 
-_TAKEN = 16 * 1024  # bytes of input for one slice
-_GIVEN = 64 * 1024  # bytes of output, after which a slice ends
-_MOST_PIECES = 32  # in a slice
-_BITE = 64  # bytes; of zstd, each four of them may be a block of 128 KiB
+_TAKEN = 16 * 1024  # input bytes per slice
+_GIVEN = 64 * 1024  # output bytes after which a slice ends
+_MOST_PIECES = 32  # per slice
+_BITE = 64  # input bytes per call; in zstd, every four may expand to a block of 128 KiB
 
 
 class UnknownCoding(Exception):
-    """The message names a coding that is not supported."""
+    """Unsupported coding. The message names it."""
 
 
 class _Layer(Protocol):
-    ended: bool  # the stream came to its own end
-    broken: bool  # what came is not of this coding; nothing more is given
+    ended: bool  # the stream reached its end marker
+    broken: bool  # the input is invalid for this coding; there is no further output
 
     def decode(self, chunk: bytes) -> Iterator[bytes]:
-        """Decode a chunk in slices, at least one; they may be empty."""
+        """Decode a chunk in at least one slice, possibly empty."""
         ...
 
 
 class _Inflate:
-    """Deflate streams one after another. Bytes after the last one that begin none are padding."""
+    """Concatenated deflate streams.
+
+    Bytes after the last one that do not begin another are padding.
+    """
 
     def __init__(self, wrapping: Callable[[bytes], int | None], members: int) -> None:
         self._wrapping = wrapping
         self._members_left = members
         self._stream: zlib._Decompress | None = None
-        self._held = b""  # an incomplete head
+        self._held = b""  # an incomplete header
         self.ended = False
         self.broken = False
 
     def decode(self, chunk: bytes) -> Iterator[bytes]:
         chunk, self._held = self._held + chunk, b""
         given = b""
-        # A stream that filled the output may have more.
+        # A stream that filled the output buffer may have more.
         while (chunk or len(given) == _GIVEN) and not self.broken:
             if self._stream is None and not self._opens(chunk):
                 break
@@ -94,9 +100,9 @@ class _Inflate:
         return True
 
     def _inflate(self, chunk: bytes) -> tuple[bytes, bytes]:
-        """The decoded bytes, and the part of the chunk that is left for the next slice."""
+        """Return the decoded bytes, and the rest of the chunk for the next slice."""
         assert self._stream is not None
-        # At an error zlib does not give what it decoded before it: hence the copy.
+        # The copy is needed because zlib discards the output before an error.
         before = self._stream.copy()
         try:
             decoded = self._stream.decompress(chunk, _GIVEN)
@@ -110,7 +116,7 @@ class _Inflate:
 
 
 def _salvaged(stream: "zlib._Decompress", chunk: bytes) -> bytes:
-    """Decode the longest beginning of a chunk that is without error."""
+    """Decode the longest valid prefix of a chunk."""
     saved: list[bytes] = []
     while len(chunk) > 1:
         half, trial = chunk[: len(chunk) // 2], stream.copy()
@@ -128,7 +134,7 @@ def _gzip() -> _Layer:
 
 
 def _deflate() -> _Layer:
-    """In the wrapping of zlib, as HTTP defines it, or in none, as some servers send it."""
+    """Return a decoder for zlib wrapping, the standard, or none, which some servers send."""
     return _Inflate(lambda head: _ZLIB if _is_zlib_head(head) else _BARE, 1)
 
 
@@ -141,7 +147,7 @@ def _cut_up(chunk: bytes, size: int) -> Iterator[bytes]:
 
 
 def _slices(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Join small pieces into slices; the last one may be empty."""
+    """Join small pieces into slices; the last slice may be empty."""
     held: list[bytes] = []
     size = 0
     for piece in pieces:
@@ -168,7 +174,7 @@ class _Brotli:
         return _slices(self._pieces(chunk))
 
     def _pieces(self, chunk: bytes) -> Iterator[bytes]:
-        # At an error the library does not give what it decoded of a bite: hence small ones.
+        # Bites are small because the library discards the output of a bite with an error.
         for bite in _cut_up(chunk, _BITE):
             if self.ended or self.broken:
                 return
@@ -185,7 +191,7 @@ class _Brotli:
 
 
 class _Zstd:
-    """Frames one after another."""
+    """Concatenated zstd frames."""
 
     def __init__(self) -> None:
         self._decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
@@ -198,7 +204,7 @@ class _Zstd:
         return _slices(self._pieces(chunk))
 
     def _pieces(self, chunk: bytes) -> Iterator[bytes]:
-        # The library has no limit: a bite is so small that it cannot grow far.
+        # Bites are small because the library cannot limit its output.
         for bite in _cut_up(chunk, _BITE):
             rest = bite
             while rest and not self.broken:
@@ -206,7 +212,7 @@ class _Zstd:
                 yield given
 
     def _decompress(self, bite: bytes) -> tuple[bytes, bytes]:
-        """The decoded bytes, and the part of the bite that comes after the frame."""
+        """Return the decoded bytes, and the rest of the bite after the end of the frame."""
         if self.ended:
             self._frame = self._decompressor.decompressobj()
             self._frames_left -= 1
@@ -228,17 +234,17 @@ _CODINGS: dict[str, Callable[[], _Layer]] = {
     "zstd": _Zstd,
 }
 
-_NO_CODINGS = frozenset(("", "identity", "none", "utf-8"))  # the last two by mistake, but often
+_NO_CODINGS = frozenset(("", "identity", "none", "utf-8"))  # the last two are frequent mistakes
 
 
 def codings(content_encoding: str) -> list[str]:
-    """The names that a header lists, in the order in which the codings were applied."""
+    """Return the codings that a header lists, in the order they were applied."""
     names = map(str.strip, content_encoding.lower().split(","))
     return [name for name in names if name not in _NO_CODINGS]
 
 
 class _Bounded:
-    """A layer that decodes no more than the limit, and stops if it swells."""
+    """Layer with an output limit, which stops if it swells."""
 
     def __init__(self, layer: _Layer, limit: int, factor: int) -> None:
         self.layer = layer
@@ -268,7 +274,7 @@ class _Bounded:
 
 
 class Decoder:
-    """Undoes the codings of one body, the last one first, within a limit."""
+    """Decoder of all codings of one body, outermost first, with an output limit."""
 
     def __init__(self, names: Sequence[str], limit: int) -> None:
         if unknown := [name for name in names if name not in _CODINGS]:
@@ -282,7 +288,7 @@ class Decoder:
         self._sent_bytes = 0
 
     def slices(self, chunk: bytes) -> Iterator[bytes]:
-        """Decode a chunk of the body in slices; in all no more than the limit."""
+        """Decode a chunk in slices, up to the limit in total."""
         return self._decoded(chunk) if self._layers else iter((self._within_limit(chunk),))
 
     def _decoded(self, chunk: bytes) -> Iterator[bytes]:
@@ -300,35 +306,38 @@ class Decoder:
         return given
 
     def _sent(self, chunk: bytes) -> Iterator[bytes]:
-        """Counts bytes as they are used, so that it does not matter how they were split."""
+        """Yield small parts, counting their bytes as they are consumed.
+
+        So the result does not depend on how the network split the body.
+        """
         for part in _cut_up(chunk, _TAKEN):
             self._sent_bytes += len(part)
             yield part
 
     def decode(self, chunk: bytes) -> bytes:
-        """Decode a chunk of the body at once."""
+        """Decode a chunk and return it as one piece."""
         return b"".join(self.slices(chunk))
 
     @property
     def whole(self) -> bool:
-        """Whether everything was decoded: no layer is broken or waits for more."""
+        """True if every layer reached the end of its stream without an error."""
         return not self._layers or all(
             it.layer.ended and not it.layer.broken for it in self._layers
         )
 
     @property
     def is_over(self) -> bool:
-        """Whether a layer swells or is broken, so that nothing more will come."""
+        """True if a layer swells or is broken, so that there will be no further output."""
         return bool(self._layers) and any(it.swollen or it.layer.broken for it in self._layers)
 
     @property
     def is_full(self) -> bool:
-        """Whether a layer has reached the limit."""
+        """True if a layer reached the limit."""
         return bool(self._layers) and any(it.full for it in self._layers)
 
     @property
     def swelling(self) -> str:
-        """Which bound a layer has passed; empty if none has."""
+        """Bound that a layer exceeded, as text; "" if none."""
         for it in self._layers:
             if it.swollen:
                 return (

@@ -1,12 +1,12 @@
-"""Fetches one URL and returns a value that says what came of it, never an exception.
+"""Fetches one URL. The outcome is always a value, never an exception.
 
-Laws: one deadline covers everything; if it cuts a body, the part that came is used. A redirect is a
-result and is not followed. The only proxies are those that the settings name, and the only logins
-those that the fetcher is given. Every connection goes to an address that the resolver allows.
+Laws: one deadline covers everything; if it cuts a body, the part that was read is used. Redirects
+are results and are not followed. Only proxies that the settings name and logins given to the
+fetcher are used. Every connection goes to an address that the resolver allows.
 
-The status and the headers of a response, and its body if it is wanted, say what it amounts to. If a
-response is not a page, or not a page that is wanted, only its head is read. A part of a page that
-nobody asked for is never taken for the whole page.
+The outcome depends on status, headers and, if it is wanted, the body. If a response is not a page,
+or not a wanted one, only its head is read. Partial content that was not requested is never taken
+for the whole page.
 """
 
 import asyncio
@@ -59,14 +59,15 @@ NOTHING_SAID = Access()
 
 
 class HttpFetcher:
-    """`trusted_hosts`, each with a port, may be private: `resolver.trusted_among` finds them.
+    """HTTP fetcher for one crawl.
 
-    `access` says who we are, `logins` what some origins get besides (`fetch.access.origins`).
-    Tests pass a lookup or a TLS context of their own. A transport of httpx replaces our own client:
-    a proxy, HTTP/2, a mock.
+    `trusted_hosts`, each with a port, may have private addresses (see `resolver.trusted_among`).
+    `access` is the crawler's identity, `logins` the credentials by origin
+    (`access.access_by_origin`). Tests pass their own lookup or TLS context, or an httpx transport
+    to replace the HTTP client.
     """
 
-    def __init__(  # each is given by its name
+    def __init__(  # all but the first two are keyword-only
         self,
         network: Network,
         politeness: Politeness,
@@ -150,7 +151,7 @@ class HttpFetcher:
             raise Fault(FailureKind.TIMEOUT, detail) from error
 
     async def locate(self, url: str) -> str | Refused | Failed:
-        """The address that a fetch of this URL would connect to first."""
+        """Return the address that a fetch of this URL would connect to first."""
         try:
             async with asyncio.timeout(self._timeout_s):
                 located = await self._located(url)
@@ -193,9 +194,9 @@ _FAILURES: dict[int, FailureKind] = {
     HTTPStatus.GONE: FailureKind.NOT_FOUND,
     HTTPStatus.TOO_MANY_REQUESTS: FailureKind.THROTTLED,
 }
-_SUCCESS = 2  # hundred
+_SUCCESS = 2  # hundreds: the class of a status
 _MOST_OF_A_FAILURE = 1 << 16
-"""Bytes of the body that comes with a failure: what it says is not more than a page of text."""
+"""Maximum bytes to read of a failure's body: an error message is at most a page of text."""
 _RANGE = re.compile(r"bytes[\t ]*=?[\t ]*([0-9]{1,18})-")
 _FAILURES_BY_CLASS = {4: FailureKind.CLIENT_ERROR, 5: FailureKind.SERVER_ERROR}
 
@@ -203,7 +204,7 @@ _FAILURES_BY_CLASS = {4: FailureKind.CLIENT_ERROR, 5: FailureKind.SERVER_ERROR}
 async def read_response(
     request: Request, stream: ResponseStream, limits: BodyLimits, max_codings: int
 ) -> FetchResult:
-    """What came of a request whose response is this stream, which is closed."""
+    """Return the outcome of a request with this response, and close the response."""
     try:
         wanted = _wanted(request, stream, max_codings)
         if isinstance(wanted, WantedBody):
@@ -217,7 +218,7 @@ async def read_response(
 
 
 class WantedBody(NamedTuple):
-    """A body is to be read: what it is packed in, and what judges it."""
+    """Body to be read, with its codings and what classifies it."""
 
     codings: list[str]
     verdict: Judge | BodyVerdict
@@ -238,7 +239,7 @@ async def _body(
 async def _answer(
     request: Request, stream: ResponseStream, limits: BodyLimits, max_codings: int
 ) -> Response:
-    """What came with a failure; without a body, if that cannot be read."""
+    """Return the response that came with a failure; without a body if that cannot be decoded."""
     names = _codings(stream.headers)
     most = min(request.max_bytes, _MOST_OF_A_FAILURE)
     if len(names) <= max_codings and stream.status not in _EMPTY:
@@ -250,12 +251,12 @@ async def _answer(
 
 
 def _codings(headers: Mapping[str, str]) -> list[str]:
-    """What a body is packed in."""
+    """Return the codings of a body, in the order they were applied."""
     return codings(headers.get("content-encoding", "")) + transfer_codings(headers)
 
 
 def _wanted(request: Request, stream: ResponseStream, max_codings: int) -> WantedBody | FetchResult:
-    """What the head says alone, or which body is wanted."""
+    """Return the outcome if the head determines it, else the body to read."""
     status, headers = stream.status, stream.headers
     if status // 100 != _SUCCESS:
         return _other_result(request, status, headers)
@@ -319,13 +320,13 @@ def _result(stream: ResponseStream, body: Body | Failed | Refused) -> FetchResul
 
 
 def _first_byte(headers: Mapping[str, str]) -> int:
-    """Where a partial response begins."""
+    """Return the offset at which a partial response begins."""
     found = _RANGE.match(headers.get("content-range", ""))
     return int(found[1]) if found else 0
 
 
 def _verdict(request: Request, content_type: str | None) -> Judge | BodyVerdict:
-    """What a body is to us; a function of its first bytes where its type does not tell."""
+    """Return the use of a body, or a function of its first bytes if its type does not tell."""
     if request.want is not Want.PAGE:
         return BodyVerdict.LIST if request.want is Want.SITEMAP else BodyVerdict.WANTED
     url, types = request.url, request.types

@@ -1,12 +1,12 @@
-"""HTTP/1.1 without I/O: writes requests as bytes, and parses responses from the bytes that come.
+"""HTTP/1.1 without I/O: writes requests as bytes, and parses responses as bytes arrive.
 
-framing   what shows where a body ends: its length, its chunks, or the end of the connection
-excess    bytes after the end of a response, though no further request was sent
-interim   a response before the real one, such as 100 Continue: it is skipped
+framing   what marks the end of a body: its length, its chunks, or the end of the connection
+excess    bytes after the end of a response although no further request was sent
+interim   a response before the final one, such as 100 Continue; it is skipped
 
-Laws: a response is parsed to the same effect however its bytes are split on the way. No more than
-a limit is read of its head, interim responses included. An invalid response ends in a fault that
-is kept, not raised: the body that came before it still counts.
+Laws: the result of parsing does not depend on how the bytes were split on the way. At most a limit
+is read of the head, interim responses included. An invalid response ends in a fault that is stored,
+not raised: the body before it still counts.
 """
 
 import re
@@ -19,14 +19,14 @@ from minicrawl.model import FailureKind
 
 # ================================================================ heads
 #
-# Parses the head of an HTTP/1 response, the status line and the headers, as browsers do.
+# Parses the head of an HTTP/1 response, that is status line and headers, as browsers do.
 #
-# fold    a line that begins with a blank: it continues the header before it
+# fold    a line that begins with a blank; it continues the header before it
 #
-# Laws: a head is refused only if it does not show where the body ends. A line that is no header is
-# skipped, a line may end without a carriage return, a status may come without a reason. A value
-# that may be stored is short: a longer one is cut and ends with a note of that; a longer validator
-# is dropped.
+# Laws: a head is refused only if the end of the body is ambiguous. A line that is not a header is
+# skipped, a line may end without a carriage return, and a status may lack a reason. Header values
+# that may be stored are short: longer ones are cut and end with a note; longer validators are
+# dropped.
 
 _STATUS_LINE = re.compile(r"HTTP/([0-9]{1,3})(?:\.([0-9]{1,3}))?[\t ]+([0-9]{3})(?![0-9])")
 _FOLD = re.compile(rb"\r?\n[\t ]+")
@@ -34,21 +34,25 @@ _LENGTH = re.compile(r"[0-9]{1,18}")
 _BLANKS = "\t\r "
 
 MOST_CHARACTERS = 2048
-"""Of a value that may be stored: as many as a URL may have."""
+"""Maximum characters of a header value that may be stored: the same as of a URL."""
 CONFLICT = "\n"
-"""Joins different values of a header that may have one only; no value contains it."""
+"""Separator of conflicting values of a single-value header; no value contains it."""
 _CUT = f" [cut at {MOST_CHARACTERS:,} characters]"
 _ONLY_ONE = frozenset(("location",))
 _COOKIES = "set-cookie"
 _VALIDATORS = frozenset(("etag", "last-modified"))
-# They decide what is done with the response and are not stored. A cut one could mean the opposite.
+# These decide how the response is handled, and are not stored. Cutting one could reverse its
+# meaning.
 _NEVER_CUT = frozenset(
     ("connection", "content-encoding", "content-length", "link", "transfer-encoding")
 ) | {"x-robots-tag"}
 
 
 class Head(NamedTuple):
-    """`headers` have lower-case names; `persistent`: the version keeps connections by default."""
+    """Head of a response, with lower-case header names.
+
+    `persistent` is True if the HTTP version keeps connections open by default.
+    """
 
     status: int
     headers: dict[str, str]
@@ -56,7 +60,7 @@ class Head(NamedTuple):
 
 
 def read_head(head: bytes) -> Head:
-    """Parse all lines before the blank one."""
+    """Parse the lines before the blank one."""
     lines = _FOLD.sub(b" ", head).decode("latin-1").split("\n")
     status_line = _STATUS_LINE.match(lines[0])
     if not status_line:
@@ -64,7 +68,7 @@ def read_head(head: bytes) -> Head:
     major, minor, status = status_line.groups(default="0")
     headers, persistent = joined_headers(_fields(lines[1:])), (int(major), int(minor)) > (1, 0)
     if not persistent:
-        headers.pop("transfer-encoding", None)  # HTTP/1.0 has none: such servers do not mean it
+        headers.pop("transfer-encoding", None)  # HTTP/1.0 has none
     return Head(int(status), headers, persistent)
 
 
@@ -76,12 +80,12 @@ def _fields(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def joined_headers(fields: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """The headers by lower-case name; several of a name are joined by commas.
+    """Return the headers by lower-case name; repeated ones are joined by commas.
 
-    Values come decoded as Latin-1.
+    Values are given decoded as Latin-1.
     """
     joined: dict[str, str] = {}
-    several: dict[str, list[str]] = {}  # or one that is long
+    several: dict[str, list[str]] = {}  # repeated headers, and single long ones
     for written, value in fields:
         name, text = written.lower(), value if value.isascii() else _text(value)
         if name in joined:
@@ -99,7 +103,7 @@ def joined_headers(fields: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def take_cookies(headers: dict[str, str], *, stay: bool = True) -> tuple[str, ...]:
-    """Take the lines of Set-Cookie out, or let them stay as one that may be stored."""
+    """Remove the Set-Cookie lines and return them; with `stay`, keep them as one header."""
     value = headers.pop(_COOKIES, None)
     if value is None:
         return ()
@@ -114,7 +118,7 @@ def _joined(name: str, values: list[str]) -> str:
     if name in _ONLY_ONE:
         return _cut(CONFLICT.join(dict.fromkeys(values)))
     if name == _COOKIES:
-        return CONFLICT.join(values)  # their dates have commas; `take_cookies` makes one of them
+        return CONFLICT.join(values)  # cookie dates contain commas; `take_cookies` joins the lines
     joined = ", ".join(values)
     return joined if name in _NEVER_CUT or name in _VALIDATORS else _cut(joined)
 
@@ -131,13 +135,13 @@ def _text(value: str) -> str:
 
 
 def has_word(headers: dict[str, str], name: str, word: str) -> bool:
-    """Whether a header that lists words contains this one."""
+    """Return True if a comma-separated header contains this word."""
     value = headers.get(name)
     return value is not None and word in map(str.strip, value.lower().split(","))
 
 
 def transfer_codings(headers: Mapping[str, str]) -> list[str]:
-    """The transfer codings of the body but for chunked, in the order in which they were applied."""
+    """Return the transfer codings other than chunked, in the order they were applied."""
     if "transfer-encoding" not in headers:
         return []
     names = map(str.strip, headers["transfer-encoding"].lower().split(","))
@@ -145,7 +149,10 @@ def transfer_codings(headers: Mapping[str, str]) -> list[str]:
 
 
 def content_length(headers: dict[str, str]) -> int | None:
-    """The Content-Length, None without one. It may be repeated; what is no number is ignored."""
+    """Return the Content-Length, or None.
+
+    It may be repeated; values that are not numbers are ignored.
+    """
     written = headers.get("content-length", "").split(",")
     lengths = {int(length) for text in written if _LENGTH.fullmatch(length := text.strip())}
     if len(lengths) > 1:
@@ -156,7 +163,7 @@ def content_length(headers: dict[str, str]) -> int | None:
 # ================================================================ http1
 
 BLANK_LINE = re.compile(rb"\n\r?\n")
-"""The end of a head, with the end of the line before it."""
+"""End of a head, including the end of its last line."""
 
 _BODILESS: frozenset[int] = frozenset((HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED))
 
@@ -165,19 +172,19 @@ _BODILESS: frozenset[int] = frozenset((HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MOD
 
 
 class Framing(Protocol):
-    """Takes the body out of the bytes of a response. `fault` is why it cannot go on."""
+    """Extracts the body from the bytes of a response. `fault` is why parsing stopped."""
 
     ended: bool
     excess: bool
     fault: Fault | None
 
     def feed(self, piece: bytes) -> bytes:
-        """The part of the body that these bytes contain."""
+        """Return the part of the body in these bytes."""
         ...
 
 
 def framing_of(head: Head) -> Framing:
-    """Raises Fault if the headers contradict each other."""
+    """Return the framing of a response. Raises Fault if its headers contradict each other."""
     if head.status in _BODILESS:
         return ByLength(0)
     if is_chunked(head):
@@ -187,12 +194,15 @@ def framing_of(head: Head) -> Framing:
 
 
 def is_chunked(head: Head) -> bool:
-    """Other transfer codings are undone after this one, whatever their order."""
+    """Return True if chunked is among the transfer codings.
+
+    Others are undone after it, whatever their order.
+    """
     return has_word(head.headers, "transfer-encoding", "chunked")
 
 
 class ByLength:
-    """A body of so many bytes."""
+    """Body of a known length."""
 
     def __init__(self, length: int) -> None:
         self._left = length
@@ -209,7 +219,7 @@ class ByLength:
 
 
 class ByConnection:
-    """A body that ends with the connection; the parser sets `ended` then."""
+    """Body that ends with the connection; the parser then sets `ended`."""
 
     def __init__(self) -> None:
         self.ended = False
@@ -220,29 +230,29 @@ class ByConnection:
         return piece
 
 
-# The line with the size of a chunk may have blanks and extensions, which are ignored.
+# A chunk-size line may have blanks and extensions, which are ignored.
 _SIZE = re.compile(rb"[\t ]{0,16}([0-9A-Fa-f]{1,16})(?:[\t\r ;][^\n]{0,4096})?\n")
 _LINE_ENDS = (b"\n", b"\r\n")
 _MAX_LINE_BYTES = 5000
 _MAX_TRAILERS_BYTES = 32 * 1024
-_CHUNKS_AT_ONCE = 100  # a quarter of a millisecond
-_MANY_CHUNKS, _TINY_BYTES = 10_000, 8  # so many, so small on average, cost more than they hold
+_CHUNKS_AT_ONCE = 100  # about 0.25 ms
+_MANY_CHUNKS, _TINY_BYTES = 10_000, 8  # refused: more chunks, and smaller on average
 
 
 _LineRule = tuple[Callable[[bytes], None], Callable[[bytearray], bool]]
-"""What a whole line means, and whether what has come of it may begin one."""
+"""Handler of a complete line, and a test whether a partial line may still become valid."""
 
 
 class ByChunks:
-    """A chunked body: each chunk follows its size; an empty one is the last, then come trailers.
+    """Chunked body: each chunk follows its size; an empty chunk is the last, then come trailers.
 
-    Between chunks it is parsed line by line. Tiny chunks take long, and other connections wait
-    meanwhile: so only some are parsed at once, and the rest is held for the next call.
+    Between chunks, parsing is line by line. Tiny chunks are slow to parse and would block other
+    connections, so each call parses a limited number and holds the rest for the next call.
     """
 
     def __init__(self) -> None:
-        self._line = bytearray()  # begun, and not ended yet
-        self._left = 0  # bytes of the current chunk
+        self._line = bytearray()  # partial line
+        self._left = 0  # remaining bytes of the current chunk
         self._rule: _LineRule = self._end_size_line, _is_short
         self._count = self._chunk_bytes = self._trailers_bytes = 0
         self._held = b""
@@ -252,7 +262,7 @@ class ByChunks:
 
     @property
     def has_more(self) -> bool:
-        """Whether bytes are held that the next call parses."""
+        """True if held bytes are left for the next call."""
         return bool(self._held) and not (self.ended or self.fault)
 
     def feed(self, piece: bytes) -> bytes:
@@ -272,7 +282,7 @@ class ByChunks:
         self.excess |= self.ended and at < len(piece)
 
     def _feed_line(self, piece: bytes, at: int) -> int:
-        """Parse a line, or the part of it that is here; returns where the next one begins."""
+        """Parse a line, or the part of it that is here. Return where the next one begins."""
         end = piece.find(b"\n", at) + 1
         end_line, may_begin = self._rule
         self._line += piece[at:end] if end else piece[at:]
@@ -328,9 +338,12 @@ def _is_line_end(begun: bytearray) -> bool:
 
 # ---------------------------------------------------------------- requests and responses
 
-_INTERIM = 1  # hundred
+_INTERIM = 1  # hundreds: the class of a status
 MOST_INTERIM_HEADS = 32
-"""Servers send one or two; parsing as many as fit into `--max-head` would hold up the loop."""
+"""Maximum number of interim heads.
+
+Servers send one or two; parsing all that fit into `--max-head` would block the event loop.
+"""
 _MAX_URL = 64 * 1024
 _VERSION = b"HTTP/"
 _BLANK_LINES = re.compile(rb"[\r\n]*")
@@ -339,7 +352,7 @@ _BLANK_LINES = re.compile(rb"[\r\n]*")
 def request_bytes(
     host: str, path: str, headers: Iterable[tuple[bytes, bytes]], method: str = "GET"
 ) -> bytes:
-    """A request. The arguments contain nothing that could end a line early."""
+    """Return a request as bytes. No argument may contain a line end."""
     check_path(path)
     lines = [f"{method} {path} HTTP/1.1\r\nHost: {host}".encode("ascii")]
     lines += [b"%b: %b" % header for header in headers]
@@ -348,27 +361,27 @@ def request_bytes(
 
 
 def check_path(path: str) -> None:
-    """Refuse a path that no server would take."""
+    """Raise Fault if no server would accept the path."""
     if len(path) > _MAX_URL:
         raise Fault(FailureKind.PROTOCOL, f"a URL of {len(path)} characters")
 
 
 class ResponseParser:
-    """Parses one response as its bytes come."""
+    """Parser of one response, fed as its bytes arrive."""
 
     def __init__(self, max_head_bytes: int) -> None:
         self._max_head_bytes = max_head_bytes
         self.head: Head | None = None
         self.fault: Fault | None = None
-        self.has_begun = False  # any byte has come
+        self.has_begun = False  # any byte has arrived
         self.ended = False
         self._framing: Framing | None = None
-        self._head = bytearray()  # begun, and not whole yet
+        self._head = bytearray()  # partial head
         self._head_bytes = 0
         self._interim_heads = 0
 
     def feed(self, piece: bytes) -> bytes:
-        """The part of the body that these bytes contain."""
+        """Parse bytes and return the part of the body in them."""
         self.has_begun = True
         if self.fault:
             return b""
@@ -383,11 +396,11 @@ class ResponseParser:
 
     @property
     def has_more(self) -> bool:
-        """Whether there is more to parse at once, so that `feed` is to be called again."""
+        """True if `feed` should be called again without waiting for more bytes."""
         return isinstance(self._framing, ByChunks) and self._framing.has_more
 
     def end_connection(self) -> None:
-        """The connection has ended, and the response with it, whether it is whole or not."""
+        """Note the end of the connection: the response ends with it, complete or not."""
         if isinstance(self._framing, ByConnection):
             self.ended = True
         elif not (self.ended or self.fault):
@@ -396,12 +409,12 @@ class ResponseParser:
 
     @property
     def keeps_connection(self) -> bool:
-        """Whether the connection may carry another request."""
+        """True if the connection may be used for another request."""
         if self.head is None or not self.ended or self._framing is None or self._framing.excess:
             return False
         headers = self.head.headers
         if "transfer-encoding" in headers and "content-length" in headers:
-            return False  # a proxy on the way may go by the other one of the two
+            return False  # a proxy on the way may have used the other header
         if self.head.persistent:
             return not has_word(headers, "connection", "close")
         return has_word(headers, "connection", "keep-alive")
@@ -412,9 +425,9 @@ class ResponseParser:
         return body
 
     def _feed_head(self, piece: bytes) -> bytes:
-        """The bytes after the head; none while it is not whole."""
+        """Parse head bytes. Return the bytes after the head; none while it is incomplete."""
         at, searched = 0, max(0, len(self._head) - 2)
-        head: bytes | bytearray = piece  # most often it comes at once
+        head: bytes | bytearray = piece  # usually the head arrives in one piece
         if self._head:
             self._head += piece
             head = self._head

@@ -1,7 +1,7 @@
-"""Sends requests through any transport of httpx: a proxy, HTTP/2, a mock.
+"""Adapter that sends requests through any httpx transport: a proxy, HTTP/2, a mock.
 
-Such a transport resolves names by itself: the resolver can still refuse a host, but it cannot
-choose the address.
+Such a transport resolves names itself: the resolver can refuse a host, but cannot choose the
+address.
 """
 
 from collections.abc import AsyncIterator
@@ -12,7 +12,7 @@ from minicrawl.fetch.http1 import joined_headers
 from minicrawl.fetch.transport import Fault, TransportRequest
 from minicrawl.model import FailureKind
 
-# The first class that matches counts, so subclasses come before their bases.
+# The first match counts, so subclasses precede their bases.
 _KINDS: tuple[tuple[type[Exception], FailureKind], ...] = (
     (httpx.TimeoutException, FailureKind.TIMEOUT),
     (httpx.ConnectError, FailureKind.CONNECT),
@@ -24,7 +24,7 @@ _EXPECTED = tuple(exception for exception, _ in _KINDS)
 
 
 class HttpxTransport:
-    """A transport of this package around one of httpx."""
+    """Transport of this package over an httpx transport."""
 
     def __init__(self, transport: httpx.AsyncBaseTransport) -> None:
         self._transport = transport
@@ -41,7 +41,7 @@ class HttpxTransport:
 
 
 class HttpxResponseStream:
-    """A response of httpx as a stream of this package."""
+    """Response stream of this package over an httpx response."""
 
     def __init__(self, response: httpx.Response) -> None:
         self._response = response
@@ -56,7 +56,7 @@ class HttpxResponseStream:
         return self._chunks()
 
     def take_whole(self) -> bytes | None:
-        return None  # httpx does not tell
+        return None  # httpx does not say whether the body is complete
 
     async def aclose(self) -> None:
         await self._response.aclose()
@@ -71,6 +71,6 @@ class HttpxResponseStream:
 
 
 def fault(error: Exception) -> Fault:
-    """The fault that an exception of httpx stands for."""
+    """Return the Fault for an httpx exception."""
     kind = next(kind for exception, kind in _KINDS if isinstance(error, exception))
     return Fault(kind, str(error))

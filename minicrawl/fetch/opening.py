@@ -1,4 +1,4 @@
-"""The transport that the settings ask for: our own, or one of httpx behind it, with logins or not.
+"""Builds the transport that the settings ask for: own client, or also httpx; with logins or not.
 
 Law: what a crawl does not need is not imported.
 """
@@ -30,27 +30,30 @@ if TYPE_CHECKING:
 PlacesOf = Callable[[Origin], Awaitable[Located]]
 _KEPT_AT_LEAST_S, _KEPT_AT_MOST_S = 1.0, 15.0
 _KEPT_DELAYS = 4
-"""Many servers hang up after 5 s: with the usual delay of a second we leave before that."""
+"""Delays between requests for which a connection is kept.
+
+Many servers close idle connections after 5 s; with the usual delay of 1 s, ours closes before.
+"""
 _MOST_KEPT = 2000
 
 
 def pace_of(politeness: Politeness) -> Pace:
-    """A connection is kept while the next request to the host may soon come."""
+    """Return the pool limits. A connection is kept while the host's next request may soon come."""
     delay_s = politeness.delay_after(None)
     keep_s = min(max(_KEPT_DELAYS * delay_s, _KEPT_AT_LEAST_S), _KEPT_AT_MOST_S)
     kept = max(politeness.concurrency, min(_MOST_KEPT, _most_files() // 2))
-    # At least any Crawl-delay with which connections are kept.
+    # At least any Crawl-delay for which connections are kept.
     return Pace(politeness.concurrency, kept, keep_s, keep_s if delay_s else 0.0)
 
 
 def _most_files() -> int:
-    """How many files and connections this process may have open."""
+    """Return the limit on open files and connections of this process."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _MOST_KEPT * 2 if soft == resource.RLIM_INFINITY else soft
 
 
 class OpenedTransport(NamedTuple):
-    """A transport, and who finds the addresses that it may connect to."""
+    """Transport, and the function that finds the addresses it may connect to."""
 
     transport: Transport
     places_of: PlacesOf
@@ -63,7 +66,7 @@ def open_transport(
     lookup: Lookup,
     tls: ssl.SSLContext | None = None,
 ) -> OpenedTransport:
-    """Our own transport, and one of httpx where that is needed."""
+    """Return the HTTP/1.1 client, wrapped to use httpx where the settings need it."""
     own = HttpClient(
         pace,
         tls=TlsContexts(network, given=tls),
@@ -80,14 +83,14 @@ def open_transport(
 
 
 def through_httpx(transport: httpx.AsyncBaseTransport, resolver: Resolver) -> OpenedTransport:
-    """A transport of httpx in place of ours."""
+    """Return an httpx transport in place of the HTTP client."""
     from minicrawl.fetch.httpx_transport import HttpxTransport
 
     return OpenedTransport(HttpxTransport(transport), resolver.places_of)
 
 
 def with_logins(transport: Transport, logins: AccessByOrigin, pause_s: float) -> Transport:
-    """The same transport, which says who we are where that is asked for."""
+    """Return the transport, wrapped to log in where servers ask for it."""
     from minicrawl.fetch.access import LoginTransport
 
     return LoginTransport(transport, logins, pause_s)
@@ -95,21 +98,21 @@ def with_logins(transport: Transport, logins: AccessByOrigin, pause_s: float) ->
 
 # ================================================================ reaching
 #
-# By which way servers are reached, told and checked before the first request.
+# Reach: how servers are reached, reported and checked before the first request.
 #
-# Law: what cannot work is refused here, and not host by host: a proxy that is down or demands a
-# login, a certificate without its key, an address that this machine does not have.
+# Law: settings that cannot work are refused here, once, and not host by host: a proxy that is down
+# or demands a login, a certificate without its key, an address that this machine does not have.
 
 
 class Reach(NamedTuple):
-    """What to tell the user: what is as it was asked for, and what is dangerous or broken."""
+    """Messages for the user: settings in effect, and settings that are dangerous or broken."""
 
     notes: list[str]
     warnings: list[str]
 
 
 def known(network: Network, environ: Mapping[str, str] = os.environ) -> Network:
-    """The same settings, with the proxies that they and the environment name, by their URLs."""
+    """Return the settings with the proxies of settings, files and environment as URLs."""
     if not _may_have_proxies(network, environ):
         return network
     from minicrawl.fetch.proxy import with_known_proxies
@@ -118,7 +121,7 @@ def known(network: Network, environ: Mapping[str, str] = os.environ) -> Network:
 
 
 async def check(network: Network, environ: Mapping[str, str] = os.environ) -> Reach:
-    """Refuse what cannot work."""
+    """Raise UsageError for settings that cannot work, and return notes and warnings."""
     check_authorities(environ)
     check_tls(network)
     for address in network.bind_address:
@@ -144,7 +147,7 @@ async def check(network: Network, environ: Mapping[str, str] = os.environ) -> Re
 
 
 def _may_have_proxies(network: Network, environ: Mapping[str, str]) -> bool:
-    """A quick answer: most crawls have none."""
+    """Return False if there is certainly no proxy, without importing the proxy code."""
     if network.proxy != (ENVIRONMENT,):
         return bool(network.proxy)
     return any(name.lower().endswith("_proxy") for name in environ)

@@ -1,9 +1,8 @@
-"""Proxies: which ones there are, which of them a host has, and how to reach a host through one.
+"""Proxies: where they are configured, which ones a host uses, and their handshakes.
 
-proxies      what names a proxy, and which hosts have which
-naming       where proxies are named: settings, files, the environment
-handshakes   how a connection through a proxy begins
-checks       finds out before the first request whether proxies can work
+naming       configuration: settings, files, the environment
+proxies      the proxies of a host
+handshakes   open a connection through a proxy
 """
 
 from base64 import b64encode
@@ -29,24 +28,24 @@ from minicrawl.model import FailureKind
 
 # ================================================================ naming
 #
-# Where proxies are named: in settings, in files that settings name, and in the environment.
+# Configuration of proxies: settings, files that settings name, and the environment.
 #
-# HTTP_PROXY, HTTPS_PROXY, ALL_PROXY   the proxy for pages of http, of https, of both; in small
-#                                      letters as well, which come first
-# NO_PROXY                             hosts that are asked without a proxy, separated by commas
+# HTTP_PROXY, HTTPS_PROXY, ALL_PROXY   proxy for http pages, https pages, both; lower-case names are
+#                                      read too and take precedence
+# NO_PROXY                             comma-separated hosts that are reached without a proxy
 #
-# Law: a message never shows a login. What the environment names is not for hosts of this machine.
+# Laws: a message never shows a login. Proxies from the environment are not used for this machine.
 
 _VARIABLES = {"http=": "http_proxy", "https=": "https_proxy", "": "all_proxy"}
 _NO_PROXY = "no_proxy"
 _OF_THIS_MACHINE = ("localhost", "127.0.0.0/8", "::1")
 _COMMENT = "#"
 _SHOWN = 5
-"""Hosts without a proxy."""
+"""Hosts without a proxy that a message lists."""
 
 
 def with_known_proxies(network: NetworkSettings, environ: Mapping[str, str]) -> NetworkSettings:
-    """The same settings with all proxies by their URLs, and all hosts without one by name."""
+    """Return the settings with all proxies as URLs and all hosts without a proxy by name."""
     proxies = tuple(_proxies(network.proxy, environ))
     if not proxies:
         return replace(network, proxy=(), no_proxy=())
@@ -57,7 +56,7 @@ def with_known_proxies(network: NetworkSettings, environ: Mapping[str, str]) -> 
 
 
 def names_of_proxies(network: NetworkSettings, environ: Mapping[str, str]) -> str:
-    """The settings and variables that name the proxies of these settings."""
+    """Return the names of the settings and variables that configure the proxies."""
     origins: list[str] = []
     for text in network.proxy:
         if text == ENVIRONMENT:
@@ -68,7 +67,7 @@ def names_of_proxies(network: NetworkSettings, environ: Mapping[str, str]) -> st
 
 
 def hosts_without_proxy(network: NetworkSettings, environ: Mapping[str, str]) -> str:
-    """The hosts that these settings and variables except from all proxies, and what names them."""
+    """Return a message on the hosts that are excepted from all proxies, or ""."""
     hosts = tuple(_bypass(network.no_proxy, environ))
     if not hosts:
         return ""
@@ -90,7 +89,7 @@ def _proxies(texts: tuple[str, ...], environ: Mapping[str, str]) -> Iterator[str
 
 
 def _of_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The variables that count, with their proxies."""
+    """Yield the variables in effect, with their proxies."""
     specific = [name for name in ("http_proxy", "https_proxy") if _written(name, environ)[1]]
     for prefix, name in _VARIABLES.items():
         written, url = _written(name, environ)
@@ -103,7 +102,7 @@ def _of_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
             yield name, prefix + url
         elif not specific:
             yield name, url
-        elif len(specific) == 1:  # of the scheme that has none of its own
+        elif len(specific) == 1:  # ALL_PROXY then serves the scheme without a proxy of its own
             yield name, ("https=" if specific == ["http_proxy"] else "http=") + url
 
 
@@ -152,15 +151,14 @@ def _bypass(texts: tuple[str, ...], environ: Mapping[str, str]) -> Iterator[str]
 
 # ================================================================ proxies
 #
-# Proxies, and which of them a host is asked through.
+# Which proxies a host is reached through.
 #
-# bypass       hosts that are asked without a proxy
-# to resolve   a proxy of socks5 is given an address that we have judged; all others are given
-#         names,
-#              which they resolve by themselves
+# bypass       hosts that are reached without a proxy
+# to resolve   a socks5 proxy is given an address that the resolver checked; other proxies are given
+#              names, which they resolve themselves
 #
-# Law: a host has always the same proxy while that one works, in every process; another one takes
-# its place while it does not.
+# Law: in every process, a host always uses the same proxy while that proxy works, and otherwise
+# another.
 
 _PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
 _SCHEMES = ("http", "https")
@@ -169,7 +167,7 @@ Network = IPv4Network | IPv6Network
 
 
 class Proxy(NamedTuple):
-    """One proxy; without a login, `user` is empty. It is shown without its login."""
+    """One proxy; `user` is empty without a login. `str` and `repr` omit the login."""
 
     scheme: str
     host: str
@@ -179,12 +177,12 @@ class Proxy(NamedTuple):
 
     @property
     def is_socks(self) -> bool:
-        """Whether it speaks SOCKS, and not HTTP."""
+        """True if it speaks SOCKS rather than HTTP."""
         return self.scheme.startswith("socks")
 
     @property
     def resolves_names(self) -> bool:
-        """Whether it is given names, and not addresses."""
+        """True if it is given names rather than addresses."""
         return self.scheme != "socks5"
 
     def __str__(self) -> str:
@@ -196,14 +194,14 @@ class Proxy(NamedTuple):
 
 
 class NamedProxy(NamedTuple):
-    """A proxy for pages of one scheme, or of both if `scheme` is empty."""
+    """Proxy for pages of one scheme, or of both if `scheme` is empty."""
 
     scheme: str
     proxy: Proxy
 
 
 def parse_proxy(text: str) -> NamedProxy:
-    """`[http=|https=]URL`; the settings have checked it."""
+    """Parse `[http=|https=]URL`, which the settings have validated."""
     is_for_one = text.startswith(("http=", "https="))
     scheme, _, url = text.partition("=") if is_for_one else ("", "", text)
     parts = urlsplit(url)
@@ -220,7 +218,7 @@ def parse_proxy(text: str) -> NamedProxy:
 
 
 class ProxyRoutes:
-    """The proxies of all hosts."""
+    """Assignment of hosts to proxies."""
 
     def __init__(self, proxies: Iterable[str], bypass: Iterable[str]) -> None:
         named = [parse_proxy(text) for text in proxies]
@@ -232,11 +230,11 @@ class ProxyRoutes:
 
     @property
     def proxies(self) -> tuple[Proxy, ...]:
-        """All of them, each once."""
+        """Distinct proxies of all hosts."""
         return tuple(dict.fromkeys(it for some in self._of_scheme.values() for it in some))
 
     def proxies_of(self, origin: Origin) -> tuple[Proxy, ...]:
-        """The proxies for this host, its own first; none if it is asked without one."""
+        """Return the proxies for an origin, preferred first; empty if it needs none."""
         proxies = self._of_scheme["https" if origin.is_tls else "http"]
         if not proxies or any(matches(origin) for matches in self._bypasses):
             return ()
@@ -245,12 +243,15 @@ class ProxyRoutes:
         return tuple(sorted(proxies, key=lambda proxy: _distance(origin.host, proxy)))
 
     def are_names_resolved_for(self, origin: Origin) -> bool:
-        """Whether the proxies of this host resolve its name."""
+        """Return True if a proxy of this origin resolves its name."""
         return any(proxy.resolves_names for proxy in self.proxies_of(origin))
 
 
 def _distance(host: str, proxy: Proxy) -> bytes:
-    """Orders the proxies for a host: a proxy that is taken out moves no host but its own."""
+    """Return the sort key of a proxy for a host (rendezvous hashing).
+
+    Removing a proxy moves only the hosts that used it.
+    """
     return blake2b(f"{host} {proxy}".encode(), digest_size=8).digest()
 
 
@@ -258,7 +259,7 @@ def _distance(host: str, proxy: Proxy) -> bytes:
 
 
 def _bypass_proxies(text: str) -> Callable[[Origin], bool]:
-    """A host, a domain, an address or a network, perhaps with a port; or all."""
+    """Return a test for a host, domain, address or network, with an optional port, or `*`."""
     if text == "*":
         return lambda _: True
     if (network := _network(text)) is not None:
@@ -294,39 +295,39 @@ def _is_in(host: str, network: Network) -> bool:
 
 
 def as_lines(proxies: Sequence[Proxy]) -> str:
-    """The proxies in one line, without their logins."""
+    """Return the proxies as one line, without logins."""
     return ", ".join(map(str, proxies))
 
 
 # ================================================================ handshakes
 #
-# How a connection through a proxy begins: CONNECT of HTTP, or SOCKS5 (RFC 1928, RFC 1929).
+# Handshakes: a connection through a proxy, by HTTP CONNECT or SOCKS5 (RFC 1928, RFC 1929).
 #
-# Laws: what a proxy says is read within limits. What it says of itself, such as a login that it
-# wants, is a fault of the proxy. What it says of the host, such as that it does not answer, is a
-# fault of the host. No message has a login in it.
+# Laws: replies of proxies are read within limits. Errors of the proxy itself, such as a required
+# login, are proxy faults. Errors that it reports of the host, such as no answer, are faults of the
+# host. No message contains a login.
 
 _MOST_HEAD_BYTES = 64 * 1024
-_SUCCESS, _SERVER_ERROR = 2, 5  # hundred
+_SUCCESS, _SERVER_ERROR = 2, 5  # hundreds: the class of a status
 REFUSED_LOGINS = (HTTPStatus.PROXY_AUTHENTICATION_REQUIRED, HTTPStatus.UNAUTHORIZED)
-"""Where no host can have answered. tinyproxy says 401 of a login that is wrong."""
-_MOST_LOGIN_BYTES = 255  # of a name or a password (RFC 1929)
+"""Statuses that can only come from the proxy. tinyproxy answers 401 to a wrong login."""
+_MOST_LOGIN_BYTES = 255  # maximum length of a user name or password (RFC 1929)
 
 
 class ByteStream(Protocol):
-    """What a handshake needs of a connection."""
+    """Byte stream that a handshake reads and writes."""
 
     async def read(self, max_bytes: int) -> bytes:
-        """Some bytes; none at the end."""
+        """Return some bytes; empty at the end."""
         ...
 
     async def write(self, buffer: bytes) -> None:
-        """Send all of it."""
+        """Write all bytes."""
         ...
 
 
 def login_header(proxy: Proxy) -> list[tuple[bytes, bytes]]:
-    """The header by which an HTTP proxy gets its login; none without one."""
+    """Return the header with the login for an HTTP proxy; empty without a login."""
     if not proxy.user:
         return []
     login = b64encode(f"{proxy.user}:{proxy.password}".encode())
@@ -334,17 +335,17 @@ def login_header(proxy: Proxy) -> list[tuple[bytes, bytes]]:
 
 
 def fault_of(proxy: Proxy, why: str) -> Fault:
-    """A fault of the proxy itself."""
+    """Return a Fault of the proxy itself."""
     return Fault(FailureKind.PROXY, f"proxy {proxy}: {why}")
 
 
 def wants_login(proxy: Proxy) -> Fault:
-    """The fault of a proxy that answers with 407."""
+    """Return the Fault of a proxy that answers 407."""
     return fault_of(proxy, "refuses the login" if proxy.user else "demands a login")
 
 
 async def tunnel(stream: ByteStream, proxy: Proxy, host: str, port: int) -> None:
-    """Have an HTTP proxy connect to a host; the stream then leads there."""
+    """Make an HTTP proxy connect to a host; the stream then leads there."""
     name = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     lines = [f"CONNECT {name} HTTP/1.1\r\nHost: {name}".encode()]
     lines += [b"%b: %b" % header for header in login_header(proxy)]
@@ -374,25 +375,25 @@ async def tunnel(stream: ByteStream, proxy: Proxy, host: str, port: int) -> None
 _NO_LOGIN = socks5.SOCKS5AuthMethod.NO_AUTH_REQUIRED
 _LOGIN = socks5.SOCKS5AuthMethod.USERNAME_PASSWORD
 _OF_THE_HOST = {
-    1: "it cannot be reached, or has no address",  # of a proxy that has let us in
+    1: "it cannot be reached, or has no address",  # from a proxy that has accepted the login
     3: "its network cannot be reached",
     4: "it cannot be reached",
     5: "it refuses the connection",
     6: "it is too far away",
 }
-"""What a proxy says of the host; all else is about the proxy itself."""
+"""SOCKS replies about the host; others are about the proxy itself."""
 _OF_THE_PROXY = {
     2: "does not connect to it",
     7: "knows no CONNECT",
     8: "knows no such address",
 }
 _VERSION = 5
-_ADDRESS_BYTES = {1: 4, 4: 16}  # by the type of an address
-_NAME = 3  # the type whose first byte is its length
+_ADDRESS_BYTES = {1: 4, 4: 16}  # by address type
+_NAME = 3  # address type whose first byte is its length
 
 
 async def greet(stream: ByteStream, proxy: Proxy) -> None:
-    """Tell a SOCKS proxy who we are."""
+    """Negotiate the authentication with a SOCKS proxy."""
     methods = [_NO_LOGIN, _LOGIN] if proxy.user else [_NO_LOGIN]
     await stream.write(socks5.SOCKS5AuthMethodsRequest(methods).dumps())
     version, method = await _exactly(stream, proxy, 2)
@@ -415,7 +416,7 @@ async def _log_in(stream: ByteStream, proxy: Proxy) -> None:
 
 
 async def connect(stream: ByteStream, proxy: Proxy, host: str, port: int) -> None:
-    """Have a SOCKS proxy connect to a host; the stream then leads there."""
+    """Make a SOCKS proxy connect to a host; the stream then leads there."""
     to = socks5.SOCKS5CommandRequest.from_address(socks5.SOCKS5Command.CONNECT, (host, port))
     await stream.write(to.dumps())
     version, reply, _, kind = await _exactly(stream, proxy, 4)
@@ -428,11 +429,11 @@ async def connect(stream: ByteStream, proxy: Proxy, host: str, port: int) -> Non
     length = (await _exactly(stream, proxy, 1))[0] if kind == _NAME else _ADDRESS_BYTES.get(kind)
     if length is None:
         raise fault_of(proxy, "does not speak SOCKS5")
-    await _exactly(stream, proxy, length + 2)  # the address that it uses, and the port
+    await _exactly(stream, proxy, length + 2)  # the bound address and port, which are not needed
 
 
 async def _exactly(stream: ByteStream, proxy: Proxy, size: int) -> bytes:
-    """So many bytes; what comes after them is left."""
+    """Read exactly `size` bytes."""
     found = b""
     while len(found) < size:
         piece = await stream.read(size - len(found))

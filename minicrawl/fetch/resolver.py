@@ -1,13 +1,13 @@
-"""Resolves hosts to the addresses that may be connected to, and refuses all others.
+"""Resolves hosts to addresses that may be connected to, and refuses all others.
 
 place     an address and a port to connect to
-trusted   a host and a port that the user wrote as an address or as localhost; it may be private
+trusted   a host and port that the user gave as an address or localhost; it may be private
 
 Laws: a connection goes to the address that was checked, because a name is resolved once and the
-result is kept. An address is allowed if it is public, or if the user allows all. An address that a
-rule leads to, or whose host and port are trusted, is allowed too, but not if the user forbids
-private addresses. A port that browsers block is never used. Hosts are spelled as in URLs, but IPv6
-without brackets.
+result is kept. An address is allowed if it is public, or if the user allows all. Addresses from
+rules, and those of trusted hosts and ports, are also allowed, unless the user forbids private
+addresses. Ports that browsers block are never used. Hosts are spelled as in URLs, but IPv6 without
+brackets.
 """
 
 from __future__ import annotations
@@ -40,39 +40,39 @@ if TYPE_CHECKING:
 
 # ================================================================ lookups
 #
-# Finds the addresses of names: by the system, or by asking name servers.
+# Lookups of names, by the system or by name servers.
 #
-# Law: no lookup holds up the loop, and no end waits for one.
+# Laws: a lookup never blocks the event loop, and closing never waits for one.
 #
-# The system tells for how long an answer holds to nobody; name servers do (`name_servers`).
+# The system's resolver does not report a TTL; name servers do.
 
 
 class LookupAnswer(NamedTuple):
-    """The addresses of a name, and for how long they hold, if that was said."""
+    """Addresses of a name, and their TTL if known."""
 
     addresses: Sequence[str]
     ttl_s: float | None = None
 
 
 class NoSuchName(OSError):
-    """The name has no address, as those say who must know; other errors may go away soon."""
+    """The name has no address, authoritatively. Other errors may be temporary."""
 
 
 Lookup = Callable[[str], Awaitable[LookupAnswer]]
-"""From a name to its addresses; raises OSError where there are none."""
+"""Function from a name to its addresses. It raises OSError if there are none."""
 
 
 class SystemLookup:
-    """The system's resolver in threads of its own, as a lookup may block for minutes.
+    """System resolver, in threads of its own, as a lookup may block for minutes.
 
-    With as many threads as requests, a lookup that hangs delays no other. The process can end
-    without waiting for these threads.
+    With as many threads as requests, a stuck lookup delays no other. The process can exit without
+    waiting for these threads.
     """
 
     def __init__(self, threads: int) -> None:
         self._most = threads
         self._threads = 0
-        self._idle = Semaphore(0)  # threads that have nothing to do
+        self._idle = Semaphore(0)  # counts the idle threads
         self._wanted = SimpleQueue[_Wanted | None]()
 
     async def __call__(self, host: str) -> LookupAnswer:
@@ -85,19 +85,19 @@ class SystemLookup:
         return await found
 
     def close(self) -> None:
-        """End the threads that are idle, and the others after their lookups."""
+        """Stop the idle threads, and the others after their lookups."""
         for _ in range(self._threads):
             self._wanted.put(None)
 
     def _work(self) -> None:
-        """Look up what is wanted, one name after the other."""
+        """Process lookups until told to stop."""
         while (wanted := self._wanted.get()) is not None:
             wanted.look_up()
             self._idle.release()
 
 
 class _Wanted(NamedTuple):
-    """A name to look up, and the future that waits for its addresses."""
+    """Name to look up, and the future that waits for its addresses."""
 
     host: str
     loop: asyncio.AbstractEventLoop
@@ -110,7 +110,7 @@ class _Wanted(NamedTuple):
             deliver = partial(self._deliver, self.found.set_result, _look_up(self.host))
         except Exception as error:
             deliver = partial(self._deliver, self.found.set_exception, error)
-        with suppress(RuntimeError):  # the loop has been closed: nobody waits
+        with suppress(RuntimeError):  # the loop is closed: nobody waits
             self.loop.call_soon_threadsafe(deliver)
 
     def _deliver(self, set_outcome: Callable[[Any], None], outcome: object) -> None:
@@ -122,7 +122,7 @@ _NO_SUCH_NAME = frozenset((socket.EAI_NONAME, getattr(socket, "EAI_NODATA", sock
 
 
 def _look_up(host: str) -> LookupAnswer:
-    # As bytes: a str would be encoded by a codec that refuses some names of today.
+    # As bytes: a str would be encoded by the idna codec, which refuses some valid names.
     try:
         found = socket.getaddrinfo(host.encode("ascii"), None, type=socket.SOCK_STREAM)
     except socket.gaierror as error:
@@ -134,32 +134,32 @@ def _look_up(host: str) -> LookupAnswer:
 
 # ================================================================ name servers
 #
-# Asks name servers for the addresses of names, by c-ares.
+# Lookups by name servers, with c-ares.
 #
-# Laws: an answer says for how long it holds. The file of hosts goes before all servers. A name is
-# asked for as it is: no search domain is put behind it. A name without a dot, and one of the local
-# network (.local), is left to the system, as name servers do not know these. That there is no such
-# name is told apart from servers that fail. Nothing is imported before the first name is looked up.
+# Laws: an answer carries its TTL. The hosts file takes precedence over name servers. Names are
+# looked up as they are, without search domains. Names without a dot and names under .local are left
+# to the system, as name servers do not know them. A name that does not exist is distinguished from
+# failing servers. Nothing is imported before the first lookup.
 #
-# A malformed answer fails the lookup of its own name alone, and so does a connection that is
-# closed. c-ares cannot tell to whom such an answer belongs: it gives up the socket, with every
-# question that waits there. So each name whose lookup ended like this, or without addresses
-# meanwhile, is asked for again on a channel of its own, and only what is said there counts. The
-# site of a malformed answer is remembered: its names do not use the shared channel any more.
-# Channels of their own are `MOST_APART` at most, `MOST_OF_A_SITE` of one site, and a name waits
-# `APART_S` for its answer there, so no site holds up the names of another one.
+# A malformed answer, or a closed connection, fails only the lookup of its own name. c-ares cannot
+# tell which question such an answer belongs to: it drops the socket and every question waiting on
+# it. So each name whose lookup ended that way, or found no address meanwhile, is looked up again on
+# a channel of its own, and only that answer counts. The site of a malformed answer is remembered,
+# and its names no longer use the shared channel. There are at most `MOST_APART` separate channels,
+# `MOST_OF_A_SITE` for one site, and a lookup there takes at most `APART_S`, so no site blocks the
+# names of another.
 #
-# `servers` are addresses, with ports or without; if there are none, those of the system are asked.
+# `servers` are addresses, with or without ports; if empty, the system's servers are used.
 
 MOST_APART, MOST_OF_A_SITE = 32, 4
-"""Channels at once: each takes a thread and four files."""
+"""Maximum separate channels, in all and per site: each takes a thread and four files."""
 APART_S = 30.0
 _LOCAL = ".local"
 _MOST_SITES = 10_000
 
 
 def lookup_of(network: Network, threads: int) -> SystemLookup | NameServerLookup:
-    """Who finds the addresses of names, as the settings want it."""
+    """Return the lookup that the settings ask for."""
     system = SystemLookup(threads)
     if network.name_server == (SYSTEM,):
         return system
@@ -167,7 +167,7 @@ def lookup_of(network: Network, threads: int) -> SystemLookup | NameServerLookup
 
 
 class NameServerLookup:
-    """A lookup; `system` finds the names that no name server knows."""
+    """Lookup by name servers. `system` looks up the names that name servers do not know."""
 
     def __init__(self, system: SystemLookup, servers: Sequence[str] = ()) -> None:
         self._system, self._servers = system, tuple(servers)
@@ -186,13 +186,13 @@ class NameServerLookup:
         before = self._given_up
         reply = await _ask(self._channel, host)
         self._given_up += reply.is_given_up
-        # Who was asked for meanwhile may have spent the tries of one of its questions, or of both.
+        # Another name's bad answer may have used up the attempts of this lookup.
         if reply.error is not None and self._given_up > before:
             reply = await self._ask_apart(host, site(name))
         return _answer(reply)
 
     async def _ask_apart(self, host: str, of: str) -> _Reply:
-        """Ask on a channel that no other name uses."""
+        """Look up a name on a channel that no other name uses."""
         free_of_site = self._free_of_site.setdefault(of, asyncio.Semaphore(MOST_OF_A_SITE))
         try:
             async with asyncio.timeout(APART_S), free_of_site, self._free:
@@ -208,7 +208,7 @@ class NameServerLookup:
         return reply
 
     def close(self) -> None:
-        """Give up what is under way."""
+        """Cancel the pending lookups."""
         self._system.close()
         for channel in self._apart:
             channel.close()
@@ -227,7 +227,7 @@ class NameServerLookup:
 
     @cached_property
     def _channel(self) -> pycares.Channel:
-        """The channel of all names that nothing is known against."""
+        """Channel shared by all names of unsuspicious sites."""
         return self._opened()
 
     def _opened(self) -> pycares.Channel:
@@ -238,22 +238,23 @@ class NameServerLookup:
 
 
 class _Reply(NamedTuple):
-    """The addresses of a name, or the error of c-ares."""
+    """Addresses of a name, or the error code of c-ares."""
 
     result: pycares.AddrInfoResult | None
     error: int | None
 
     @property
     def is_malformed(self) -> bool:
-        """Whether an answer could not be read."""
+        """True if an answer could not be parsed."""
         from pycares import errno
 
         return bool(self.error == errno.ARES_EBADRESP)
 
     @property
     def is_given_up(self) -> bool:
-        """Whether the socket was given up, because of this name or of another one: an answer there
-        could not be read, or the server closed a connection.
+        """True if the socket was dropped, because of this name or another.
+
+        Either an answer there could not be parsed, or the server closed the connection.
         """
         from pycares import errno
 
@@ -265,7 +266,7 @@ async def _ask(channel: pycares.Channel, host: str) -> _Reply:
     found: asyncio.Future[_Reply] = loop.create_future()
 
     def deliver(result: pycares.AddrInfoResult | None, error: int | None) -> None:
-        with suppress(RuntimeError):  # the loop has been closed: nobody waits
+        with suppress(RuntimeError):  # the loop is closed: nobody waits
             loop.call_soon_threadsafe(_settle, found, _Reply(result, error))
 
     channel.getaddrinfo(host, None, type=socket.SOCK_STREAM, callback=deliver)
@@ -273,12 +274,12 @@ async def _ask(channel: pycares.Channel, host: str) -> _Reply:
 
 
 def _settle(found: asyncio.Future[_Reply], reply: _Reply) -> None:
-    if not found.done():  # or nobody waits any more
+    if not found.done():  # otherwise the caller gave up
         found.set_result(reply)
 
 
 def _answer(reply: _Reply) -> LookupAnswer:
-    """Return the addresses, which hold for as long as each part of the answer; raise `OSError`."""
+    """Return the addresses, with the smallest TTL in the answer. Raises OSError."""
     result = reply.result
     if result is None or reply.error is not None:
         raise _failure(reply.error)
@@ -291,7 +292,7 @@ def _text(said: bytes | str) -> str:
 
 
 def _failure(error: int | None) -> OSError:
-    """By the codes of c-ares."""
+    """Return the exception for an error code of c-ares."""
     from pycares import errno
 
     match error:
@@ -310,16 +311,16 @@ def _failure(error: int | None) -> OSError:
 # ================================================================ resolver
 
 _KEPT_S = 300.0
-"""An answer for which nobody said how long it holds, and that there is no such name."""
+"""TTL of answers that come without one, and of nonexistent names."""
 _KEPT_AT_LEAST_S, _KEPT_AT_MOST_S = 60.0, 3600.0
-"""Whatever a name server says. Browsers keep answers for a minute, too."""
+"""Bounds of a TTL. Browsers, too, keep answers for a minute."""
 _FAILURE_KEPT_S = 30.0
 _MOST_HOSTS = 20_000
 _MOST_ADDRESSES = 32
-"""Of one name; no client tries more."""
+"""Addresses kept per name; no client tries more."""
 _LOCALHOST = "localhost"
 _MAY_BE_TRUSTED = re.compile(r"https?://(?:\[|[0-9.]+[:/]|(?:[^/:]*\.)?localhost\.?[:/])")
-"""A quick test that most seeds do not pass."""
+"""Quick test that rejects most seeds."""
 
 BLOCKED_PORTS = frozenset(
     (
@@ -330,13 +331,13 @@ BLOCKED_PORTS = frozenset(
         *(6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080),
     )
 )
-"""Ports of mail, files, names and the like: https://fetch.spec.whatwg.org/#port-blocking."""
+"""Ports of mail, files, names and so on: https://fetch.spec.whatwg.org/#port-blocking."""
 
 HostAndPort = tuple[str, int]
 
 
 class _Addresses(NamedTuple):
-    """Of one host; `public` are those of them that anybody's link may lead to."""
+    """Addresses of one host. `public` are those that any page's link may lead to."""
 
     all: tuple[str, ...]
     public: tuple[str, ...]
@@ -345,11 +346,11 @@ class _Addresses(NamedTuple):
 _Resolved = _Addresses | Failed
 
 Located = tuple[ConnectTarget, ...] | Refused | Failed
-"""All places to try for a host, or why there are none."""
+"""Places to try for a host, or why there are none."""
 
 
 def trusted_among(urls: Iterable[str]) -> frozenset[HostAndPort]:
-    """The addresses and localhosts, each with its port, that the user trusts by writing them.
+    """Return the addresses and localhosts, with ports, that the user trusts by writing them.
 
     Other names are not trusted: their owners may point them at a private network.
     """
@@ -363,14 +364,14 @@ def trusted_among(urls: Iterable[str]) -> frozenset[HostAndPort]:
 
 
 _SOMEWHERE_PUBLIC = 0x2A00 << 112
-"""2a00::/16 is given out to networks of the whole world."""
+"""2a00::/16 is allocated to networks all over the world."""
 
 
 def stand_in(host: str) -> str:
-    """The address of a name that somebody else resolves: nobody here knows the real one.
+    """Return a made-up address for a name that someone else resolves.
 
-    Each name has an address of its own, in a network of its own, so that no host waits for another
-    one or shares its quota. localhost is what it always is.
+    Each name gets an address in a network of its own, so that no host shares a quota or a queue
+    with another. localhost keeps its address.
     """
     if _is_localhost(host):
         return "127.0.0.1"
@@ -379,15 +380,16 @@ def stand_in(host: str) -> str:
 
 
 async def unresolved(host: str) -> LookupAnswer:
-    """A lookup for transports that resolve names by themselves."""
+    """Return the stand-in address: a lookup for transports that resolve names themselves."""
     return LookupAnswer([stand_in(host)])
 
 
 class Resolver:
-    """Finds where requests to a host may connect.
+    """Finds the addresses that requests to a host may connect to.
 
-    `allow_private` is None if only rules and trusted hosts may be private. Addresses of the two
-    families take turns, beginning with the preferred one: `auto` is that of the first address.
+    If `allow_private` is None, only rules and trusted hosts may be private. Addresses alternate
+    between the two families, beginning with the preferred one; `auto` prefers that of the first
+    address.
     """
 
     def __init__(
@@ -410,7 +412,7 @@ class Resolver:
         self._under_way: dict[str, asyncio.Task[_Resolved]] = {}
 
     def with_lookup(self, lookup: Lookup) -> Resolver:
-        """A resolver with the same rules that asks somebody else."""
+        """Return a resolver with the same rules and another lookup."""
         return Resolver(
             lookup,
             rules=self._rules,
@@ -420,11 +422,11 @@ class Resolver:
         )
 
     def places_of(self, origin: Origin) -> Awaitable[Located]:
-        """The same by the origin of a request."""
+        """Return the places to try for an origin, or why there are none."""
         return self.locate(origin.host, origin.port)
 
     async def locate(self, host: str, port: int) -> Located:
-        """All places to try for a host, or why there are none."""
+        """Return the places to try for a host, or why there are none."""
         if port in BLOCKED_PORTS:
             return _refused(f"port {port} is not one of the web: browsers block it")
         if place := self._rules.place(host, port):
@@ -468,7 +470,10 @@ class Resolver:
         return result
 
     async def _look_up(self, host: str) -> _Resolved:
-        """One lookup serves all requests that wait for it; cancelling one does not cancel it."""
+        """Look up a host, sharing one lookup among all waiting requests.
+
+        Cancelling a request does not cancel the lookup.
+        """
         task = self._under_way.get(host)
         if task is None:
             task = self._under_way[host] = asyncio.create_task(self._resolve(host))
@@ -500,7 +505,10 @@ def _kept_s(ttl_s: float | None) -> float:
 
 
 def _in_turns(addresses: Iterable[str], prefer_family: str) -> list[str]:
-    """IPv6 and IPv4 in turns (RFC 8305, 4), so that one that does not work costs one attempt."""
+    """Return the addresses, alternating between IPv6 and IPv4 (RFC 8305, 4).
+
+    A family that does not work then costs one attempt.
+    """
     found = list(addresses)
     if not found:
         return found

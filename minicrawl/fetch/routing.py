@@ -1,10 +1,10 @@
-"""Which transport a request goes by, and who resolves its name.
+"""Chooses the client for a request, and who resolves its name.
 
-direct    by connections of our own, HTTP/1.1
-HTTP/2    by httpx, where https is asked for without a proxy and HTTP/2 may be spoken
-proxied   by httpx, where the host has a proxy
+direct    the HTTP/1.1 client, over its own connections
+HTTP/2    httpx, for https without a proxy if HTTP/2 is enabled
+proxied   httpx, for hosts with a proxy
 
-Law: what needs no httpx does not import it.
+Law: httpx is imported only if it is needed.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from minicrawl.fetch.transport import Fault, ResponseStream, Transport, Transpor
 
 
 class RoutedTransport:
-    """A transport, and a locator: both go by the origin of a request."""
+    """Transport and locator that choose the client by the origin of a request."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class RoutedTransport:
         self._http2 = _client(dialers.direct, pace, network) if network.http2 != "off" else None
 
     def places_of(self, origin: Origin) -> Awaitable[Located]:
-        """Where the host is; where a proxy resolves its name, an address that stands for it."""
+        """Return the places of a host; a stand-in address if a proxy resolves its name."""
         is_far = self._routes.are_names_resolved_for(origin)
         return (self._by_name if is_far else self._resolver).places_of(origin)
 
@@ -65,7 +65,7 @@ class RoutedTransport:
 
 
 class Dialers(NamedTuple):
-    """Who begins connections, with proxies and without."""
+    """Dialers with and without proxies."""
 
     routes: ProxyRoutes
     direct: Dialer
@@ -73,13 +73,13 @@ class Dialers(NamedTuple):
 
 
 def dialers_of(network: Network, lookup: Lookup, tls: ssl.SSLContext | None = None) -> Dialers:
-    """Dialers by these settings, whose proxies are known by their URLs."""
+    """Return dialers for these settings, whose proxies are known as URLs."""
     proxies = [text for text in network.proxy if text != ENVIRONMENT]
     routes = ProxyRoutes(proxies, network.no_proxy)
     connector = Connector(network.timeout_s, network.bind_address)
     contexts = TlsContexts(network, HTTP1_AND_2, tls) if network.http2 != "off" else None
     contexts = contexts or TlsContexts(network, given=tls)
-    # The user has named the proxies: they may be anywhere.
+    # The user named the proxies, so they may be anywhere.
     of_proxies = Resolver(lookup, rules=ResolveRules(()), allow_private=True)
     through = ProxyDialer(routes, connector, of_proxies, contexts, TlsContexts(network, given=tls))
     return Dialers(routes, DirectDialer(connector, contexts), through)
@@ -91,19 +91,23 @@ def _client(dialer: Dialer, pace: Pace, network: Network) -> HttpxClient:
 
 # ================================================================ checks
 #
-# What is found out of proxies and TLS before the first request: that they can work at all.
+# Checks of proxies before the first request.
 #
-# Laws: a proxy is asked for nothing on the web, only for a name that no network has. Of several
-# proxies some may be down, as others take their place; one that demands a login is a mistake.
+# Laws: a proxy is asked only for a name that does not exist, never for a page on the web. Some of
+# several proxies may be down, as others take their place; a required login is a mistake in the
+# settings.
 
 _NOWHERE = "minicrawl.invalid"
-"""No network has names below .invalid (RFC 6761)."""
+"""Name that no network has: .invalid is reserved (RFC 6761)."""
 _ANSWER_S = 5.0
 _MOST_HEAD_BYTES = 64 * 1024
 
 
 async def check_proxies(network: Network) -> list[str]:
-    """A line for each proxy that is down; refuses them if none works, or one demands a login."""
+    """Return a line for each proxy that is down.
+
+    Raises UsageError if no proxy works, or if one requires a login.
+    """
     lookup = lookup_of(network, 4)
     try:
         dialers = dialers_of(network, lookup)
@@ -122,7 +126,7 @@ def _is_about_login(why: str) -> bool:
 
 
 async def _fault_of(dialer: ProxyDialer, proxy: Proxy) -> Fault | None:
-    """Why this proxy cannot be used; None if it can, as far as can be told without using it."""
+    """Return why this proxy cannot be used, or None if it seems to work."""
     try:
         stream = await dialer.reach(proxy)
         try:
@@ -136,7 +140,7 @@ async def _fault_of(dialer: ProxyDialer, proxy: Proxy) -> Fault | None:
 
 
 async def _ask(stream: handshakes.ByteStream, proxy: Proxy) -> None:
-    """See whether an HTTP proxy demands a login. Any other answer will do, or none."""
+    """Check whether an HTTP proxy requires a login. Any other answer is fine, or none."""
     headers = handshakes.login_header(proxy)
     await stream.write(request_bytes(_NOWHERE, f"http://{_NOWHERE}/", headers))
     parser = ResponseParser(_MOST_HEAD_BYTES)

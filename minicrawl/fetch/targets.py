@@ -1,22 +1,21 @@
-"""Where a URL leads: its origin, its path and an address; and which addresses are public.
+"""Destination of a URL: its origin, path and address; and which addresses are public.
 
 origin   scheme, host and port; a connection belongs to one origin
-path     what a URL has after its origin and before its fragment
-rule     sends a host elsewhere: `HOST[:PORT]=ADDRESS[:PORT]`, as `--resolve` takes it
+path     the part of a URL between its origin and its fragment
+rule     redirects a host: `HOST[:PORT]=ADDRESS[:PORT]`, as in `--resolve`
 
-HOST is a name, an address, `*.name` for all names below it, or `*` for all hosts; IPv6 stands
-in brackets. Only the connection goes elsewhere: the Host header, SNI and the name that a
-certificate must carry stay the URL's.
+HOST is a name, an address, `*.name` for all names below it, or `*` for all hosts; IPv6 addresses
+are in brackets. Only the connection is redirected: Host header, SNI and the name in the certificate
+remain the URL's.
 
-Laws: a path is requested as it was given if it can stand in a request; otherwise it is requested as
-the URL standard writes it. Of the rules that match, the most specific wins: a whole name before a
-wildcard, a longer wildcard before a shorter one, one with a port before one without; of equals, the
-later one.
+Laws: a path is requested as given if it is valid in a request, else as the URL standard serializes
+it. The most specific matching rule wins: a full name before a wildcard, a longer wildcard before a
+shorter one, a rule with a port before one without; among equals, the last.
 
-Which addresses are public is a table, because the standard library's own answer has holes. An
-address is public if a web server at it can be reached from anywhere. If an IPv6 address embeds the
-IPv4 address at which packets arrive, the IPv4 address is judged. The ranges are those of IANA's
-registries of special-purpose addresses.
+The public addresses are listed here, because the standard library's answer has holes. An address is
+public if a web server there can be reached from anywhere. If an IPv6 address embeds the IPv4
+address that receives the packets, the IPv4 address is checked. The ranges are those of IANA's
+special-purpose address registries.
 """
 
 import re
@@ -35,7 +34,7 @@ _PARTS = re.compile(r"(https?://[^\s/?#@\\]+)(/[!\"$-~]*)(?:#.*)?", re.DOTALL)
 
 
 class Origin(NamedTuple):
-    """`host` has no brackets, `name` is the value of the Host header."""
+    """Scheme, host and port. `host` has no brackets; `name` is the value of the Host header."""
 
     is_tls: bool
     host: str
@@ -44,7 +43,7 @@ class Origin(NamedTuple):
 
 
 class Target(NamedTuple):
-    """An origin and a path on it; `url` has no credentials and no fragment."""
+    """Origin, and a path on it. `url` has no credentials and no fragment."""
 
     origin: Origin
     path: str
@@ -52,7 +51,7 @@ class Target(NamedTuple):
 
 
 def target(url: str) -> Target | None:
-    """The target of a URL; None if it is neither http nor https."""
+    """Return the target of a URL, or None if it is neither http nor https."""
     try:
         parts = _PARTS.fullmatch(url) or _PARTS.fullmatch(_without_credentials(url))
         return Target(_origin(parts[1]), parts[2], parts[1] + parts[2]) if parts else None
@@ -85,14 +84,14 @@ _LAST_PORT = 65535
 
 
 class ConnectTarget(NamedTuple):
-    """The address and port to connect to."""
+    """Address and port to connect to."""
 
     address: str
     port: int
 
 
 class ResolveRule(NamedTuple):
-    """`host` is as a URL spells it, without brackets, or `*`, or `.name` for all below name."""
+    """One `--resolve` rule. `host` is spelled as in URLs without brackets, or `*`, or `.name`."""
 
     host: str
     port: int | None
@@ -111,13 +110,13 @@ class ResolveRule(NamedTuple):
 
 
 class ResolveRules:
-    """All rules, the most specific first."""
+    """`--resolve` rules, most specific first."""
 
     def __init__(self, rules: Iterable[ResolveRule]) -> None:
         self._rules = sorted(rules, key=_specificity)[::-1]
 
     def place(self, host: str, port: int) -> ConnectTarget | None:
-        """Where the rules send this host; None if no rule matches."""
+        """Return where the rules redirect this host, or None if no rule matches."""
         for rule in self._rules:
             if rule.matches(host, port):
                 return rule.place(port)
@@ -187,12 +186,12 @@ _NOT_PUBLIC_4 = tuple(
             "10.0.0.0/8",  # private
             "100.64.0.0/10",  # behind a carrier's NAT
             "127.0.0.0/8",  # loopback
-            "168.63.129.16/32",  # a cloud's inner services, under a public number
+            "168.63.129.16/32",  # a cloud's internal services, at a public address
             "169.254.0.0/16",  # link-local, and the metadata of clouds
             "172.16.0.0/12",  # private
             "192.0.0.0/24",  # protocol assignments
             "192.0.2.0/24",  # documentation
-            "192.88.99.0/24",  # relays of 6to4, withdrawn
+            "192.88.99.0/24",  # 6to4 relays, deprecated
             "192.168.0.0/16",  # private
             "198.18.0.0/15",  # benchmarks
             "198.51.100.0/24",  # documentation
@@ -215,7 +214,7 @@ _NOT_PUBLIC_6 = tuple(
     )
 )
 
-# Prefix, and how many bits follow the IPv4 address that lies behind it.
+# Prefixes that embed an IPv4 address, and the number of bits after it.
 _CARRIES_4 = (
     (IPv6Network("::ffff:0:0/96"), 0),  # IPv4-mapped
     (IPv6Network("64:ff9b::/96"), 0),  # NAT64
@@ -224,7 +223,7 @@ _CARRIES_4 = (
 
 
 def is_public(address: Address) -> bool:
-    """Whether a link on any page may lead to this address."""
+    """Return True if a link on any page may lead to this address."""
     if isinstance(address, IPv4Address):
         return not any(address in network for network in _NOT_PUBLIC_4)
     carried = _carried(address)

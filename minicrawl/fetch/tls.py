@@ -1,9 +1,9 @@
-"""TLS: which certificates are trusted, and which one we show.
+"""TLS: trusted certificates, client certificates, and TLS over a connection.
 
-The authorities are those that browsers trust, or those of the environment:
+The trusted authorities are those of browsers, unless the environment names others:
 
-SSL_CERT_FILE and SSL_CERT_DIR   name other authorities, as they do for OpenSSL: a file of
-                                 certificates, and folders of them separated by colons
+SSL_CERT_FILE, SSL_CERT_DIR   a file of certificates, and folders of them separated by colons, as
+                              for OpenSSL
 """
 
 import asyncio
@@ -26,10 +26,10 @@ FILE, FOLDERS = "SSL_CERT_FILE", "SSL_CERT_DIR"
 
 
 def default_tls() -> ssl.SSLContext:
-    """Return a context that checks certificates and their hosts, and offers HTTP/1.1 only."""
+    """Return a context that verifies certificates and host names, and offers HTTP/1.1 only."""
     file, folders = os.environ.get(FILE), os.environ.get(FOLDERS)
     if not (file or folders):
-        import certifi  # many crawls ask no https server, or none in this process
+        import certifi  # deferred: many crawls, and processes, need no TLS
 
         file = certifi.where()
     context = ssl.create_default_context(cafile=file or None, capath=folders or None)
@@ -42,22 +42,22 @@ HTTP1, HTTP1_AND_2 = ("http/1.1",), ("h2", "http/1.1")
 
 
 class ClientPair(NamedTuple):
-    """A certificate of ours and its key, which may be in the same file."""
+    """Client certificate and its key, which may be in the same file."""
 
     certificate: Path
     key: Path | None
 
     def load_into(self, context: ssl.SSLContext) -> None:
-        """Have servers that ask see it."""
+        """Present the certificate to servers that ask for one."""
         context.load_cert_chain(self.certificate, self.key, _no_password)
 
 
 EVERYWHERE = ""
-"""In place of a host: what is for all hosts that have nothing of their own."""
+"""Key of the settings for all hosts without settings of their own."""
 
 
 def client_pairs(network: Network) -> dict[str, ClientPair]:
-    """What we show, by host or pattern."""
+    """Return the client certificates by host or pattern."""
     keys = dict(map(host_and_file, network.client_key))
     certificates = dict(map(host_and_file, network.client_cert))
     for host, key in keys.items():
@@ -68,9 +68,9 @@ def client_pairs(network: Network) -> dict[str, ClientPair]:
 
 
 class TlsContexts:
-    """A context for each host, as the settings want it; each is made when it is needed.
+    """TLS contexts by host, created on demand.
 
-    `alpn` are the protocols that a server may choose from. A context that is `given` is for all.
+    `alpn` lists the protocols to offer. A context that is `given` is used for all hosts.
     """
 
     def __init__(
@@ -93,14 +93,15 @@ class TlsContexts:
         return context
 
     def _shown_to(self, host: str) -> str | None:
-        """For whom the certificate is that this host sees: of several, the most specific one."""
+        """Return the most specific pattern with a client certificate for this host, or None."""
         covering = (one for one in self._pairs if one == EVERYWHERE or _covers(one, host))
         return max(covering, key=_specificity, default=None)
 
     def _context(self, is_checked: bool, shown: str | None) -> ssl.SSLContext:
         if is_checked:
             context = self._given or default_tls()
-            # A host is one of the alternative names, as in browsers, and never the common name.
+            # As in browsers, the host must be among the alternative names; the common name is
+            # ignored.
             context.hostname_checks_common_name = False
         else:
             context = ssl.create_default_context()
@@ -128,11 +129,11 @@ def _no_password() -> str:
 
 
 class _EncryptedKeyError(Exception):
-    """OpenSSL would ask for the password on the terminal."""
+    """Raised because OpenSSL would ask for the password on the terminal."""
 
 
 def check_tls(network: Network) -> None:
-    """Refuse files of the settings that hold no certificate, or no key for it."""
+    """Raise UsageError for files that hold no certificates, or a certificate without its key."""
     if network.ca is not None:
         _check_file(network.ca, "--ca ")
     for host, pair in client_pairs(network).items():
@@ -166,7 +167,7 @@ def _why_no_pair(error: ssl.SSLError, key: Path | None) -> str:
 
 
 def check_authorities(environ: Mapping[str, str] = os.environ) -> None:
-    """Refuse variables that name no authorities: no certificate would be trusted."""
+    """Raise UsageError if the environment names no authorities: nothing would be trusted."""
     if file := environ.get(FILE):
         _check_file(Path(file))
     for folder in _folders(environ.get(FOLDERS, "")):
@@ -182,7 +183,7 @@ def _folders(text: str) -> Iterator[str]:
 
 def _check_file(file: Path, named: str = f"{FILE}=") -> None:
     if file.exists() and not file.is_file():
-        raise _unfit(named, str(file), "not a file")  # a pipe would be read once, and then no more
+        raise _unfit(named, str(file), "not a file")  # a pipe could be read only once
     try:
         ssl.create_default_context(cafile=file)
     except ssl.SSLError as error:
@@ -197,14 +198,14 @@ def _unfit(named: str, value: str, why: str) -> UsageError:
 
 # ================================================================ cycles
 #
-# Frees the memory of a connection when it ends, not when the garbage collector runs.
+# Cycles: the memory of a connection is freed when it ends, not by the garbage collector later.
 #
-# A transport of asyncio keeps bound methods of itself as attributes, so it refers to itself. Where
-# it does not, nothing is done.
+# An asyncio transport stores bound methods of itself as attributes, and so refers to itself. This
+# is an implementation detail; if it changes, nothing is done.
 
 
 def break_cycles(transport: BaseTransport) -> None:
-    """Remove the transport's references to itself; its connection has been lost."""
+    """Delete the references of a closed transport to itself."""
     attributes = getattr(transport, "__dict__", {})
     own = [name for name, it in attributes.items() if getattr(it, "__self__", None) is transport]
     for name in own:
@@ -213,17 +214,17 @@ def break_cycles(transport: BaseTransport) -> None:
 
 # ================================================================ tls layer
 #
-# TLS over a connection: what is written goes down encrypted, what comes up was decrypted.
+# TLS layer: encrypts what is written to the transport below, decrypts what it receives.
 #
-# below     the transport that carries the bytes of TLS: a socket, or TLS to a proxy
-# above     the protocol that gets what the server says
-# session   what both sides know of each other; with it, the next handshake verifies no certificate
+# below     the transport that carries the TLS bytes: a socket, or TLS to a proxy
+# above     the protocol that receives the decrypted bytes
+# session   shared state of both sides that lets the next handshake skip the certificates
 #
-# Laws: while the reader pauses nothing is decrypted. A session is used for the server that it was
-# made with, under the same rules of trust, and no other. The memory of a connection is freed when
-# it ends. The last sessions of so many servers are kept, and no more.
+# Laws: nothing is decrypted while the reader pauses. A session is reused only for the same server
+# under the same trust settings. The memory of a connection is freed when it ends. The number of
+# kept sessions is bounded.
 #
-# asyncio's own TLS knows no sessions, and holds a buffer of 256 KB for each connection.
+# Refused: asyncio's own TLS, which has no sessions and holds a buffer of 256 KB per connection.
 
 P = TypeVar("P", bound=asyncio.BaseProtocol)
 
@@ -232,7 +233,7 @@ _MOST_SESSIONS = 4000
 
 
 class TlsServer(NamedTuple):
-    """Whom to speak TLS with, and whom to trust."""
+    """Server to speak TLS with, and the certificates to trust."""
 
     context: ssl.SSLContext
     name: str
@@ -240,7 +241,7 @@ class TlsServer(NamedTuple):
 
 
 class TlsOpener:
-    """Begins TLS on connections; those of one opener resume each other's sessions."""
+    """Starts TLS on connections, which resume the sessions of earlier ones."""
 
     def __init__(self, most_sessions: int = _MOST_SESSIONS) -> None:
         self._most_sessions = most_sessions
@@ -248,7 +249,7 @@ class TlsOpener:
         self.read_buffer = memoryview(bytearray(READ_BUFFER_BYTES))
 
     async def begin(self, opened: socket.socket, above: P, server: TlsServer) -> P:
-        """Begin on an open socket, which is closed if that fails."""
+        """Start TLS on an open socket, which is closed on failure."""
         try:
             layer = self._layer(above, server)
         except BaseException:
@@ -265,7 +266,7 @@ class TlsOpener:
     async def begin_over(
         self, below: asyncio.Transport, above: asyncio.BaseProtocol, server: TlsServer
     ) -> None:
-        """Begin on a connection on which something was said already, as with a proxy."""
+        """Start TLS on a connection that was used before, such as one to a proxy."""
         layer = self._layer(above, server)
         below.set_protocol(layer)
         layer.connection_made(below)
@@ -276,11 +277,11 @@ class TlsOpener:
             raise
 
     def session_of(self, server: TlsServer) -> ssl.SSLSession | None:
-        """That of the last connection to this server."""
+        """Return the session of the last connection to this server, or None."""
         return self._sessions.get(server)
 
     def keep_session(self, server: TlsServer, session: ssl.SSLSession) -> None:
-        """The next connection to this server resumes this one."""
+        """Store the session for the next connection to this server."""
         self._sessions[server] = session
         self._sessions.move_to_end(server)
         if len(self._sessions) > self._most_sessions:
@@ -294,7 +295,7 @@ class TlsOpener:
 
 
 class TlsEngine:
-    """TLS itself, without a connection: bytes that came, bytes to send."""
+    """TLS state machine without I/O: received bytes in, bytes to send out."""
 
     def __init__(self, server: TlsServer, session: ssl.SSLSession | None) -> None:
         self._came, self._to_send = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -304,22 +305,20 @@ class TlsEngine:
         self._unsent = bytearray()
 
     def feed(self, data: memoryview) -> None:
-        """This came."""
+        """Add received bytes."""
         self._came.write(data)
 
     @property
     def has_more(self) -> bool:
-        """Whether something that came waits to be decrypted."""
+        """True if received bytes wait to be decrypted."""
         return bool(self._came.pending or self.tls.pending())
 
     def deliver_to(self, above: asyncio.BaseProtocol) -> bool:
-        """Hand on what comes next; whether there was anything, and not the end."""
+        """Pass on the next decrypted bytes. Return False at the end of the data."""
         if isinstance(above, asyncio.BufferedProtocol):
             view = above.get_buffer(-1)
             assert isinstance(view, memoryview)
-            read: Any = (
-                self.tls.read
-            )  # its type does not tell that a buffer is answered by a number
+            read: Any = self.tls.read  # the stub lacks the int result of read into a buffer
             nbytes = int(read(len(view), view))
             if nbytes:
                 above.buffer_updated(nbytes)
@@ -330,21 +329,21 @@ class TlsEngine:
         return bool(piece)
 
     def encrypt(self, data: bytes | bytearray | memoryview = b"") -> None:
-        """Send this after all that waits to be sent."""
+        """Queue bytes to be sent, after those already queued."""
         self._unsent += data
         try:
             while self._unsent:
                 del self._unsent[: self.tls.write(self._unsent)]
-        except ssl.SSLWantReadError:  # the server wants new keys first
+        except ssl.SSLWantReadError:  # the server wants a key update first
             pass
 
     def take_to_send(self) -> bytes:
-        """What is to be sent now."""
+        """Return the encrypted bytes to send now."""
         return self._to_send.read() if self._to_send.pending else b""
 
 
 class TlsLayer(asyncio.BufferedProtocol, asyncio.Transport):
-    """A protocol for the transport below, a transport for the protocol above."""
+    """Protocol of the transport below, and transport of the protocol above."""
 
     def __init__(self, opener: TlsOpener, above: asyncio.BaseProtocol, server: TlsServer) -> None:
         super().__init__()
@@ -371,7 +370,7 @@ class TlsLayer(asyncio.BufferedProtocol, asyncio.Transport):
             asyncio.get_running_loop().call_soon(self._go_on)
 
     def abort(self) -> None:
-        """Close it at once; nobody waits any more until it has begun."""
+        """Close the connection immediately, and cancel a pending handshake."""
         self.begun.cancel()
         self._hang_up()
 
@@ -417,16 +416,16 @@ class TlsLayer(asyncio.BufferedProtocol, asyncio.Transport):
     # ------------------------------------------------------------ between them
 
     def _go_on(self) -> None:
-        """Decrypt what came before the reader paused, and let more come."""
+        """Decrypt the bytes received before the reader paused, then resume reading."""
         self._advance()
         if self._below is not None and not self._is_paused:
             self._below.resume_reading()
 
     def _advance(self) -> None:
-        """As far as what has come allows."""
+        """Continue handshake and decryption as far as the received bytes allow."""
         try:
             if not self._has_begun:
-                if self.begun.done():  # given up
+                if self.begun.done():  # cancelled
                     return
                 self._engine.tls.do_handshake()
                 self._has_begun = True
@@ -442,11 +441,11 @@ class TlsLayer(asyncio.BufferedProtocol, asyncio.Transport):
     def _deliver(self) -> None:
         while self._below is not None and not self._is_paused and self._engine.has_more:
             if not self._engine.deliver_to(self._above):
-                self._hang_up()  # the server says that nothing more will come
+                self._hang_up()  # the server closed its side
                 return
 
     def _send(self, data: bytes | bytearray | memoryview = b"") -> None:
-        """This, and what TLS itself has to say."""
+        """Send `data` and any pending TLS records."""
         try:
             self._engine.encrypt(data)
         except ssl.SSLError as error:
@@ -455,7 +454,7 @@ class TlsLayer(asyncio.BufferedProtocol, asyncio.Transport):
             self._below.write(piece)
 
     def _hang_up(self, error: ssl.SSLError | None = None) -> None:
-        """End; tell the server why, as far as it listens."""
+        """Close the connection; after an error, send the TLS alert first."""
         if error is not None:
             self._error = error.with_traceback(None)
         if self._below is not None:

@@ -1,14 +1,11 @@
-"""The seam between the fetcher and the ways to send a request.
+"""Interface between the fetcher and the HTTP clients.
 
-`fetch.connection.client` is the usual transport; `fetch.httpx_transport` lets any transport of
-httpx take its place.
+`connection.HttpClient` is the usual transport; `httpx_transport` adapts any httpx transport.
 
-Law: a transport raises what `EXPECTED` names; anything else is a bug.
+fault   an error of the server or of the network
 
-fault   an error of the server or of the network; any other exception is a bug of ours
-
-Law: whatever the network or the server does raises a Fault of a named kind, or an OSError, which
-is how the system reports a broken connection.
+Law: whatever the network or the server does raises a Fault of a named kind, or an OSError, which is
+how the system reports a broken connection. Any other exception is a bug.
 """
 
 import ssl
@@ -23,34 +20,34 @@ _SHOWN = 200  # characters of a message
 
 
 class Fault(Exception):
-    """The message describes it."""
+    """Error of the server or of the network. The message describes it."""
 
     def __init__(self, kind: FailureKind, detail: str) -> None:
         super().__init__(detail)
         self.kind = kind
 
     def __reduce__(self) -> tuple[type["Fault"], tuple[FailureKind, str]]:
-        """Makes it copyable."""
+        """Support copying."""
         return Fault, (self.kind, str(self))
 
 
 EXPECTED = (Fault, OSError)
-"""The exceptions that `failure` takes."""
+"""Exceptions that `failure` accepts."""
 
 
 def failure(error: Fault | OSError) -> Failed:
-    """The kind, and the message of the exception as one short line."""
+    """Return the failure for an exception, with its message as one short line."""
     return Failed(kind=kind_of(error), detail=described(error))
 
 
 def described(error: Fault | OSError) -> str:
-    """What happened, in one short line; of TLS also what helps."""
+    """Return the message as one short line; for TLS errors, with a hint."""
     explained = _explained(error) if isinstance(error, ssl.SSLError) else ""
     return " ".join((explained or str(error)).split())[:_SHOWN]
 
 
 def kind_of(error: Fault | OSError) -> FailureKind:
-    """The kind of an error."""
+    """Return the kind of an error."""
     if isinstance(error, Fault):
         return error.kind
     return FailureKind.TLS if isinstance(error, ssl.SSLError) else FailureKind.RESET
@@ -62,7 +59,7 @@ _CERTIFICATES = {
     62: "the certificate is for other hosts",
     64: "the certificate is for other addresses",
 }
-"""By the codes of OpenSSL. Only the owner of the server can mend these."""
+"""Messages by OpenSSL verification code. Only the server's owner can fix these."""
 _UNKNOWN_ISSUERS = {
     18: "the certificate is signed by itself",
     19: "the certificate is signed by an authority of its own",
@@ -88,10 +85,10 @@ def _explained(error: ssl.SSLError) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TransportRequest:
-    """A GET, a HEAD or an OPTIONS.
+    """GET, HEAD or OPTIONS request.
 
-    `places` are the addresses that it may connect to, the best first. `is_anonymous`: nothing is
-    added that says who the user is.
+    `places` are the addresses that it may connect to, best first. If `is_anonymous`, nothing is
+    added that identifies the user.
     """
 
     target: Target
@@ -102,36 +99,36 @@ class TransportRequest:
 
 
 class ResponseStream(Protocol):
-    """A response whose head has come. The caller closes it, whether it read the body or not."""
+    """Response whose head has arrived. The caller closes it, whether or not it read the body."""
 
     @property
     def status(self) -> int: ...
 
     @property
     def headers(self) -> dict[str, str]:
-        """By lower-case name."""
+        """Headers by lower-case name."""
         ...
 
     @property
     def body(self) -> AsyncIterable[bytes]:
-        """Chunks of the body as they come, not decoded."""
+        """Chunks of the body as they arrive, not decoded."""
         ...
 
     def take_whole(self) -> bytes | None:
-        """The body, if all of it has come: then `body` has no more of it. None: it may still come.
+        """Return the body if all of it has arrived, else None; after that `body` is empty.
 
-        Most bodies come with their heads. Nobody has to wait for them, or to watch the time.
+        Most bodies arrive with their heads. The caller then needs neither to wait nor a deadline.
         """
 
     async def aclose(self) -> None:
-        """Give up the rest of the body."""
+        """Discard the rest of the body."""
 
 
 class Transport(Protocol):
-    """A way to send requests."""
+    """Client that sends requests."""
 
     async def send(self, request: TransportRequest) -> ResponseStream:
-        """Send a request and wait for the head of the response."""
+        """Send a request and wait for the head of its response."""
         ...
 
     async def aclose(self) -> None:

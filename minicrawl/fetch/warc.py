@@ -1,9 +1,9 @@
-"""Answers that were recorded by anybody, in WARC files, instead of the network.
+"""Recorded responses from WARC files of any origin, in place of the network.
 
-files      where records lie: in a file of their own, or in a WACZ file
-members    the bytes of a file, decompressed member by member; damage costs the member that it hits
-records    WARC records, whatever is wrong with their lengths
-answers    what came of a request, from the record of its response
+files      where records are: in a file of their own, or in a WACZ file
+members    the bytes of a file, decompressed member by member; damage is limited to its member
+records    WARC records, tolerating wrong lengths
+answers    the outcome of a request, from the record of its response
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from minicrawl.wording import counted
 
 # ================================================================ files
 #
-# Where WARC records lie: in a file of their own, or in a WACZ file.
+# Where WARC records are: in a file of their own, or in a WACZ file.
 #
-# A WACZ file is a ZIP archive with WARC files in `archive/`. They are stored in it as they are, so
-# they are read where they lie.
+# A WACZ file is a ZIP archive with WARC files in `archive/`. They are stored uncompressed, so they
+# can be read in place.
 
 _BEGIN = b"PK\x03\x04"
 _HEAD, _LENGTHS = 30, struct.Struct("<2H")
-"""What comes before a file in a ZIP archive; its last fields are the lengths of two more."""
+"""Size of a ZIP local file header; its last two fields are the lengths of name and extra field."""
 _FOLDER, _ENDINGS = "archive/", (".warc", ".warc.gz", ".warc.zst")
 
 
 class WarcFile(NamedTuple):
-    """A file with records, or the part of a WACZ file that is one."""
+    """File of records, or the part of a WACZ file that is one."""
 
     name: str
     path: Path
@@ -55,7 +55,7 @@ class WarcFile(NamedTuple):
 
 
 def warc_files(path: Path) -> list[WarcFile]:
-    """What is read of a file that the user named: the file, or those in it if it is WACZ."""
+    """Return the WARC files in a file: itself, or the members of a WACZ file."""
     if not path.is_file():
         raise UsageError(f"{path}: not a regular file: save it to one first")
     with path.open("rb") as file:
@@ -84,7 +84,7 @@ def _stored(path: Path, file: BinaryIO, archive: ZipFile) -> Iterator[WarcFile]:
 
 
 def _begin(file: BinaryIO, one: ZipInfo) -> int:
-    """Where the bytes of a file in a ZIP archive begin."""
+    """Return the offset of a file's content in a ZIP archive."""
     file.seek(one.header_offset)
     head = file.read(_HEAD)
     if not head.startswith(_BEGIN):
@@ -96,44 +96,47 @@ def _begin(file: BinaryIO, one: ZipInfo) -> int:
 
 # ================================================================ members
 #
-# The bytes of a WARC file: plain, or decompressed, member by member.
+# The bytes of a WARC file, plain or decompressed member by member.
 #
-# member   a gzip member or a zstd frame: usually one record; a plain file is one member
-# damage   bytes that cannot be decompressed: the rest of their member is lost, and no other one
+# member   a gzip member or a zstd frame, usually one record; a plain file is one member
+# damage   bytes that cannot be decompressed; the rest of their member is lost, and no other
 #
-# Laws: no more is held than some pieces, whatever a member swells to. A file gives at most
-# `MOST_SWELLING` times what was read of it, beyond the first `ALWAYS_UNPACKED` bytes: the member
-# that would give more is damaged there. A member that is whole is found behind any damage, if it
+# Laws: only a few pieces are held in memory, whatever a member expands to. A file yields at most
+# `MOST_SWELLING` times the bytes read from it, beyond the first `ALWAYS_UNPACKED` bytes; a member
+# that exceeds this is treated as damaged there. After damage, the next intact member is found if it
 # begins with a record.
 
 BEGIN = b"WARC/"
 _GZIP, _ZSTD = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"
 _ZSTD_DICTIONARY = b"\x5d\x2a\x4d\x18"
-"""Begins the frame of the dictionary with which a file is compressed."""
-_GZIP_WRAPPING = 31  # zlib's number
+"""Magic number of the skippable frame with the dictionary of a file."""
+_GZIP_WRAPPING = 31  # zlib's wbits
 _READ_BYTES = 1 << 16
 _GIVEN_BYTES = 1 << 18
 _BITE = 2048
-"""Bytes; of zstd, each four of them may be a block of 128 KiB."""
+"""Input bytes per call; in zstd, every four may expand to a block of 128 KiB."""
 _ZSTD_WINDOW = 1 << 27
 _MOST_DICTIONARY_BYTES = 1 << 25
 _SEARCHED_BYTES, _SEARCHED_AT_MOST = 1 << 14, 1 << 20
-"""The first piece is small: files with much damage have their members close together."""
+"""Bytes searched for the next member.
+
+The first piece is small, because in files with much damage the next member is near.
+"""
 _TRIED_BYTES = 4096
 _HEAD_MEMBERS = 8
 MOST_SWELLING = 100
-"""Pages of real crawls swell 3 to 20 times."""
+"""Maximum expansion; pages of real crawls expand 3 to 20 times."""
 ALWAYS_UNPACKED = 1 << 24
 
 
 class DamagedMember(Exception):
-    """The message says what is wrong; the member ends here."""
+    """Damaged member, which ends here. The message says what is wrong."""
 
 
 class _Decoded(NamedTuple):
     given: bytes
     left: bytes
-    """Of the input, for the next step or the next member."""
+    """Rest of the input, for the next step or the next member."""
     ended: bool
 
 
@@ -169,7 +172,7 @@ class _Plain:
 
 
 class _RawBytes:
-    """The bytes of a file as they lie in it; `held` has those that were read and not used yet."""
+    """Raw bytes of a file. `held` are those read and not used yet."""
 
     def __init__(self, file: WarcFile) -> None:
         self._file: BinaryIO = file.path.open("rb")
@@ -181,23 +184,23 @@ class _RawBytes:
 
     @property
     def at(self) -> int:
-        """Where the held bytes begin in the file."""
+        """Offset of the held bytes in the file."""
         return self._read - len(self.held)
 
     def hold(self, count: int) -> None:
-        """Hold so many bytes, fewer if the file ends."""
+        """Read until at least `count` bytes are held, or the file ends."""
         while len(self.held) < count and self.hold_more():
             pass
 
     def hold_more(self) -> bool:
-        """Hold one more piece; False at the end of the file."""
+        """Read one more piece. Return False at the end of the file."""
         piece = self._file.read(min(_READ_BYTES, self.length - self._read))
         self._read += len(piece)
         self.held += piece
         return bool(piece)
 
     def piece(self, place: int, count: int) -> bytes:
-        """So many bytes of the file; none are held any more."""
+        """Return `count` bytes at `place`. Drops the held bytes."""
         self.go_to(place)
         return self._file.read(min(count, self.length - place))
 
@@ -207,16 +210,16 @@ class _RawBytes:
 
 
 class Members:
-    """The members of a file, one after the other; `buffer` has what was decoded of this one."""
+    """Members of a file, one after another. `buffer` holds decoded bytes of the current one."""
 
     def __init__(self, file: WarcFile) -> None:
         self._raw = _RawBytes(file)
         self._allowance = ALWAYS_UNPACKED
         self.begin = 0
-        """Where this member begins in the file."""
+        """Offset of the current member in the file."""
         self.buffer = bytearray()
         self.offset = 0
-        """How much of the member was taken from it."""
+        """Number of bytes taken from the current member."""
         self._decoder: _Decoder | None = None
         self._dictionary: zstandard.ZstdCompressionDict | None = None
         self.is_plain = False
@@ -227,18 +230,18 @@ class Members:
 
     @property
     def share(self) -> float:
-        """How much of the file was read, from 0 to 1."""
+        """Fraction of the file that was read, from 0 to 1."""
         return self._raw.at / max(self._raw.length, 1)
 
     @property
     def place(self) -> int:
-        """Where we are: in the file, if it is plain, or where the member begins."""
+        """Position for messages: in a plain file exact, else the start of the member."""
         return self.begin + self.offset if self.is_plain else self.begin
 
     # ------------------------------------------------------------ members
 
     def open_next(self) -> bool:
-        """Go to the next member; False at the end of the file. Raises `DamagedMember`."""
+        """Go to the next member. Return False at the end of the file. Raises `DamagedMember`."""
         self.buffer.clear()
         self.offset = 0
         self._decoder = None
@@ -254,7 +257,10 @@ class Members:
         return True
 
     def skip_damage(self) -> int:
-        """Go to where the next member that begins with a record may begin; how far that was."""
+        """Skip to the next member that may begin with a record.
+
+        Return the number of bytes skipped.
+        """
         begin = self.begin
         at, count = begin + 1, _SEARCHED_BYTES
         while True:
@@ -294,7 +300,7 @@ class Members:
         raise DamagedMember("no record begins here")
 
     def _read_dictionary(self) -> None:
-        """It may be compressed itself."""
+        """Read the dictionary frame, which may be compressed itself."""
         length = int.from_bytes(self._raw.held[4:_HEAD_MEMBERS], "little")
         if length > _MOST_DICTIONARY_BYTES:
             raise DamagedMember(f"a dictionary of {length:,} bytes")
@@ -313,13 +319,13 @@ class Members:
     # ------------------------------------------------------------ bytes of a member
 
     def fill(self, count: int) -> bool:
-        """Decode until the buffer has so many bytes; whether it has."""
+        """Decode until the buffer holds `count` bytes. Return False if the member is shorter."""
         while len(self.buffer) < count and self._decode():
             pass
         return len(self.buffer) >= count
 
     def take(self, count: int) -> bytes:
-        """The next bytes of the member, fewer if it ends."""
+        """Return the next `count` bytes of the member, fewer at its end."""
         self.fill(count)
         taken = bytes(self.buffer[:count])
         del self.buffer[:count]
@@ -327,7 +333,7 @@ class Members:
         return taken
 
     def skip(self, count: int) -> int:
-        """Pass over so many bytes of the member; how many there were not."""
+        """Skip `count` bytes of the member. Return how many were missing."""
         if self.is_plain and count > len(self.buffer):
             passed = min(count, self._raw.length - self.begin - self.offset)
             self.go_to(self.offset + passed)
@@ -337,7 +343,7 @@ class Members:
         return count
 
     def go_to(self, offset: int) -> None:
-        """To an offset of the member; if it is packed, all before it is decoded again."""
+        """Go to an offset of the member; a compressed member is decoded again from its start."""
         self.buffer.clear()
         if self.is_plain:
             self._decoder, self.offset = _Plain(), offset
@@ -348,7 +354,7 @@ class Members:
             self.skip(offset)
 
     def _decode(self) -> bool:
-        """Decode a piece; False at the end of the member."""
+        """Decode a piece. Return False at the end of the member."""
         if self._decoder is None:
             return False
         if not self._raw.held and not self._raw.hold_more():
@@ -376,14 +382,13 @@ class Members:
 
 # ================================================================ records
 #
-# WARC records of anybody's files, in the order in which they are there.
+# WARC records of any writer's files, in file order.
 #
-# Laws: no more than the limit is held of a record, whatever its length says. A record ends where
-# its length says if the next one begins there; if not, it ends before the next one that begins.
-# What is lost is told in one line, with the file, the place and the URL, and no other record is
-# lost with it.
+# Laws: at most the limit is held of a record, whatever length it claims. A record ends where its
+# length says if the next record begins there, otherwise before the next record that can be found.
+# Losses are reported in one line with file, place and URL, and damage one record only.
 #
-# block   what a record holds: for a response, the bytes of HTTP
+# block   content of a record; for a response, the bytes of HTTP
 
 MOST_HEAD_BYTES = 1 << 16
 _SEARCHED_AT_ONCE = 1 << 18
@@ -396,21 +401,21 @@ _NEXT_BYTES = 32
 _DIGITS = re.compile(r"[0-9]{1,18}")
 _BETWEEN = 16  # bytes between two records; there should be 4
 _MOST_WRONG = 20
-"""Lengths, after which those of a file are not looked at any more: each may cost a long search."""
+"""Wrong lengths after which those of a file are ignored: each may cost a long search."""
 
 
 class WarcRecord(NamedTuple):
-    """A record. Names of fields are in lower case."""
+    """WARC record. Field names are in lower case."""
 
     kind: str
     fields: Mapping[str, str]
     block: bytes
     is_cut: bool
-    """Whether the block is longer than the limit, and the rest is not here."""
+    """True if the block is longer than the limit, and is cut there."""
 
     @property
     def url(self) -> str:
-        """What it is of."""
+        """URL that the record is about."""
         return self.fields.get("warc-target-uri", "").strip("<> ")
 
 
@@ -426,7 +431,7 @@ class _Head(NamedTuple):
 
 
 class WarcRecords:
-    """The records of a file; `note` hears of all that is wrong with it."""
+    """Records of a file. `note` receives a message about each problem."""
 
     def __init__(
         self,
@@ -435,7 +440,7 @@ class WarcRecords:
         note: Callable[[str], None],
         tell: Progress = unreported,
     ) -> None:
-        """Of a block no more than `most_bytes` are held."""
+        """At most `most_bytes` are held of a block."""
         self._file, self._most_bytes = file, most_bytes
         self._note, self._tell = note, tell
         self._current = ""
@@ -473,7 +478,7 @@ class WarcRecords:
             yield WarcRecord(head.fields.get("warc-type", "").lower(), head.fields, block, is_cut)
 
     def _skip_blank(self) -> bool:
-        """Go to the next record; False at the end of the member."""
+        """Skip line ends before the next record. Return False at the end of the member."""
         members = self._members
         while members.fill(1):
             count = len(members.buffer) - len(members.buffer.lstrip(b"\r\n"))
@@ -483,7 +488,7 @@ class WarcRecords:
         return False
 
     def _head(self) -> _Head | None:
-        """The head of a record; None if none begins here."""
+        """Return the head of a record, or None if none begins here."""
         members = self._members
         place = members.place
         members.fill(len(BEGIN))
@@ -502,13 +507,13 @@ class WarcRecords:
         return _Head(fields, int(length) if _DIGITS.fullmatch(length) else None, place)
 
     def _skip_to_next(self) -> None:
-        """To the next record of the member, behind bytes that are none."""
+        """Skip to the next record of the member, past bytes that are not a record."""
         place, first = self._members.place, len(self._members.take(1))
         _, skipped = self._to_next(0)
         self._warn(place, f"{_bytes_are(first + skipped)} no record, and lost")
 
     def _to_next(self, room: int) -> tuple[bytes, int]:
-        """What lies before the next record, up to so many bytes of it, and how much that is."""
+        """Skip to the next record. Return up to `room` of the skipped bytes, and their number."""
         members, kept, count = self._members, bytearray(), 0
         is_over = False
         while not is_over:
@@ -524,7 +529,7 @@ class WarcRecords:
     # ------------------------------------------------------------ one block
 
     def _block(self, head: _Head) -> tuple[bytes, bool]:
-        """The block of a record, and whether it is cut."""
+        """Return the block of a record, and whether it is cut."""
         members, length = self._members, head.length
         if length is None or self._wrong >= _MOST_WRONG:
             self._warn(head.place, f"{head.name} has no length that can be trusted")
@@ -543,14 +548,14 @@ class WarcRecords:
         return self._until_next(block, begin)
 
     def _ends_here(self) -> bool:
-        """Whether another record, or nothing, follows here."""
+        """Return True if another record follows here, or the end."""
         members = self._members
         members.fill(_BETWEEN)
         rest = bytes(members.buffer[:_BETWEEN]).lstrip(b"\r\n")
         return not rest or rest.startswith(BEGIN)
 
     def _until_next(self, block: bytes, begin: int) -> tuple[bytes, bool]:
-        """The block up to the next record, wherever its length says that it ends."""
+        """Return the block up to the next record, whatever its length, and whether it is cut."""
         found = _NEXT.search(block)
         end = max(len(block) - _NEXT_BYTES, 0) if found is None else found.start()
         self._members.go_to(begin + end)
@@ -561,9 +566,9 @@ class WarcRecords:
 
 
 def _fields(head: bytes) -> dict[str, str]:
-    """The named fields of a record; the first line is its version.
+    """Return the named fields of a record. Its first line is the version.
 
-    Bytes that are no UTF-8 are most often in a URL: they are percent-encoded, as a browser does.
+    Bytes that are not UTF-8 are usually in a URL, so they are percent-encoded, as browsers do.
     """
     try:
         text = _FOLD.sub(b" ", head).decode()
@@ -580,23 +585,23 @@ def _bytes_are(count: int) -> str:
 
 # ================================================================ answers
 #
-# What came of a request, from the record of its response.
+# Answers: the outcome of a request, from the record of its response.
 #
-# Laws: a recorded response has the same effect as if its server had sent it now. Writers of records
-# differ: some undo the chunks or the encoding of a body and leave the header that tells of it, so
-# what the body is decides. What is no answer to a request for a page has no result.
+# Laws: a recorded response has the same effect as if its server had sent it now. Some writers of
+# records undo the chunks or the encoding of a body but keep the header that announces it, so the
+# body itself decides. A record that does not answer a request for a page has no outcome.
 
 _HTTP = b"HTTP/"
 _PIECE_BYTES = 1 << 16
 _CUTS = {"length": FailureKind.TOO_LARGE, "time": FailureKind.TIMEOUT}
-"""By the WARC-Truncated of a record; others were cut by the connection."""
+"""Cuts by WARC-Truncated; any other value means that the connection ended."""
 _OK = 200
 _ENOUGH_TO_JUDGE = 1445  # bytes; the MIME Sniffing standard looks at no more
 
 
 @dataclass
 class RecordedStream:
-    """A response whose bytes are all there."""
+    """Response whose bytes are all in memory."""
 
     status: int
     headers: dict[str, str]
@@ -608,10 +613,10 @@ class RecordedStream:
         return self._pieces()
 
     def take_whole(self) -> bytes | None:
-        return None  # large ones are read piece by piece
+        return None  # large bodies are read in pieces
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no resource is open."""
 
     async def _pieces(self) -> AsyncIterator[bytes]:
         for start in range(0, len(self.content), _PIECE_BYTES):
@@ -621,14 +626,14 @@ class RecordedStream:
 
 
 class RecordedAnswers:
-    """Reads records of responses."""
+    """Reader of response records."""
 
     def __init__(self, network: Network) -> None:
         self._max_codings = network.max_codings
         self._budget = DecodeBudget(network.max_bodies_bytes)
 
     async def read(self, request: Request, record: WarcRecord) -> FetchResult:
-        """What came of the request whose response is in this record."""
+        """Return the outcome of the request whose response is in this record."""
         try:
             stream = _stream(record)
         except Fault as fault:
@@ -646,7 +651,7 @@ class RecordedAnswers:
 
 
 def moment_of(record: WarcRecord) -> float:
-    """When it was made; 0 if it does not tell."""
+    """Return the time of a record; 0 if it has none."""
     try:
         found = datetime.fromisoformat(record.fields.get("warc-date", ""))
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
@@ -655,7 +660,7 @@ def moment_of(record: WarcRecord) -> float:
 
 
 def head_of(record: WarcRecord) -> Head | None:
-    """The head of HTTP in a record, if it has one that can be read."""
+    """Return the HTTP head of a record, or None if it has none that can be parsed."""
     if not record.block.startswith(_HTTP):
         return None
     end = BLANK_LINE.search(record.block)
@@ -681,14 +686,14 @@ def _stream(record: WarcRecord) -> RecordedStream:
 
 
 def _without_chunks(body: bytes) -> bytes:
-    """The body, unless its chunks were undone already."""
+    """Return the body without chunked framing, which its writer may have removed already."""
     chunks = ByChunks()
     content = chunks.feed(body)
     return content if content or chunks.ended else body
 
 
 def _cut(record: WarcRecord) -> Fault | None:
-    """Why the body is not whole, as far as its record tells."""
+    """Return why the body is incomplete, as far as its record says, or None."""
     why = record.fields.get("warc-truncated", "")
     if record.is_cut:
         return Fault(FailureKind.TOO_LARGE, "its record is too long")

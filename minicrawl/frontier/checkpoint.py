@@ -59,7 +59,7 @@ def _shown(frontier: Frontier) -> Mapping[str, bytes] | None:
 
 @dataclass(frozen=True, slots=True)
 class Rows(Iterable[Row], Generic[Row]):
-    """Iterable that makes its rows anew for each iteration."""
+    """Iterable that recreates its rows for each iteration."""
 
     make: Callable[[], Iterator[Row]]
 

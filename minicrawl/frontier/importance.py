@@ -79,7 +79,7 @@ class ShownImportance(NamedTuple):
 
 
 def shown_importance(path: Path, connection: Connection, frontier: Frontier) -> ShownImportance:
-    """Return the importance of all pages of the store at `path`, which `frontier` was loaded from."""
+    """Return the importance of all pages of the store at `path`, given its frontier."""
     row, scores = _kept(path, connection, len(frontier))
     if not converges_anew(row, connection):
         return _carried_on(row, scores, connection, frontier)
@@ -88,7 +88,7 @@ def shown_importance(path: Path, connection: Connection, frontier: Frontier) -> 
 
 
 def converges_anew(row: RankRow | None, connection: Connection) -> bool:
-    """Return True if showing the importance converges it again, given the ranks beside the store."""
+    """Return True if showing the importance converges it again, given the kept ranks."""
     is_wanted = row is not None or bool(tables.counters(connection).get(tables.CONVERGES))
     known = 0 if row is None else row.step
     return is_wanted and known != tables.last_step(connection) <= MOST_STEPS
@@ -242,7 +242,7 @@ def _turns(connection: Connection, after: int) -> Iterator[tuple[int, int, Spend
                 yield kind, page, unpack(blob)
 
 
-# ---------------------------------------------------------------- the importance gathered
+# ---------------------------------------------------------------- gathered importance
 
 
 PAGES_AT_ONCE = 1 << 17

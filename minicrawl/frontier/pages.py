@@ -1,4 +1,4 @@
-"""All pages in memory: the ledger, and the state of each page, in flat arrays.
+"""Frontier: all pages in memory, that is the ledger, and the state of each page, in flat arrays.
 
 Law: the frontier is a fold over the steps. A crawl that resumes after a crash loads the last
 checkpoint, and applies the steps after it with the same code that applied them first.
@@ -48,8 +48,7 @@ if TYPE_CHECKING:
 #
 # born      pages that have no row yet
 # turned    pages that had a turn: anything in their row may have changed. Their pasts are noted
-#           with
-#           each change, because looking them all up at once would stall the crawl
+#           with each change, because looking them all up at once would stall the crawl
 # paid      pages of which only cash and in-links changed; most pages
 # gained    in-links of a page since its row was written
 
@@ -286,9 +285,7 @@ class Frontier:
                 self._changes.turn(page, self.window.past(page))
 
     def _trade(self, step: Step) -> None:
-        """Apply a step of the channels: foreign pages, or cash sent to or received from other
-        shards.
-        """
+        """Apply a step about foreign pages, or about cash sent to or received from other shards."""
         if self.channels is None:
             from minicrawl.frontier.channels import Channels
 
@@ -393,11 +390,11 @@ class Frontier:
         return len(self) - self._changes.saved + len(self._changes)
 
     def gained(self, pages: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
-        """Return the in-links that these pages, or all, have gained since their rows were written."""
+        """Return the in-links that these pages, or all, gained since their rows were written."""
         asked = np.arange(len(self)) if pages is None else pages
         return self._changes.cut(self.ledger.key).gained(asked)
 
     def take_changes(self) -> Changes:
-        """Start collecting changes anew. Return those collected so far."""
+        """Return the changes collected so far, and start over."""
         changes, self._changes = self._changes, Changes(len(self))
         return changes

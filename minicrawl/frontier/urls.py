@@ -37,20 +37,18 @@ from minicrawl.web.urls import site, split
 # A URL is searched for in four places, fastest first:
 #
 # dictionaries   two generations of the most recently met URLs, at 200 bytes each. They are small,
-#                so
-#                that they do not evict everything else from the processor's caches
+#                so that they do not evict everything else from the processor's caches
 # hash map       32 bits of a hash per page; it yields the candidates, and if there are none the URL
-#                is
-#                new
+#                is new
 # recent URLs    more than a million, at 18 bytes plus the path, in a ring of lines where new lines
 #                overwrite the oldest. An overwritten line lost its beginning, which every lookup
-#                checks. Origins are omitted, because many pages share them; very long URLs are left to
-#                the store
+#                checks. Origins are omitted, because many pages share them, and very long URLs are
+#                left to the store
 # store          all URLs; for links to pages that were not met recently
 #
 # line        path and page id of a URL, each after a byte that occurs in no text
 # place       offset of a page's line; pages far apart share one, and the last writer wins
-# unknown     URLs that were looked up in vain, and were not added since
+# unknown     URLs that a lookup did not find, and that were not added since
 # candidate   a page whose URL has the same hash
 
 RECENT = 1 << 11
@@ -359,7 +357,7 @@ class UrlTable:
         return self._index.url_of(page)
 
     def find_recent(self, urls: Iterable[str]) -> tuple[dict[str, int], list[int]]:
-        """Return the pages of recent URLs, and candidates for the others, for a query to the store."""
+        """Return the pages of recent URLs, and candidates for the others, for a store lookup."""
         found, candidates = self._index.find_recent(urls)
         return found, list(chain.from_iterable(candidates.values()))
 

@@ -1,8 +1,9 @@
-"""What was fetched and kept.
+"""Archived pages, and what else a store has stored.
 
-pages      pages as they were fetched
-pdf_apart  reads a PDF in a process of its own
-stored     what a store has stored, part by part
+pages       archived versions of pages
+requisites  resources that archived pages need for display
+stored      contents of a store, part by part
+pdf apart   reads a PDF in a separate process
 """
 
 from __future__ import annotations
@@ -50,16 +51,17 @@ from minicrawl.wording import counted, iso
 
 # ================================================================ pdf apart
 #
-# Reads a PDF that was kept in a process of its own, for commands that show what is kept.
+# Reads an archived PDF in a separate process, for commands that show archived pages.
 #
-# Law: a file that takes too long, too much memory or ends its process says nothing, and why.
+# Law: a file that takes too long or too much memory, or crashes the process, has no text, but a
+# message that says why.
 
 DEADLINE_S = 10.0
 _CODE = "from minicrawl.report.archived import main; main()"
 
 
 def read_pdf(body: bytes, deadline_s: float = DEADLINE_S) -> PdfText:
-    """What a file says."""
+    """Return the text of a PDF."""
     if not pdf.is_readable():
         raise UsageError(pdf.MISSING)
     try:
@@ -80,21 +82,21 @@ def read_pdf(body: bytes, deadline_s: float = DEADLINE_S) -> PdfText:
 
 
 def main() -> None:
-    """The process: a file comes in, and what it says goes out."""
+    """Run the process: read a PDF from standard input, and write its text as JSON."""
     limit_memory()
     json.dump(pdf.read(sys.stdin.buffer.read()), sys.stdout)
 
 
 # ================================================================ stored
 #
-# What a store has stored, part by part: `status --stored`.
+# Contents of a store, part by part: `status --stored`.
 #
-# Law: this counts what is there, and so takes longer the more it is. A part that the store does not
-# have has no row.
+# Laws: everything is counted, so large stores take longer. Parts that the store does not have are
+# omitted.
 
 
 class StoredPart(NamedTuple):
-    """A part: how many of what, and their bytes; None where that cannot be told."""
+    """Part of a store: number of items, their unit, and their bytes if known."""
 
     part: str
     number: int
@@ -103,7 +105,7 @@ class StoredPart(NamedTuple):
 
 
 def stored_parts(store: Path) -> list[StoredPart]:
-    """All parts of a store, and what lies beside it."""
+    """Return all parts of a store and of the files beside it."""
     found = status(store)
     failures = [
         StoredPart(f"failed: {kind}", pages, "pages", None)
@@ -136,7 +138,7 @@ def _repository(store: Path, connection: tables.Connection) -> Iterator[StoredPa
 
 
 def _of_packages(store: Path) -> Iterator[StoredPart]:
-    """What installed packages keep beside a store, such as the search index."""
+    """Yield what installed packages keep beside a store, such as the search index."""
     for point in plugins.entry_points(plugins.STORED).values():
         yield from cast(Callable[[Path], Iterator[StoredPart]], point.load())(store)
 
@@ -148,22 +150,22 @@ def _written(connection: tables.Connection) -> Iterator[StoredPart]:
 
 # ================================================================ requisites
 #
-# What kept pages and styles need to be shown, as URLs.
+# URLs of the resources that archived pages and stylesheets need for display.
 #
-# requisite  a URL that a page needs to be shown, or that a style needs
+# requisite  a URL that a page or a stylesheet needs for display
 
 _STYLE, _PAGE = "text/css", ("text/html", "application/xhtml+xml")
 Needed = Iterator[tuple[str, bool]]
-"""URLs, each with whether it must be a style."""
+"""URLs, each with True if it must be a stylesheet."""
 
 
 def is_style(answer: Answer) -> bool:
-    """Whether an answer is a style, or a redirect that may lead to one."""
+    """Return True if an answer is a stylesheet, or a redirect that may lead to one."""
     return "location" in answer.headers or _kind(answer)[0] == _STYLE
 
 
 def needed_by_style(answer: Answer) -> Needed:
-    """What a style needs; of a redirect, its target."""
+    """Yield the resources that a stylesheet needs, or the target of a redirect."""
     if (target := answer.headers.get("location")) is not None:
         yield from _resolved([Reference(target, "", "", "style")], answer.url)
     elif _kind(answer)[0] == _STYLE:
@@ -171,7 +173,7 @@ def needed_by_style(answer: Answer) -> Needed:
 
 
 def needed_by_page(answer: Answer) -> Needed:
-    """What a page needs."""
+    """Yield the resources that a page needs."""
     if _kind(answer)[0] in _PAGE:
         found = references(_text(answer))
         base = canonical(found.base, answer.url) if found.base else None
@@ -179,7 +181,7 @@ def needed_by_page(answer: Answer) -> Needed:
 
 
 class KeptRequisites:
-    """Gathers what pages need, and finds the answers that are kept of that."""
+    """Collector of the resources that pages need, and of their archived answers."""
 
     def __init__(self, archive: ArchiveReader) -> None:
         self._archive = archive
@@ -187,12 +189,12 @@ class KeptRequisites:
         self._needed: dict[str, None] = {}
 
     def add_page(self, answer: Answer) -> None:
-        """This page is there, and what it needs is wanted."""
+        """Add a page, whose resources are wanted."""
         self._pages.add(key_of(answer.url))
         self._needed |= {url: None for url, _ in needed_by_page(answer)}
 
     def answers(self) -> Iterator[Answer]:
-        """Each answer that is kept of a requisite, in the order in which they are needed."""
+        """Yield the archived answers of each requisite, in the order they are needed."""
         done: set[str] = set()
         while todo := [url for url in self._needed if url not in done]:
             self._needed.clear()
@@ -205,7 +207,7 @@ class KeptRequisites:
         for row in self._archive.versions(url):
             try:
                 answer = self._archive.answer(row.place)
-            except Damaged:  # `minicrawl check` names it
+            except Damaged:  # `minicrawl check` reports it
                 continue
             self._needed |= {other: None for other, _ in needed_by_style(answer)}
             yield answer
@@ -227,18 +229,18 @@ def _resolved(found: list[Reference], base: str) -> Needed:
 
 # ================================================================ pages
 #
-# Pages as they were fetched, from the archive of a store.
+# Archived pages of a store.
 #
-# Laws: a version is one answer, counted from 1, the oldest first. What the store does not know of
-# is not shown, though a crawl may have written it already.
+# Laws: a version is one answer, numbered from 1, oldest first. Versions that the store does not
+# know of are not shown, even if a crawl has already written them.
 
 _CONTENTS_AT_ONCE = 8 << 20
-"""Characters."""
+"""Characters per block."""
 _ONLY_TEXT = "{} keeps only the text of pages: a web archive needs --keep pages"
 
 
 class PageVersion(NamedTuple):
-    """One answer of a page."""
+    """One archived answer of a page."""
 
     answer: Answer
     number: int
@@ -246,7 +248,7 @@ class PageVersion(NamedTuple):
 
     @property
     def markup(self) -> str:
-        """The body as text, as its encoding says."""
+        """The body as text, decoded by its declared encoding."""
         if self.answer.kind is RecordKind.TEXT:
             return self.answer.body.decode("utf-8", "replace")
         _, charset = parse_content_type(self.answer.headers.get("content-type"))
@@ -254,7 +256,7 @@ class PageVersion(NamedTuple):
 
     @property
     def document(self) -> DocumentType | None:
-        """What it is; None if only its text was kept."""
+        """Type of the document, or None if only its text was archived."""
         answer = self.answer
         if answer.kind is RecordKind.TEXT:
             return None
@@ -262,7 +264,7 @@ class PageVersion(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The text of the page, without markup."""
+        """Text of the page, without markup."""
         if self.document is DocumentType.PDF:
             return "\n".join(read_pdf(self.answer.body).lines)
         if self.document in (None, DocumentType.TEXT, DocumentType.MARKDOWN):
@@ -270,7 +272,7 @@ class PageVersion(NamedTuple):
         return text_of(self.answer.body, self.answer.headers.get("content-type"))
 
     def as_json(self) -> dict[str, object]:
-        """The version as a JSON document."""
+        """Return the version as a JSON document."""
         answer = self.answer
         return {
             "url": answer.url,
@@ -285,7 +287,7 @@ class PageVersion(NamedTuple):
 
 
 def last_version(archive: ArchiveReader, url: str) -> PageVersion | None:
-    """What is kept of the page as it was read last; raises `Damaged`."""
+    """Return the last version of the page that is not a failure, or None. Raises `Damaged`."""
     rows = archive.versions(url)
     number = last_page(rows)
     return (
@@ -295,7 +297,7 @@ def last_version(archive: ArchiveReader, url: str) -> PageVersion | None:
 
 @contextmanager
 def kept_pages(snapshot: Snapshot) -> Iterator[ArchiveReader]:
-    """The archive of a store, as of the last commit that the snapshot sees."""
+    """Yield the archive of a store, as of the last commit that the snapshot sees."""
     end = tables.archive_end(snapshot.connection)
     if end is None:
         raise UsageError(f"{snapshot.path} has no pages that were kept: crawl with --keep pages")
@@ -308,9 +310,9 @@ def kept_pages(snapshot: Snapshot) -> Iterator[ArchiveReader]:
 def version(
     snapshot: Snapshot, text: str, number: int | None = None, at: float | None = None
 ) -> PageVersion:
-    """A version of a page: this one, or the last one at a time, or the last one.
+    """Return a version of a page: by number, the last one at a time, or the last one.
 
-    What came in place of a page is the last one only if there is no page.
+    A failure is the last version only if there is no other.
     """
     with kept_pages(snapshot) as archive:
         url = _kept_url(snapshot, archive, text)
@@ -326,7 +328,7 @@ def version(
 
 
 class VersionRow(NamedTuple):
-    """A version in the list of them. `same_as` is the version that has the same body, or 0."""
+    """Version in the list of versions. `same_as` is the first version with the same body, or 0."""
 
     version: int
     fetched: str
@@ -336,7 +338,7 @@ class VersionRow(NamedTuple):
 
 
 def versions(snapshot: Snapshot, text: str) -> list[VersionRow]:
-    """All versions of a page, the oldest first; of one that is damaged only its time is known."""
+    """Return all versions of a page, oldest first. Of a damaged one only the time is known."""
     first_with: dict[bytes, int] = {}
     found: list[VersionRow] = []
     with kept_pages(snapshot) as archive:
@@ -355,14 +357,14 @@ def versions(snapshot: Snapshot, text: str) -> list[VersionRow]:
 
 
 def lost_pages(connection: tables.Connection, folder: Path) -> Iterator[str]:
-    """A line, if a crawl found that pages that were kept are gone."""
+    """Yield a line if a crawl found archived pages missing."""
     at = tables.counters(connection).get(tables.LOST_AT)
     if isinstance(at, int | float):
         yield f"{folder}: pages that were kept are gone, as the crawl found at {iso(at)}"
 
 
 def _kept_url(snapshot: Snapshot, archive: ArchiveReader, text: str) -> str:
-    """The URL of a page, or of a file that pages need, which is no page of the store."""
+    """Return the URL of a page, or of an archived resource, which is not a page of the store."""
     url = canonical(text)
     if url is not None and archive.versions(url):
         return url
@@ -387,10 +389,10 @@ def _why_not_kept(snapshot: Snapshot, url: str) -> str:
 def captures(
     snapshot: Snapshot, selection: PageSelection, tell: Progress, warn: Callable[[str], None]
 ) -> Iterator[Capture]:
-    """All versions of the selected pages, the most important page first.
+    """Yield all versions of the selected pages, most important page first.
 
-    What is damaged is left out, and `warn` hears of it. What the pages need to be shown comes
-    last, if the crawl kept that.
+    Damaged versions are skipped and reported to `warn`. Resources that the pages need come last, if
+    the crawl archived them.
     """
     has_requisites = bool(tables.settings(snapshot.connection).get("requisites"))
     with kept_pages(snapshot) as archive:
@@ -414,9 +416,10 @@ def captures(
 def with_contents(
     snapshot: Snapshot, found: Iterable[Block], names: Sequence[str], warn: Callable[[str], None]
 ) -> Iterator[Block]:
-    """The blocks with a column for each of these names, from the last version of each page.
+    """Yield the blocks with a column for each of these names, from the last version of each page.
 
-    Pages of which nothing is kept have none. Blocks become smaller, because contents are large.
+    The values of pages that are not archived are None. Blocks become smaller, because contents are
+    large.
     """
     if not names:
         yield from found
@@ -445,7 +448,10 @@ def _whole_version(
 
 
 def _content(name: str, page: PageVersion | None) -> str | None:
-    """None where it is not known: of a page of which only the text was kept, all but that."""
+    """Return a column's value, or None if it is unknown.
+
+    Of a page of which only the text was archived, every other column is unknown.
+    """
     if page is None or (page.answer.kind is RecordKind.TEXT and name != "text"):
         return None
     return CONTENTS[name](page)
@@ -478,7 +484,7 @@ CONTENTS: dict[str, Callable[[PageVersion], str]] = {
     "lang": _language,
     "links": _links,
 }
-"""What can be made of a page; lists have one item a line."""
+"""Content columns by name; lists have one item per line."""
 
 
 def _capture(row: ExportRow, answer: Answer) -> Capture:
@@ -504,13 +510,13 @@ def _requisite(answer: Answer) -> Capture:
 
 
 def keys_of_best(snapshot: Snapshot, count: int) -> set[int]:
-    """The keys, in the archive, of the most important pages."""
+    """Return the archive keys of the most important pages."""
     found = blocks(snapshot, PageSelection(count=count, noindex=True))
     return {key_of(row.url) for block in found for row in rows_of(block)}
 
 
 def moment(text: str) -> float:
-    """The time that a text such as 2026-11-22 or 2026-11-22T10:00 names, in UTC if it says none."""
+    """Return the time of a text such as 2026-11-22 or 2026-11-22T10:00, in UTC by default."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError as error:
@@ -521,7 +527,7 @@ def moment(text: str) -> float:
 
 
 def folder_of(store: Path, folder: Path | None) -> Path:
-    """The folder of an archive: this one, or that of the store."""
+    """Return the given archive folder, or that of the store."""
     place = folder or archive_folder(store)
     refuse_links(place.resolve())
     if not place.is_dir():
@@ -535,7 +541,7 @@ def folder_of(store: Path, folder: Path | None) -> Path:
 
 
 def _last_at(url: str, rows: list[IndexRow], at: float | None) -> int:
-    """The number of the last version that there was at a time."""
+    """Return the number of the last version at a time."""
     found = [row for row in rows if at is None or row.at <= at]
     if not found:
         raise UsageError(f"{url} was first read at {iso(rows[0].at)}")

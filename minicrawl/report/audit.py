@@ -1,8 +1,8 @@
-"""Is the store intact? A check for every law of a store, and a replay of all steps.
+"""Integrity check of a store: a check for each of its laws, and a replay of all steps.
 
 Laws: an audit trusts nothing in the store. It ends with a list of problems, never with a traceback
-or in an endless loop. A checkpoint only saves time: a replay of all steps gives the same frontier
-and the same ledger, to the atom.
+or an endless loop. A checkpoint only saves time: replaying all steps gives the same frontier and
+the same ledger, to the atom.
 """
 
 from collections.abc import Callable, Iterator
@@ -39,14 +39,14 @@ from minicrawl.wording import counted
 
 _DENSE = ("urls", "hosts", "frontier")
 _OF_POTS = frozenset((StepKind.SEND, StepKind.RECEIVE))
-"""Steps that may concern no page."""
+"""Steps that need not concern a page."""
 _SHOWN = 10
 _SHARE_BEFORE_REPLAY = 0.2  # of the running time, roughly
 
 
 @dataclass(slots=True)
 class Audit:
-    """What was checked, what is wrong, and what could not be checked."""
+    """Result of an audit: checks made, problems found, and checks that were impossible."""
 
     checked: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
@@ -54,18 +54,18 @@ class Audit:
 
     @property
     def is_intact(self) -> bool:
-        """Whether nothing is wrong."""
+        """True if no problem was found."""
         return not self.wrong
 
     def lines(self) -> Iterator[str]:
-        """The result as lines: the problems or `ok`, then what could not be checked."""
+        """Yield the problems or `ok`, then what could not be checked."""
         yield from self.wrong
         if self.is_intact:
             yield f"ok: {', '.join(self.checked)}"
         yield from (f"not checked: {note}" for note in self.notes)
 
     def as_json(self) -> dict[str, object]:
-        """The result as a JSON document."""
+        """Return the result as a JSON document."""
         return {"ok": self.is_intact} | asdict(self)
 
 
@@ -77,7 +77,7 @@ def audit(path: Path, tell: Progress = lambda _share: None) -> Audit:
     found = Audit()
     try:
         _check_store(path, found, tell)
-    except DamagedStore as error:  # what names the tables is read before all checks
+    except DamagedStore as error:  # the schema is read before all checks
         found.wrong.append(str(error))
     return found
 
@@ -109,7 +109,7 @@ def _run(name: str, check: Callable[[], Iterator[str]], found: Audit) -> None:
         found.wrong.append(f"{name}: {error}")
 
 
-# ---------------------------------------------------------------- the checks
+# ---------------------------------------------------------------- checks
 
 
 def _file(connection: tables.Connection, _path: Path) -> Iterator[str]:
@@ -117,7 +117,7 @@ def _file(connection: tables.Connection, _path: Path) -> Iterator[str]:
 
 
 def _values(connection: tables.Connection, _path: Path) -> Iterator[str]:
-    """The types and ranges that the other checks and all commands rely on."""
+    """Check the types and ranges that the other checks and all commands rely on."""
     yield from columns.bad_columns(connection)
     is_imported = (tables.terms(connection) or StoreTerms()).imported
     if not is_imported and (count := columns.foreign_origins(connection)):
@@ -138,7 +138,10 @@ def _ids(connection: tables.Connection, _path: Path) -> Iterator[str]:
 
 
 def _born(connection: tables.Connection, _path: Path) -> Iterator[str]:
-    """Every page was added by a step: by all steps, and by those after the checkpoint."""
+    """Check that every page was added by a step.
+
+    Counts all steps, and those since the checkpoint.
+    """
     known, _, _ = questions.extent(connection, "urls")
     saved, _, _ = questions.extent(connection, "frontier")
     born = saved + questions.born_after(connection, _watermark(connection))
@@ -165,7 +168,7 @@ def _links(connection: tables.Connection, _path: Path) -> Iterator[str]:
 
 
 def _forwards(connection: tables.Connection, _path: Path) -> Iterator[str]:
-    """In a cycle of pages that stand for each other, cash would move forever."""
+    """Check that no pages stand for each other in a cycle, where cash would move forever."""
     targets: dict[int, int] = {}
     for page, seq in _forwarding_pages(connection):
         links = tables.spending(connection, seq).links
@@ -177,14 +180,14 @@ def _forwards(connection: tables.Connection, _path: Path) -> Iterator[str]:
 
 
 def _forwarding_pages(connection: tables.Connection) -> Iterator[tuple[int, int]]:
-    """The pages that stand for others, and the steps that say which."""
+    """Yield the pages that stand for others, and the steps that say for which."""
     for pages, states, steps in columns.frontier(connection, "id", "state", "spent"):
         found = np.isin(states, STANDS_FOR_ANOTHER)
         yield from zip(pages[found].tolist(), steps[found].tolist(), strict=True)
 
 
 def _pages_in_cycles(targets: dict[int, int]) -> Iterator[int]:
-    """One page of each cycle."""
+    """Yield one page of each cycle."""
     settled: set[int] = set()
     for start in targets:
         trail: set[int] = set()
@@ -210,7 +213,7 @@ def _books(connection: tables.Connection, path: Path) -> Iterator[str]:
 
 
 def _shard(connection: tables.Connection, path: Path) -> Iterator[str]:
-    """Where a crawl has several shards, pages of other shards are foreign, and no others."""
+    """Check that exactly the pages of other shards are foreign."""
     frontier, origins = unproven(path, connection), questions.origins(connection)
     place = ShardPlace(frontier.terms.shard, frontier.terms.shards)
     owners = np.array([place.owner(site(host_of(origin))) for origin in origins], dtype=np.int64)
@@ -229,7 +232,7 @@ _CHECKS: dict[str, Check] = {
     "forwards": _forwards,
     "books": _books,
 }
-"""In this order: later checks rely on the earlier ones."""
+"""Checks in order: later ones rely on earlier ones."""
 
 
 def _check_replay(connection: tables.Connection, path: Path, found: Audit, tell: Progress) -> None:
@@ -255,14 +258,14 @@ def _replay(
 
 
 def _commit(connection: tables.Connection, path: Path) -> Iterator[str]:
-    """The pages are those that the last commit counted."""
+    """Check that the pages are those that the last commit counted."""
     frontier = unproven(path, connection)
     verify(frontier, connection)
     yield from contradictions(frontier, connection)
 
 
 def _archive(path: Path, connection: tables.Connection, end: int) -> Iterator[str]:
-    """Every record of the archive that the last commit knows of."""
+    """Check every record of the archive that the last commit knows."""
     if not (folder := archive_folder(path)).is_dir():
         yield f"{folder} is gone, with all pages that were kept"
         return
@@ -272,7 +275,7 @@ def _archive(path: Path, connection: tables.Connection, end: int) -> Iterator[st
 
 
 def _urls_of_keys(connection: tables.Connection, keys: set[int]) -> dict[int, str]:
-    """The URLs of records that do not tell them; all that are known are looked through."""
+    """Return the URLs of records too damaged to tell them. Scans all known URLs."""
     found: dict[int, str] = {}
     for host, origin in enumerate(questions.origins(connection)):
         urls = (origin + path for path in questions.paths_of(connection, host))

@@ -1,16 +1,16 @@
-"""Which pages are new, have changed, or are not there any more since a time.
+"""Pages that are new, changed or gone since a given time.
 
 new      read for the first time since then
-changed  read before, and it said something else when it was read again: its text differs from that
-         of the last version before. Another session id, comment or attribute changes no text.
-         Without both versions in the archive, any other byte counts, and no words are counted.
-moved    read before, and a redirect now
-gone     read before, and it does not exist any more
-failed   read before, and it could not be had any more
-refused  read before, and it may not be asked for any more
+changed  read before, and different when read again: the text differs from that of the last version
+         before. A new session id, comment or attribute does not change the text. If the archive
+         lacks one of the versions, any different byte counts, and words are not counted
+moved    read before, now a redirect
+gone     read before, now nonexistent
+failed   read before, now failing
+refused  read before, now forbidden
 
-Law: a page has one row, of what it is now. A page of which a request failed and will be made again
-is as it was.
+Law: a page has one row, for its current state. A page whose failed request will be retried counts
+as unchanged.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -47,7 +47,7 @@ _MOVED, _GONE, _FAILED, _REFUSED = "moved", "gone", "failed", "refused"
 
 
 class Change(NamedTuple):
-    """A page that is not as it was."""
+    """Changed page."""
 
     importance: float
     what: str
@@ -62,9 +62,7 @@ class Change(NamedTuple):
 def changes(
     snapshot: Snapshot, since: float | None = None, host: str | None = None
 ) -> list[Change]:
-    """What has changed since a time, or since the last run of the crawl began; the most important
-    pages first.
-    """
+    """Return the changes since a time, or since the last run began; most important pages first."""
     if since is None:
         since = tables.last_run(snapshot.connection)
     found = _found(snapshot, since)
@@ -79,20 +77,20 @@ def changes(
 
 Words = tuple[int, int] | None
 SAME: Words = (-1, -1)
-"""The text has not changed."""
+"""Value of a page whose text has not changed."""
 
 
 def _text_changes(
     snapshot: Snapshot, found: Mapping[int, tuple[str, float]], since: float
 ) -> Iterator[tuple[int, Words]]:
-    """Of the changed pages with both versions in the archive, their words before and now."""
+    """Yield the words before and now of each changed page with both versions in the archive."""
     changed = [page for page, (what, _) in found.items() if what == CHANGED]
     has_pages = tables.archive_end(snapshot.connection) is not None
     if not changed or not has_pages or not archive_folder(snapshot.path).is_dir():
         return
     with kept_pages(snapshot) as archive:
         for page in changed:
-            with suppress(Damaged):  # `minicrawl check` names it
+            with suppress(Damaged):  # `minicrawl check` reports it
                 yield page, _words(archive, snapshot.url(page), since)
 
 
@@ -109,7 +107,7 @@ def _words(archive: ArchiveReader, url: str, since: float) -> Words:
 
 
 def _found(snapshot: Snapshot, since: float) -> dict[int, tuple[str, float]]:
-    """What happened to each page, and when."""
+    """Return what happened to each page, and when."""
     connection, states = snapshot.connection, snapshot.states
     found = {page: (CHANGED, at) for page, at in fetches.changes(connection, since)}
     found |= {page: (NEW, at) for page, at in questions.pages_read_since(connection, since)}
@@ -117,7 +115,7 @@ def _found(snapshot: Snapshot, since: float) -> dict[int, tuple[str, float]]:
     read = np.array(questions.pages_read_ever(connection), dtype=np.int64)
     lost = read[~np.isin(states[read], is_there)].tolist()
     for page, at in zip(lost, fetches.ends(connection, lost), strict=True):
-        is_new = found.pop(page, ("", 0.0))[0] == NEW  # it came and went since then
+        is_new = found.pop(page, ("", 0.0))[0] == NEW  # it appeared and disappeared since then
         if at is not None and at >= since and not is_new:
             found[page] = _end_of(State(int(states[page]))), at
     return found
@@ -150,12 +148,13 @@ def _rows(
 
 # ================================================================ replay
 #
-# The replay of a store: what its steps say, beside what it has.
+# Replay of a store: compares its contents with its steps.
 #
-# Law: the same steps in the same order make the same frontier and the same ledger, to the atom. The
-# log of a store that was gathered from shards has the turns of pages and not what moved their cash.
+# Law: the same steps in the same order give the same frontier and the same ledger, to the atom. In
+# a store that was gathered from shards, the log has the turns of pages but not what moved their
+# cash.
 
-_STEPS_PER_REPORT = 1000  # of progress
+_STEPS_PER_REPORT = 1000  # steps between progress reports
 
 
 def differences(
@@ -165,8 +164,9 @@ def differences(
     *,
     has_cash: bool = True,
 ) -> Iterator[str]:
-    """A line for each page and total that differs between the store and its steps. The steps of a
-    store that was gathered say nothing of cash.
+    """Yield a line for each page and total that differs between the store and its steps.
+
+    Pass `has_cash=False` for a gathered store, whose steps say nothing about cash.
     """
     replayed, last = Frontier(loaded.terms, partial(tables.spending, connection)), loaded.last_seq
     try:
@@ -208,7 +208,7 @@ def _column_differences(name: str, loaded: NDArray[Any], replayed: NDArray[Any])
 
 
 def _channels(frontier: Frontier) -> list[tuple[object, ...]]:
-    """What was sent to other shards and received from them, and what was never sent."""
+    """Return the state of the channels to other shards, as sortable rows."""
     rows = {} if frontier.channels is None else frontier.channels.as_rows()
     return [(name, *end) for name, ends in rows.items() for end in ends]
 
@@ -218,17 +218,17 @@ def _channels(frontier: Frontier) -> list[tuple[object, ...]]:
 # Sites by the cash that other sites give them.
 #
 # Laws: links within a site say nothing about the site. The importance of a site is the cash that
-# links from other sites brought to its pages, as a share of all cash that flowed between sites;
-# where the importance of pages has converged, what they bring when it goes round for ever. That is
-# kept with the importance, so in a large store nobody waits for a pass over all links. By another
-# rank, the score of a site is the sum over its pages.
+# links from other sites brought to its pages, as a share of all cash that flowed between sites; if
+# the importance has converged, it is the cash in the converged flow. That is stored with the
+# importance, so that a large store does not need a pass over all links. By another rank, the score
+# of a site is the sum over its pages.
 
 Floats = NDArray[np.float64]
 Groups = NDArray[np.int32]
 
 
 class RankedSite(NamedTuple):
-    """A site in `top --sites`. `score` is by the rank that was asked for."""
+    """Site in `top --sites`. `score` is by the requested rank."""
 
     rank: int
     site: str
@@ -242,7 +242,7 @@ class RankedSite(NamedTuple):
 def top_sites(
     snapshot: Snapshot, count: int = 0, by: str = OPIC, tell: Progress = lambda _share: None
 ) -> list[RankedSite]:
-    """The best sites; among equals, the one with the more important pages. `count` 0 is all."""
+    """Return the best sites; ties go to the more important pages. `count` 0 is all."""
     refuse_without_links(snapshot)
     names, site_of = sites_of(snapshot.hosts, snapshot.host_of)
     received = _received(snapshot, site_of, len(names), tell)
@@ -267,21 +267,21 @@ def top_sites(
 
 
 def cash_of_sites(snapshot: Snapshot, tell: Progress) -> dict[str, float]:
-    """The importance of all sites, by their names."""
+    """Return the importance of all sites by name."""
     refuse_without_links(snapshot)
     names, site_of = sites_of(snapshot.hosts, snapshot.host_of)
     return dict(zip(names, _received(snapshot, site_of, len(names), tell).tolist(), strict=True))
 
 
 def _together(values: Floats, site_of: Groups, count: int) -> Floats:
-    """The sum of the scores of its pages, for each site. Pages without a score add nothing."""
+    """Return the sum of the pages' scores for each site. Missing scores count as 0."""
     sums = np.zeros(count)
     np.add.at(sums, site_of, np.nan_to_num(values))
     return sums
 
 
 def _received(snapshot: Snapshot, site_of: Groups, count: int, tell: Progress) -> Floats:
-    """The cash that each site received from other sites, as a share of all such cash."""
+    """Return the cash that each site received from others, as a share of all such cash."""
     kept = _kept(snapshot)
     return (
         _summed(snapshot, site_of, count, tell) if kept is None else _together(kept, site_of, count)
@@ -289,7 +289,7 @@ def _received(snapshot: Snapshot, site_of: Groups, count: int, tell: Progress) -
 
 
 def _kept(snapshot: Snapshot) -> Floats | None:
-    """The parts of pages in the importance of their sites, if that is as old as the importance."""
+    """Return the pages' shares of their sites' importance, or None if they are outdated."""
     with reading_beside(snapshot.path, snapshot.connection) as derived:
         row = rank_row(derived, OPIC_SITES)
         if derived is None or row is None or snapshot.converged is None:
@@ -299,7 +299,7 @@ def _kept(snapshot: Snapshot) -> Floats | None:
 
 
 def _summed(snapshot: Snapshot, site_of: Groups, count: int, tell: Progress) -> Floats:
-    """The same by all links of the store."""
+    """Like `_received`, computed from all links of the store."""
     received = np.zeros(count)
     worth = snapshot.histories if snapshot.converged is None else snapshot.importance.__getitem__
     for givers, ends, parts in flows(snapshot, tell):
@@ -312,17 +312,17 @@ def _summed(snapshot: Snapshot, site_of: Groups, count: int, tell: Progress) -> 
 
 # ================================================================ waiting
 #
-# The unread pages, in the order in which they would be read if no host made the crawl wait.
+# Unread pages in the order in which they would be read if no host made the crawl wait.
 
 _PAGES_AT_ONCE = 20_000
 
 
 class WaitingPage(NamedTuple):
-    """A page in `frontier`."""
+    """Page in `frontier`."""
 
     rank: int
     url: str
-    key: float | None  # in units of cash; None in an order that has no cash in it
+    key: float | None  # in units of cash; None in an order without cash
     given: float
     cash: float
     depth: int
@@ -331,7 +331,7 @@ class WaitingPage(NamedTuple):
 
 
 class QueuePosition(NamedTuple):
-    """The place of a page among the unread pages, and among those of its host; 1 is next."""
+    """Position of a page among all unread pages, and among those of its host; 1 is next."""
 
     of_all: int
     all_waiting: int
@@ -340,7 +340,7 @@ class QueuePosition(NamedTuple):
 
 
 def waiting(snapshot: Snapshot, count: int = 0) -> Iterator[WaitingPage]:
-    """The unread pages that come first. `count` 0 is all."""
+    """Yield the unread pages that come first. `count` 0 is all."""
     unread = np.flatnonzero(snapshot.states == State.UNREAD)
     pages = unread[places_of_largest(snapshot.urgency(unread), count)]
     for start in range(0, len(pages), _PAGES_AT_ONCE):
@@ -372,12 +372,12 @@ def _keys(snapshot: Snapshot, pages: NDArray[np.int64]) -> Iterable[float | None
 
 
 def _given(snapshot: Snapshot, pages: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The units that unread pages got from links and endowments, beside their first one."""
+    """Return the units that unread pages received from links and endowments."""
     return np.maximum(snapshot.keys[pages] / UNIT - 1, 0)
 
 
 def queue_position(snapshot: Snapshot, page: PageId) -> QueuePosition:
-    """The place of this unread page."""
+    """Return the position of this unread page."""
     unread = np.flatnonzero(snapshot.states == State.UNREAD)
     on_host = unread[snapshot.host_of[unread] == snapshot.host_of[page]]
     return QueuePosition(

@@ -1,10 +1,11 @@
-"""The pages that failed or were refused, by kind, by host and one by one.
+"""Pages that failed or were refused: by kind, by host and one by one.
 
-Law: the detail of a page comes from its last request with the outcome of the page. A page without a
+Law: the detail of a page is that of its last request with the page's outcome. A page without a
 request has the detail of its host.
 
 failure    a page whose requests failed, or that was not requested because its host was down
-refusal    a page that minicrawl did not want; it is counted, and shown only if its kind is named
+refusal    a page that minicrawl did not want; refusals are counted, and listed only if their kind
+           is named
 """
 
 from collections.abc import Iterator
@@ -34,7 +35,7 @@ _PAGES_AT_ONCE = 10_000
 
 
 class KindHelp(NamedTuple):
-    """What a kind of failure means, and what helps."""
+    """Meaning of a kind of failure, with advice."""
 
     means: str
     helps: str
@@ -79,12 +80,12 @@ KINDS = {
     State.TRAP: KindHelp("probably a trap: endless similar pages", "the detail has the limit"),
     State.ALLOWANCE: KindHelp("its host or site has used up its quota", "the detail has the limit"),
 }
-"""Every failure, then every refusal."""
+"""Failures, then refusals."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorQuery:
-    """Which pages to report. Without kinds, all failures; `count` 0 is all."""
+    """Selection of pages to report. Without kinds, all failures; `count` 0 is all."""
 
     kinds: frozenset[State] = frozenset()
     host: str | None = None
@@ -92,7 +93,7 @@ class ErrorQuery:
 
 
 class ErrorKind(NamedTuple):
-    """The pages and the requests of a kind; the share is that of all requests."""
+    """Pages and requests of one kind; the share is that of all requests."""
 
     kind: str
     pages: int
@@ -103,7 +104,7 @@ class ErrorKind(NamedTuple):
 
 
 class FailingHost(NamedTuple):
-    """A host, its most frequent kind, and the last detail."""
+    """Host with its most frequent kind and its last detail."""
 
     host: str
     pages: int
@@ -112,7 +113,7 @@ class FailingHost(NamedTuple):
 
 
 class FailedPage(NamedTuple):
-    """A page. `at` is None if it was not requested."""
+    """Failed page. `at` is None if it was not requested."""
 
     url: str
     kind: str
@@ -123,14 +124,14 @@ class FailedPage(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorReport:
-    """The report: the most frequent kinds and hosts first, and the latest pages."""
+    """Report: most frequent kinds and hosts first, latest pages first."""
 
     kinds: list[ErrorKind]
     hosts: list[FailingHost]
     pages: list[FailedPage]
 
     def as_json(self) -> dict[str, object]:
-        """The values by name."""
+        """Return the report as a JSON document."""
         return {
             "kinds": [kind._asdict() for kind in self.kinds],
             "hosts": [host._asdict() for host in self.hosts],
@@ -139,7 +140,7 @@ class ErrorReport:
 
 
 def errors(snapshot: Snapshot, query: ErrorQuery) -> ErrorReport:
-    """Report what failed in this store."""
+    """Return a report on the failures in this store."""
     with reporting_damage(snapshot.path):
         pages = _pages_of(snapshot, query.host)
         shown = query.kinds or frozenset(state for state in KINDS if state.is_failure)
@@ -158,7 +159,7 @@ def _pages_of(snapshot: Snapshot, host: str | None) -> Pages:
 
 
 def _kinds(snapshot: Snapshot, pages: Pages, query: ErrorQuery) -> Iterator[ErrorKind]:
-    """Failures, then refusals; the most frequent first."""
+    """Yield failures, then refusals, most frequent first."""
     hosts = None if query.host is None else hosts_named(snapshot, query.host)
     requests = fetches.outcomes(snapshot.connection, hosts)
     counts = np.bincount(snapshot.states[pages], minlength=max(State) + 1).tolist()
@@ -172,7 +173,7 @@ def _kinds(snapshot: Snapshot, pages: Pages, query: ErrorQuery) -> Iterator[Erro
 
 
 def _hosts(snapshot: Snapshot, pages: Pages, count: int) -> Iterator[FailingHost]:
-    """The hosts with most of these pages."""
+    """Yield the hosts with most of these pages."""
     hosts = snapshot.host_of[pages]
     order = np.argsort(hosts, kind="stable")
     found, starts, counts = np.unique(hosts[order], return_index=True, return_counts=True)
@@ -191,7 +192,7 @@ def _hosts(snapshot: Snapshot, pages: Pages, count: int) -> Iterator[FailingHost
 
 
 def _last_details(snapshot: Snapshot, pages: Pages, hosts: set[int]) -> dict[int, str]:
-    """The status and detail of the last of these requests, by host."""
+    """Return status and detail of the last of these requests, by host."""
     details: dict[int, str] = {}
     for row in _last_requests(snapshot, pages):
         host = int(snapshot.host_of[row.page])
@@ -203,7 +204,7 @@ def _last_details(snapshot: Snapshot, pages: Pages, hosts: set[int]) -> dict[int
 
 
 def _one_by_one(snapshot: Snapshot, pages: Pages, count: int) -> Iterator[FailedPage]:
-    """Requested pages, the latest first, then the others, the newest first."""
+    """Yield the requested pages, latest first, then the others, newest first."""
     rows = {row.page: row for row in islice(_last_requests(snapshot, pages), count or None)}
     unasked = np.setdiff1d(pages, list(rows))[::-1]
     shown = [*rows, *unasked.tolist()][: count or None]
@@ -223,7 +224,7 @@ def _failed_page(snapshot: Snapshot, page: PageId, url: str, row: FetchRow | Non
 
 
 def _last_requests(snapshot: Snapshot, pages: Pages) -> Iterator[FetchRow]:
-    """The last request of each page with the outcome of the page; the latest first."""
+    """Yield the last request of each page with the page's outcome, latest first."""
     states, waiting = snapshot.states.tobytes(), np.zeros(len(snapshot), dtype=np.bool_)
     waiting[pages] = True
     awaited = bytearray(waiting.tobytes())
@@ -235,14 +236,14 @@ def _last_requests(snapshot: Snapshot, pages: Pages) -> Iterator[FetchRow]:
 
 
 def _trouble(snapshot: Snapshot, host: int) -> str:
-    """The last problem of a host, or an empty string."""
+    """Return the last problem of a host, or ""."""
     row = tables.host(snapshot.connection, host)
     return "" if row is None else row.trouble or ""
 
 
 # ================================================================ reasons
 #
-# Why a page has its rank and state: its cash, the sources of it, and what it waits for.
+# Reasons for the rank and state of a page: its cash, where that came from, and what it waits for.
 
 _SOURCES_SHOWN = 10
 _FETCHES_SHOWN = 5
@@ -269,7 +270,7 @@ _ENDED = {
 
 
 class CashSource(NamedTuple):
-    """A page that gave cash to this one: the units it gave, and the share of all cash received."""
+    """Page that gave cash to another: units given, and share of all cash received."""
 
     url: str
     amount: float
@@ -286,7 +287,7 @@ class Fetch(NamedTuple):
 
 
 class RankScore(NamedTuple):
-    """The score and rank of the page by one rank; None if the page was found later."""
+    """Score and rank of the page by one rank; None if the page was found later."""
 
     name: str
     score: float | None
@@ -295,7 +296,7 @@ class RankScore(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """All that the store knows about a page."""
+    """Everything that the store knows about a page."""
 
     url: str
     original: str | None
@@ -313,7 +314,7 @@ class Explanation:
     last_fetched: str | None
     stands_for: str | None
     near_duplicates: list[str]
-    """URLs of pages that say the same, the one that was found first before the others."""
+    """URLs of near-duplicates, the one found first at the beginning."""
     place: QueuePosition | None
     ranks: list[RankScore]
     reasons: list[str]
@@ -322,7 +323,7 @@ class Explanation:
     received: list[CashSoFar]
 
     def as_json(self) -> dict[str, object]:
-        """The values by name."""
+        """Return the explanation as a JSON document."""
         return asdict(self) | {
             "place": self.place and self.place._asdict(),
             "ranks": [score._asdict() for score in self.ranks],
@@ -333,7 +334,7 @@ class Explanation:
 
 
 def explain(snapshot: Snapshot, text: str, tell: Progress = lambda _share: None) -> Explanation:
-    """Explain the page that the user means."""
+    """Return an explanation of the page that the user named."""
     page = page_of(snapshot, text)
     (found_url,), _, (depth,) = questions.locations(snapshot.connection, [page])
     document = tables.document(snapshot.connection, page)
@@ -393,7 +394,7 @@ def _last_fetches(snapshot: Snapshot, page: PageId) -> list[FetchRow]:
     return tables.last_fetches(snapshot.connection, page, _FETCHES_SHOWN)
 
 
-# ---------------------------------------------------------------- why
+# ---------------------------------------------------------------- reasons
 
 
 def _reasons(
@@ -425,13 +426,13 @@ def _ended(snapshot: Snapshot, page: PageId, state: State) -> list[str]:
 
 
 def _was_requested(snapshot: Snapshot, page: PageId) -> bool:
-    """Whether its last request was answered: a seed is asked for, whatever its URL ends in."""
+    """Return True if its last request got a response: seeds are requested whatever their suffix."""
     last = tables.last_fetches(snapshot.connection, page, 1)
     return any(row.status is not None for row in last)
 
 
 def _why_not_requested(snapshot: Snapshot, page: PageId) -> list[str]:
-    """The reason why the crawl set the page aside, if that was its last decision."""
+    """Return why the crawl skipped the page, if that was its last decision."""
     last = tables.last_fetches(snapshot.connection, page, 1)
     return [row.detail for row in last if row.outcome == NOT_ASKED]
 
@@ -442,7 +443,7 @@ _ORDERED = {
     "breadth-first": ("that were found before it", "was found first"),
     "random": ("that were drawn before it", "was drawn first"),
 }
-"""By their strategies: what is said of the pages before one, and of the first one."""
+"""Phrases by strategy: for the pages ahead, and for the first page."""
 
 
 def _reasons_to_wait(snapshot: Snapshot, page: PageId, position: QueuePosition) -> list[str]:
@@ -472,7 +473,7 @@ def _host(snapshot: Snapshot, page: PageId) -> HostRow:
 
 
 def _cash_sources(snapshot: Snapshot, gifts: CashGifts) -> list[CashSource]:
-    """The pages that gave most, by their last spendings."""
+    """Return the pages that gave most, by their last spendings."""
     total = float(gifts.units.sum())
     amounts = zip(gifts.givers.tolist(), gifts.units.tolist(), strict=True)
     largest = nlargest(_SOURCES_SHOWN, amounts, key=lambda gift: gift[1])

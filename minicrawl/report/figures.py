@@ -1,7 +1,7 @@
 """Figures as PNG, with their numbers as CSV, and a crawl in one picture.
 
-Laws: a figure is there whole or not at all, and a half-written one never replaces a good one. What
-is not known is not drawn.
+Laws: a figure is written atomically, so that an incomplete one never replaces a good one. Unknown
+values are not drawn.
 """
 
 import csv
@@ -21,36 +21,36 @@ from minicrawl.graph.outline import TAIL, DegreeDistribution
 from minicrawl.store.samples import Sample
 
 _FEW_DECADES = (2, 0.5)
-"""Of an axis that is no longer, some places between the powers of ten are named as well."""
+"""Axes of at most this many decades have labels between the powers of ten, too."""
 
 
 _MARKED = 10
-"""The points of a longer line are not marked."""
+"""Maximum points of a line with markers."""
 
 
 _COLOURS = 10
-"""After so many lines the colours begin again, and the lines are dashed."""
+"""Number of colours; after that they repeat, with dashed lines."""
 
 
 _MARKERS = "ox+s"
-"""They do not hide each other where points of two lines meet."""
+"""Markers that do not hide each other where points of two lines coincide."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlotLine:
-    """One curve; `error` has the standard errors of y where there are several draws."""
+    """One curve. `error` has the standard errors of y, if there are several draws."""
 
     label: str
     x: Sequence[float]
     y: Sequence[float]
     error: Sequence[float] | None = None
     names: Sequence[str] = ()
-    """Of a map: the name of each point, or one for the middle of the line."""
+    """On a map: the name of each point, or one label for the middle of the line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """What is drawn, before it is drawn."""
+    """Content of a figure."""
 
     name: str
     title: str
@@ -60,13 +60,13 @@ class Figure:
     log_x: bool = False
     log_y: bool = False
     points: bool = False
-    """Points alone, without lines between them."""
+    """Draw points only, without lines."""
     is_map: bool = False
-    """The first line is points with names; the others join two of them."""
+    """Draw a map: the first line is points with names, the others connect two of them."""
 
 
 def write(out: Path, figure: Figure) -> tuple[Path, Path]:
-    """Write the numbers of a figure and its picture into a folder; the two files."""
+    """Write the numbers and the picture of a figure into a folder. Return both files."""
     numbers, picture = out / f"{figure.name}.csv", out / f"{figure.name}.png"
     with replacing(numbers) as file:
         _write_csv(file, figure)
@@ -83,7 +83,10 @@ def write(out: Path, figure: Figure) -> tuple[Path, Path]:
 
 
 def pyplot() -> ModuleType:
-    """What draws; asked for before there is anything to draw, its absence costs nobody time."""
+    """Return matplotlib's pyplot. Raises UsageError if it is not installed.
+
+    Call this before computing anything, so that a missing package costs no time.
+    """
     try:
         import matplotlib as mpl
     except ImportError as error:
@@ -95,7 +98,10 @@ def pyplot() -> ModuleType:
 
 
 def prepare(out: Path) -> None:
-    """Make the folder. Refuses what cannot be drawn before anything is computed."""
+    """Create the folder.
+
+    Raises UsageError for what cannot be drawn, before anything is computed.
+    """
     pyplot()
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -169,7 +175,7 @@ _WIDTH, _ROW_HEIGHT = 18.0, 4.2
 
 
 _HOST_HEIGHT, _LEAST_HEIGHT = 0.2, 3.0
-"""Inches. A line of small letters is 0.14 high."""
+"""Row height and minimum height in inches. A line of small letters is 0.14 high."""
 
 
 _DPI = 120
@@ -192,14 +198,14 @@ Value = Callable[[Sample], float | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostLinks:
-    """The largest hosts by pages, and how many links lead from one to another."""
+    """Largest hosts by pages, and the number of links between each two."""
 
     pages: Mapping[str, int]
     links: Mapping[tuple[str, str], int]
 
 
 def draw_crawl(file: Path, title: str, samples: Samples, hosts: HostLinks) -> None:
-    """Write the picture; the ending of the name says whether as PNG or SVG."""
+    """Write the picture as PNG or SVG, by the suffix of the file."""
     canvas = crawl_picture(title, samples, hosts)
     with replacing(file) as out:
         canvas.savefig(out, format=file.suffix[1:].lower(), dpi=_DPI)
@@ -207,7 +213,7 @@ def draw_crawl(file: Path, title: str, samples: Samples, hosts: HostLinks) -> No
 
 
 def crawl_picture(title: str, samples: Samples, hosts: HostLinks) -> Any:
-    """Return a figure of pyplot with the curves above and the hosts below."""
+    """Return a pyplot figure with the curves above and the hosts below."""
     heights = [_ROWS * _ROW_HEIGHT]
     if hosts.pages:
         heights.append(max(_LEAST_HEIGHT, _HOST_HEIGHT * len(hosts.pages)))
@@ -231,7 +237,7 @@ def _draw_curves(part: Any, samples: Samples) -> None:
 
 
 def curves(samples: Samples) -> list[Figure]:
-    """Six curves over time, and two distributions."""
+    """Return six curves over time, and two distributions."""
     last = samples[-1].outline
     return [
         _over_time(
@@ -282,7 +288,7 @@ def _line(label: str, samples: Samples, value: Value) -> PlotLine:
 
 
 def _pace(samples: Samples) -> Figure:
-    """Pages a second between each two samples."""
+    """Return a figure of pages per second between successive samples."""
     points = [
         (later.running_s, (later.crawled - sooner.crawled) / (later.running_s - sooner.running_s))
         for sooner, later in pairwise(samples)
@@ -307,7 +313,7 @@ def _degrees(title: str, found: DegreeDistribution) -> Figure:
 
 
 def _draw_fit(axes: Any, found: DegreeDistribution) -> None:
-    """The power law of the tail."""
+    """Draw the power law fitted to the tail."""
     if found.exponent is None:
         return
     least = TAIL - 0.5
@@ -324,8 +330,9 @@ def _draw_fit(axes: Any, found: DegreeDistribution) -> None:
 
 
 def _draw_hosts(bars: Any, matrix: Any, hosts: HostLinks) -> None:
-    """Draw a row for each host, with its number, its name and its pages, and the links from it to
-    each other host in the column of that one's number.
+    """Draw a row for each host: its number, name and pages, and its links to other hosts.
+
+    The links to a host are in the column with its number.
     """
     rows = range(1, len(hosts.pages) + 1)
     row_of = dict(zip(hosts.pages, rows, strict=True))
@@ -347,7 +354,7 @@ def _draw_hosts(bars: Any, matrix: Any, hosts: HostLinks) -> None:
 
 
 def _as_label(name: str) -> str:
-    """Return a name without its middle if it is long; hosts of a site differ at the beginning."""
+    """Return a name, shortened in the middle: hosts of a site differ at the beginning."""
     half = _LONGEST_NAME // 2
     shown = name if len(name) <= _LONGEST_NAME else f"{name[:half]}…{name[1 - half :]}"
-    return shown.replace("$", r"\$")  # what a page is called is no mathematics
+    return shown.replace("$", r"\$")  # a $ in a name must not start math mode

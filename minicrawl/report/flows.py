@@ -1,14 +1,14 @@
-"""Every link of each page, in blocks: as cash flows along it, and as the page has it.
+"""Links of all pages, in blocks: as cash flows along them, or as the pages have them.
 
-Cash flows behind redirects, and from a page that stands for another one to that. Neither is a link
-that a page has; a link of a page to itself and the links of duplicates are, and carry no cash.
+Cash follows redirects, and flows from a page that stands for another to that page. Neither is a
+link that a page has. A page's link to itself and the links of duplicates are, but carry no cash.
 
-giver    a page that was read, or that stands for another one
+giver    a page that was read, or that stands for another
 end      the page that the cash of a link reached, after all redirects
-part     the share of its giver's cash that a link gets
-weight   the weight of a link among the links of its giver; mostly 1
+part     the share of its giver's cash that a link receives
+weight   the weight of a link among the links of its giver; usually 1
 
-`tell` gets the share of the givers that is done.
+`tell` receives the share of the givers that is done.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ Numbers = NDArray[np.int64]
 
 
 class CashFlows(NamedTuple):
-    """Columns of links. The links of a giver are side by side and in one block."""
+    """Columns of links. The links of a giver are adjacent and in one block."""
 
     givers: NDArray[np.int64]
     ends: NDArray[np.int64]
@@ -39,7 +39,7 @@ class CashFlows(NamedTuple):
 
 
 class FlowLinks(NamedTuple):
-    """Columns of distinct links. The links of a giver are side by side and in one block."""
+    """Columns of distinct links. The links of a giver are adjacent and in one block."""
 
     givers: NDArray[np.int64]
     ends: NDArray[np.int64]
@@ -47,7 +47,7 @@ class FlowLinks(NamedTuple):
 
 
 def flows(snapshot: Snapshot, tell: Progress = lambda _share: None) -> Iterator[CashFlows]:
-    """All links that count now, with their parts."""
+    """Yield all current links with their parts."""
     ends = final_pages(snapshot)
     with reporting_damage(snapshot.path):
         for block in _current(snapshot, 0, tell):
@@ -56,13 +56,16 @@ def flows(snapshot: Snapshot, tell: Progress = lambda _share: None) -> Iterator[
 
 
 def links(snapshot: Snapshot, tell: Progress = lambda _share: None) -> Iterator[FlowLinks]:
-    """All links that carry cash, with their weights. Of two to one end, the first one counts."""
+    """Yield all links that carry cash, with their weights.
+
+    Of several to one end, the first counts.
+    """
     ends = final_pages(snapshot)
     return (_links_tofinal_pages(found, ends) for found in links_as_written(snapshot, tell=tell))
 
 
 def links_in_focus(snapshot: Snapshot, tell: Progress = lambda _share: None) -> Iterator[CashFlows]:
-    """The links of pages with links in focus; parts are how often each of them is looked for."""
+    """Yield the links of pages with links in focus; parts are the shares sought in each."""
     ends = final_pages(snapshot)
     with reporting_damage(snapshot.path):
         for block in _current(snapshot, 0, tell):
@@ -82,15 +85,16 @@ def links_in_focus(snapshot: Snapshot, tell: Progress = lambda _share: None) -> 
 def links_as_written(
     snapshot: Snapshot, after: int = 0, tell: Progress = lambda _share: None
 ) -> Iterator[FlowLinks]:
-    """The links of the pages whose last turn came after this step, redirects not followed."""
+    """Yield the links of pages whose last turn came after this step, redirects not followed."""
     with reporting_damage(snapshot.path):
         for block in _current(snapshot, after, tell):
             yield from _weighted(block)
 
 
 def page_links(snapshot: Snapshot, tell: Progress = lambda _share: None) -> Iterator[FlowLinks]:
-    """The links that pages have: redirects are none, and none is followed. A link without cash
-    weighs what one to another page usually does.
+    """Yield the links that pages have; redirects are neither links nor followed.
+
+    A link without cash gets the weight that a link to another page usually has.
     """
     with reporting_damage(snapshot.path):
         for block in _current(snapshot, 0, tell):
@@ -114,7 +118,7 @@ def page_links(snapshot: Snapshot, tell: Progress = lambda _share: None) -> Iter
 
 
 def linked_from(snapshot: Snapshot, page: int) -> list[int]:
-    """The pages that this page links to."""
+    """Return the pages that this page links to."""
     spending = snapshot.frontier.spendings.of(page)
     return _written(page, spending, is_copy=page in snapshot.frontier.books.forwards)[0]
 
@@ -124,7 +128,7 @@ def _rows(pages: Numbers, counts: Numbers, targets: Numbers, weights: Numbers) -
 
 
 def _written(page: int, spending: Spending, *, is_copy: bool) -> tuple[list[int], list[int]]:
-    """The links of a page, and the weight of each."""
+    """Return the links of a page, and the weight of each."""
     links, weights = ([*spending.unpaid], []) if is_copy else map(list, spending[:2])
     links += [page] * spending.self_link
     usual = PARTS if weights else 1
@@ -134,8 +138,9 @@ def _written(page: int, spending: Spending, *, is_copy: bool) -> tuple[list[int]
 def links_among(
     snapshot: Snapshot, is_node: NDArray[np.bool_], tell: Progress = lambda _share: None
 ) -> Iterator[FlowLinks]:
-    """The links of these pages to these pages. One to a page that is none of them and redirects
-    leads to the first one that is.
+    """Yield the links between these pages.
+
+    A link to a redirect that is not among them leads to the first of them behind it.
     """
     ends = _first_nodes(snapshot, is_node)
     for block in page_links(snapshot, tell):
@@ -145,7 +150,7 @@ def links_among(
 
 
 def _first_nodes(snapshot: Snapshot, is_node: NDArray[np.bool_]) -> Numbers:
-    """For each page itself, or the first node behind it."""
+    """Return each page, or the first node that it redirects to."""
     forwards, ends = snapshot.frontier.books.forwards, np.arange(len(snapshot))
     for page in forwards:
         end = page
@@ -156,7 +161,7 @@ def _first_nodes(snapshot: Snapshot, is_node: NDArray[np.bool_]) -> Numbers:
 
 
 def _current(snapshot: Snapshot, after: int, tell: Progress) -> Iterator[Spendings]:
-    """The last spending of every page."""
+    """Yield the last spending of every page."""
     last = last_spent(snapshot.connection, snapshot.frontier)
     givers, done = int(np.count_nonzero(last > after)), 0
     for block in questions.spendings(snapshot.connection, after):
@@ -202,7 +207,7 @@ def _flows_of(block: Spendings, edge: float) -> Iterator[CashFlows]:
 
 
 def final_pages(snapshot: Snapshot) -> NDArray[np.int64]:
-    """For each page, the page that it stands for."""
+    """Return the page that each page stands for, which may be itself."""
     books = snapshot.frontier.books
     ends = np.arange(len(snapshot))
     for page in books.forwards:
@@ -211,7 +216,7 @@ def final_pages(snapshot: Snapshot) -> NDArray[np.int64]:
 
 
 def _tofinal_pages(found: CashFlows, ends: NDArray[np.int64]) -> CashFlows:
-    """The links to their final pages, without links from a page to itself."""
+    """Return the links to their final pages, without links from a page to itself."""
     led = found._replace(ends=ends[found.ends])
     differs = led.givers != led.ends
     return CashFlows(*(column[differs] for column in led))
@@ -235,7 +240,7 @@ def _weighted_flows(block: Spendings, edge: float) -> CashFlows:
 
 
 def _parts(spending: Spending, edge: float) -> list[float]:
-    """The parts as the steps computed them, but two links to one end count as two."""
+    """Return the parts as the steps computed them; two links to one end count separately."""
     links, weights, focus, idle = spending[:4]
     weights = weights or [1] * len(links)
     total = sum(weights) + idle

@@ -1,6 +1,6 @@
-"""The ranks of a store: its importance, and the other ranks that are kept beside it.
+"""Ranks of a store: its importance, and the other ranks kept beside it.
 
-Law: a page that was found after a rank was made has no score. It is NaN.
+Law: a page that was found after a rank was computed has the score NaN.
 """
 
 import time
@@ -27,33 +27,33 @@ from minicrawl.store.derived import (
 from minicrawl.wording import counted
 
 RISING = "rising"
-"""The name of what is computed of it for each moment: how much faster cash flows to a page."""
+"""Name of a rank computed on demand: how much faster cash flows to a page now."""
 
 Floats = NDArray[np.float64]
 
 
 class KeptRank(NamedTuple):
-    """A rank, and whether it is up to date."""
+    """Rank, with its age."""
 
     row: RankRow
     unranked: int
-    """Pages that were found since."""
+    """Number of pages found since."""
     is_current: bool
-    """Whether there was no step since, so that all links are the same."""
+    """True if there were no steps since, so that all links are the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Convergence:
-    """How far the converged importance of a store may be trusted."""
+    """Accuracy and age of the converged importance."""
 
     error_bound: float
-    """Of the shares, summed over all pages that were known then."""
+    """Error bound of the shares, summed over all pages known then."""
     is_complete: bool
-    """Whether it was computed to the end."""
+    """True if the computation was completed."""
     age_s: float
     steps_since: int
     pages_since: int
-    """Pages that were found since."""
+    """Number of pages found since."""
 
     def __str__(self) -> str:
         kind = "converged" if self.is_complete else "broken off while converging"
@@ -68,8 +68,9 @@ ESTIMATED = "estimated; with stored links `minicrawl refine` makes it converge"
 
 
 def convergence(row: RankRow | None, known: int, last: int) -> Convergence | None:
-    """That of the importance by `row`, in a store of so many pages and steps; None if there is
-    none.
+    """Return the convergence of the importance in `row`, or None without a row.
+
+    `known` and `last` are the store's current number of pages and last step.
     """
     if row is None:
         return None
@@ -83,12 +84,12 @@ def convergence(row: RankRow | None, known: int, last: int) -> Convergence | Non
 
 
 def convergence_of(seen: Snapshot) -> Convergence | None:
-    """That of the importance in a snapshot."""
+    """Return the convergence of a snapshot's importance, or None if it is an estimate."""
     return convergence(seen.converged, len(seen), seen.frontier.last_seq)
 
 
 def told(found: Convergence | None) -> str:
-    """Where the importance comes from, in words."""
+    """Return the source of the importance, as text."""
     return ESTIMATED if found is None else str(found)
 
 
@@ -103,7 +104,7 @@ def _age(seconds: float) -> str:
 
 
 def kept(store: Path, connection: tables.Connection) -> list[KeptRank]:
-    """All ranks beside the store but for those of the crawl itself, by name."""
+    """Return the ranks beside the store by name, except those of the crawl itself."""
     known, last = questions.pages_known(connection), tables.last_step(connection)
     with reading_beside(store, connection) as derived:
         others = (row for row in kept_ranks(derived) if row.name not in (OPIC, OPIC_SITES))
@@ -111,7 +112,7 @@ def kept(store: Path, connection: tables.Connection) -> list[KeptRank]:
 
 
 def scores(snapshot: Snapshot, name: str) -> Floats:
-    """The scores of all pages by this rank."""
+    """Return the scores of all pages by this rank. Raises UsageError if there is no such rank."""
     found = kept_scores(snapshot, name)
     if found is None:
         others = "".join(f", {one.row.name}" for one in kept(snapshot.path, snapshot.connection))
@@ -123,7 +124,7 @@ def scores(snapshot: Snapshot, name: str) -> Floats:
 
 
 def kept_scores(snapshot: Snapshot, name: str) -> Floats | None:
-    """The same, or None if there is no such rank."""
+    """Return the scores of all pages by this rank, or None if there is no such rank."""
     if name == OPIC:
         return snapshot.importance
     if name == RISING:

@@ -1,11 +1,11 @@
-"""The link graph of a store for files, of pages or of hosts, block by block.
+"""Link graph of a store for files, of pages or of hosts, in blocks.
 
-Laws: the graph has the links that selected pages have to selected pages, each once, also that of a
-page to itself. A redirect is no link: a page is told with the page it stands for, and a link with
-the page that its target stands for. A link to a redirect that was not selected is there if it leads
-to a selected page. The weight of a link between hosts is the number of links between their pages,
-or the sum of their weights in an imported graph; links within a host are a link to itself. Memory
-holds the columns of the snapshot and a number for each pair of linked hosts.
+Laws: the graph has the links from selected pages to selected pages, each once, including a page's
+link to itself. A redirect is not a link: a page is written with the page it stands for, and a link
+with the page its target stands for. A link to a redirect that is not selected is included if it
+leads to a selected page. The weight of a link between hosts is the number of links between their
+pages, or the sum of their weights in an imported graph; links within a host are a link of the host
+to itself. Memory holds the snapshot's columns and a number for each pair of linked hosts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ Numbers = NDArray[np.int64]
 
 
 class _SelectedGraph:
-    """The selected pages of a store, the scores to add, and where to report progress."""
+    """Selected pages of a store, with extra scores and a progress callback."""
 
     def __init__(
         self,
@@ -51,19 +51,19 @@ class _SelectedGraph:
 
 
 class PageGraph(_SelectedGraph):
-    """Pages and the links between them. The id of a node is its page id."""
+    """Pages and the links between them. Node ids are page ids."""
 
     columns = PAGE_LINK_COLUMNS
 
     def drawing(self) -> Drawing:
-        """The nodes and links of the graph."""
+        """Return the nodes and links of the graph."""
         attributes = {"importance": float, "host": str, "state": str, "stands_for": str}
         return Drawing(
             attributes | dict.fromkeys(self._scores, float), self._nodes(), self._links()
         )
 
     def named_links(self) -> Iterator[Block]:
-        """The links as they are written, with the URLs at their ends."""
+        """Yield the links as written, with the URLs of their ends."""
         is_chosen, leads_to = _mask(self._snapshot, self._pages), final_pages(self._snapshot)
         for block in page_links(self._snapshot, self._tell):
             is_target_chosen = is_chosen[block.ends] | is_chosen[leads_to[block.ends]]
@@ -105,7 +105,7 @@ class PageGraph(_SelectedGraph):
 
 
 class HostGraph(_SelectedGraph):
-    """Hosts and the links between them, whatever their schemes and ports."""
+    """Hosts and the links between them, regardless of scheme and port."""
 
     columns = LINK_COLUMNS
 
@@ -126,14 +126,14 @@ class HostGraph(_SelectedGraph):
         return np.array(of_origin, dtype=np.int64)[self._snapshot.host_of]
 
     def drawing(self) -> Drawing:
-        """The nodes and links. Importance and scores are sums over the selected pages."""
+        """Return the nodes and links. Importance and scores are sums over the selected pages."""
         attributes = {"importance": float, "pages": int}
         return Drawing(
             attributes | dict.fromkeys(self._scores, float), self._nodes(), self._links()
         )
 
     def named_links(self) -> Iterator[Block]:
-        """The links, with the names of the hosts."""
+        """Yield the links with the names of the hosts."""
         names = self._names
         for block in self._links():
             ends = {end: [names[number] for number in block[end]] for end in ("source", "target")}
@@ -173,7 +173,7 @@ class HostGraph(_SelectedGraph):
 
 
 class _HostPairs:
-    """Counts linked pairs of hosts. New links are merged when there are many."""
+    """Counter of linked pairs of hosts. New links are merged in batches."""
 
     def __init__(self, hosts: int) -> None:
         self._hosts = max(hosts, 1)
@@ -204,7 +204,7 @@ class _HostPairs:
 
 
 def refuse_without_links(snapshot: Snapshot) -> None:
-    """Raise if the store has no links."""
+    """Raise UsageError if the store has no links."""
     if not snapshot.frontier.terms.links:
         raise UsageError(f"{snapshot.path} has no links: it was crawled with --no-links")
 
@@ -216,7 +216,7 @@ def _mask(snapshot: Snapshot, pages: Numbers) -> NDArray[np.bool_]:
 
 
 def _distinct(found: FlowLinks, pages: int) -> FlowLinks:
-    """Of links that meet behind redirects, the first one."""
+    """Return the links without duplicates, which arise where redirects meet."""
     _, firsts = np.unique(found.givers * pages + found.ends, return_index=True)
     return FlowLinks(*(column[firsts] for column in found))
 
@@ -227,7 +227,7 @@ def _as_block(found: FlowLinks) -> Block:
 
 
 def urls(snapshot: Snapshot, pages: Numbers) -> list[str]:
-    """The URLs of any number of pages."""
+    """Return the URLs of any number of pages."""
     starts = range(0, len(pages), _ROWS_AT_ONCE)
     blocks = (_places(snapshot, pages[start : start + _ROWS_AT_ONCE]) for start in starts)
     return [url for block in blocks for url in block.urls]

@@ -1,13 +1,9 @@
-"""Reports on links: cash flows, graphs, and the links of one page.
+"""Reports on links.
 
 backlinks  the links to a page and from it
-gifts      the cash that one page got
-flows      the links of all pages, with the cash on each
-graphs     the graph of pages or hosts, for files
-problems   broken links, redirects, orphans, duplicates
-written    links as they are written, with their texts
-requisites  what kept pages need to be shown
+gifts      the cash that one page received
 words      the words in and around links
+written    links as written, with their texts
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -47,26 +43,25 @@ from minicrawl.wording import iso
 
 # ================================================================ backlinks
 #
-# The links to a page, and the links from a page.
+# Links to a page, and links from a page.
 #
-# Laws: a link to a page that stands for another one counts for that page, as in the ranks. A link
-# from a page to itself does not count. The answer is always current: links that are newer than the
-# index are read from the log, and pages that had another turn since are left out of the index. If
-# much is newer, the index is built again. If the index cannot be written, the answer comes without
-# it.
+# Laws: a link to a page that stands for another counts for that other page, as in the ranks. A link
+# from a page to itself does not count. The answer is always current: links newer than the index are
+# read from the log, and pages with a newer turn are excluded from the index. If much is newer, the
+# index is rebuilt. If the index cannot be written, it is not used.
 #
 # giver       a page that links to another one, and gives it cash
 # duplicates  the pages that stand for another page
 
 _FEW_STEPS = 20_000
 _MANY_OF = 8
-"""An index is used until this many steps are newer, or one for each eight steps that it has."""
+"""An index is used while at most `_FEW_STEPS`, or an eighth of its steps, are newer."""
 
 Numbers = NDArray[np.int64]
 
 
 class LinkedPage(NamedTuple):
-    """A page at the other end of a link."""
+    """Page at the other end of a link."""
 
     url: str
     importance: float
@@ -75,23 +70,23 @@ class LinkedPage(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Linked:
-    """The most important pages that a page is linked with."""
+    """Most important pages that a page is linked with."""
 
     url: str
     stands_for: str | None
     count: int
-    """Of all linked pages."""
+    """Number of all linked pages."""
     pages: list[LinkedPage]
 
     def as_json(self) -> dict[str, object]:
-        """The values by name."""
+        """Return the result as a JSON document."""
         return asdict(self) | {"pages": [page._asdict() for page in self.pages]}
 
 
 def backlinks(
     snapshot: Snapshot, text: str, count: int = 0, tell: Progress = lambda _share: None
 ) -> Linked:
-    """The pages that link to this page, or to the page it stands for. `count` 0 is all."""
+    """Return the pages that link to this page, or to the page it stands for. `count` 0 is all."""
     refuse_without_links(snapshot)
     page = page_of(snapshot, text)
     end = snapshot.frontier.books.stands_for(page)
@@ -100,7 +95,7 @@ def backlinks(
 
 
 def links(snapshot: Snapshot, text: str, count: int = 0) -> Linked:
-    """The pages that this page links to. `count` 0 is all."""
+    """Return the pages that this page links to. `count` 0 is all."""
     refuse_without_links(snapshot)
     page = page_of(snapshot, text)
     stands_for = snapshot.frontier.books.stands_for
@@ -130,7 +125,7 @@ def _with_duplicates(snapshot: Snapshot, end: int) -> list[int]:
 
 
 def linking_pages(snapshot: Snapshot, pages: Sequence[int], tell: Progress) -> Numbers:
-    """The pages that link to any of these pages, by the links as they were written."""
+    """Return the pages that link to any of these pages, by the links as written."""
     with reading_beside(snapshot.path, snapshot.connection) as derived:
         step = backlinks_step(derived)
         if derived is not None and step is not None and _is_near(snapshot, step):
@@ -145,12 +140,12 @@ def linking_pages(snapshot: Snapshot, pages: Sequence[int], tell: Progress) -> N
 
 
 def _is_near(snapshot: Snapshot, step: int) -> bool:
-    """Whether the index is not newer than the snapshot, and not much older."""
+    """Return True if the index is not newer than the snapshot, and not much older."""
     return 0 <= snapshot.frontier.last_seq - step <= max(_FEW_STEPS, step // _MANY_OF)
 
 
 def _still_valid(snapshot: Snapshot, givers: NDArray[np.int32], step: int) -> Numbers:
-    """Those whose links have not changed since the index was built."""
+    """Return the givers whose links have not changed since the index was built."""
     last = last_spent(snapshot.connection, snapshot.frontier)[givers]
     return givers[(last > 0) & (last <= step)].astype(np.int64)
 
@@ -164,7 +159,7 @@ def _newer(snapshot: Snapshot, pages: Iterable[int], step: int) -> Numbers:
 
 
 def _inlinks(snapshot: Snapshot, tell: Progress) -> Csr:
-    """All links as they were written, reversed."""
+    """Return the reversed graph of all links as written."""
     givers, ends = [np.empty(0, dtype=np.int32)], [np.empty(0, dtype=np.int32)]
     for block in links_as_written(snapshot, tell=tell):
         givers.append(block.givers.astype(np.int32))
@@ -174,23 +169,24 @@ def _inlinks(snapshot: Snapshot, tell: Progress) -> Csr:
 
 # ================================================================ gifts
 #
-# The cash that one page got: from whom, and when.
+# Cash that one page received: from which pages, and when.
 #
-# Law: a gift is what its giver spent last, of all it has ever had; it counts from the last request
-# for the giver on. So the history ends with the sum of all gifts, however it has come about.
+# Law: a gift is the share of the giver's history that its last spending sent to the page, and is
+# dated by the giver's last request. So the history ends with the sum of all gifts, however it
+# developed.
 
 MOST_MOMENTS = 120
 
 
 class CashGifts(NamedTuple):
-    """The pages that gave to one page, and the units that each of them gave."""
+    """Givers of cash to one page, and the units that each gave."""
 
     givers: NDArray[np.int64]
     units: NDArray[np.float64]
 
 
 class CashSoFar(NamedTuple):
-    """What a page had got at a moment, and from how many pages."""
+    """Cash that a page had received by a moment, and the number of its givers."""
 
     at: str
     units: float
@@ -198,7 +194,7 @@ class CashSoFar(NamedTuple):
 
 
 def gifts_to(snapshot: Snapshot, page: PageId, tell: Progress) -> CashGifts:
-    """From each page that links to it."""
+    """Return the cash that each page gave to this one."""
     givers, units = [np.empty(0, dtype=np.int64)], [np.empty(0)]
     for found in flows(snapshot, tell):
         here = np.flatnonzero(found.ends == page)
@@ -210,9 +206,10 @@ def gifts_to(snapshot: Snapshot, page: PageId, tell: Progress) -> CashGifts:
 
 
 def history_of(snapshot: Snapshot, gifts: CashGifts) -> list[CashSoFar]:
-    """How the gifts added up; at most `MOST_MOMENTS` of them, among these the first and the last.
+    """Return the running sum of the gifts at up to `MOST_MOMENTS` moments.
 
-    Pages that were imported were never requested, and are left out.
+    The first and the last moment are included. Imported pages were never requested, and are
+    omitted.
     """
     asked = fetches.last_times(snapshot.connection, gifts.givers.tolist())
     times = np.array([np.nan if at is None else at for at in asked])
@@ -227,26 +224,26 @@ def history_of(snapshot: Snapshot, gifts: CashGifts) -> list[CashSoFar]:
 
 # ================================================================ words
 #
-# The words in and around links, from the last version of each page in the archive.
+# Words in and around links, from the last archived version of each page.
 #
-# Law: what is around a link are the 50 characters on either side, as `crawl --focus-words` sees
-# them. A page that was not kept with its markup, or is damaged, says nothing of its links.
+# Laws: the context of a link is 50 characters on either side, as for `crawl --focus-words`. A page
+# that was archived without markup, or is damaged, has no words.
 
 WITH_WORDS = int(DocumentType.HTML | DocumentType.MARKDOWN)
-"""The types of documents whose links have words."""
+"""Types of documents whose links have words."""
 
 
 class LinkWords(NamedTuple):
-    """A link of a page."""
+    """Link of a page."""
 
     source: int
-    """The place of the page among those that were asked for."""
+    """Index of the page among the requested ones."""
     target: str
     words: str
 
 
 def words_of_links(snapshot: Snapshot, urls: Sequence[str]) -> Iterator[LinkWords]:
-    """All links of these pages; none if no page is kept."""
+    """Yield all links of these pages; nothing if pages are not archived."""
     if tables.archive_end(snapshot.connection) is None:
         return
     options = ParseOptions(with_words=True, strip_marks=snapshot.frontier.terms.strip_marks)
@@ -262,28 +259,27 @@ def words_of_links(snapshot: Snapshot, urls: Sequence[str]) -> Iterator[LinkWord
 def _last(archive: ArchiveReader, url: str) -> Answer | None:
     try:
         page = last_version(archive, url)
-    except Damaged:  # `minicrawl check` names it
+    except Damaged:  # `minicrawl check` reports it
         return None
     return None if page is None or page.answer.kind is RecordKind.TEXT else page.answer
 
 
 # ================================================================ written
 #
-# Links as they are written in the pages, redirects not followed.
+# Links as written in the pages, without following redirects.
 #
-# Laws: which pages link to which is told by the store alone. What a link says, its text and its
-# rel, is read from the last version of its page in the archive, or from the store if it was crawled
-# to keep links; without either, these are empty. Each page is read once, and no more of them than
-# are shown.
+# Laws: the store alone defines which pages link to which. The attributes of a link, text and rel,
+# come from the last archived version of its page, or from the store if it was crawled with links
+# kept; otherwise they are empty. Each page is read once, and only pages that are shown.
 
 _PAGES_AT_ONCE = 256
-"""Pages that were read from the archive and may be asked for again soon."""
+"""Cached pages."""
 _ROWS_AT_ONCE = 10_000
 _NOTHING = References()
 
 
 class WrittenLink(NamedTuple):
-    """A link as it is written. `end` is where redirects lead from the target, if they do."""
+    """Link as written. `end` is where the target redirects, if it does."""
 
     source: str
     target: str
@@ -298,7 +294,7 @@ RAW_COLUMNS = WrittenLink._fields
 
 
 class LinkEnds(NamedTuple):
-    """A link, by the ids and by the URLs of its pages."""
+    """Link, by the ids and the URLs of its pages."""
 
     giver: PageId
     taker: PageId
@@ -307,7 +303,7 @@ class LinkEnds(NamedTuple):
 
 
 class StoredReferences:
-    """What the links of pages say, from the store itself."""
+    """Link attributes from the store itself."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -315,7 +311,7 @@ class StoredReferences:
         self._of = lru_cache(_PAGES_AT_ONCE)(self._read)
 
     def links(self, link: LinkEnds) -> list[Reference]:
-        """What is known of a link."""
+        """Return the attributes of a link, or an empty list."""
         if not self._written:
             return []
         with reporting_damage(self._snapshot.path):
@@ -326,7 +322,7 @@ class StoredReferences:
         return [Reference(found.written, found.text, found.rel, "a")]
 
     def _read(self, page: PageId) -> dict[int, str]:
-        """The entries of a page by the pages that its links lead to."""
+        """Return the attributes of a page's links by target."""
         links = self._snapshot.frontier.spendings.of(page).links
         told = self._written.of(page, links)
         if told is None:
@@ -335,7 +331,7 @@ class StoredReferences:
 
 
 class PageReferences:
-    """What pages refer to, from the archive of a store or the store. Use it in a `with`."""
+    """References of pages, from the archive or the store. Use it as a context manager."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._open = ExitStack()
@@ -344,7 +340,8 @@ class PageReferences:
         self._stored = StoredReferences(snapshot)
         self._strip_marks = snapshot.frontier.terms.strip_marks
         self.of: Callable[[str], References] = lru_cache(_PAGES_AT_ONCE)(self._read)
-        """What the page at a URL refers to; nothing if it was not kept."""
+        """Function that returns the references of the page at a URL; empty if it is not archived.
+        """
         self._by_target = lru_cache(_PAGES_AT_ONCE)(self._resolved)
 
     def __enter__(self) -> "PageReferences":
@@ -354,15 +351,15 @@ class PageReferences:
         self._open.close()
 
     def has(self, url: str) -> bool:
-        """Whether the page is kept with its markup."""
+        """Return True if the page is archived with its markup."""
         return self.of(url) is not _NOTHING
 
     def links(self, link: LinkEnds) -> list[Reference]:
-        """The links of one page that lead to the other one, in the order of the page."""
+        """Return the links of one page that lead to the other one, in page order."""
         return self._by_target(link.source).get(link.target) or self._stored.links(link)
 
     def resolve(self, source: str, written: str) -> str | None:
-        """The URL that a reference of a page leads to; None if it is none of the web."""
+        """Return the URL that a page's reference leads to, or None if it is not a web URL."""
         base = self.of(source).base
         found = resolve(base, source) if base else None
         leads = resolve(written, found.url if found else source, strip_marks=self._strip_marks)
@@ -372,7 +369,7 @@ class PageReferences:
         found: dict[str, list[Reference]] = {}
         stays = self.of(source).base is None
         for link in self.of(source).links:
-            if stays and link.written.startswith("#"):  # a place on the page
+            if stays and link.written.startswith("#"):  # a fragment of the same page
                 continue
             if (url := self.resolve(source, link.written)) is not None:
                 found.setdefault(url, []).append(link)
@@ -385,18 +382,18 @@ class PageReferences:
 
 
 def _last_version(archive: ArchiveReader, url: str) -> PageVersion | None:
-    """A version that is damaged says nothing: `minicrawl check` names it."""
+    """Return the last version, or None if it is damaged; `minicrawl check` reports that."""
     try:
         return last_version(archive, url)
     except Damaged:
         return None
 
 
-# ---------------------------------------------------------------- of a page
+# ---------------------------------------------------------------- one page
 
 
 def links_of(snapshot: Snapshot, text: str, count: int = 0) -> list[WrittenLink]:
-    """The links of a page, those to important pages first. `count` 0 is all."""
+    """Return the links of a page, those to important pages first. `count` 0 is all."""
     refuse_without_links(snapshot)
     page = page_of(snapshot, text)
     targets = np.array(linked_from(snapshot, page), dtype=np.int64)
@@ -408,14 +405,14 @@ def links_of(snapshot: Snapshot, text: str, count: int = 0) -> list[WrittenLink]
 def links_to(
     snapshot: Snapshot, text: str, count: int = 0, tell: Progress = unreported
 ) -> list[WrittenLink]:
-    """The links to a page and to all that stands for it, those of important pages first."""
+    """Return the links to a page and to its duplicates, those from important pages first."""
     refuse_without_links(snapshot)
     end = snapshot.frontier.books.stands_for(page_of(snapshot, text))
     pairs = [
         (giver, target)
         for target in _standing_for(snapshot, end)
         for giver in np.unique(linking_pages(snapshot, [target], tell)).tolist()
-        if giver != target and snapshot.states[giver] == State.FETCHED  # a copy has no links
+        if giver != target and snapshot.states[giver] == State.FETCHED  # not a copy
     ]
     givers, targets = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     best = places_of_largest(snapshot.importance[givers], count)
@@ -431,7 +428,7 @@ def _standing_for(snapshot: Snapshot, end: PageId) -> list[int]:
 def _rows(
     snapshot: Snapshot, givers: Pages, targets: Pages, found: PageReferences
 ) -> Iterator[WrittenLink]:
-    """A row for each link; one row for a link of which nothing is kept."""
+    """Yield a row for each link; one row if its attributes are unknown."""
     ends = final_pages(snapshot)[targets]
     columns = (urls(snapshot, pages) for pages in (givers, targets, ends))
     labels = [LABELS[state] for state in snapshot.states[ends].tolist()]
@@ -445,13 +442,13 @@ def _rows(
             yield row
 
 
-# ---------------------------------------------------------------- of all pages
+# ---------------------------------------------------------------- all pages
 
 
 def all_links(
     snapshot: Snapshot, selection: PageSelection, tell: Progress = unreported
 ) -> Iterator[Block]:
-    """The links between the selected pages, in blocks of columns."""
+    """Yield the links between the selected pages, as blocks of columns."""
     refuse_without_links(snapshot)
     is_chosen = np.zeros(len(snapshot), dtype=np.bool_)
     is_chosen[selected_pages(snapshot, selection)] = True
@@ -470,7 +467,7 @@ def _as_block(rows: Iterable[WrittenLink]) -> Block:
 
 
 def with_texts(snapshot: Snapshot, found: Sequence[BrokenLink]) -> list[BrokenLink]:
-    """Broken links with what they say; where a page has several to a target, the first one."""
+    """Return the broken links with their texts; of several to one target, the first text."""
     with PageReferences(snapshot) as pages:
         return [link._replace(text=link.text or _text(snapshot, pages, link)) for link in found]
 

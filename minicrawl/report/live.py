@@ -1,10 +1,7 @@
-"""A crawl as it goes on: what is shown to those who watch it.
+"""A crawl while it runs.
 
-activity  the busiest hosts, the latest requests, and how many there were over time
+activity  busiest hosts, latest requests, and requests over time
 growth    the graph of a crawl, followed through the log of its store
-sampling  samples of its figures, by a process of its own
-sampling_process  starts that process, and reads its last sample
-history   the same for a crawl that nobody watched, made again from its log
 """
 
 from array import array
@@ -28,21 +25,20 @@ from minicrawl.store.records import reporting_damage
 
 # ================================================================ activity
 #
-# What a crawl is doing: its busiest hosts, its latest requests, and how many in each span of time.
+# Activity of a crawl: busiest hosts, latest requests, and requests over time.
 #
-# Law: a request that was read once is not read again. A reader goes on from the last one that it
-# knows.
+# Law: each request is read once. A reader continues after the last request that it knows.
 
 WIDTH_S = 1.0
 MOST_SPANS = 1200
-"""When there are more, two neighbours become one."""
+"""Maximum number of time spans; beyond it, neighbours are merged in pairs."""
 
 
 # ---------------------------------------------------------------- hosts
 
 
 class HostPages(NamedTuple):
-    """A host with its pages. `until` is when a pause that it asked for ends, 0 without one."""
+    """Host with its pages. `until` is the end of a pause that it asked for, or 0."""
 
     id: int
     origin: str
@@ -56,7 +52,7 @@ class HostPages(NamedTuple):
 
 
 def busiest_hosts(snapshot: Snapshot, count: int) -> list[HostPages]:
-    """The hosts with most pages that were read, then with most that are known."""
+    """Return the hosts with most pages read, then with most pages known."""
     hosts, states = snapshot.host_of, snapshot.states
     number = len(snapshot.origins)
     failures = [state for state in State if state.is_failure]
@@ -94,13 +90,13 @@ def busiest_hosts(snapshot: Snapshot, count: int) -> list[HostPages]:
 
 
 def latest(path: Path, last: int, count: int) -> list[LoggedRequest]:
-    """The last `count` requests after the one with this id, in order."""
+    """Return the last `count` requests after the one with this id, in order."""
     with reading(path) as connection, reporting_damage(path):
         return fetches.requests_after(connection, last, count)
 
 
 class RequestHistory:
-    """Requests, failures and bytes by time, for a curve. It grows with each `read`."""
+    """Requests, failures and bytes over time, for a curve. Each `read` extends it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -108,7 +104,7 @@ class RequestHistory:
         self._spans: dict[int, tuple[int, int, int]] = {}
 
     def read(self) -> None:
-        """Read what is new."""
+        """Read new requests."""
         with reading(self._path) as connection, reporting_damage(self._path):
             found = fetches.requests_by_time(connection, self._last, self._width_s)
         for row in found:
@@ -121,7 +117,7 @@ class RequestHistory:
                 self._add(span // 2, counts)
 
     def sums(self) -> Iterator[tuple[float, int, int, int]]:
-        """The time at the end of each span, and what came until then."""
+        """Yield the end of each span, with the totals up to then."""
         requests = failed = wire_bytes = 0
         for span in sorted(self._spans):
             more = self._spans[span]
@@ -139,15 +135,15 @@ class RequestHistory:
 
 # ================================================================ growth
 #
-# The link graph of a crawl as it grows, read from the log of its store.
+# Growth of a crawl's link graph, read from the log of its store.
 #
-# Laws: a link counts when both its ends were crawled, whichever came first; in the graph of all
-# that is known, when its source was. A redirect is no link. One to a page that was not crawled and
-# redirects leads to the first one behind it that was. Nodes are numbered in the order in which they
-# come. What was told once stays true, but for `is_rewritten`: a page that was read anew may have
-# lost links, and one that waits again is not crawled; then all is told from the beginning.
+# Laws: a link counts once both its ends were crawled, in either order; in the graph of all known
+# pages, once its source was. A redirect is not a link. A link to a page that was not crawled and
+# redirects leads to the first crawled page behind it. Nodes are numbered as they appear. What was
+# reported remains true unless `is_rewritten`: a page that was read again may have lost links, and
+# one that was reopened is no longer crawled; then everything is reported again.
 #
-# Each link costs 8 bytes, and 8 more until it counts; each page 29.
+# Each link takes 8 bytes, and 8 more until it counts; each page takes 29.
 
 _TURNS = frozenset((StepKind.VISIT, StepKind.FORWARD, StepKind.DEAD_END))
 _NO_LINK, _NO_NODE = -1, -1
@@ -155,37 +151,37 @@ Ids = NDArray[np.int64]
 
 
 class GraphNews(NamedTuple):
-    """How many nodes there are now, and the links that count since the last time."""
+    """Update of the graph: number of nodes, and links that count since the last update."""
 
     nodes: int
     sources: Ids
     targets: Ids
     is_rewritten: bool
-    """These are all links; what was told before does not hold any more."""
+    """True if these are all links, replacing everything reported before."""
 
 
 class LoggedLinks:
-    """The links of all pages, in the order in which they came. Those of a turn are packed first."""
+    """Links of all pages in log order. Those of the latest turns are packed."""
 
     def __init__(self) -> None:
         self._first, self._count = array("q"), array("i")
-        """Of each page where its links are, and how many; -1 while they are packed."""
+        """First place and number of each page's links; the number is -1 while they are packed."""
         self.sources, self.targets = array("i"), array("i")
-        """The target of a link that is no more is -1."""
+        """Targets; a deleted link has target -1."""
         self._packed: list[tuple[int, bytes]] = []
 
     def bear(self, count: int) -> None:
-        """So many pages became known."""
+        """Add new pages."""
         self._first.frombytes(bytes(8 * count))
         self._count.frombytes(bytes(4 * count))
 
     def spend(self, page: int, blob: bytes) -> None:
-        """These are the links of the page, packed. It has no others."""
+        """Set the links of a page, packed."""
         self._packed.append((page, blob))
         self._count[page] = _NO_LINK
 
     def remove(self, page: int) -> bool:
-        """The page has no links any more; whether it had any."""
+        """Delete the links of a page. Return True if it had any."""
         if self._count[page] < 0:
             self.unpack()
         first, count = self._first[page], self._count[page]
@@ -195,7 +191,7 @@ class LoggedLinks:
         return count > 0
 
     def unpack(self) -> None:
-        """The links of the turns that were read last."""
+        """Unpack the links of the latest turns."""
         plain = [(page, blob) for page, blob in self._packed if is_plain(blob)]
         if plain:
             pages, blobs = zip(*plain, strict=True)
@@ -218,7 +214,7 @@ class LoggedLinks:
 
 
 class LinkLog:
-    """The links of a store up to a step."""
+    """Links of a store up to a step."""
 
     def __init__(self, graph_of: str = CRAWLED) -> None:
         self.step = 0
@@ -233,7 +229,7 @@ class LinkLog:
         self._is_rewritten = False
 
     def follow(self, connection: tables.Connection, until: int | None = None) -> GraphNews:
-        """Read the log on, up to its end or to this step; what is new in the graph."""
+        """Read the log on, to its end or to step `until`. Return the changes of the graph."""
         last = tables.last_step(connection) if until is None else until
         for rows in questions.log_after(connection, self.step, last):
             for row in rows:
@@ -243,12 +239,12 @@ class LinkLog:
         return self._news()
 
     def __len__(self) -> int:
-        """The pages that are known."""
+        """Return the number of known pages."""
         return len(self._state)
 
     @property
     def states(self) -> NDArray[np.uint8]:
-        """The state of each page; a view: let go of it before the log is read on."""
+        """State of each page, as a view: release it before reading on."""
         return np.frombuffer(self._state, dtype=np.uint8)
 
     # ------------------------------------------------------------ steps
@@ -270,7 +266,7 @@ class LinkLog:
         self._links.bear(count)
 
     def _end_turn(self, page: int, state: int, *, keeps_links: bool = False) -> None:
-        """Whatever the page was before it is no more."""
+        """Set the state of a page, discarding what its last turn did."""
         was_forward = self._forwards.pop(page, None) is not None
         if self._state[page] in READ_STATES or was_forward:
             self._is_rewritten = True
@@ -285,7 +281,7 @@ class LinkLog:
             blob = pack(Spending(spending.unpaid, self_link=spending.self_link))
         self._links.spend(page, blob)
 
-    # ------------------------------------------------------------ what counts
+    # ------------------------------------------------------------ counted links
 
     def _was_read(self) -> NDArray[np.bool_]:
         return np.isin(self.states, READ_STATES)
@@ -305,7 +301,7 @@ class LinkLog:
         return GraphNews(self._nodes, sources[counts], targets[counts], is_rewritten)
 
     def _number(self) -> None:
-        """Give numbers to the nodes that are new."""
+        """Assign numbers to new nodes."""
         unknown = np.full(len(self._state) - len(self._node), _NO_NODE, dtype=np.int32)
         self._node = np.concatenate((self._node, unknown))
         is_node = self._was_read() if self.graph_of == CRAWLED else np.ones_like(self._node, bool)
@@ -314,7 +310,7 @@ class LinkLog:
         self._nodes += len(new)
 
     def _ends_of(self, places: Ids) -> tuple[Ids, Ids]:
-        """The nodes of these links; _NO_NODE for an end that is none."""
+        """Return the nodes at both ends of these links; `_NO_NODE` if an end is not a node."""
         targets = np.frombuffer(self._links.targets, dtype=np.int32)[places]
         is_link = targets != _NO_LINK
         node_of = self._node[self._first_nodes()] if len(self._node) else self._node
@@ -324,7 +320,7 @@ class LinkLog:
         return self._node[sources].astype(np.int64), ends
 
     def _first_nodes(self) -> Ids:
-        """For each page itself, or the first node behind it."""
+        """Return each page, or the first node that it redirects to."""
         ends = np.arange(len(self._state))
         pairs = np.fromiter(chain.from_iterable(self._forwards.items()), dtype=np.int64)
         pages, targets = pairs.reshape(-1, 2)[self._node[pairs[::2]] == _NO_NODE].T

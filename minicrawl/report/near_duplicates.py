@@ -1,6 +1,6 @@
-"""The table of pages that are alike, a file beside the search index. It may be deleted at any time.
+"""Table of near-duplicate pages, a file beside the search index that can be deleted at any time.
 
-The search writes it; reports read it. A store without an index has none.
+The search index writes it; reports read it. A store without an index has none.
 """
 
 import struct
@@ -25,13 +25,13 @@ Pages = NDArray[np.int64]
 
 
 class NearDuplicates(NamedTuple):
-    """The pages of all groups, in order, and the original of each."""
+    """Pages of all groups in ascending order, with the original of each."""
 
     pages: Pages
     originals: Pages
 
     def originals_of(self, pages: Pages) -> Pages:
-        """The original of each page; -1 for a page that is like no other."""
+        """Return the original of each page, or -1 for a page without near-duplicates."""
         places = np.searchsorted(self.pages, pages)
         places[places == len(self.pages)] = 0
         if not len(self.pages):
@@ -39,18 +39,18 @@ class NearDuplicates(NamedTuple):
         return np.where(self.pages[places] == pages, self.originals[places], -1)
 
     def others(self) -> Pages:
-        """How many other pages there are in the group of each page."""
+        """Return the number of other pages in the group of each page."""
         _, groups, sizes = np.unique(self.originals, return_inverse=True, return_counts=True)
         return sizes[groups].astype(np.int64) - 1
 
     def like(self, page: int) -> list[int]:
-        """All other pages of the group of a page."""
+        """Return the other pages of a page's group."""
         (original,) = self.originals_of(np.array([page]))
         group = self.pages[self.originals == original] if original >= 0 else self.pages[:0]
         return [other for other in group.tolist() if other != page]
 
     def first_of_groups(self, pages: Pages) -> NDArray[np.bool_]:
-        """For each of these pages whether none before it is of its group."""
+        """Return, for each page, True if none before it is in its group."""
         originals = self.originals_of(pages)
         groups = np.where(originals < 0, -1 - np.arange(len(pages)), originals)
         _, places = np.unique(groups, return_index=True)
@@ -63,7 +63,7 @@ NONE = NearDuplicates(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 def keep(folder: Path, store: str, found: NearDuplicates) -> None:
-    """Write the table, of a store of this identity, beside the index."""
+    """Write the table beside the index of the store with this identity."""
     draft = folder / f"{FILE}.draft"
     header = _HEADER.pack(_MAGIC, crc32(store.encode()), len(found.pages))
     draft.write_bytes(header + found.pages.tobytes() + found.originals.tobytes())
@@ -71,7 +71,7 @@ def keep(folder: Path, store: str, found: NearDuplicates) -> None:
 
 
 def kept(folder: Path, store: str | None = None) -> NearDuplicates | None:
-    """The table that is beside the index; None without one of this store that is whole."""
+    """Return the table beside the index, or None if it is missing, damaged or of another store."""
     try:
         content = (folder / FILE).read_bytes()
         magic, code, count = _HEADER.unpack_from(content)

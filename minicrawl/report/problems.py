@@ -1,12 +1,12 @@
-"""What the owner of a site mends: broken links, redirects, orphans and duplicates.
+"""Problems that the owner of a site may fix: broken links, redirects, orphans and duplicates.
 
-broken     a link whose target failed, at once or behind redirects, or is at a private address
+broken     a link whose target failed, directly or behind redirects, or is at a private address
 redirect   a page that answered with a redirect; a chain of them has several hops
-orphan     a page that became known without a link, as from a sitemap, and that no page links to
-duplicate  a page that stands for another one: by rel=canonical, by its content or by its URL
+orphan     a page that was found without a link, as from a sitemap, and that no page links to
+duplicate  a page that stands for another: by rel=canonical, by its content or by its URL
 
-Laws: links are those that are known now, as they were written. A link from a page to itself does
-not count. What is linked most comes first, and then what is more important.
+Laws: links are the current ones, as written. A link from a page to itself does not count. Rows are
+ordered by number of links, then by importance.
 """
 
 from collections import Counter
@@ -31,11 +31,11 @@ from minicrawl.web.urls import split
 _DEAD_ENDS = [state for state in State if state.is_dead_end]
 _DUPLICATES = (State.CANONICAL, State.ALIAS, State.TWIN)
 GAP = " > "
-"""Between the redirects on the way."""
+"""Separator between redirects."""
 
 
 class BrokenLink(NamedTuple):
-    """A link that leads nowhere. `through` are the redirects on the way, the first one first."""
+    """Broken link. `through` are the redirects on the way, in order."""
 
     links: int  # to this target, from all pages
     status: int | None
@@ -43,11 +43,11 @@ class BrokenLink(NamedTuple):
     target: str
     source: str
     through: str
-    text: str = ""  # of the link, where pages are kept
+    text: str = ""  # of the link, if pages are archived
 
 
 class Redirect(NamedTuple):
-    """A page that leads to another one. A loop, or one that leads nowhere, has no end."""
+    """Page that redirects. A loop, or a redirect to nowhere, has no end."""
 
     links: int
     status: int | None
@@ -55,11 +55,11 @@ class Redirect(NamedTuple):
     state: str  # of the end
     url: str
     end: str
-    through: str  # the redirects between
+    through: str  # the redirects in between
 
 
 class Orphan(NamedTuple):
-    """A page that no page links to."""
+    """Page that no page links to."""
 
     importance: float
     depth: int
@@ -68,7 +68,7 @@ class Orphan(NamedTuple):
 
 
 class Duplicate(NamedTuple):
-    """A page, and the one that it stands for. `group` is how many stand for that."""
+    """Page, and the one it stands for. `group` is the number of pages that stand for it."""
 
     group: int
     why: str
@@ -77,7 +77,7 @@ class Duplicate(NamedTuple):
 
 
 def link_counts(snapshot: Snapshot, tell: Progress = unreported) -> tuple[Pages, Pages]:
-    """The numbers of links to each page and from it."""
+    """Return the number of links to each page and from it."""
     givers, targets = _links_to(snapshot, np.ones(len(snapshot), dtype=np.bool_), tell)
     inlinks, outlinks = (np.bincount(ends, minlength=len(snapshot)) for ends in (targets, givers))
     return inlinks, outlinks
@@ -86,7 +86,7 @@ def link_counts(snapshot: Snapshot, tell: Progress = unreported) -> tuple[Pages,
 def broken_links(
     snapshot: Snapshot, host: str | None = None, tell: Progress = unreported
 ) -> list[BrokenLink]:
-    """Every broken link from pages of this host, or from all."""
+    """Return the broken links from pages of this host, or from all."""
     refuse_without_links(snapshot)
     ends = final_pages(snapshot)
     checked = _failed_checks(snapshot)
@@ -106,7 +106,7 @@ def broken_links(
 
 
 def _failed_checks(snapshot: Snapshot) -> dict[int, CheckRow]:
-    """Links that are not crawled and that are not there either, by their pages."""
+    """Return failed link checks by page; these pages are not crawled."""
     rows = all_checks(snapshot.path, snapshot.connection)
     failed = [row for row in rows if State(row.state).is_dead_end]
     pages = questions.find_all(snapshot.connection, [split(row.url) for row in failed])
@@ -115,14 +115,14 @@ def _failed_checks(snapshot: Snapshot) -> dict[int, CheckRow]:
 
 
 def _as_checked(link: BrokenLink, found: CheckRow | None) -> BrokenLink:
-    """With what came of the request, if the target is not crawled but was asked for."""
+    """Return the link with the result of its check, if the target was checked but not crawled."""
     if found is None:
         return link
     return link._replace(status=found.status, state=State(found.state).label)
 
 
 def _findings(snapshot: Snapshot, pages: Set[int]) -> Iterator[BrokenLink]:
-    """Assets and anchors that are not there, those that most pages refer to first."""
+    """Yield missing assets and anchors, those with most references first."""
     rows = all_findings(snapshot.path, snapshot.connection)
     checks = {row.url: row for row in all_checks(snapshot.path, snapshot.connection)}
     counts = Counter(row.target for row in rows)
@@ -144,7 +144,7 @@ def _findings(snapshot: Snapshot, pages: Set[int]) -> Iterator[BrokenLink]:
 def redirects(
     snapshot: Snapshot, host: str | None = None, tell: Progress = unreported
 ) -> list[Redirect]:
-    """Every redirect of this host, or of all."""
+    """Return the redirects of this host, or all."""
     refuse_without_links(snapshot)
     pages = _in_states(snapshot, (State.MOVED, State.BAD_REDIRECT), host)
     counts = link_counts(snapshot, tell)[0][pages]
@@ -155,7 +155,7 @@ def redirects(
 def orphans(
     snapshot: Snapshot, host: str | None = None, tell: Progress = unreported
 ) -> list[Orphan]:
-    """Every orphan of this host, or of all; no seed is one."""
+    """Return the orphans of this host, or all; seeds are not orphans."""
     refuse_without_links(snapshot)
     is_orphan = link_counts(snapshot, tell)[0] == 0
     is_orphan[questions.seeds(snapshot.connection)] = False
@@ -168,7 +168,7 @@ def orphans(
 
 
 def duplicates(snapshot: Snapshot, host: str | None = None) -> list[Duplicate]:
-    """Every duplicate of this host, or of all; the largest group first."""
+    """Return the duplicates of this host, or all; largest group first."""
     pages = _in_states(snapshot, _DUPLICATES, host)
     ends = final_pages(snapshot)[pages]
     groups = np.bincount(ends, minlength=1)[ends]
@@ -184,11 +184,11 @@ def duplicates(snapshot: Snapshot, host: str | None = None) -> list[Duplicate]:
 def _links_to(
     snapshot: Snapshot, is_wanted: NDArray[np.bool_], tell: Progress
 ) -> tuple[Pages, Pages]:
-    """The links to these pages of pages that were read and are themselves: givers and targets."""
+    """Return givers and targets of the links to these pages from pages that are no duplicates."""
     givers, targets = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
     for block in links_as_written(snapshot, tell=tell):
         chosen = is_wanted[block.ends] & (block.givers != block.ends)
-        chosen &= snapshot.states[block.givers] == State.FETCHED  # a copy has no links of its own
+        chosen &= snapshot.states[block.givers] == State.FETCHED  # a copy has no links
         givers.append(block.givers[chosen])
         targets.append(block.ends[chosen])
     return np.concatenate(givers), np.concatenate(targets)
@@ -210,7 +210,7 @@ def _labels(snapshot: Snapshot, pages: Pages) -> list[str]:
 
 
 def _chain(snapshot: Snapshot, page: PageId) -> Iterator[int]:
-    """The page and all that it leads to, up to the end."""
+    """Yield the page and the pages it leads to, up to the end."""
     forwards = snapshot.frontier.books.forwards
     yield page
     while page in forwards:
@@ -222,7 +222,7 @@ def _chain(snapshot: Snapshot, page: PageId) -> Iterator[int]:
 
 
 class _Names:
-    """The URLs and the last statuses of some pages, all asked for at once."""
+    """URLs and last statuses of some pages, queried at once."""
 
     def __init__(self, snapshot: Snapshot, pages: set[int]) -> None:
         known = np.array(sorted(pages), dtype=np.int64)

@@ -1,7 +1,7 @@
 """Pages by importance, or by another rank.
 
-Law: the rank of a page is its place among all known pages, whichever pages are selected. Among
-equals, the page that was found first comes first.
+Law: the rank of a page is its place among all known pages, whichever pages are selected. Ties go to
+the page that was found first.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,12 +32,12 @@ Values = NDArray[np.float64] | NDArray[np.uint32]
 _ROWS_AT_ONCE = 10_000
 _SCORE, _FOUND, _ALIKE = "score", "found", "alike"
 NO_PAGES = (*STANDS_FOR_ANOTHER, State.NOT_FOUND, State.BAD_REDIRECT)
-"""The states of what is known and is no page of its own."""
+"""States of URLs that are not pages of their own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageSelection:
-    """Which pages are asked for, and by which rank. `count` 0 is all."""
+    """Selection of pages, and the rank to sort them by. `count` 0 is all."""
 
     count: int = 0
     by: str = OPIC
@@ -45,21 +45,21 @@ class PageSelection:
     unread: bool = False
     fetched: bool = False
     states: frozenset[State] = frozenset()
-    """Only pages in one of these; any if there are none."""
+    """Only pages in these states; empty for any."""
     noindex: bool = True
     only_pages: bool = False
-    """Leave out what is not a page: redirects, duplicates, what does not exist."""
+    """Omit redirects, duplicates and pages that do not exist."""
     folds: bool = False
-    """Of pages that are alike, only the best."""
+    """Show only the best of each group of near-duplicates."""
 
     @property
     def is_all(self) -> bool:
-        """Whether nothing but `count` and `only_pages` leaves out pages."""
+        """True if only `count` and `only_pages` omit pages."""
         return not (self.host or self.unread or self.fetched or self.states) and self.noindex
 
 
 class RankedPage(NamedTuple):
-    """A page in `top`. `score` is by the rank that was asked for; `found` counts discoveries."""
+    """Page in `top`. `score` is by the requested rank; `found` is the order of discovery."""
 
     rank: int
     url: str
@@ -78,7 +78,7 @@ class RankedPage(NamedTuple):
 
 
 def top(snapshot: Snapshot, selection: PageSelection) -> Iterator[RankedPage]:
-    """The best of the selected pages."""
+    """Yield the best of the selected pages."""
     read = {state.label for state in READ_STATES}
     found_as = np.arange(1, len(snapshot) + 1, dtype=np.uint32)
     alike = np.zeros(len(snapshot), dtype=np.uint32)
@@ -110,7 +110,7 @@ def top(snapshot: Snapshot, selection: PageSelection) -> Iterator[RankedPage]:
 
 
 def rows(snapshot: Snapshot, selection: PageSelection) -> Iterator[ExportRow]:
-    """The rows of the selected pages, the best first."""
+    """Yield the rows of the selected pages, best first."""
     return chain.from_iterable(map(rows_of, blocks(snapshot, selection)))
 
 
@@ -121,9 +121,9 @@ LIST_COLUMNS = (*COLUMNS, STANDS_FOR)
 def sorted_rows(
     snapshot: Snapshot, selection: PageSelection, column: str, *, falling: bool = False
 ) -> list[dict[str, Any]]:
-    """The selected pages by the values of a column. Pages without a value come last.
+    """Return the selected pages sorted by a column. Pages without a value come last.
 
-    Besides the usual columns each has the URL of the page that it stands for, if any.
+    Each also has the URL of the page that it stands for, if any.
     """
     selected = replace(selection, count=0)
     pages, _ = _ranked_pages(snapshot, selected)
@@ -150,9 +150,9 @@ def blocks(
     others: Sequence[str] = (),
     tell: Progress = unreported,
 ) -> Iterator[Block]:
-    """The same as columns, block by block.
+    """Yield the selected pages as blocks of columns, best first.
 
-    After the usual columns comes one for each rank in `others`.
+    The usual columns are followed by one for each rank in `others`.
     """
     columns = {score_column(name): scores(snapshot, name) for name in others}
     return _blocks(snapshot, selection, columns, tell)
@@ -176,7 +176,7 @@ def _blocks(
 
 
 def selected_pages(snapshot: Snapshot, selection: PageSelection) -> Pages:
-    """The ids of the selected pages, the best first."""
+    """Return the ids of the selected pages, best first."""
     pages, _ = _ranked_pages(snapshot, selection)
     if not selection.noindex:
         pages = pages[~np.isin(pages, questions.noindex_pages(snapshot.connection))]
@@ -184,7 +184,7 @@ def selected_pages(snapshot: Snapshot, selection: PageSelection) -> Pages:
 
 
 def rank_of(values: NDArray[np.float64] | NDArray[np.int64], place: int) -> int:
-    """The rank of the value at this place. The largest value has rank 1."""
+    """Return the rank of the value at this place. The largest value has rank 1."""
     value = values[place]
     return (
         1 + int(np.count_nonzero(values > value)) + int(np.count_nonzero(values[:place] == value))
@@ -192,7 +192,7 @@ def rank_of(values: NDArray[np.float64] | NDArray[np.int64], place: int) -> int:
 
 
 def places_of_largest(values: NDArray[np.floating | np.int64], count: int) -> Pages:
-    """The places of the `count` largest values, in order. For a few, not all are sorted."""
+    """Return the places of the `count` largest values, in order. Avoids a full sort for few."""
     if not 0 < count < len(values):
         return np.argsort(-values, kind="stable")
     least = np.partition(values, -count)[-count]
@@ -202,19 +202,19 @@ def places_of_largest(values: NDArray[np.floating | np.int64], count: int) -> Pa
 
 
 def score_column(name: str) -> str:
-    """The name of the column of a rank."""
+    """Return the column name of a rank."""
     return f"rank_{name}"
 
 
 def nan_as_none(values: Values) -> list[float | None]:
-    """The values as a list, None for NaN."""
+    """Return the values as a list, with None for NaN."""
     return [None if isnan(value) else value for value in values.tolist()]
 
 
 def _ranked_pages(snapshot: Snapshot, selection: PageSelection) -> tuple[Pages, Pages]:
-    """The selected pages and their ranks. Pages without a score come last."""
+    """Return the selected pages and their ranks. Pages without a score come last."""
     values = scores(snapshot, selection.by)
-    if selection.by != OPIC:  # in which every page has a score
+    if selection.by != OPIC:  # in OPIC every page has a score
         np.nan_to_num(values, copy=False, nan=-1.0)
     if selection.is_all and not snapshot.frontier.counts[State.FOREIGN]:
         return _best_of_all(snapshot, values, selection)
@@ -228,7 +228,7 @@ def _ranked_pages(snapshot: Snapshot, selection: PageSelection) -> tuple[Pages, 
 def _best_of_all(
     snapshot: Snapshot, values: Floats, selection: PageSelection
 ) -> tuple[Pages, Pages]:
-    """The best of all, or of all that are pages; for a few, not all are sorted."""
+    """Return the best of all pages and their ranks. Avoids a full sort for few."""
     looked_at = selection.count
     while True:
         pages = places_of_largest(values, looked_at)
@@ -260,7 +260,7 @@ def _matches(snapshot: Snapshot, selection: PageSelection) -> NDArray[np.bool_]:
 
 
 def hosts_named(snapshot: Snapshot, host: str) -> list[int]:
-    """The ids of the hosts of this name, whatever their scheme and port."""
+    """Return the ids of hosts with this name, with any scheme and port."""
     wanted = host.lower()
     found = [number for number, name in enumerate(snapshot.hosts) if name == wanted]
     if not found:
@@ -298,7 +298,7 @@ def _block(
 
 
 def _like(snapshot: Snapshot, pages: Pages) -> list[str]:
-    """The URL of the page that each of these is like; its own never."""
+    """Return the URL of each page's original, or "" if that is the page itself."""
     originals = snapshot.near_duplicates.originals_of(pages)
     alike = (originals >= 0) & (originals != pages)
     wanted, places = np.unique(originals[alike], return_inverse=True)
@@ -335,7 +335,7 @@ def _document_columns(
 
 
 def _add_other_statuses(snapshot: Snapshot, pages: Pages, statuses: list[int | None]) -> None:
-    """The status of the last response, for pages that were not read."""
+    """Fill in the status of the last response of pages that were not read."""
     has_ended = snapshot.states[pages] != State.UNREAD
     others = np.flatnonzero(has_ended & ~snapshot.was_read[pages])
     found = fetches.last_statuses(snapshot.connection, pages[others].tolist())

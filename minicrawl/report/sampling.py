@@ -1,14 +1,14 @@
-"""The figures of a crawl while it grows, sampled in a process of their own.
+"""Samples of a crawl's figures, taken by a separate process while it runs.
 
-Laws: the sampler reads the store as any reader does, so the crawl does nothing for it; it has the
-lowest priority, takes at most one core and mostly less than half of it, and may be killed at any
-time. When its parent ends, or wants no more of it, it takes a last sample, of all steps, and ends.
-Each figure says how it was found and when.
+Laws: the sampler reads the store like any reader, so the crawl does nothing for it. It has the
+lowest priority, takes at most one core and usually less than half of it, and can be killed at any
+time. When its parent exits or closes the pipe, it takes a last sample, of all steps, and exits.
+Each figure says by which method it was obtained, and when.
 
-Up to `MOST_EXACT` crawled pages every figure is kept up link by link. Above that components,
-degrees and reciprocity are kept up batch by batch, and distances are measured aside: of all pairs
-while that takes no more than `MOST_WORK`, else estimated with their error. Measuring takes half of
-the time, or all of it where the figures would be older than `OLDEST_S` before the next are there.
+Up to `MOST_EXACT` crawled pages, every figure is maintained link by link. Beyond that, components,
+degrees and reciprocity are maintained in batches, and distances are measured separately: between
+all pairs if that takes at most `MOST_WORK`, else estimated with an error. Measuring takes half of
+the time, or all of it if the distances would otherwise become older than `OLDEST_S`.
 """
 
 import select
@@ -42,18 +42,18 @@ from minicrawl.store.samples import Basis, Sample, keep_sample, samples
 OLDEST_S = 28.0
 MOST_EXACT = 3000
 _MOST_LINKS_AT_ONCE = 100_000
-"""With more to begin with, link by link takes longer than a crawl that is watched lasts."""
+"""New links in one update beyond which batches are used: link by link would take too long."""
 MOST_WORK = 8_000_000
 WORK_AT_ONCE = 1_000_000
-"""For who waits for the answer."""
+"""Maximum work if a user is waiting for the answer."""
 _SEED = 1
 _NOTHING_KEPT = -1, 0.0, None
-"""The last step of the last sample, when its distances were measured, and what was gathered."""
+"""Last sample's step, time of its distances, and gathered importance."""
 _NOTHING_YET = Extent(0, None, 0, is_exact=True)
 
 
 class LiveGraph:
-    """The graph of a store, and its outline as the log grows."""
+    """Graph of a store and its outline, following the log."""
 
     def __init__(self, graph_of: str = CRAWLED, most_exact: int = MOST_EXACT) -> None:
         self.log = LinkLog(graph_of)
@@ -65,7 +65,7 @@ class LiveGraph:
         self._measured = 0
 
     def follow(self, connection: tables.Connection, until: int | None = None) -> None:
-        """Take in what the log has, up to its end or to this step."""
+        """Read the log on, to its end or to step `until`."""
         news = self.log.follow(connection, until)
         if news.is_rewritten:
             self._batches = GrowingInBatches()
@@ -85,7 +85,7 @@ class LiveGraph:
 
     @property
     def is_exact(self) -> bool:
-        """Whether all figures are kept up link by link."""
+        """True if all figures are maintained link by link."""
         return self._growing is not None
 
     @property
@@ -102,29 +102,29 @@ class LiveGraph:
 
     @property
     def is_unmeasured(self) -> bool:
-        """Whether nothing is known of its distances."""
+        """True if the distances were never measured."""
         return not self.is_exact and not self._measured
 
     @property
     def are_distances_old(self) -> bool:
-        """Whether there are steps that the distances do not know."""
+        """True if there are steps since the distances were measured."""
         return not self.is_exact and self._measured != self.log.step
 
     def measure(self, now: float, most_work: int, tell: Progress = unreported) -> None:
-        """Measure the distances as they are at this moment."""
+        """Measure the distances of the current graph."""
         step, graph = self.log.step, self.graph
         self._far = extent(graph, np.random.default_rng(_SEED), tell, most_work)
         self._measured, self.distances_at = step, now
 
     def outline(self) -> Outline:
-        """What the graph is like now."""
+        """Return the current outline of the graph."""
         if self._growing is not None:
             return self._growing.outline()
         return self._batches.outline(self._far)
 
 
 def sample_of(live: LiveGraph, at: float, counts: Mapping[str, Any]) -> Sample:
-    """The figures of the graph, and those that the crawl counts."""
+    """Return a sample from the figures of the graph and the counts of the crawl."""
     return Sample(
         at=at,
         step=live.log.step,
@@ -138,7 +138,7 @@ def sample_of(live: LiveGraph, at: float, counts: Mapping[str, Any]) -> Sample:
 
 
 def by_state(states: Mapping[int, int]) -> dict[str, int]:
-    """Pages crawled and errors, of all pages by their states."""
+    """Return the numbers of crawled and failed pages, from the pages by state."""
     return {
         "crawled": sum(states.get(state, 0) for state in READ_STATES),
         "errors": sum(
@@ -150,7 +150,7 @@ def by_state(states: Mapping[int, int]) -> dict[str, int]:
 
 
 def counts_of(store: Path, connection: tables.Connection) -> dict[str, Any]:
-    """What the crawl itself counted up to its last commit."""
+    """Return the crawl's own counts as of the last commit."""
     counters = tables.counters(connection)
     numbers = {name: value for name, value in counters.items() if isinstance(value, int | float)}
     states = counters.get(tables.STATES)
@@ -173,9 +173,9 @@ def counts_of(store: Path, connection: tables.Connection) -> dict[str, Any]:
 def sampled_now(
     store: Path, graph_of: str = CRAWLED, most_work: int = WORK_AT_ONCE
 ) -> Sample | None:
-    """The figures as of the last commit, computed from the log; None if it has no links to show.
+    """Return a sample as of the last commit, computed from the log, or None without links.
 
-    Nothing is kept.
+    It is not stored.
     """
     now, live = time.time(), LiveGraph(graph_of, most_exact=0)
     with reading(store) as connection, reporting_damage(store):
@@ -188,7 +188,7 @@ def sampled_now(
 
 
 class Sampler:
-    """Takes samples of a store, again and again, and keeps them beside it."""
+    """Takes samples of a store repeatedly, and stores them beside it."""
 
     def __init__(
         self,
@@ -197,7 +197,7 @@ class Sampler:
         clock: Callable[[], float] = time.monotonic,
         is_over: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`is_over` says whether no more samples are wanted than the last one."""
+        """`is_over` returns True if only the last sample is still wanted."""
         self._store, self._graph_of, self._clock = store, graph_of, clock
         self._is_over = is_over
         self._live, self._birth = LiveGraph(graph_of), ""
@@ -205,7 +205,7 @@ class Sampler:
         self._known: tuple[int, float, object] = _NOTHING_KEPT
 
     def look(self) -> None:
-        """Keep a sample if the log has grown and it is time."""
+        """Store a sample if one is due and the log has grown."""
         began = self._clock()
         if began < self._due or not self._store.is_file():
             return
@@ -229,7 +229,10 @@ class Sampler:
             self._known = known
 
     def measure(self) -> float:
-        """Measure the distances, if they are old, and go on looking meanwhile; the seconds."""
+        """Measure the distances if they are outdated, sampling meanwhile.
+
+        Return the seconds taken.
+        """
         began = self._clock()
         if self._live.are_distances_old:
             with suppress(_OverError):
@@ -238,11 +241,11 @@ class Sampler:
 
     def _look_meanwhile(self, _share: float) -> None:
         if self._is_over():
-            raise _OverError  # the last sample needs distances that have all links
+            raise _OverError  # the last sample needs distances of all links
         self.look()
 
     def pauses(self) -> Iterator[float]:
-        """Work, and say each time how long to wait then. The last sample ends it."""
+        """Work, and yield how long to pause. Ends after the last sample."""
         measure_at = 0.0
         while not self._is_over():
             self.look()
@@ -255,11 +258,11 @@ class Sampler:
 
 
 class _OverError(Exception):
-    """What is being measured is not wanted any more."""
+    """Raised to cancel a measurement."""
 
 
 def main() -> None:
-    """The process: the store and which graph are its arguments. It ends with its standard input."""
+    """Run the process with store and graph as arguments, until standard input ends."""
     store, graph_of = sys.argv[1:]
     for pause_s in Sampler(Path(store), graph_of, is_over=_has_input_ended).pauses():
         _has_input_ended(pause_s)
@@ -271,20 +274,20 @@ def _has_input_ended(patience_s: float = 0.0) -> bool:
 
 # ================================================================ history
 #
-# The figures of a crawl over time: the samples that were taken, or samples made again of the log.
+# Figures of a crawl over time: the stored samples, or samples recomputed from the log.
 #
-# Laws: a crawl that nobody watched has the same history as one that was, but for what only the
-# moment knew: importance gathered is then the share of what the pages are worth by now. Time is
-# running time: a pause between two runs counts as `LONGEST_GAP_S`.
+# Laws: a crawl that was not sampled has the same history as one that was, except for what only that
+# moment knew: the gathered importance is then computed with today's importance. Time is running
+# time: a pause between two runs counts as `LONGEST_GAP_S`.
 
 FEWEST = 20
-"""With fewer samples a curve says less than one that is made again."""
+"""Minimum number of stored samples; with fewer, recomputed ones are more informative."""
 POINTS = 60
 LONGEST_GAP_S = 60.0
 
 
 def history(store: Path, graph_of: str = CRAWLED, tell: Progress = unreported) -> list[Sample]:
-    """Samples in the order of time. The last one knows all of the store."""
+    """Return samples in order of time. The last one includes all steps."""
     kept = [sample for sample in samples(store) if sample.graph_of == graph_of]
     if len(kept) < FEWEST:
         return remade(store, graph_of, tell)
@@ -295,7 +298,7 @@ def history(store: Path, graph_of: str = CRAWLED, tell: Progress = unreported) -
 def remade(
     store: Path, graph_of: str = CRAWLED, tell: Progress = unreported, points: int = POINTS
 ) -> list[Sample]:
-    """Samples made of the log, at so many moments of the running time."""
+    """Return samples recomputed from the log, at `points` moments of the running time."""
     with reading(store) as connection, reporting_damage(store):
         past, live = _Past(store, connection), LiveGraph(graph_of, most_exact=0)
         found = []
@@ -309,7 +312,10 @@ def remade(
 
 
 class _Past:
-    """When which step was done, and what was asked for by then. A place is that of a request."""
+    """Progress of a crawl by request: steps done, and counts so far.
+
+    A place is a request's index.
+    """
 
     def __init__(self, store: Path, connection: tables.Connection) -> None:
         pages, self.times, octets = fetches.requests(connection)
@@ -331,21 +337,21 @@ class _Past:
         self._worth = Snapshot(store, connection).importance
 
     def places(self, points: int) -> list[int]:
-        """Of the last requests of so many equal parts of the running time."""
+        """Return the last request in each of `points` equal parts of the running time."""
         ends = self._running[-1] * np.arange(1, points + 1) / points
         places = np.searchsorted(self._running, ends, side="right") - 1
         places[-1] = len(self.times) - 1
         return list(map(int, np.unique(places)))
 
     def step_at(self, place: int) -> int:
-        """The last step that was done by then."""
+        """Return the last step done by that request."""
         if place == len(self.times) - 1:
             return self._last
         turn = int(np.searchsorted(self._done_at, self.times[place], side="right"))
         return int(self._steps[turn - 1]) if turn else 0
 
     def counts(self, place: int, log: LinkLog) -> dict[str, Any]:
-        """What the crawl had counted by then."""
+        """Return the crawl's counts at that request."""
         was_read = np.isin(log.states, READ_STATES)
         pages = enumerate(np.bincount(log.states).tolist())
         return by_state({state: count for state, count in pages if count}) | {

@@ -1,8 +1,8 @@
-"""The process that samples a crawl: it is started, its last sample is read, and it is ended.
+"""Starts and ends the process that samples a crawl, and reads its last sample.
 
-Laws: who crawls imports nothing for it. What computes the figures is imported by the process
-itself, and a crawl that is watched starts as fast as another one. The last sample of a crawl that
-has ended is that of its end.
+Laws: the crawl imports nothing for it. The code that computes the figures is imported by the
+process itself, so a crawl that is watched starts as fast as any other. The last sample of a crawl
+that has ended is of its end.
 """
 
 import sys
@@ -19,12 +19,12 @@ from minicrawl.store.samples import Sample, fresh_sample, latest_sample
 
 EVERY_S = 2.0
 LAST_S = 30.0
-"""The longest time for the sample of the end."""
+"""Maximum time for the last sample."""
 MOST_AT_ONCE = 50_000
-"""Pages whose graph is measured without being asked for; more take longer than a second."""
+"""Maximum number of pages whose graph is measured without an explicit request, in about 1 s."""
 _MOMENT_S = 1.0
 COMMAND = "import os; os.nice(19); from minicrawl.report.sampling import main; main()"
-"""What the process runs, at the lowest priority from its first moment on."""
+"""Command of the process, which runs at the lowest priority from the start."""
 
 
 def shown_sample(
@@ -35,10 +35,10 @@ def shown_sample(
     even_of_many: bool = False,
     measured: Sample | None = None,
 ) -> Sample | None:
-    """Return the figures of the graph as they are now: those that were sampled or `measured`
-    before, if nothing has happened since, or else new ones.
+    """Return current figures of the graph: stored or `measured` ones if still valid, else new ones.
 
-    A graph of many pages is not measured unless that is asked for: its last sample is shown.
+    A graph of many pages is measured only with `even_of_many`; otherwise its last sample is
+    returned.
     """
     kept = fresh_sample(store, graph_of, time.time(), is_running=is_running)
     if kept is not None:
@@ -57,7 +57,7 @@ def shown_sample(
 
 @contextmanager
 def sampling_beside(store: Path, graph_of: str) -> Iterator["SamplingProcess"]:
-    """While it lasts, a process samples a crawl, which never waits for it. It is killed then."""
+    """Run a sampling process beside a crawl, which never waits for it. It is killed on exit."""
     arguments = [sys.executable, "-c", COMMAND, str(store), graph_of]
     with Popen(
         arguments, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True
@@ -69,7 +69,7 @@ def sampling_beside(store: Path, graph_of: str) -> Iterator["SamplingProcess"]:
 
 
 class SamplingProcess:
-    """A process that samples. Its file is read no more often than samples come."""
+    """Running sampling process. Its file is read at most as often as samples are written."""
 
     def __init__(self, store: Path, process: "Popen[bytes]") -> None:
         self._store, self._process = store, process
@@ -78,8 +78,9 @@ class SamplingProcess:
         self._sample: Sample | None = None
 
     def finish(self, tell: Callable[[], None]) -> None:
-        """Wait until the crawl, which is over, was sampled as it has ended. `tell` is called if
-        that takes longer than a moment.
+        """Wait for the sample of the crawl's end.
+
+        `tell` is called if that takes more than a moment.
         """
         assert self._process.stdin is not None
         self._process.stdin.close()
@@ -91,9 +92,9 @@ class SamplingProcess:
                 self._process.wait(LAST_S)
 
     def read(self) -> Sample | None:
-        """The last sample since the crawl began."""
+        """Return the last sample since the crawl began, or None."""
         if time.monotonic() >= self._due:
-            with suppress(MinicrawlError):  # what cannot be read now can be read later
+            with suppress(MinicrawlError):  # if it cannot be read now, it is read later
                 found = latest_sample(self._store)
                 self._sample = found if found and found.at >= self._began else None
             self._due = time.monotonic() + EVERY_S

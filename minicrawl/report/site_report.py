@@ -1,7 +1,7 @@
-"""A report on a site to act on: its facts, its problems, its best pages, and how it hangs together.
+"""Report on a site: facts, problems, best pages, and the links between its hosts.
 
-Law: a section says how many rows there are, and has the first ones. One without rows is there as
-well, for "none" is good news.
+Law: a section has its total number of rows, and the first ones. Empty sections are included,
+because "none" is good news.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ from minicrawl.store import tables as columns
 from minicrawl.wording import iso
 
 _MOST_ROWS = 200
-"""Of a section."""
+"""Maximum rows of a section."""
 _MOST_BEST = 50
 _MOST_HOSTS = 40
 _DEEP = 4
@@ -37,7 +37,7 @@ _LARGE_BYTES = 1_000_000
 
 
 def site_report(snapshot: Snapshot, made_at: float, tell: Progress) -> SiteReport:
-    """The report on all that is known."""
+    """Return the report on everything that is known."""
     in_links, out_links = problems.link_counts(snapshot, tell)
     hosts, host_links = _hosts(snapshot)
     return SiteReport(
@@ -103,7 +103,7 @@ def _problems(snapshot: Snapshot) -> Iterator[ReportSection]:
 
 
 def _said(snapshot: Snapshot, found: Sequence[problems.BrokenLink]) -> list[problems.BrokenLink]:
-    """With what the links say that are shown."""
+    """Return the broken links, with texts for those that are shown."""
     return [*with_texts(snapshot, found[:_MOST_ROWS]), *found[_MOST_ROWS:]]
 
 
@@ -141,7 +141,7 @@ def _titles(snapshot: Snapshot) -> Iterator[ReportSection]:
 def _of_pages(
     snapshot: Snapshot, name: str, means: str, column: str, values: NDArray[Any], pages: Pages
 ) -> ReportSection:
-    """Pages with one value each."""
+    """Return a section of pages with one value each."""
     shown = zip(values[:_MOST_ROWS].tolist(), urls(snapshot, pages[:_MOST_ROWS]), strict=True)
     return ReportSection(name, means, (column, "url"), list(shown), len(pages))
 

@@ -1,7 +1,7 @@
-"""A snapshot of a store, the basis of all reports.
+"""Snapshot of a store, the basis of all reports.
 
-It loads only the columns of the pages, about 35 bytes a page. A report queries the connection for
-everything else. The message about a page that is not in it suggests the most similar known pages.
+It loads only the columns of the pages, about 35 bytes per page; reports query the connection for
+everything else. An error about an unknown page suggests the most similar known ones.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 
 _NEAREST_SHOWN = 3
 _FEW = 1000
-"""Pages. For more than these, the whole column is read."""
+"""Number of pages beyond which the whole column is read."""
 
 LABELS = {state.value: state.label for state in State}
 
 
 class Snapshot:
-    """A store as it was when the snapshot was opened."""
+    """Store as it was when the snapshot was opened."""
 
     def __init__(self, path: Path, connection: tables.Connection, *, ordered: bool = False) -> None:
-        """`ordered` loads what the order of the pages that wait needs."""
+        """`ordered` also loads the state that the order of unread pages needs."""
         self.path = path
         self.connection = connection
         self.frontier = load(path, connection, ordered=ordered)
@@ -55,12 +55,12 @@ class Snapshot:
 
     @property
     def converged(self) -> RankRow | None:
-        """The converged ranks that the importance is taken from, if there are any."""
+        """Converged ranks on which the importance is based, or None."""
         return self._shown.row
 
     @property
     def importance(self) -> NDArray[np.float64]:
-        """The importance of each page; the sum is 1."""
+        """Importance of each page; the sum is 1."""
         return self._shown.shares
 
     @cached_property
@@ -70,21 +70,21 @@ class Snapshot:
 
     @cached_property
     def states(self) -> NDArray[np.uint8]:
-        """The state of each page."""
+        """State of each page."""
         return self.frontier.states()
 
     @cached_property
     def was_read(self) -> NDArray[np.bool_]:
-        """Whether each page was read."""
+        """True for each page that was read."""
         return np.isin(self.states, READ_STATES)
 
     @cached_property
     def keys(self) -> NDArray[np.int64]:
-        """The keys of the ledger; those of unread pages are what links gave them."""
+        """Ledger keys; that of an unread page is the cash it received."""
         return np.frombuffer(self.frontier.ledger.key, dtype=np.int64)
 
     def urgency(self, pages: NDArray[np.int64]) -> NDArray[np.float64]:
-        """What orders these unread pages: the first one has the most."""
+        """Return the sort keys of these unread pages; the page with the largest comes first."""
         from minicrawl.opic.siblings.groups import urgency
 
         if self.strategy == "breadth-first":
@@ -98,7 +98,7 @@ class Snapshot:
 
     @cached_property
     def strategy(self) -> str:
-        """The order in which the last run read pages, as far as it is loaded."""
+        """Page order of the last run, as far as its state is loaded."""
         found = tables.strategy(self.connection)
         return "greedy" if found == "siblings" and self.frontier.siblings is None else found
 
@@ -108,11 +108,11 @@ class Snapshot:
 
     @cached_property
     def inlinks(self) -> NDArray[np.int64]:
-        """The number of links to each page."""
+        """Number of links to each page."""
         return inlinks(self.connection, self.frontier)
 
     def inlinks_of(self, pages: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The number of links to these pages. For a few pages, only their rows are read."""
+        """Return the number of links to these pages. For few pages, only their rows are read."""
         if len(pages) > _FEW:
             return self.inlinks[pages]
         saved = questions.inlinks(self.connection, pages.tolist())
@@ -120,42 +120,42 @@ class Snapshot:
 
     @cached_property
     def host_of(self) -> NDArray[np.uint32]:
-        """The id of each page's host."""
+        """Host id of each page."""
         return columns.whole(columns.urls(self.connection, "host"), "host")
 
     @cached_property
     def origins(self) -> list[str]:
-        """Every origin by the id of its host."""
+        """Origins by host id."""
         return questions.origins(self.connection)
 
     @cached_property
     def hosts(self) -> list[str]:
-        """The name of every host by its id. Hosts that differ by scheme or port share a name."""
+        """Host names by host id. Hosts that differ only in scheme or port share a name."""
         return [host_name(origin) for origin in self.origins]
 
     @cached_property
     def near_duplicates(self) -> NearDuplicates:
-        """The pages that are alike, as far as the search index knows."""
+        """Near-duplicates, according to the search index."""
         from minicrawl.report.near_duplicates import NONE, kept
 
         return kept(search_folder(self.path), tables.birth(self.connection)) or NONE
 
     def cash(self, pages: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The cash of these pages, in units."""
+        """Return the cash of these pages, in units."""
         return self.frontier.ledger.cash_of(pages)
 
     def histories(self, pages: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The cash that these pages passed on within the window, in units."""
+        """Return the cash that these pages passed on within the window, in units."""
         return self.frontier.window.histories(pages)
 
     def url(self, page: PageId) -> str:
-        """The URL of a page."""
+        """Return the URL of a page."""
         return tables.url_of(self.connection, page)
 
 
 @lru_cache(1 << 16)
 def host_name(origin: str) -> str:
-    """The host name of an origin; for a node that is not a URL, its own name."""
+    """Return the host name of an origin; for a node that is not a URL, its own name."""
     return host_of(origin)
 
 
@@ -175,7 +175,7 @@ def load(path: Path, connection: tables.Connection, *, ordered: bool = False) ->
 
 
 def unproven(path: Path, connection: tables.Connection, *, ordered: bool = False) -> Frontier:
-    """Load the pages of the store without that check."""
+    """Load the pages of the store without checking them."""
     with reporting_damage(path):
         terms = tables.terms(connection) or StoreTerms()
         siblings = ordered and tables.are_siblings_asked(connection)
@@ -184,7 +184,7 @@ def unproven(path: Path, connection: tables.Connection, *, ordered: bool = False
 
 
 def inlinks(connection: tables.Connection, frontier: Frontier) -> NDArray[np.int64]:
-    """The number of links to each page: from the checkpoint, and from the steps after it."""
+    """Return the number of links to each page, from the checkpoint and the steps after it."""
     counts = frontier.gained()
     saved = columns.whole(columns.frontier(connection, "inlinks"), "inlinks")
     counts[: len(saved)] += saved
@@ -192,16 +192,16 @@ def inlinks(connection: tables.Connection, frontier: Frontier) -> NDArray[np.int
 
 
 def last_spent(connection: tables.Connection, frontier: Frontier) -> NDArray[np.uint32]:
-    """The step of each page's last spending; 0 if it passed nothing to links."""
+    """Return the step of each page's last spending; 0 if it passed nothing to links."""
     saved = columns.whole(columns.frontier(connection, "spent"), "spent")
     return frontier.spendings.of_all(len(frontier), saved)
 
 
-# ---------------------------------------------------------------- the page that a user means
+# ---------------------------------------------------------------- pages by name
 
 
 def page_of(snapshot: Snapshot, text: str) -> int:
-    """The page with this URL, whose scheme may be missing, or the node with this name."""
+    """Return the page with this URL, whose scheme may be omitted, or the node with this name."""
     wanted = location_of(snapshot, text)
     if wanted is None:
         raise UsageError(f"{text!r} is not a URL such as https://example.org/path")
@@ -214,7 +214,7 @@ def page_of(snapshot: Snapshot, text: str) -> int:
 
 
 def location_of(snapshot: Snapshot, text: str) -> Location | None:
-    """The location of the URL or name in the store, known or not; None if it can have none."""
+    """Return the location of a URL or name in the store, or None if it cannot have one."""
     terms = snapshot.frontier.terms
     if terms.imported:
         return location(visible(text))
@@ -223,7 +223,7 @@ def location_of(snapshot: Snapshot, text: str) -> Location | None:
 
 
 def _nearest(snapshot: Snapshot, wanted: Location) -> str:
-    """The pages on the same host with the longest common prefix."""
+    """Return a hint with the pages on the same host that share the longest prefix."""
     origin, path = wanted
     known = [
         (_common_prefix(path, other), snapshot.origins[number] + other)
@@ -237,5 +237,5 @@ def _nearest(snapshot: Snapshot, wanted: Location) -> str:
 
 
 def _common_prefix(one: str, other: str) -> int:
-    """The length of the longest common prefix."""
+    """Return the length of the longest common prefix."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

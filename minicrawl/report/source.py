@@ -1,7 +1,7 @@
-"""Where the graph of an analysis comes from: the links of a store, or a graph file.
+"""Graph of an analysis: the links of a store, or a graph file.
 
 Laws: page i of the store is node i, whether it was read or not; a link to a page that stands for
-another one leads to that. Links are loaded when they are asked for, and once.
+another leads to that one. Links are loaded on first use, once.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,14 +33,14 @@ from minicrawl.store import questions, tables
 from minicrawl.store.records import reporting_damage
 
 ProgressFactory = Callable[[str], AbstractContextManager[Progress]]
-"""Gives the progress of the work with this label."""
+"""Function that returns the progress context of a labelled task."""
 
 _PAGES_AT_ONCE = 10_000
 _WEIGHT = "weight-"
 
 
 class Source:
-    """A graph to be analysed; `snapshot` is None where it is that of a file."""
+    """Graph to be analysed. `snapshot` is None if it is from a file."""
 
     def __init__(
         self,
@@ -54,18 +54,18 @@ class Source:
 
     @cached_property
     def graph(self) -> NamedGraph:
-        """The whole of it."""
+        """The whole graph, loaded on first use."""
         with self.progress("links") as tell:
             return self._read(tell)
 
     @property
     def names(self) -> Names:
-        """What its nodes are called; for that the links of a store are not loaded."""
+        """Names of the nodes; they do not require loading the links of a store."""
         return self.graph.names if self.snapshot is None else Urls(self.snapshot)
 
 
 def weighed(source: Source) -> NamedGraph:
-    """The links of a store with the weights that the crawl gave them, by its --weight."""
+    """Return the links of a store with the weights of the crawl, by its --weight settings."""
     if (seen := source.snapshot) is None:
         raise UsageError("--crawl-weights needs a store: the weights in a graph file always count")
     if seen.frontier.terms.imported:
@@ -79,14 +79,17 @@ def weighed(source: Source) -> NamedGraph:
 
 
 def asked_for_weights(seen: Snapshot) -> list[str]:
-    """The settings by which the user wanted some links to weigh more, such as emphasis=3."""
+    """Return the settings that gave some links more weight, such as emphasis=3."""
     settings = tables.settings(seen.connection)
     names = (name for name in settings if name.startswith(_WEIGHT))
     return [f"{name.removeprefix(_WEIGHT)}={settings[name]}" for name in sorted(names)]
 
 
 def _as_shares(block: FlowLinks) -> CashFlows:
-    """A weight of 1 is `PARTS` in a store, but 1 where all links of a page are alike."""
+    """Return the weights as multiples of 1, which a store encodes as `PARTS`.
+
+    If all links of a page have the same weight, the store encodes it as 1.
+    """
     _, page = np.unique(block.givers, return_inverse=True)
     largest = np.zeros(len(block.givers), dtype=np.int64)
     np.maximum.at(largest, page, block.weights)
@@ -95,20 +98,20 @@ def _as_shares(block: FlowLinks) -> CashFlows:
 
 
 def crawled(source: Source) -> NamedGraph:
-    """The pages that were read, and the links between them."""
+    """Return the pages that were read, and the links between them."""
     if source.snapshot is None:
         raise UsageError("a graph file does not say which pages were crawled: use a store")
     return with_nodes(source.graph, source.snapshot.was_read)
 
 
 def unseen(_label: str) -> AbstractContextManager[Progress]:
-    """Progress that nobody is shown."""
+    """Return a progress context that shows nothing."""
     return nullcontext(unreported)
 
 
 @contextmanager
 def opened(store: Path, graph: Path | None, progress: ProgressFactory = unseen) -> Iterator[Source]:
-    """The graph file, or without one the store."""
+    """Open the graph file, or without one the store."""
     if graph is not None:
         yield Source(partial(read, graph), progress)
         return
@@ -117,7 +120,7 @@ def opened(store: Path, graph: Path | None, progress: ProgressFactory = unseen) 
 
 
 class Urls:
-    """The pages of a store by their URLs, which are asked of it."""
+    """URLs of the pages of a store, queried on demand."""
 
     def __init__(self, seen: Snapshot) -> None:
         self._seen = seen
@@ -147,7 +150,7 @@ class Urls:
 
 
 def as_linked(source: Source, graph_of: str) -> Csr:
-    """The links that pages have, without redirects; of all pages, or of those crawled."""
+    """Return the links that pages have, without redirects; of all pages or the crawled ones."""
     if (seen := source.snapshot) is None:
         return (crawled(source) if graph_of == CRAWLED else source.graph).graph
     check_links(seen)
@@ -160,7 +163,7 @@ def as_linked(source: Source, graph_of: str) -> Csr:
 
 
 def check_links(seen: Snapshot) -> None:
-    """Refuse a store that has no links to rank by."""
+    """Raise UsageError if the store has no links to rank by."""
     if not seen.frontier.terms.links:
         raise UsageError(f"{seen.path} was crawled with --no-links: it has no links to rank by")
     if not len(seen):
@@ -178,7 +181,7 @@ def _links(seen: Snapshot, tell: Progress) -> NamedGraph:
 
 
 def _imported(seen: Snapshot, tell: Progress) -> NamedGraph:
-    """The graph that was given, with its weights if they differ."""
+    """Return the imported graph, with its weights if they differ."""
     blocks = links(seen, tell)
     return _gathered(
         seen, (CashFlows(*some[:2], some.weights.astype(np.float64)) for some in blocks)
@@ -186,7 +189,7 @@ def _imported(seen: Snapshot, tell: Progress) -> NamedGraph:
 
 
 def _gathered(seen: Snapshot, blocks: Iterable[CashFlows]) -> NamedGraph:
-    """Links that weigh nothing are left out, and weights that are all alike."""
+    """Return the graph without links of weight 0; equal weights are omitted."""
     gathering = LinkBuilder()
     for givers, ends, parts in blocks:
         counts = parts > 0

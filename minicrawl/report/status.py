@@ -1,11 +1,10 @@
-"""The progress of a crawl, and the hosts that mirror another one.
+"""Progress of a crawl, and hosts that mirror others.
 
-Law: `status` reads what the crawl itself counted, so it is immediate for a store of any size. What
-the crawl did not count is unknown. Only how far the importance has converged takes, in a store with
-a short log, the time of a report: it converges for each of them. `mirrors` compares pages by their
-content.
+Laws: `status` reads what the crawl itself counted, so it is immediate for a store of any size;
+anything else is unknown. Only the convergence of the importance may take longer, in a store with a
+short log, where it is converged for each report. `mirrors` compares pages by their content.
 
-G   units of cash recorded in histories, the clock of OPIC      M   all units that there are
+G   units of cash recorded in histories, the clock of OPIC      M   all units minted
 """
 
 import shlex
@@ -38,10 +37,10 @@ _STORE = "--store"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """The numbers as of the last commit. The importance is updated from time to time.
+    """Figures as of the last commit. The importance is updated from time to time.
 
-    The error factor is M / G. `importance_gathered` is that of the converged importance where this
-    knows all steps, and else an estimate.
+    The error factor is M / G. `importance_gathered` is that of the converged importance if it
+    includes all steps, otherwise an estimate.
     """
 
     pages_known: int
@@ -61,17 +60,17 @@ class Status:
     importance_gathered: float | None
     convergence: Convergence | None
     store_bytes: int
-    beside_bytes: Counts  # of what lies beside the store, by the end of its name
-    pruning_waits: bool  # until nobody reads the archive
-    command: str | None  # that resumes the crawl, from where the user is
+    beside_bytes: Counts  # sizes of the files beside the store, by suffix
+    pruning_waits: bool  # deletion waits until nobody reads the archive
+    command: str | None  # resumes the crawl from the current folder
 
     def as_json(self) -> dict[str, object]:
-        """The numbers by name."""
+        """Return the figures by name."""
         return asdict(self)
 
 
 def status(path: Path) -> Status:
-    """The status of a store, which a crawl may be writing."""
+    """Return the status of a store, which a crawl may be writing."""
     with reading(path) as connection, reporting_damage(path):
         found = _status(path, connection, _converged(path, connection))
     others, name = files_of(path)[:-1], real_path(path).name
@@ -80,7 +79,7 @@ def status(path: Path) -> Status:
 
 
 def _converged(path: Path, connection: tables.Connection) -> RankRow | None:
-    """The converged ranks that the importance is taken from when it is shown, if there are any."""
+    """Return the converged ranks on which the shown importance is based, or None."""
     with reading_beside(path, connection) as derived:
         row = rank_row(derived, OPIC)
     return Snapshot(path, connection).converged if converges_anew(row, connection) else row
@@ -121,7 +120,7 @@ def _status(path: Path, connection: tables.Connection, converged: RankRow | None
 
 
 def _command(counters: Mapping[str, object], path: Path) -> str | None:
-    """The command that resumes the crawl, from this folder, wherever the store is by now."""
+    """Return the command that resumes the crawl from the current folder."""
     command, here = str(counters.get(tables.COMMAND) or ""), Path.cwd()
     folder, store = counters.get(tables.BEGUN_IN), counters.get(tables.BEGUN_AS)
     if not command or (folder, store) in ((None, None), (str(here), str(real_path(path)))):
@@ -151,7 +150,7 @@ def _pages_by_state(counters: Mapping[str, object]) -> dict[State, int] | None:
 
 
 def _named(pages: Mapping[State, int] | None, names: Iterable[str]) -> Counts | None:
-    """The number of pages in each of these states, without zeros."""
+    """Return the number of pages in each of these states, without zeros."""
     if pages is None:
         return None
     states = [State[name] for name in names]
@@ -169,7 +168,7 @@ _MOST_OF_A_HOST = 0.8
 
 
 class Mirror(NamedTuple):
-    """A host that mirrors another one."""
+    """Host that mirrors another."""
 
     host: str
     of_host: str
@@ -180,16 +179,16 @@ class Mirror(NamedTuple):
 
 
 def mirrors(path: Path) -> list[Mirror]:
-    """The hosts that are probably mirrors, the largest first.
+    """Return the probable mirrors, largest first.
 
-    Pages that are alike count as well, as far as the search index knows.
+    Near-duplicates according to the search index count as well.
     """
     with reading(path) as connection, reporting_damage(path):
         return _mirrors(connection, _alike_across_hosts(path, connection))
 
 
 def _alike_across_hosts(path: Path, connection: tables.Connection) -> Counter[tuple[int, int]]:
-    """How many pages of one host were put to a page of another one, for each pair of hosts."""
+    """Return the number of near-duplicates between each pair of hosts."""
     folder = search_folder(path)
     if not folder.exists():
         return Counter()
@@ -202,9 +201,7 @@ def _alike_across_hosts(path: Path, connection: tables.Connection) -> Counter[tu
 
 
 def _duplicates_across_hosts(connection: tables.Connection) -> Counter[tuple[int, int]]:
-    """How many pages of one host have the content of a page of another one, which they stand for:
-    for each pair of hosts, the copy's first.
-    """
+    """Return the number of copies between pairs of hosts, with the host of the copy first."""
     leads_to: dict[int, int] = {}
     for pages, states in columns.frontier(connection, "id", "state"):
         found = pages[states == State.ALIAS].tolist()
@@ -225,10 +222,10 @@ def _end(page: int, leads_to: Mapping[int, int]) -> int:
 
 
 def _mirrors(connection: tables.Connection, alike: Counter[tuple[int, int]]) -> list[Mirror]:
-    """Pairs of hosts with most pages of one in common, whichever was read first.
+    """Return pairs of hosts that have most pages of one in common, whichever was read first.
 
-    The mirror is the host with more duplicates of the other one, as `duplicates` lists them; of
-    hosts without a difference the smaller one.
+    The mirror is the host with more duplicates of the other one, as `duplicates` lists them; if
+    both have the same number, the smaller one.
     """
     common = Counter(alike)
     for host, of_host, pages in tables.mirrors(connection):

@@ -1,18 +1,19 @@
-"""Search: an index of what pages say, and the order of what is found.
+"""Search: a full-text index of the archived pages, and the ranking of results.
 
 A room beside the core: it can be deleted, with its entry points.
 
-page_text        from markup to title, headings, text and links; blocks that a site repeats
-page_reader      reads kept pages in processes that can be killed
-index            the index itself, a folder of tantivy
-notes            what the index must remember: anchor texts, blocks, how far it has come
-indexing         brings the index up to date, also while a crawl runs
-query            what a user asks for, and the lines of a page that have the words
-ranking          the second look at the best pages
-searching        finds pages, and the pages whose texts are alike (near_duplicates)
-judgements       what users said of results; how good a ranking is on all judged searches
-serving          the search in a browser, alone and as a panel of the dashboard; page/ is sent
+page_text        extracts title, headings, text and links from markup; finds a site's boilerplate
+page_reader      reads archived pages in processes that can be killed
+index            the full-text index, a Tantivy folder
+notes            data that must outlive a run: anchor texts, boilerplate, watermark
+indexing         brings the index up to date, even while a crawl runs
+query            parses queries; finds snippets
+ranking          re-ranks the best pages
+searching        finds pages, and keeps the table of near-duplicates up to date
+near_duplicates  finds pages with nearly the same text
+judgements       users' relevance judgements, and how well a ranking agrees with them
+serving          the search in a browser, alone and as a dashboard panel; page/ has its files
 commands         `minicrawl search`; index_command is `minicrawl index`
 beside_crawl     `crawl --index`
-stored           what `archive info` lists
+stored           sizes for `archive info`
 """

@@ -1,7 +1,7 @@
-"""`crawl --index`: the search index is kept up to date while a crawl runs.
+"""`crawl --index`: keeps the search index up to date while a crawl runs.
 
-Law: the crawl never waits for the process that does it. It is killed when the crawl is over, and
-the rest is indexed then; after Ctrl-C, by the next crawl, or by `minicrawl index`.
+Law: the crawl never waits for the indexing process. It is killed when the crawl is over, and the
+rest is indexed then; after Ctrl-C, by the next crawl or by `minicrawl index`.
 """
 
 import sys
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Indexing(Companion):
-    """The search index, beside a crawl."""
+    """Companion of a crawl that keeps the search index up to date."""
 
     options = (
         click.option(
@@ -33,7 +33,7 @@ class Indexing(Companion):
     )
 
     def beside(self, crawl: "Crawl", asked: CrawlRequest) -> AbstractContextManager[None]:
-        """Index what is read while the crawl runs, and the rest after it."""
+        """Index pages while the crawl runs, and the rest after it."""
         return _indexing_beside(crawl) if asked.given["has_index"] else nullcontext()
 
 

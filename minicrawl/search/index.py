@@ -1,11 +1,11 @@
-"""The index: which pages have which words, as a folder of tantivy.
+"""Full-text index: maps words to pages, as a Tantivy folder.
 
-Laws: what is searched and what is shown of a page lie together, so that an index answers without
-store and archive. A page is in it once: it is deleted by its number, then added. Only what was
-committed is seen. Queries are built from words; no parser sees what a user wrote.
+Laws: the searched and the displayed data of a page are stored together, so that an index answers
+without store and archive. A page is in the index once: it is deleted by id, then added. Only
+committed changes are seen. Queries are built from words, so user input is never parsed by Tantivy.
 
-entry   a page as the index has it
-hit     a page that was found, and its score by BM25
+entry   a page as the index stores it
+hit     a page that was found, with its BM25 score
 """
 
 from __future__ import annotations
@@ -34,31 +34,31 @@ if TYPE_CHECKING:
 
 FOLDER = "index"
 CANDIDATES = 40
-"""Pages that are judged by more than BM25; 60 of them answered no query of the benchmark better."""
+"""Pages re-ranked after BM25; 60 did not answer any benchmark query better."""
 ENOUGH = 10
-"""With fewer pages that have all words, pages with some of them are asked for too."""
+"""Number of pages with all words below which pages with some of them are added."""
 _HEAP_BYTES = 64_000_000
 _ANALYZER = "spaces"
 _BETWEEN = "\x1f"
-"""Between two anchors, so that no phrase is the end of one and the beginning of the next."""
+"""Separator between anchors, so that no phrase spans two of them."""
 _LOCK = ".tantivy-meta.lock"
 _FULL = ("(os error 28)", "(os error 122)")
-"""How Tantivy says that a disk or a quota is full."""
+"""Tantivy's messages for a full disk or an exceeded quota."""
 _REMOVALS = 5
-"""Tantivy looks for changes once when it opens a folder, then twice a second."""
+"""Attempts to remove a folder: Tantivy checks for changes on opening it, then twice a second."""
 _INSTALL = "searching needs more packages: install minicrawl[search]"
 
 TEXTS = ("title", "anchor", "url", "headings", "body", "repeated")
-"""The fields with words."""
+"""Fields with words."""
 _AS_SHOWN = {"title": "whole_title", "url": "url"}
-"""The fields that a user names: a title has what all titles of its site have, too."""
+"""Fields that users name: a user's `title:` includes the parts that all titles of a site share."""
 _WHERE_WORDS_ARE = ("title", "anchor", "body", "repeated")
-"""Fields that between them have nearly all words of a page."""
+"""Fields that together have nearly all words of a page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldWeights:
-    """How much a word counts, by where it is."""
+    """Weight of a word, by field."""
 
     title: float = 2.0
     anchor: float = 1.0
@@ -67,14 +67,14 @@ class FieldWeights:
     body: float = 1.0
     repeated: float = 0.1
     compound: float = 2.0
-    """How much words that the user wrote as one count again, where the page has them so."""
+    """Extra weight of words that the user wrote as one, if the page has them adjacent."""
 
     def __iter__(self) -> Iterator[tuple[str, float]]:
         return ((name, getattr(self, name)) for name in TEXTS)
 
 
 class Hit(NamedTuple):
-    """A page that was found."""
+    """Page that was found."""
 
     page: int
     score: float
@@ -83,8 +83,9 @@ class Hit(NamedTuple):
 
 @contextmanager
 def _lockable(folder: Path) -> Iterator[Path]:
-    """The same files in a folder where Tantivy can put its lock while it opens them: this one,
-    unless it is read-only or its disk is full.
+    """Yield a folder with the same files where Tantivy can put its lock while it opens them.
+
+    That is the folder itself, unless it is read-only or its disk is full.
     """
     if _has_lock(folder):
         yield folder
@@ -100,7 +101,7 @@ def _lockable(folder: Path) -> Iterator[Path]:
 
 
 def _has_lock(folder: Path) -> bool:
-    """Whether the file is there that Tantivy locks; it is made if it can be."""
+    """Return True if Tantivy's lock file exists or could be created."""
     if not os.access(folder, os.W_OK):
         return False
     try:
@@ -111,7 +112,7 @@ def _has_lock(folder: Path) -> bool:
 
 
 def _remove(folder: TemporaryDirectory[str]) -> None:
-    """Remove the folder, also if a thread of Tantivy puts its lock there meanwhile."""
+    """Remove the folder, even if a Tantivy thread creates its lock there meanwhile."""
     for _ in range(_REMOVALS):
         folder.cleanup()
         if not Path(folder.name).exists():
@@ -119,10 +120,10 @@ def _remove(folder: TemporaryDirectory[str]) -> None:
 
 
 class SearchIndex:
-    """An index, to read and, after `write`, to change."""
+    """Full-text index for reading, and after `write` for changes."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the index in this folder, or begin one."""
+        """Open the index in this folder, or create one."""
         check_installed()
         import tantivy
 
@@ -142,29 +143,29 @@ class SearchIndex:
     # ------------------------------------------------------------ changes
 
     def write(self) -> None:
-        """Begin to write; only one process may."""
+        """Start writing; only one process may write."""
         with index_errors(self._folder):
             self._writer = self._index.writer(_HEAP_BYTES, 1)
 
     def replace(self, entry: Entry, words: str | None = None) -> None:
-        """The page is this from now on; `words` are those of its body, if they are known."""
+        """Add or replace a page. `words` are those of its body, if already known."""
         self.remove(entry.page)
         words = indexed(entry.body) if words is None else words
         self._writing.add_document(_document(entry, words))
 
     def remove(self, page: int) -> None:
-        """The page is not in the index from now on."""
+        """Remove a page."""
         self._writing.delete_documents_by_term("page", page)
 
     def commit(self) -> None:
-        """What was changed counts from now on."""
+        """Commit the changes, and make them visible."""
         with index_errors(self._folder):
             self._writing.commit()
             self._index.reload()
             self.searcher = self._index.searcher()
 
     def close(self) -> None:
-        """End all writing; what was not committed is dropped."""
+        """Stop writing, and discard uncommitted changes."""
         if self._writer is not None:
             self._writer.rollback()
             self._writer.wait_merging_threads()
@@ -178,7 +179,7 @@ class SearchIndex:
     # ------------------------------------------------------------ questions
 
     def entry(self, page: int) -> Entry | None:
-        """A page by its number."""
+        """Return the entry of a page, or None."""
         import tantivy
 
         query = tantivy.Query.term_query(self._schema, "page", page)
@@ -186,13 +187,13 @@ class SearchIndex:
         return self.stored(hits[0][1]).entry if hits else None
 
     def stored(self, address: tantivy.DocAddress) -> StoredEntry:
-        """A page that was found."""
+        """Return the stored entry of a hit."""
         with index_errors(self._folder):
             (content,) = self.searcher.doc(address)["shown"]
             return unpacked(bytes(content))
 
     def rarity(self, words: Iterable[str]) -> dict[str, float]:
-        """How rare each word is, as the logarithm of all pages to those that have it."""
+        """Return the rarity of each word: the log of the inverse share of pages with it."""
         pages = self.searcher.num_docs
         with index_errors(self._folder):
             return {word: log(1 + pages / (self._pages_with(word) + 0.5)) for word in words}
@@ -201,7 +202,7 @@ class SearchIndex:
         return max(self.searcher.doc_freq(name, word) for name in _WHERE_WORDS_ARE)
 
     def best(self, query: Query, weights: FieldWeights, count: int = CANDIDATES) -> list[Hit]:
-        """The best pages by BM25: those with all words, and if these are few, with some."""
+        """Return the best pages by BM25: those with all words, and if these are few, with some."""
         found = self._hits(self._query(query, weights, is_all=True), count)
         if len(found) >= ENOUGH or len(query.sought) < 2:  # noqa: PLR2004 - one word is all words
             return found
@@ -210,7 +211,7 @@ class SearchIndex:
         return found + [hit for hit in more if hit.page not in known][: count - len(found)]
 
     def matches(self, query: Query, count: int) -> list[Hit]:
-        """Pages that have all words, in no order that matters."""
+        """Return pages that have all words, in no particular order."""
         return self._hits(self._query(query, FieldWeights(), is_all=True), count)
 
     def _query(self, query: Query, weights: FieldWeights, *, is_all: bool) -> tantivy.Query:
@@ -228,13 +229,13 @@ class SearchIndex:
 
 
 class _QueryBuilder:
-    """Builds queries of tantivy from words; no parser sees what a user wrote."""
+    """Builder of Tantivy queries from words."""
 
     def __init__(self, schema: tantivy.Schema, weights: FieldWeights) -> None:
         self._schema, self._weights = schema, weights
 
     def built(self, query: Query, *, is_all: bool) -> tantivy.Query:
-        """The query in terms of tantivy."""
+        """Return the Tantivy query."""
         import tantivy
 
         must, should = tantivy.Occur.Must, tantivy.Occur.Should
@@ -274,7 +275,7 @@ class _QueryBuilder:
             yield tantivy.Query.const_score_query(since, 0.0)
 
     def _word(self, word: str) -> tantivy.Query:
-        """A word in any field."""
+        """Return a query for a word in any field."""
         return self._anywhere([(self._term(name, word), weight) for name, weight in self._weights])
 
     def _phrase(self, phrase: Phrase) -> tantivy.Query:
@@ -298,7 +299,7 @@ class _QueryBuilder:
         import tantivy
 
         query = tantivy.Query
-        if is_single_sign(word):  # it is the first of a pair, or the last of a run
+        if is_single_sign(word):  # it matches the first of a pair, or the end of a run
             return query.regex_query(self._schema, name, f"{re.escape(word)}.?")
         return query.term_query(self._schema, name, word)
 
@@ -310,7 +311,7 @@ class _QueryBuilder:
 
 
 def check_installed() -> None:
-    """Refuse what needs the packages of searching, without them."""
+    """Raise UsageError if the packages for searching are not installed."""
     if not all(map(find_spec, ("tantivy", "selectolax"))):
         raise UsageError(_INSTALL)
 
@@ -319,7 +320,7 @@ def _schema() -> tantivy.Schema:
     import tantivy
 
     builder = tantivy.SchemaBuilder()
-    # Deletion by a term of an unsigned field deletes nothing.
+    # Tantivy cannot delete by a term of an unsigned field.
     builder.add_integer_field("page", indexed=True, fast=True)
     builder.add_integer_field("at", indexed=True, fast=True)
     for name in ("site", "language"):
@@ -345,7 +346,7 @@ def _document(entry: Entry, words: str) -> tantivy.Document:
 
 
 def _fields(entry: Entry, words: str) -> Iterator[tuple[str, str]]:
-    """The fields of text; a page that was never read has few of them."""
+    """Yield the text fields; a page that was never read has few of them."""
     yield "site", " ".join(sites_in(entry.url))
     yield "url", " ".join(words_of_url(entry.url))
     yield "anchor", f" {_BETWEEN} ".join(entry.anchors)
@@ -361,7 +362,7 @@ def _fields(entry: Entry, words: str) -> Iterator[tuple[str, str]]:
 
 @contextmanager
 def index_errors(folder: Path) -> Iterator[None]:
-    """Turn errors of tantivy into errors of one line."""
+    """Convert Tantivy's errors into one-line errors."""
     try:
         yield
     except (ValueError, OSError, StructError) as error:
@@ -383,17 +384,17 @@ def index_errors(folder: Path) -> Iterator[None]:
 
 # ================================================================ places
 #
-# Places: where the words of a query are in a text, and how near to each other.
+# Places of query words in a text, and how near they are to each other.
 #
-# Laws: texts are UTF-8 as words are compared, and every byte of a letter beyond ASCII is part of a
-# word. Of a word only the first places are looked at, so a long text costs little.
+# Laws: texts are UTF-8, normalized for comparison, and every byte of a non-ASCII letter is part of
+# a word. Only the first places of a word are considered, so that long texts are cheap.
 
 _GRADES = ((1, 1.0), (2, 0.8), (4, 0.6), (8, 0.4), (20, 0.2))
 _FAR = 0.05
 _NEAR = 200
-"""Bytes between words that are near each other at all."""
+"""Maximum bytes between words that count as near each other."""
 _MOST_PLACES = 200
-"""Of one word in one text."""
+"""Maximum places of one word in one text."""
 _LETTERS = frozenset(range(0x80, 0x100)) | frozenset(
     b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 )
@@ -401,16 +402,16 @@ _OF_NAMES = _LETTERS | frozenset(b"_")
 
 
 class Places(NamedTuple):
-    """Where the words of a query are in a text: offset and number of the word, in order."""
+    """Places of query words in a text: offset and index of the word, in order."""
 
     text: bytes
     hits: list[tuple[int, int]]
     counts: tuple[int, ...]
-    """How often each of the words is there."""
+    """Number of occurrences of each word."""
 
 
 def places(text: bytes, words: Sequence[str]) -> Places:
-    """The places of these words."""
+    """Return the places of these words."""
     hits: list[tuple[int, int]] = []
     counts = []
     for number, word in enumerate(words):
@@ -423,7 +424,7 @@ def places(text: bytes, words: Sequence[str]) -> Places:
 
 
 def _offsets(text: bytes, word: bytes, *, within: bool) -> Iterator[int]:
-    """`within`: it is a sign of a script whose words are pairs of signs."""
+    """Yield the offsets of a word. `within`: it is a character of a script indexed by bigrams."""
     at, count, length, last = text.find(word), 0, len(word), len(text)
     while at >= 0 and count < _MOST_PLACES:
         end = at + length
@@ -435,8 +436,9 @@ def _offsets(text: bytes, word: bytes, *, within: bool) -> Iterator[int]:
 
 
 def is_in(text: bytes, piece: bytes) -> bool:
-    """Whether a piece of text is there, and not as a part of a longer word or name; nothing is
-    nowhere.
+    """Return True if a piece occurs in a text, not as part of a longer word or name.
+
+    An empty piece never occurs.
     """
     at = text.find(piece) if piece else -1
     while at >= 0:
@@ -453,7 +455,7 @@ def is_in(text: bytes, piece: bytes) -> bool:
 
 
 def grades(words: int, found: Places) -> list[float]:
-    """How near each word of the query is to the next one: 1 if they are neighbours."""
+    """Return how near each query word is to the next one: 1 if they are adjacent."""
     return [_grade(distance) for distance in _distances(words, found)]
 
 
@@ -464,9 +466,7 @@ def _grade(distance: int | None) -> float:
 
 
 def _distances(words: int, found: Places) -> list[int | None]:
-    """The least distance of each word of the query to the next one; the wrong way round is one
-    more.
-    """
+    """Return the smallest distance of each query word to the next one; reversed order adds 1."""
     last: list[int | None] = [None] * words
     nearest: list[int | None] = [None] * (words - 1)
     for at, number in found.hits:
@@ -482,7 +482,7 @@ def _distances(words: int, found: Places) -> list[int | None]:
 
 
 def _words_between(text: bytes, begin: int, end: int) -> int:
-    """About how many words on; far away is far away."""
+    """Return the approximate distance in words, capped."""
     if end - begin > _NEAR:
         return _NEAR
     return max(text.count(b" ", begin, end) + text.count(b"\n", begin, end), 1)

@@ -1,4 +1,4 @@
-"""`minicrawl index`: what is searched."""
+"""`minicrawl index`: brings the search index up to date."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def index(store: Path, fresh: bool) -> None:
 
 
 def bring_index_up_to_date(store: Path, *, fresh: bool = False) -> None:
-    """Bring the index up to date, with the importance of the pages, and say what was done."""
+    """Bring the index up to date, store the importance of the pages, and print a summary."""
     with progress("index") as tell:
         done = bring_up_to_date(store, tell, lambda text: click.echo(text, err=True), fresh=fresh)
     with snapshot(store) as seen:

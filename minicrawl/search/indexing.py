@@ -1,11 +1,11 @@
-"""Brings the search index of a store up to date, from the pages that are kept.
+"""Brings the search index of a store up to date, from archived pages.
 
-Laws: whenever it is killed, the index knows all pages up to its watermark, each once; what it did
-behind that is done again. The archive is read in the order in which it was written. Words of links
-belong to the page that they lead to, whether it was read or not; pages in the index that got new
-ones are added again when all pages are read.
+Laws: whenever the process is killed, the index has all pages up to its watermark, each once; work
+after the watermark is repeated. The archive is read in the order of writing. Anchor texts belong to
+the target page, whether it was read or not; indexed pages that got new anchors are updated after
+all pages are read.
 
-round   some pages: read, their links noted, added, committed
+round   a batch of pages: read, links noted, added, committed
 """
 
 from __future__ import annotations
@@ -55,18 +55,18 @@ from minicrawl.web.words import indexed, words_of
 
 # ================================================================ index folder
 #
-# The folder of the search index of a store: the index, the notes, and a lock.
+# Folder of a store's search index: the index, the notes and a lock.
 #
-# Law: one process writes it at a time. An index that cannot be used is made again, never mended.
+# Laws: one process writes it at a time. An unusable index is rebuilt, never repaired.
 
 
 def has_index(folder: Path) -> bool:
-    """Whether there is an index."""
+    """Return True if there is an index."""
     return (folder / FOLDER / "meta.json").is_file()
 
 
 def why_useless(folder: Path, connection: tables.Connection) -> str:
-    """Why an index that is there cannot be used; empty if it can be, or if there is none."""
+    """Return why the existing index cannot be used, or ""."""
     if not has_index(folder):
         return ""
     try:
@@ -78,14 +78,14 @@ def why_useless(folder: Path, connection: tables.Connection) -> str:
             return "it is of another store, and is made again"
         SearchIndex(folder / FOLDER)
     except NoRoom:
-        return ""  # that nothing can be written says nothing of what is there
+        return ""  # a full disk says nothing about the existing index
     except StoreError as error:
         return f"it is damaged and is made again ({error})"
     return ""
 
 
 def why_pruned(folder: Path, archive: ArchiveReader) -> str:
-    """The same of an archive from which answers were removed since: all others have moved."""
+    """Return why the index must be rebuilt after a pruning, or "": records have moved."""
     if not has_index(folder):
         return ""
     with closing(Notes(folder)) as notes:
@@ -94,7 +94,7 @@ def why_pruned(folder: Path, archive: ArchiveReader) -> str:
 
 
 def refuse_if_lost(archive: ArchiveReader, folder: Path) -> None:
-    """An index may be the last that is left of pages. Raises UsageError."""
+    """Raise UsageError if archive segments are lost: the index may be the last copy."""
     if lost := archive.segments.lost(archive.begin, archive.end):
         raise UsageError(
             f"{', '.join(lost)} of {archive.segments.folder} is gone, and the index still has "
@@ -147,17 +147,17 @@ def clear_folder(folder: Path) -> None:
 
 # ================================================================ anchors
 #
-# The words of links, and the pages that they belong to.
+# Anchor texts, and the pages they belong to.
 #
-# Law: the words of a link belong to the page that its URL stands for, once for each site that has
-# them, and never to the page that the link is on.
+# Law: an anchor text belongs to the page that its URL stands for, once per linking site, and never
+# to the page that the link is on.
 
 _LINKS_REMEMBERED = 500_000
 _TARGETS_REMEMBERED = 1 << 16
 
 
 class AnchorFinder:
-    """Finds what the links of pages say of other pages."""
+    """Finder of the anchor texts that pages contribute to other pages."""
 
     def __init__(self, seen: Snapshot, urls: UrlTable) -> None:
         self._seen, self._urls = seen, urls
@@ -166,7 +166,7 @@ class AnchorFinder:
         self._target = lru_cache(_TARGETS_REMEMBERED)(self._found_target)
 
     def of(self, page: int, found: ReadPage) -> Iterator[AnchorRow]:
-        """The links that no page before had. Two of them rarely share a hash: one is left out."""
+        """Yield the anchors not seen on earlier pages. A hash collision, though rare, loses one."""
         own = self._site_of(page)
         codes = [hash((own, anchor)) for anchor in found.text.anchors]
         for code, (url, text) in zip(codes, found.text.anchors, strict=True):
@@ -179,7 +179,7 @@ class AnchorFinder:
             self._met.clear()
 
     def _found_target(self, url: str) -> int | None:
-        """The page that the words of links to this URL belong to."""
+        """Return the page that anchors of this URL belong to, or None."""
         known = self._urls.find(url)
         return None if known is None else self._seen.frontier.books.stands_for(known)
 
@@ -191,7 +191,7 @@ class AnchorFinder:
 # ================================================================ indexing
 
 ROUND = 4_000
-"""Pages; their texts take some 50 MB."""
+"""Pages per round; their texts take about 50 MB."""
 _ASKED_AT_ONCE = 64
 _WITH_PAGES = (RecordKind.PAGE, RecordKind.TEXT, RecordKind.REVISIT)
 _MAY_BE_FOUND = (
@@ -204,22 +204,22 @@ _MAY_BE_FOUND = (
     State.ALLOWANCE,
     State.TYPE,
 )
-"""Pages that nobody has read, and that may be worth it: they are found by the words of links."""
+"""States of unread pages that may be worth finding, by anchor texts."""
 _NAME_BYTES = 64
 _SHARE_OF_READING = 0.9
 _SHARE_OF_INDEXING = 0.97
 
 
 class Indexed(NamedTuple):
-    """What was done."""
+    """Summary of a run."""
 
     pages: int
-    """That were read and added."""
+    """Number of pages that were read and added."""
     by_links: int
-    """Pages that were added, or added again, because of links to them."""
+    """Number of pages that were added or updated because of links to them."""
     removed: int
     of_all: int
-    """Pages in the index."""
+    """Number of pages in the index."""
 
 
 def bring_up_to_date(
@@ -230,10 +230,10 @@ def bring_up_to_date(
     fresh: bool = False,
     completes: bool = True,
 ) -> Indexed:
-    """Bring the index of a store up to date. `say` hears why it is made again, if it is.
+    """Bring the index of a store up to date. `say` receives the reason if it is rebuilt.
 
-    If `completes` is false, only pages that were read are added. New links to pages that are there,
-    pages known by links alone, and near-duplicates wait for the next time that it is true.
+    Without `completes`, only pages that were read are added. New anchors of indexed pages, pages
+    known only by links, and near-duplicates wait for the next run with it.
     """
     folder = search_folder(store)
     with snapshot(store) as seen, kept_pages(seen) as archive:
@@ -257,14 +257,14 @@ def bring_up_to_date(
 
 
 class _MetPage(NamedTuple):
-    """A page of a round, and the codes of its lines."""
+    """Page of a round, with the codes of its lines."""
 
     read: ReadPage
     codes: Sequence[int]
 
 
 class _Indexing:
-    """One run."""
+    """One run of indexing."""
 
     def __init__(
         self, seen: Snapshot, archive: ArchiveReader, index: SearchIndex, notes: Notes
@@ -278,7 +278,7 @@ class _Indexing:
         self._done_so_far = Indexed(0, 0, 0, 0)
 
     def run(self, tell: Progress, *, completes: bool) -> Indexed:
-        """All rounds."""
+        """Index all rounds."""
         self._meet_archive()
         begin, last = self._notes.watermark, self._seen.frontier.last_seq
         is_complete = not (completes and self._notes.stale(1))
@@ -301,7 +301,7 @@ class _Indexing:
         return self._done()
 
     def _meet_archive(self) -> None:
-        """If all that was kept was deleted, places begin anew: what is kept since is read, too."""
+        """Read the archive from its beginning if it was deleted and started over."""
         name, known = _name_of(self._archive), self._notes.archive
         if name != known:
             begin, place = self._archive.begin, self._notes.watermark.place
@@ -320,7 +320,7 @@ class _Indexing:
     # ------------------------------------------------------------ rounds
 
     def _rounds(self, begin: int) -> Iterator[tuple[list[int], int]]:
-        """The places of records, and the end of all of them."""
+        """Yield the places of records in rounds, with the end of each round."""
         places: list[int] = []
         for found in scan(self._archive.segments, begin, self._archive.end):
             if found.header is not None and found.header.kind in _WITH_PAGES:
@@ -344,7 +344,7 @@ class _Indexing:
         self._notes.commit(watermark)
 
     def _meet(self, pages: dict[int, _MetPage], page: int, found: ReadPage) -> None:
-        """Note what a page says of others."""
+        """Note the anchors and lines of a page."""
         if self._seen.states[page] != State.FETCHED:
             return
         codes = codes_of(found.text.lines)
@@ -390,7 +390,7 @@ class _Indexing:
     # ------------------------------------------------------------ pages known by links
 
     def _add_stale(self, step: int) -> None:
-        """Pages with new links to them, round by round."""
+        """Update the pages with new anchors, in rounds."""
         while pages := self._notes.stale(ROUND):
             self._notes.begin()
             urls = tables.urls_of(self._seen.connection, pages)
@@ -410,8 +410,10 @@ class _Indexing:
         self._count(by_links=1)
 
     def _remove_gone(self, step: int) -> None:
-        """Pages that are none any more since this step. The words of links to them stay with those
-        that may be found by these, and go to the pages that the others stand for.
+        """Remove pages that are no longer pages since this step.
+
+        Their anchors stay if they can be found by these, and otherwise move to the pages they stand
+        for.
         """
         if self._was_empty:
             return
@@ -429,7 +431,7 @@ class _Indexing:
                 self._count(removed=1)
 
     def _keep_known(self, entry: Entry) -> bool:
-        """Whether the page is still found, by the words of links to it alone."""
+        """Return True if the page can still be found, by its anchor texts alone."""
         if entry.at is None:
             return True
         words, sites = self._notes.anchors(entry.page)
@@ -465,7 +467,7 @@ def _urls_of(connection: tables.Connection, pages: Sequence[int]) -> dict[int, s
 
 
 def _name_of(archive: ArchiveReader) -> str:
-    """The first record of an archive tells it from others; empty if there is none."""
+    """Return the identity of an archive, from its first record, or "" if it is empty."""
     for found in scan(archive.segments, archive.begin, archive.end):
         if found.header is not None:
             return archive.segments.read_bytes(found.place, min(found.length, _NAME_BYTES)).hex()
@@ -480,7 +482,7 @@ def _far(place: int, begin: int, end: int) -> float:
 
 
 def _changed(page: ReadPage) -> float:
-    """When the page changed last, as its server says; else when it was read."""
+    """Return when the page last changed according to its server, or else when it was read."""
     with suppress(ValueError, OverflowError):
         return parsedate_to_datetime(page.changed).timestamp()
     return page.at
@@ -488,24 +490,24 @@ def _changed(page: ReadPage) -> float:
 
 # ================================================================ following
 #
-# Keeps the index of a store up to date while a crawl runs, in a process of its own.
+# Keeps the index of a store up to date while a crawl runs, in a separate process.
 #
-# Laws: it reads the store as any reader does, so the crawl does nothing for it; it has the lowest
-# priority and rests most of the time; it ends when its parent does and may be killed at any time.
-# What it cannot do now, because another process writes the index or no page was kept yet, it tries
-# again later. What must be done anew for each page that comes, such as the words of links to the
-# pages that are there, it does seldom.
+# Laws: the process reads the store like any reader, so the crawl does nothing for it. It has the
+# lowest priority and sleeps most of the time. It exits with its parent, and can be killed at any
+# time. If it cannot work now, because another process writes the index or no page was archived yet,
+# it tries again later. Work proportional to the whole index, such as updating anchors of indexed
+# pages, is done rarely.
 
 EVERY_S = 10.0
 _REST = 3
-"""Times as long as it worked: to open a large store takes its time, however little is new."""
+"""Pause as a multiple of the working time: opening a large store takes long, even without news."""
 SELDOM_S = 300.0
 _SELDOM = 50
-"""Times as long as it takes to complete the index."""
+"""Pause between completions, as a multiple of their duration."""
 
 
 class IndexFollower:
-    """Follows a store."""
+    """Loop that keeps the index of a store up to date."""
 
     def __init__(self, store: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._store, self._clock = store, clock
@@ -513,7 +515,7 @@ class IndexFollower:
         self._completes_at = clock() + SELDOM_S
 
     def pauses(self) -> Iterator[float]:
-        """Work, and say each time how long to wait then."""
+        """Work, and yield how long to pause."""
         while True:
             began = self._clock()
             with suppress(MinicrawlError):
@@ -542,11 +544,11 @@ class IndexFollower:
 
 
 COMMAND = "import os; os.nice(19); from minicrawl.search.indexing import main; main()"
-"""What the process runs, at the lowest priority from its first moment on."""
+"""Command of the process, which runs at the lowest priority from the start."""
 
 
 def main() -> None:
-    """The process: the store is its argument. It ends with its standard input."""
+    """Run the process with the store as argument, until standard input ends."""
     for pause_s in IndexFollower(Path(sys.argv[1])).pauses():
         if select.select([sys.stdin], [], [], pause_s)[0]:
             return
@@ -554,24 +556,23 @@ def main() -> None:
 
 # ================================================================ topics
 #
-# The ranks of topics, mixed for each query by how likely its words are in the topics' pages.
+# Ranks of topics, mixed for each query by the likelihood of its words in the topics' pages.
 #
-# Laws: the words of a topic are those of its pages in the index, so that title, headings, text and
-# the words of links to them count alike. A topic that has no word of a query is not ruled out; if
-# none has one, all topics count alike.
+# Laws: the words of a topic are those of its indexed pages; title, headings, text and anchors count
+# equally. A topic without a query word is not excluded; if no topic has one, all have equal parts.
 
 USUAL_FAMILY = "pagerank"
 BY_TOPICS = "topics"
 _MOST_PAGES = 200
 _LONGEST = 5_000
-"""Characters of a text that are looked at."""
+"""Maximum characters of a text to count."""
 
 
 class TopicMixture:
-    """The ranks of some topics; a query mixes them."""
+    """Ranks of some topics, mixed by query."""
 
     def __init__(self, seen: Snapshot, index: SearchIndex, family: str = "") -> None:
-        """The topics of this family; without a name the usual one, or the only one."""
+        """Load the topics of this family; by default the usual one, or the only one."""
         family, topics = _chosen(seen, family)
         found = {topic: kept_scores(seen, f"{family}-{topic}") for topic in topics}
         if missing := [topic for topic, scores in found.items() if scores is None]:
@@ -584,18 +585,18 @@ class TopicMixture:
         self._counts = {topic: _words(index, pages) for topic, pages in topics.items()}
 
     def parts(self, query: Query) -> dict[str, float]:
-        """The part of each topic for this query; they sum to 1."""
+        """Return the part of each topic for this query; they sum to 1."""
         return parts_by_counts(self._counts, query.sought)
 
     def scores(self, query: Query) -> Floats:
-        """The mixed rank of all pages."""
+        """Return the mixed rank of all pages."""
         parts = np.array(list(self.parts(query).values()), np.float32)
         mixed: Floats = parts @ self._ranks
         return mixed
 
 
 def is_by_topics(by: str) -> bool:
-    """Whether this is `topics` or `topics:NAME`."""
+    """Return True for `topics` or `topics:NAME`."""
     return by.partition(":")[0] == BY_TOPICS
 
 
@@ -613,7 +614,7 @@ def _chosen(seen: Snapshot, family: str) -> tuple[str, Mapping[str, list[int]]]:
 
 
 def _words(index: SearchIndex, pages: Iterable[int]) -> Counter[str]:
-    """How often each word is in these pages, of which some hundred are looked at."""
+    """Return the frequency of each word in the first `_MOST_PAGES` of these pages."""
     counts: Counter[str] = Counter()
     for page in list(pages)[:_MOST_PAGES]:
         if entry := index.entry(page):

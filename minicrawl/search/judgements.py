@@ -1,11 +1,11 @@
-"""What users said of the results of searches: kept beside the store, and of no index.
+"""Users' relevance judgements of search results, kept beside the store, not in the index.
 
-Laws: verdicts belong to words and URLs, so that they hold for every index and every ranking. The
-file is only added to; of two verdicts on one page the later one counts. A line that a kill cut off
-was never said, and the next writer removes it.
+Laws: verdicts refer to words and URLs, so that they apply to every index and every ranking. The
+file is append-only; of two verdicts on a page the later one counts. A line cut off by a crash does
+not count, and the next writer removes it.
 
-verdict    good, fair or bad: what a user said of a page that was shown for a query
-judgement  the verdicts of one sitting on the pages of one query, and what was shown, in order
+verdict    good, fair or bad: a user's opinion of a page that was shown for a query
+judgement  the verdicts on the pages of one query in one session, and what was shown, in order
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from minicrawl.store.reader import JUDGED, file_beside
 from minicrawl.wording import iso
 
 SHOWN = 10
-"""Places of a ranking that are remembered and compared."""
+"""Places of a ranking that are stored and compared."""
 
 
 class Verdict(StrEnum):
-    """What a user says of a page."""
+    """User's opinion of a page."""
 
     GOOD = "good"
     FAIR = "fair"
@@ -40,32 +40,32 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What was said of the pages of one query."""
+    """Judgement of the pages of one query."""
 
     query: str
     verdicts: Mapping[str, Verdict]
-    """The verdict on each URL."""
+    """Verdicts by URL."""
     shown: tuple[str, ...] = ()
-    """The URLs of the first places, as they were when the user judged."""
+    """URLs of the first places when the user judged."""
 
     def followed_by(self, later: Judgement) -> Judgement:
-        """Both, where the later one counts."""
+        """Return both judgements merged; the later one takes precedence."""
         verdicts = {**self.verdicts, **later.verdicts}
         return Judgement(query=self.query, verdicts=verdicts, shown=later.shown or self.shown)
 
 
 def plain(query: str) -> str:
-    """The query by which its verdicts are found again."""
+    """Return the normalized query, under which its verdicts are stored."""
     return " ".join(query.split())
 
 
 def file_of(store: Path) -> Path:
-    """Where the judgements of a store are."""
+    """Return the file with the judgements of a store."""
     return file_beside(store, JUDGED)
 
 
 def keep(store: Path, judgements: Iterable[Judgement], at: float) -> None:
-    """Add to what was said. It is on the disk when this returns."""
+    """Append judgements, and sync them to disk."""
     lines = b"".join(_line(one, at) for one in judgements if one.verdicts)
     with file_of(store).open("ab+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -76,7 +76,7 @@ def keep(store: Path, judgements: Iterable[Judgement], at: float) -> None:
 
 
 def kept(store: Path) -> dict[str, Judgement]:
-    """All that was said, by query, in the order in which they were judged first."""
+    """Return all judgements by query, in the order of the first judgement."""
     file, found = file_of(store), dict[str, Judgement]()
     if not file.is_file():
         return found
@@ -110,41 +110,40 @@ def _judgement(line: bytes, place: str) -> Judgement:
 
 
 def _end_of_lines(file: IO[bytes]) -> int:
-    """Where the last whole line ends."""
+    """Return the end of the last complete line."""
     file.seek(0)
     return file.read().rfind(b"\n") + 1
 
 
 # ================================================================ agreement
 #
-# How a ranking does on all searches that users judged, beside what they were shown.
+# Agreement of a ranking with all judged searches, compared to what users were shown.
 #
-# Laws: both rankings are measured by the same verdicts. A page without a verdict brings nothing, so
-# how many of the first places have none is told; a search without a page that is good or fair has
-# no measure.
+# Laws: both rankings are measured by the same verdicts. A page without a verdict has no gain, so
+# the number of unjudged pages in the first places is reported; a search without a good or fair page
+# has no measure.
 #
-# gain    what a verdict is worth: good 3, fair 1, bad 0
-# nDCG    the sum of gain / log2(place + 1) over the first 10 places, as a share of the best one
-#         that
-#         any order of the judged pages has
-# first   the place of the first good page; its reciprocal is 0 where there is none
+# gain    value of a verdict: good 3, fair 1, bad 0
+# nDCG    sum of gain / log2(place + 1) over the first 10 places, as a share of the maximum over all
+#         orders of the judged pages
+# first   place of the first good page; its reciprocal is 0 if there is none
 
 GAINS = {Verdict.GOOD: 3.0, Verdict.FAIR: 1.0, Verdict.BAD: 0.0}
 _SAME = 1e-9
 
 
 class OrderMeasure(NamedTuple):
-    """How well one order of pages does."""
+    """Quality of one order of pages."""
 
     ndcg: float | None
     first: int | None
     unjudged: int
-    """Of the first places."""
+    """Number of unjudged pages in the first places."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedSearch:
-    """A search that was judged, as it was then and as it is now."""
+    """Judged search, measured then and now."""
 
     query: str
     verdicts: int
@@ -153,11 +152,11 @@ class JudgedSearch:
 
     @property
     def change(self) -> float:
-        """How much better it is now; 0 where nothing was good."""
+        """Improvement since then; 0 if nothing was good."""
         return (self.now.ndcg or 0.0) - (self.then.ndcg or 0.0)
 
     def as_json(self) -> dict[str, object]:
-        """The search as a JSON document."""
+        """Return the search as a JSON document."""
         return {
             "query": self.query,
             "verdicts": self.verdicts,
@@ -168,39 +167,39 @@ class JudgedSearch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchAgreement:
-    """All searches that were judged."""
+    """Agreement over all judged searches."""
 
     searches: Sequence[JudgedSearch]
 
     @property
     def better(self) -> int:
-        """Searches that are better now."""
+        """Number of searches that are better now."""
         return sum(one.change > _SAME for one in self.searches)
 
     @property
     def worse(self) -> int:
-        """Searches that are worse now."""
+        """Number of searches that are worse now."""
         return sum(one.change < -_SAME for one in self.searches)
 
     @property
     def by_chance(self) -> float:
-        """How likely chance alone parts better and worse at least so much: a sign test."""
+        """Probability of at least this imbalance between better and worse by chance (sign test)."""
         changed, fewer = self.better + self.worse, min(self.better, self.worse)
         tail = sum(comb(changed, number) for number in range(fewer + 1))
         return float(min(1.0, 2 * tail / 2**changed))
 
     def mean_ndcg(self, *, now: bool) -> float | None:
-        """The mean over the searches that have one."""
+        """Return the mean nDCG over the searches that have one."""
         found = [(one.now if now else one.then).ndcg for one in self.searches]
         return _mean([one for one in found if one is not None])
 
     def mean_reciprocal(self, *, now: bool) -> float | None:
-        """The mean of 1 / first."""
+        """Return the mean reciprocal rank."""
         found = [one.now if now else one.then for one in self.searches]
         return _mean([1 / one.first if one.first else 0.0 for one in found if one.ndcg is not None])
 
     def as_json(self) -> dict[str, object]:
-        """The agreement as a JSON document."""
+        """Return the agreement as a JSON document."""
         return {
             "searches": [one.as_json() for one in self.searches],
             "ndcg": {"then": self.mean_ndcg(now=False), "now": self.mean_ndcg(now=True)},
@@ -212,12 +211,12 @@ class SearchAgreement:
 
 
 def compared(finder: Finder, judged: Iterable[Judgement], asked: SearchRequest) -> SearchAgreement:
-    """All these searches, asked again."""
+    """Repeat the judged searches, and return the agreement."""
     return SearchAgreement(searches=[_compared(finder, one, asked) for one in judged])
 
 
 def first_places(finder: Finder, query: str, asked: SearchRequest) -> tuple[str, ...]:
-    """The URLs of the first places."""
+    """Return the URLs of the first places."""
     return tuple(one.entry.url for one in finder.find(parse(query), asked)[:SHOWN])
 
 
@@ -231,7 +230,7 @@ def _compared(finder: Finder, judged: Judgement, asked: SearchRequest) -> Judged
 
 
 def measured(urls: Sequence[str], verdicts: Mapping[str, Verdict]) -> OrderMeasure:
-    """How well this order of pages does."""
+    """Return the quality of this order of pages."""
     shown = [verdicts.get(url) for url in urls[:SHOWN]]
     best = _gathered(sorted((GAINS[one] for one in verdicts.values()), reverse=True))
     found = _gathered([GAINS[one] if one else 0.0 for one in shown])

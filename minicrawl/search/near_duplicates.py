@@ -1,12 +1,12 @@
-"""Near-duplicates: pages whose own texts are so alike that one of them is enough.
+"""Near-duplicates: pages whose own texts are so similar that one of them is enough.
 
-Laws: a page is put to the first page that it is like, never to one that is only like a third page,
-so that no chain leads from a page to one that is different. Nothing is dropped: this is a table of
-pages, which lies beside the index and may be deleted.
+Laws: a page is grouped with the first page that it resembles, never with one that only resembles a
+third page, so that no chain connects different pages. Nothing is dropped: the result is a table of
+pages beside the index, which can be deleted.
 
 original    the page of a group that became known first
-left        the shingles of a page without those that its site repeats; with few of them, a page is
-            like another only if the titles are the same
+left        the shingles of a page without those that its site repeats; if few are left, two pages
+            are similar only if their titles are equal
 """
 
 from collections import defaultdict
@@ -21,27 +21,28 @@ from minicrawl.report.near_duplicates import NearDuplicates, Pages
 from minicrawl.web.shingles import ALIKE, PLACES, Hashes, Signatures, likeness
 
 MAYBE_ALIKE = 0.58
-"""What a signature must promise, less than three standard errors below."""
+"""Minimum similarity of signatures: the threshold less three standard errors."""
 FEW = 8
 SHARE = 0.03
 FEWEST = 4
-"""A shingle is the site's, and no page's own, on this share of the pages, and on so many."""
+"""A shingle is the site's own if it is on `SHARE` of the pages, and on at least `FEWEST`."""
 SAMPLE = 300
-"""Pages of a site that are looked at for that."""
+"""Pages sampled per site."""
 _MOST_JUDGED = 5
 _BAND = 4
-"""Places that agree in a row make two pages candidates; at J = .7 one of 32 rows does so 99.98
-times in 100.
+"""Consecutive places that must agree to make two pages candidates.
+
+At J = 0.7, one of the 32 rows agrees with probability 99.98 %.
 """
 _AT_ONCE_NEAR_DUPLICATES = 50_000
 
 
 Judge = Callable[[int, int], bool]
-"""Whether two pages are alike, by all of their texts."""
+"""Function that returns True if two pages are near-duplicates, comparing their full texts."""
 
 
 class SignedPages(NamedTuple):
-    """Pages by their numbers, in order, with what is kept of their texts."""
+    """Pages in ascending order, with title hashes and text signatures."""
 
     pages: Pages
     titles: NDArray[np.int64]
@@ -49,18 +50,18 @@ class SignedPages(NamedTuple):
 
 
 class ReadText(NamedTuple):
-    """The shingles of a page: all, and those that are left without those of its site."""
+    """Shingles of a page: all, and those left without the site's own."""
 
     title: str
     shingles: Hashes
     left: Hashes
 
 
-# ---------------------------------------------------------------- to find them
+# ---------------------------------------------------------------- search
 
 
 def found_among(signed: SignedPages, is_alike: Judge) -> NearDuplicates:
-    """All groups. A page is judged beside at most so many others as `_MOST_JUDGED` says."""
+    """Return all groups. A page is compared with at most `_MOST_JUDGED` others."""
     originals = _originals(signed, is_alike)
     _, places, sizes = np.unique(originals, return_inverse=True, return_counts=True)
     of_groups = sizes[places] > 1
@@ -68,7 +69,7 @@ def found_among(signed: SignedPages, is_alike: Judge) -> NearDuplicates:
 
 
 def _originals(signed: SignedPages, is_alike: Judge) -> Pages:
-    """The place of the original of each page, by the places of the pages."""
+    """Return the index of each page's original."""
     kinds, kind_of = _kinds(signed)
     alike = _alike(signed.signatures[kinds])
     originals = np.arange(len(signed.pages))
@@ -84,7 +85,7 @@ def _originals(signed: SignedPages, is_alike: Judge) -> Pages:
 
 
 def _kinds(signed: SignedPages) -> tuple[Pages, Pages]:
-    """The first pages of each signature and title, in order, and the kind of each page."""
+    """Return the first page of each distinct signature and title, and the kind of each page."""
     if not len(signed.pages):
         return np.empty(0, np.int64), np.empty(0, np.int64)
     rows = np.column_stack((signed.signatures.view(np.int64), signed.titles))
@@ -97,7 +98,10 @@ def _kinds(signed: SignedPages) -> tuple[Pages, Pages]:
 
 
 def _alike(signatures: Signatures) -> dict[int, set[tuple[float, int]]]:
-    """For each kind those before it that may be like it, with a minus; not all of many."""
+    """Return, for each kind, similar earlier kinds (negated), with their similarity.
+
+    Of many candidates, only some are included.
+    """
     found: dict[int, set[tuple[float, int]]] = defaultdict(set)
     for begin in range(0, PLACES, _BAND):
         keys = np.ascontiguousarray(signatures[:, begin : begin + _BAND]).view(np.uint32).ravel()
@@ -113,7 +117,7 @@ def _alike(signatures: Signatures) -> dict[int, set[tuple[float, int]]]:
 
 
 def _pairs(keys: NDArray[np.uint32]) -> Iterator[tuple[Pages, Pages]]:
-    """Pairs of rows with the same key, the earlier one first: with the first, with a neighbour."""
+    """Yield pairs of rows with equal keys: each with the first such row and the previous."""
     order = np.argsort(keys, kind="stable")
     is_same = keys[order[1:]] == keys[order[:-1]]
     later = np.flatnonzero(is_same) + 1
@@ -130,24 +134,24 @@ def _pairs(keys: NDArray[np.uint32]) -> Iterator[tuple[Pages, Pages]]:
 
 
 def are_alike(one: ReadText, other: ReadText) -> bool:
-    """Whether one of two pages is enough. What is left of few shingles says nothing by itself."""
+    """Return True if two pages are near-duplicates.
+
+    If few shingles are left of either, they are not conclusive.
+    """
     if min(len(one.left), len(other.left)) >= FEW:
         return jaccard(one.left, other.left) >= ALIKE
     return one.title == other.title and jaccard(one.shingles, other.shingles) >= ALIKE
 
 
 def jaccard(ones: Hashes, others: Hashes) -> float:
-    """The share of shingles that two texts have in common; those without any are not alike."""
+    """Return the share of shingles in common; 0 if there are none."""
     common = len(np.intersect1d(ones, others, assume_unique=True))
     return common / max(len(ones) + len(others) - common, 1)
 
 
 def common_among(texts: Sequence[Hashes]) -> Hashes:
-    """The shingles that a site repeats, by some of its pages."""
+    """Return the shingles that a site repeats, given some of its pages."""
     if not texts:
         return np.empty(0, np.uint32)
     found, counts = np.unique(np.concatenate(texts), return_counts=True)
     return found[counts >= max(FEWEST, SHARE * len(texts))]
-
-
-# ---------------------------------------------------------------- the table beside the index

@@ -1,12 +1,12 @@
-"""Notes: what the index must remember between its runs, in SQLite beside it.
+"""Notes: data that the index needs between its runs, in SQLite beside it.
 
-Laws: notes are committed after the index, so that they never know more than it does. What they do
-not know of is done again, which changes nothing.
+Laws: notes are committed after the index, so that they never know more than the index does. Work
+that they do not know of is repeated, which is idempotent.
 
-anchor      the words of a link, which belong to the page that it leads to
-stale       pages in the index to which links with other words have come since
-unsorted    pages whose signatures have changed since near-duplicates were found
-watermark   the place in the archive, and the step of the log, up to which all is in the index
+anchor      words of a link, which belong to its target
+stale       indexed pages that received links with other words since
+unsorted    pages whose signatures changed since near-duplicates were found
+watermark   place in the archive and step of the log up to which the index is complete
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from minicrawl.web.words import comparable, whole, words_of
 
 NAME = "notes.db"
 VERSION = 5
-"""Of the index as a whole: one of another version is made again."""
+"""Version of the whole index; an index with another version is rebuilt."""
 MOST_ANCHORS = 30
-"""Texts of links to a page."""
+"""Anchor texts of a page in the index."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS anchors (
@@ -75,14 +75,14 @@ SELECT words, site FROM (
 
 
 class Watermark(NamedTuple):
-    """Up to where the index knows the archive and the log."""
+    """Place in the archive and step of the log up to which the index is complete."""
 
     place: int = 0
     step: int = 0
 
 
 class AnchorRow(NamedTuple):
-    """The words of a link from this site to this page."""
+    """Words of a link from a site to a page."""
 
     page: int
     site: int
@@ -90,18 +90,18 @@ class AnchorRow(NamedTuple):
 
 
 class Anchors(NamedTuple):
-    """What links to a page say, link by link."""
+    """Anchor texts of a page, with the site of each."""
 
     words: tuple[str, ...]
     sites: tuple[int, ...]
 
 
 class Notes:
-    """The notes of an index. Changes count when they are committed."""
+    """Notes of an index. Changes take effect on commit."""
 
     def __init__(self, folder: Path) -> None:
         path = folder / NAME
-        # Nobody writes where this process cannot: there is no log to look at.
+        # Where this process cannot write, nobody writes: there is no log to consider.
         is_fixed = path.exists() and not os.access(folder, os.W_OK)
         name = f"{path.absolute().as_uri()}?mode=ro&immutable=1" if is_fixed else path
         self._connection = sqlite3.connect(name, isolation_level=None, uri=is_fixed)
@@ -116,62 +116,62 @@ class Notes:
         self.texts = TextNotes(self._connection)
 
     def close(self) -> None:
-        """Close the file; what is not committed is dropped."""
+        """Close the file and discard uncommitted changes."""
         self._connection.close()
 
-    # ------------------------------------------------------------ what index this is
+    # ------------------------------------------------------------ identity
 
     @property
     def watermark(self) -> Watermark:
-        """Up to where the index knows the store."""
+        """Place and step up to which the index is complete."""
         return Watermark(int(self._meta("place") or 0), int(self._meta("step") or 0))
 
     @property
     def store(self) -> str | None:
-        """The identity of the store that the index was made of."""
+        """Identity of the indexed store."""
         return self._meta("store")
 
     @property
     def archive(self) -> str | None:
-        """The identity of the archive that the watermark is of."""
+        """Identity of the archive to which the watermark refers."""
         return self._meta("archive")
 
     @property
     def version(self) -> int:
-        """The version of the index."""
+        """Version of the index."""
         return int(self._meta("version") or 0)
 
     def found(self, store: str) -> None:
-        """The index is of this store from now on."""
+        """Record the identity of the indexed store, and the current version."""
         self._set("store", store)
         self._set("version", str(VERSION))
 
     # ------------------------------------------------------------ changes
 
     def begin(self) -> None:
-        """Begin a change."""
+        """Begin a transaction."""
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
         self._connection.execute("BEGIN IMMEDIATE")
 
     def begin_archive(self, name: str, place: int) -> None:
-        """The archive is this one from now on, and known up to this place."""
+        """Record a new archive, and the place up to which it is indexed."""
         self.begin()
         self._set("archive", name)
         self.commit(self.watermark._replace(place=place))
 
     def commit(self, watermark: Watermark) -> None:
-        """All up to here is in the index."""
+        """Commit, with the index complete up to `watermark`."""
         self._set("place", str(watermark.place))
         self._set("step", str(watermark.step))
         self._connection.execute("COMMIT")
 
     def add_anchors(self, rows: Iterable[AnchorRow]) -> None:
-        """Links that were found; the pages of those that are new are stale."""
+        """Add anchors. Pages with new ones become stale."""
         self._connection.executemany("INSERT OR IGNORE INTO anchors VALUES (?, ?, ?)", rows)
 
     def pass_on(self, page: int, target: int) -> None:
-        """Links to a page that stands for another one are links to that one."""
+        """Copy the anchors of a page to the page that it stands for."""
         if page == target:
             return
         query = "SELECT ?, site, words FROM anchors WHERE page = ?"
@@ -180,11 +180,11 @@ class Notes:
         )
 
     def mark_fresh(self, pages: Iterable[int]) -> None:
-        """These pages are in the index as they are."""
+        """Mark pages as up to date in the index."""
         self._connection.executemany("DELETE FROM stale WHERE page = ?", ((one,) for one in pages))
 
     def keep_lines(self, site: int, lines: SiteLines) -> None:
-        """What is known of the lines of a site."""
+        """Store the line counts of a site."""
         self._connection.execute("DELETE FROM lines WHERE site = ?", (site,))
         rows = ((site, code, pages) for code, pages in lines.remembered())
         self._connection.executemany("INSERT INTO lines VALUES (?, ?, ?)", rows)
@@ -193,27 +193,27 @@ class Notes:
     # ------------------------------------------------------------ questions
 
     def anchors(self, page: int) -> Anchors:
-        """The words of links to a page, with the site of each link; at most `MOST_ANCHORS`.
+        """Return the anchors of a page, at most `MOST_ANCHORS`, with their sites.
 
-        The words that most sites have come first, and no site has two places before another one has
-        its first.
+        The words used by most sites come first, and no site has a second place before every other
+        site has its first.
         """
         rows = self._connection.execute(_BEST_ANCHORS, (page, MOST_ANCHORS)).fetchall()
         return Anchors(tuple(words for words, _ in rows), tuple(site for _, site in rows))
 
     def stale(self, count: int, after: int = -1) -> list[int]:
-        """So many of the pages that are stale, from the one behind this on."""
+        """Return up to `count` stale pages after the page `after`."""
         query = "SELECT page FROM stale WHERE page > ? ORDER BY page LIMIT ?"
         return [page for (page,) in self._connection.execute(query, (after, count))]
 
     def lines(self, site: int) -> SiteLines:
-        """What is known of the lines of a site."""
+        """Return the line counts of a site."""
         row = self._connection.execute("SELECT pages FROM sites WHERE site = ?", (site,)).fetchone()
         query = "SELECT code, pages FROM lines WHERE site = ?"
         return SiteLines(row[0] if row else 0, self._connection.execute(query, (site,)))
 
     def anchors_stored(self) -> tuple[int, int]:
-        """How many texts of links there are, and their characters."""
+        """Return the number of anchor texts, and their characters."""
         query = "SELECT count(*), ifnull(sum(length(words)), 0) FROM anchors"
         count, characters = self._connection.execute(query).fetchone()
         return int(count), int(characters)
@@ -227,13 +227,13 @@ class Notes:
 
 
 class TextNotes:
-    """What is remembered of the texts of pages, for near-duplicates."""
+    """Signatures of page texts, and judged pairs, for near-duplicates."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
     def sign(self, page: int, title: str, signature: bytes | None) -> None:
-        """The page has this text from now on; none without a signature."""
+        """Set the signature of a page's text; None removes it."""
         row = (page, crc32(title.encode("utf-8", "replace")), signature)
         known = self._connection.execute(
             "SELECT page, title, signature FROM signatures WHERE page = ?", (page,)
@@ -246,7 +246,7 @@ class TextNotes:
         self._connection.execute("INSERT OR IGNORE INTO unsorted VALUES (?)", (page,))
 
     def keep_judged(self, found: Mapping[tuple[int, int], bool]) -> None:
-        """These pairs were judged by all of their texts, and all pages are sorted."""
+        """Store the judged pairs, and mark all pages as sorted."""
         rows = ((page, other, is_alike) for (page, other), is_alike in found.items())
         self._connection.execute("BEGIN IMMEDIATE")
         self._connection.execute("DELETE FROM judged")
@@ -255,7 +255,7 @@ class TextNotes:
         self._connection.execute("COMMIT")
 
     def signed(self) -> SignedPages:
-        """The signatures of all pages, in order; 150 bytes of memory each."""
+        """Return the signatures of all pages, in order; they take 150 bytes of memory each."""
         query = "SELECT page, title, signature FROM signatures ORDER BY page"
         pages, titles, signatures = array("q"), array("q"), bytearray()
         for page, title, signature in self._connection.execute(query):
@@ -269,7 +269,7 @@ class TextNotes:
         )
 
     def judged(self) -> dict[tuple[int, int], bool]:
-        """The pairs that were judged and have not changed since."""
+        """Return the judged pairs whose pages have not changed since."""
         query = (
             "SELECT page, other, alike FROM judged WHERE page NOT IN (SELECT page FROM unsorted) "
             "AND other NOT IN (SELECT page FROM unsorted)"
@@ -280,85 +280,85 @@ class TextNotes:
 
     @property
     def is_sorted(self) -> bool:
-        """Whether near-duplicates were found among all that is signed."""
+        """True if near-duplicates are up to date with all signatures."""
         return self._connection.execute("SELECT 1 FROM unsorted LIMIT 1").fetchone() is None
 
 
 # ================================================================ entries
 #
-# Entries: what the index has of a page to show, and to judge how well it answers.
+# Entries: the data that the index stores of a page, for display and ranking.
 #
-# Law: `unpacked(packed(entry)).entry` is the entry, but for the end of a very long text. To judge a
-# page costs no more than its bytes: a text lies there as it is compared, and only what is shown of
-# it is decoded.
+# Laws: `unpacked(packed(entry)).entry` is the entry, except for the end of a very long text.
+# Ranking a page costs no more than reading its bytes: texts are stored normalized for comparison,
+# and only the displayed parts are decoded.
 #
-# layout   three lengths; then title, URL and the like as JSON, the body, the boilerplate, and both
-#          as they are compared, if that is not simply their small letters
+# layout   three lengths; then title, URL and so on as JSON, the body, the boilerplate, and both
+#          normalized, if that is not simply lower case
 
 _LENGTHS = Struct("<III")
 _LONGEST_SHOWN = 200_000
-"""Characters of the text of a page that snippets are taken from."""
+"""Maximum characters of a text that snippets are taken from."""
 LONGEST_JUDGED, _LITTLE_JUDGED = 100_000, 2_000
-"""Bytes of a text, and of its boilerplate, in which words are looked for by their places."""
+"""Maximum bytes of a text, and of its boilerplate, in which words are located."""
 _NOTHING_SAID = {"http", "https", "www", "html", "htm", "php", "index"}
 
 
 class Entry(NamedTuple):
-    """A page. One that was never read has only a URL and anchors."""
+    """Page in the index. One that was never read has only a URL and anchors."""
 
     page: int
     url: str
     title: str = ""
     own_title: str = ""
-    """The title without what all pages of the site have."""
+    """Title without the parts that all pages of the site share."""
     headings: tuple[str, ...] = ()
     body: str = ""
     repeated: str = ""
     anchors: tuple[str, ...] = ()
     language: str = ""
     at: float | None = None
-    """When it changed last; None if it was never read."""
+    """Time of its last change; None if it was never read."""
     anchor_sites: tuple[int, ...] = ()
-    """The site that has each of the anchors."""
+    """Site of each anchor."""
 
 
 class StoredEntry:
-    """An entry as it lies in the index."""
+    """Entry as stored in the index, decoded on demand."""
 
     def __init__(self, about: Entry, body: bytes, repeated: bytes, compared: bytes) -> None:
-        """`about` has no texts; `compared` is empty if it is the small letters of both."""
+        """`about` has no texts; `compared` is empty if it is the lower case of both."""
         self.about = about
         self._body, self._repeated, self._compared = body, repeated, compared
 
     @property
     def entry(self) -> Entry:
-        """All of it."""
+        """The complete entry."""
         body, repeated = (text.decode("utf-8", "replace") for text in (self._body, self._repeated))
         return self.about._replace(body=body, repeated=repeated)
 
     @cached_property
     def title_words(self) -> list[str]:
-        """Of the title of its own."""
+        """Words of its own title."""
         return words_of(self.about.own_title)
 
     @cached_property
     def names(self) -> bytes:
-        """The title and the headings as they are written."""
+        """Title and headings as written."""
         return "\n".join((self.about.title, *self.about.headings)).encode("utf-8", "replace")
 
     @cached_property
     def compared_names(self) -> bytes:
-        """The same as they are compared."""
+        """Title and headings, normalized for comparison."""
         return self.compared["title"] + b"\n" + self.compared["headings"]
 
     @cached_property
     def written(self) -> bytes:
-        """The text as it is written."""
+        """Text as written."""
         return _judged(self._body, self._repeated)
 
     @cached_property
     def compared(self) -> dict[str, bytes]:
-        """The fields as they are compared."""
+        """Fields, normalized for comparison."""
         about = self.about
         texts = {
             "title": about.title,
@@ -371,7 +371,7 @@ class StoredEntry:
 
 
 def packed(entry: Entry) -> bytes:
-    """The entry as the index keeps it."""
+    """Return the entry in the format of the index."""
     body, repeated = (
         whole(text[:_LONGEST_SHOWN]).encode() for text in (entry.body, entry.repeated)
     )
@@ -384,7 +384,7 @@ def packed(entry: Entry) -> bytes:
 
 
 def unpacked(content: bytes) -> StoredEntry:
-    """What `packed` made."""
+    """Return the entry from the result of `packed`."""
     lengths = _LENGTHS.unpack_from(content)
     pieces, at = [], _LENGTHS.size
     for length in lengths:
@@ -400,7 +400,7 @@ def unpacked(content: bytes) -> StoredEntry:
 
 
 def sites_in(url: str) -> Iterator[str]:
-    """The host, with and without its port, and the domains above it."""
+    """Yield the host, with and without its port, and the domains above it."""
     if "://" not in url:
         return
     authority = url.split("/", 3)[2].lower()
@@ -414,7 +414,7 @@ def sites_in(url: str) -> Iterator[str]:
 
 
 def words_of_url(url: str) -> Iterator[str]:
-    """What a URL says: no scheme, and not how the page is made."""
+    """Yield the words of a URL, without scheme and file suffixes."""
     return (word for word in words_of(unquote(url)) if word not in _NOTHING_SAID)
 
 

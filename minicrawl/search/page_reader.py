@@ -1,8 +1,8 @@
-"""Reads kept pages in a process that can be killed.
+"""Reads archived pages in a process that can be killed.
 
-Laws: a page that takes longer than its deadline costs itself its markup, and no other page
-anything: its process is killed, and the next one reads it as plain text. Pages come back in the
-order in which they were asked for.
+Laws: a page that exceeds its deadline loses its markup, and no other page is affected: the process
+is killed, and the next one reads that page as plain text. Pages are returned in the requested
+order.
 """
 
 from __future__ import annotations
@@ -41,31 +41,31 @@ from minicrawl.web.html.encoding import decode
 DEADLINE_S = 5.0
 _PATIENCE_S = 60.0
 _MOST_READ = 4 << 20
-"""Bytes of a page that are read."""
+"""Maximum bytes to read of a page."""
 _OK = range(200, 300)
 _NICE = 5
 _CODE = "from minicrawl.search.page_reader import main; main()"
 
 
 class ReadPage(NamedTuple):
-    """A page as it was kept."""
+    """Archived page, parsed."""
 
     place: int
     url: str
     text: PageText
     at: float
     changed: str
-    """As the server said; empty if it did not."""
+    """Last-Modified header, or ""."""
 
     def as_bytes(self) -> bytes:
-        """For another process of this Python; pickle takes twice as long."""
+        """Encode for another process of the same Python; pickle takes twice as long."""
         title, headings, lines, frame, language, anchors = self.text
         text = title, headings, lines, frame, language, tuple(map(tuple, anchors))
         return marshal.dumps((self.place, self.url, text, self.at, self.changed))
 
     @classmethod
     def from_bytes(cls, content: bytes) -> ReadPage | None:
-        """What `as_bytes` made; None of nothing."""
+        """Return the page from the result of `as_bytes`, or None for an empty one."""
         if not content:
             return None
         place, url, told, at, changed = marshal.loads(content)
@@ -75,13 +75,13 @@ class ReadPage(NamedTuple):
 
 
 class _Process(NamedTuple):
-    """The process, and the two ends of its pipes."""
+    """Child process, and its two pipes."""
 
     child: subprocess.Popen[bytes]
     ask: Connection
     answers: Connection
     waiting: select.poll
-    """For answers; `Connection.poll` makes one for each, which takes longer than to read it."""
+    """Poll object for answers; `Connection.poll` creates one per call, slower than reading."""
 
     @classmethod
     def started(cls, arguments: Sequence[str]) -> _Process:
@@ -97,7 +97,7 @@ class _Process(NamedTuple):
         assert child.stdout is not None, "it has a pipe"
         ask = Connection(os.dup(child.stdin.fileno()), readable=False)
         answers = Connection(os.dup(child.stdout.fileno()), writable=False)
-        answers.poll(_PATIENCE_S)  # it says that it is ready: to start is no part of a deadline
+        answers.poll(_PATIENCE_S)  # until it is ready: starting has no deadline
         with suppress(EOFError):
             answers.recv()
         waiting = select.poll()
@@ -108,12 +108,12 @@ class _Process(NamedTuple):
         self.ask.close()
         self.answers.close()
         self.child.kill()
-        with self.child:  # closes its pipes, and waits for it
+        with self.child:  # closes its pipes and reaps it
             pass
 
 
 class PageReader:
-    """A process that reads the pages of an archive. It is started when it is needed."""
+    """Process that reads the pages of an archive. It is started on demand."""
 
     def __init__(self, folder: Path, end: int, deadline_s: float = DEADLINE_S) -> None:
         self._arguments = (str(folder), str(end))
@@ -127,18 +127,18 @@ class PageReader:
             self._process = None
 
     def read(self, places: Sequence[int]) -> Iterator[ReadPage | None]:
-        """These records, in order; None for what is no page or is damaged."""
+        """Yield the pages at these places, in order; None if one is damaged or not a page."""
         done = 0
         while done < len(places):
             for page in self._answers(places[done:], is_simple=False):
                 done += 1
                 yield page
-            if done < len(places):  # this one took too long
+            if done < len(places):  # this page took too long
                 yield next(self._answers(places[done : done + 1], is_simple=True), None)
                 done += 1
 
     def _answers(self, places: Sequence[int], *, is_simple: bool) -> Iterator[ReadPage | None]:
-        """What comes before one takes too long."""
+        """Yield pages until one takes too long."""
         if self._process is None:
             self._process = _Process.started(self._arguments)
         process = self._process
@@ -151,19 +151,19 @@ class PageReader:
             else:
                 return
         except (EOFError, OSError):
-            pass  # it has died, which some page may have led to
+            pass  # the process died, perhaps because of a page
         self.close()
 
 
 def main() -> None:
-    """The process: it reads what it is asked for, until nobody asks any more."""
+    """Run the process: read the requested pages until the parent closes the pipe."""
     folder, end = sys.argv[1:]
     os.nice(_NICE)
     limit_memory()
     asked, answers = Connection(0, writable=False), Connection(1, readable=False)
     archive = ArchiveReader(Path(folder), int(end))
     answers.send(None)
-    with suppress(EOFError, BrokenPipeError):  # nobody asks any more
+    with suppress(EOFError, BrokenPipeError):  # the parent has closed the pipe
         while True:
             places, is_simple = asked.recv()
             for place in places:
@@ -199,7 +199,7 @@ def _text(answer: Answer, *, is_simple: bool) -> PageText:
 
 
 def _pdf_text(body: bytes) -> PageText:
-    """The whole file, as its table of contents is at its end."""
+    """Return the text of the whole file: a PDF's table of contents is at its end."""
     if not pdf.is_readable():
         return PageText()
     found = pdf.read(body)

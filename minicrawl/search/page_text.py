@@ -1,11 +1,11 @@
-"""The text of a page as it is searched: title, headings, lines of text, and links with their words.
+"""Extracts the searchable text of a page: title, headings, lines of text, and links with words.
 
-Lexbor reads the markup as browsers do, but it takes quadratic time for some pages: call `page_text`
-where it can be killed, and `simple_text` for a page that took too long.
+Lexbor parses markup as browsers do, but takes quadratic time on some pages: call `page_text` where
+it can be killed, and `simple_text` for a page that took too long.
 
-Law: scripts, styles, templates and what is hidden are no text.
+Law: scripts, styles, templates and hidden elements are not text.
 
-frame   what a page says of itself as navigation, header or footer
+frame   parts that a page marks as navigation, header or footer
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _MOST_LINKS = 10_000
 _LONGEST_ANCHOR = 200
 _LONGEST_TITLE = 1_000
 
-# The first letters tell blocks from the usual tags within a line, in a third of the time.
+# The first letters distinguish block tags from common inline tags, three times faster than names.
 _BLOCK = re.compile(r"<(?=/?(?:[dltphoDLTPHO]|[bB][rlo]|[fF]i|se|nav|as|ma|ar|ul))")
-# To look for one in the tree takes as long as to look for all links.
+# Searching the tree for a base element takes as long as searching for all links.
 _BASE = re.compile("<[bB][aA][sS][eE]")
 _NO_TEXT = frozenset(("script", "style", "noscript", "template", "svg", "head", "iframe", "object"))
 _NOT_SEEN = (
@@ -46,7 +46,7 @@ _NOT_SEEN = (
     "left:-999",
     "top:-999",
 )
-"""Styles that hide text from people; the beginning of a number must not hide `opacity:0.9`."""
+"""Styles that hide text. A prefix is not enough: `opacity:0` must not match `opacity:0.9`."""
 _PERHAPS_HIDDEN = ",".join((*sorted(_NO_TEXT), "[hidden]", "[aria-hidden=true]", "[style]"))
 _FRAME = "nav,header,footer,aside,[role=navigation],[role=banner],[role=contentinfo],[role=search]"
 _HEADINGS = "h1,h2,h3,h4,h5,h6,dt"
@@ -54,14 +54,14 @@ _BELOW_FOLDERS = re.compile(r"[^?#/][^?#]*")
 
 
 class AnchorText(NamedTuple):
-    """A link, and its words."""
+    """Link, with its words."""
 
     url: str
     words: str
 
 
 class PageText(NamedTuple):
-    """What a page says."""
+    """Text of a page, by part."""
 
     title: str = ""
     headings: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ class PageText(NamedTuple):
 
 
 def page_text(markup: str, url: str) -> PageText:
-    """The text of the page at this URL."""
+    """Return the text of the page at this URL."""
     from selectolax.lexbor import LexborHTMLParser
 
     plain = markup.replace("\n", " ").replace("\r", " ")
@@ -89,7 +89,7 @@ def page_text(markup: str, url: str) -> PageText:
 
 
 def simple_text(markup: str) -> PageText:
-    """The same without links, in a time that is proportional to the length."""
+    """Return the text without links, in time proportional to the length."""
     lines = tuple(plain_text(markup).split("\n")[:MOST_LINES])
     return PageText("", tuple(headings(markup)), lines, (), language(markup))
 
@@ -112,7 +112,10 @@ def _anchors(tree: LexborHTMLParser, url: str, *, has_base: bool) -> Iterator[An
 
 @lru_cache(1 << 14)
 def _resolved(href: str, folder: str) -> str | None:
-    """A reference that does not depend on the name of the page: most pages have the same ones."""
+    """Resolve a reference that does not depend on the page's name.
+
+    The cache pays because most pages of a site share their references.
+    """
     return canonical(href, folder)
 
 
@@ -128,7 +131,7 @@ def _drop(nodes: list[LexborNode]) -> None:
 
 
 def _is_hidden(node: LexborNode) -> bool:
-    """Whether people do not see it as text, as far as it says itself."""
+    """Return True if people do not see the element as text, judging by its own attributes."""
     if node.tag in _NO_TEXT:
         return True
     attributes = node.attributes
@@ -146,7 +149,7 @@ def _is_declared(style: str, declaration: str) -> bool:
 
 
 def _outermost(nodes: list[LexborNode]) -> list[LexborNode]:
-    """Those within none of the others: to remove a node frees all that is in it."""
+    """Return the nodes not within others: removing a node frees everything inside it."""
     ids = {node.mem_id for node in nodes}
     return [node for node in nodes if not _is_within(node, ids)]
 
@@ -173,54 +176,54 @@ def _line(node: LexborNode | None) -> str:
 #
 # Boilerplate: lines that a site repeats on its pages, such as menus and notices.
 #
-# Law: a line counts as boilerplate by the pages of its own site alone, of which some hundred are
-# looked at. Boilerplate is found, but counts little.
+# Laws: whether a line is boilerplate depends only on its own site, of which a sample of pages is
+# examined. Boilerplate can be found, but has little weight.
 
 SAMPLE = 400
-"""Pages of a site that are looked at."""
+"""Pages sampled per site."""
 SHARE = 0.05
 FEWEST = 4
-"""A line is boilerplate on this share of the pages, and on so many."""
+"""A line is boilerplate if it is on `SHARE` of the pages, and on at least `FEWEST`."""
 SHARE_OF_TITLES = 0.2
 _BETWEEN_PIECES = re.compile(r"\s+[-–—|·•»«:/]+\s+|\s+(?=[(\[])|\s*[|·•»]\s*|::")
 
 
 class Parted(NamedTuple):
-    """The lines of a page."""
+    """Lines of a page, split into its own and boilerplate."""
 
     own: list[str]
     repeated: list[str]
 
 
 class SiteLines:
-    """The lines of some pages of a site."""
+    """Line counts over a sample of a site's pages."""
 
     def __init__(self, pages: int = 0, counts: Iterable[tuple[int, int]] = ()) -> None:
         self.pages = pages
         self.is_new = False
-        """Whether a page was looked at since."""
+        """True if a page was added since loading."""
         self.counts: Counter[int] = Counter(dict(counts))
 
     @property
     def takes_more(self) -> bool:
-        """Whether more pages are to be looked at."""
+        """True if the sample is not full."""
         return self.pages < SAMPLE
 
     def add(self, title: str, codes: Iterable[int]) -> None:
-        """Look at a page, by its title and the codes of its lines."""
+        """Add a page to the sample, by its title and the codes of its lines."""
         self.pages += 1
         self.is_new = True
         self.counts.update({*codes, *codes_of(_pieces(title))})
 
     def part(self, lines: Sequence[str], codes: Sequence[int]) -> Parted:
-        """The lines of a page with these codes, and those that are boilerplate."""
+        """Split the lines of a page into its own and boilerplate."""
         least = max(FEWEST, SHARE * self.pages)
         counts = map(self.counts.get, codes, repeat(0))
         is_own = [count < least for count in counts]
         return Parted(list(compress(lines, is_own)), list(compress(lines, map(not_, is_own))))
 
     def own_title(self, title: str) -> str:
-        """The title without the pieces that the site puts on every page, if something is left."""
+        """Return the title without the parts that the site repeats, unless nothing is left."""
         pieces = _pieces(title)
         least = max(FEWEST, SHARE_OF_TITLES * self.pages)
         own = [
@@ -231,16 +234,16 @@ class SiteLines:
         return " ".join(piece.strip() for piece in own) or title
 
     def remembered(self) -> Iterator[tuple[int, int]]:
-        """What is to be remembered: of a full sample only what was seen again."""
+        """Yield the counts to store; of a full sample, only lines seen more than once."""
         least = 1 if self.takes_more else 2
         return ((code, pages) for code, pages in self.counts.items() if pages >= least)
 
 
 def _pieces(title: str) -> list[str]:
-    """Pieces are told from lines by the space at their beginning."""
+    """Return the parts of a title. A leading space distinguishes them from lines."""
     return [f" {piece}" for piece in _BETWEEN_PIECES.split(title) if piece]
 
 
 def codes_of(lines: Iterable[str]) -> list[int]:
-    """By what lines are told from each other."""
+    """Return a hash of each line."""
     return [crc32(line.encode("utf-8", "replace")) for line in lines]

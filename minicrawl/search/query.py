@@ -1,9 +1,9 @@
-"""A query: what a user asks for, as words.
+"""Queries: parsing of user input.
 
-Law: every text is a query or is refused with a reason; no character of it is syntax for the index.
+Law: every text is a query or is refused with a reason; no character in it is syntax of the index.
 
     words           all of them, in any order; pages with some of them come after
-    "exact phrase"  these words, one behind the other
+    "exact phrase"  these words, adjacent and in order
     -without        not this word; also -"a phrase", but `--all` is a word
     site:example.org, title:word, url:word, lang:en, after:2024-05-01
     -site:...       not these; also -title:, -url: and -lang:
@@ -28,7 +28,7 @@ from minicrawl.errors import UsageError
 from minicrawl.web.words import is_single_sign, of_phrase, spans, words_of
 
 MOST_WORDS = 32
-"""Words of a query; the others are ignored."""
+"""Maximum words of a query; further ones are ignored."""
 _MOST_FILTERS = 32
 
 Phrase = tuple[str, ...]
@@ -42,15 +42,15 @@ _SITE = re.compile(r"(?:https?://)?([^/\s?#]+)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """What is asked for. Words are in the form in which the index has them."""
+    """Parsed query. Words are in the form that the index uses."""
 
     words: tuple[str, ...] = ()
     compounds: tuple[Phrase, ...] = ()
-    """Words that the user wrote as one, such as `os.path`: pages that do so too come first."""
+    """Words that the user wrote as one, such as `os.path`; pages that do so too rank first."""
     phrases: tuple[Phrase, ...] = ()
     without: tuple[Phrase, ...] = ()
     within: tuple[tuple[str, Phrase], ...] = ()
-    """A field, and what it must have."""
+    """Fields, with what each must contain."""
     not_within: tuple[tuple[str, Phrase], ...] = ()
     sites: tuple[str, ...] = ()
     not_sites: tuple[str, ...] = ()
@@ -58,13 +58,13 @@ class Query:
     not_languages: tuple[str, ...] = ()
     after: float | None = None
     written: str = ""
-    """The words and phrases as the user wrote them."""
+    """Words and phrases as the user wrote them."""
     ignored: int = 0
-    """Words beyond `MOST_WORDS`."""
+    """Number of words beyond `MOST_WORDS`."""
 
     @property
     def sought(self) -> tuple[str, ...]:
-        """All words that a page should have, each once, in order."""
+        """Words that a page should have, each once, in order."""
         inner = chain.from_iterable(phrase for _, phrase in self.within)
         return tuple(dict.fromkeys(chain(self.words, *self.phrases, inner)))
 
@@ -86,7 +86,7 @@ class _Parts:
 
 
 def parse(text: str) -> Query:
-    """The query that a user wrote."""
+    """Parse a query. Raises UsageError if it has nothing to search for."""
     parts = _Parts()
     for minus, name, quoted, plain in _PART.findall(text):
         if minus:
@@ -134,7 +134,7 @@ def _add(parts: _Parts, name: str, value: str, *, is_phrase: bool) -> None:
 
 
 def _leave_out(parts: _Parts, name: str, value: str) -> None:
-    """Pages with this are not wanted."""
+    """Add an exclusion."""
     phrase = tuple(of_phrase(value)[:MOST_WORDS])
     if name == "after":
         raise UsageError(f"-after:{_shown(value)} is no filter: after: has no minus")
@@ -149,7 +149,7 @@ def _leave_out(parts: _Parts, name: str, value: str) -> None:
 
 
 def _words(text: str) -> Iterator[str]:
-    """The words to look for: of a run of signs only the pairs."""
+    """Yield the words to search for; of a run of CJK characters, only the bigrams."""
     found = words_of(text)
     for place, word in enumerate(found):
         is_end_of_run = place > 0 and is_single_sign(word) and found[place - 1].endswith(word)
@@ -182,29 +182,29 @@ def _shown(text: str) -> str:
 
 # ================================================================ snippets
 #
-# Snippets: the lines of a page that have the words of a query.
+# Snippets: lines of a page that contain words of a query.
 #
-# Law: a snippet is text of the page as it stands there; marks are places in it, and not markup.
+# Law: a snippet is text of the page as it stands; marks are offsets in it, not markup.
 
 ABOUT = 200
 """Characters of a snippet."""
 _LONGEST_READ = 60_000
 _BEFORE = 60
-"""Characters before the first word in a long line."""
+"""Characters before the first word, in a long line."""
 _MOST_PLACES = 500
-"""Of one word, that a passage may begin at."""
+"""Maximum occurrences of one word at which a passage may begin."""
 _CUT = "… "
 
 
 class Snippet(NamedTuple):
-    """Some text, and where the words are in it."""
+    """Text with the positions of query words."""
 
     text: str
     marks: tuple[tuple[int, int], ...] = ()
 
 
 def snippet(text: str, words: Collection[str]) -> Snippet:
-    """The passage with the most of these words; the beginning if it has none."""
+    """Return the passage with most of these words, or the beginning if it has none."""
     wanted = set(words)
     lines = text[:_LONGEST_READ].split("\n")
     passage = " ".join(_best(lines, wanted))
@@ -214,7 +214,7 @@ def snippet(text: str, words: Collection[str]) -> Snippet:
 
 
 def _best(lines: Sequence[str], wanted: set[str]) -> Sequence[str]:
-    """Lines that follow each other, with the most words; the first ones among equals."""
+    """Return consecutive lines with the most words; the first ones among equals."""
     found = _words_by_line(lines, wanted)
     best, chosen = 0, _some(lines, 0)
     for first in sorted(found):
@@ -229,12 +229,12 @@ def _best(lines: Sequence[str], wanted: set[str]) -> Sequence[str]:
 
 
 def _words_by_line(lines: Sequence[str], wanted: set[str]) -> dict[int, set[str]]:
-    """The words that are wanted in each line that has any."""
+    """Return the query words in each line that has any."""
     found: dict[int, set[str]] = defaultdict(set)
     for number, line in enumerate(lines):
         if not line.isascii() and (words := _wanted_of(words_of(line), wanted)):
             found[number] |= words
-    # Most lines are ASCII: all of them are searched at once.
+    # Most lines are ASCII, and are searched together.
     begins = list(accumulate((len(line) + 1 for line in lines), initial=0))
     plain = "\n".join(line if line.isascii() else "\0" * len(line) for line in lines).lower()
     for word in wanted:
@@ -244,7 +244,7 @@ def _words_by_line(lines: Sequence[str], wanted: set[str]) -> dict[int, set[str]
 
 
 def _places(text: str, word: str) -> Iterator[int]:
-    """Where it is as a whole word."""
+    """Yield the offsets of a whole word."""
     at = text.find(word)
     while at >= 0:
         end = at + len(word)
@@ -254,7 +254,7 @@ def _places(text: str, word: str) -> Iterator[int]:
 
 
 def _wanted_of(words: Sequence[str], wanted: set[str]) -> set[str]:
-    """Those of the words that are wanted; a single sign is so as the first one of a pair."""
+    """Return the query words present here; a lone CJK character matches a bigram prefix."""
     found = wanted.intersection(words)
     singles = _single_signs(frozenset(wanted))
     return found | singles.intersection(word[0] for word in words) if singles else found
@@ -274,7 +274,7 @@ def _some(lines: Sequence[str], first: int) -> Sequence[str]:
 
 
 def _cut(passage: str, wanted: set[str]) -> str:
-    """About as much as is shown, around the place where the words are densest."""
+    """Return about `ABOUT` characters around the place with the most different words."""
     marks = list(_marks(passage, wanted))
     starts = [max(begin - _BEFORE, 0) for begin, _ in marks] or [0]
 
@@ -309,7 +309,7 @@ def _marks(text: str, wanted: set[str]) -> Iterator[tuple[int, int]]:
 
 
 def parts_by_counts(counts: Mapping[str, Counter[str]], wanted: Iterable[str]) -> dict[str, float]:
-    """The same by how often each topic has each word; equal parts if no topic has one of them."""
+    """Return the part of each topic, by how often it has each word; equal parts if none has any."""
     words = list(wanted)
     if not any(word in count for count in counts.values() for word in words):
         return dict.fromkeys(counts, 1 / len(counts))

@@ -1,28 +1,27 @@
-"""Ranking: the second look at the best pages.
+"""Ranking: re-scores the best pages by BM25.
 
-Laws: the score of a page is its BM25 score times one factor for each of the parts below; a part is
-between 0 and 1, and its factor is 1 + weight x part. Importance decides between equals, and never
-brings a page up that says little of what is asked. A rare word is more of what is asked than a
-usual one.
+Laws: the score of a page is its BM25 score times one factor for each part below; a part is between
+0 and 1, and its factor is 1 + weight x part. Importance decides between equals, and never lifts a
+page that hardly matches the query. A rare word makes up more of the query than a common one.
 
-share        of the words that the page has anywhere: a factor by itself, to a power
-title        how much of what is asked for is in the title, if the title says nothing else
-exact        share of the words in the title, times how much of the title is asked for
-heading      how much of what is asked for is in the title or a heading as it is written
-written      the same of the whole page
-phrase       1 if the page has the whole query as it is written, in one piece
-importance   of the page, in relation to the average of all pages, on a scale of logarithms; the
-             more words a query has, the less it needs it
-proximity    how near neighbouring words of the query are to each other, and in which field
-natural      1, and less where a word of the query makes up more of the text than people would write
+share        of the query words that the page has anywhere; a factor of its own, to a power
+title        share of the query in the title, if the title says nothing else
+exact        share of the words in the title, times the share of the title that is in the query
+heading      share of the query in the title or a heading, as written
+written      share of the query in the whole page, as written
+phrase       1 if the page has the whole query as written, in one piece
+importance   of the page relative to the average, on a logarithmic scale; divided by the number of
+             query words
+proximity    how near neighbouring query words are to each other, and in which field
+natural      1, or less if a query word makes up more of the text than in natural writing
 
-As it is written: signs and all, such as `trim()`, `--all` or `__init__`. Capitals count where the
-query has some.
+As written means with punctuation, such as `trim()`, `--all` or `__init__`. Case counts if the query
+has capitals.
 
-What the links of other pages say is as good as a title, a heading and the text, if many sites say
-it: `title`, `heading`, `written` and `phrase` see it, and it counts as much as `agreement` of the
-number of these sites. One site alone decides nothing, however often it says so. Where links to a
-page that lacks the words say "bill clinton" on 25 sites, its phrase is .89.
+Anchor texts are as good as a title, a heading or the text, if many sites agree: they contribute to
+`title`, `heading`, `written` and `phrase`, scaled by `agreement` of the number of sites. A single
+site decides nothing, however often it repeats itself. For example, if links from 25 sites to a page
+without the words say "bill clinton", its phrase part is 0.89.
 """
 
 from __future__ import annotations
@@ -38,19 +37,19 @@ from minicrawl.web.words import comparable, of_phrase, words_of
 
 _FIELDS = {"title": 1.0, "anchor": 0.8, "headings": 0.7, "body": 0.5}
 _MOST_IMPORTANT = 300.0
-"""Times the average: beyond it, importance makes no difference."""
+"""Importance relative to the average beyond which it makes no difference."""
 _MOST_NATURAL = 0.15
-"""The share of a text that one word makes up, where people wrote it for people."""
+"""Maximum share of one word in natural text."""
 _PENALTY = {"title": 3, "body": 2}
-"""The power of how much it is: a word in a title counts in several parts."""
+"""Power of the penalty by field: a word in a title counts in several parts."""
 _OFTEN = {False: 5, True: 25}
-"""So often it is repeated in a short text, such as a title, and in a long one, to be looked at."""
+"""Repetitions of a word that trigger the check, in short texts such as titles and in long ones."""
 _LONG_TEXT = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankingWeights:
-    """How much each part counts."""
+    """Weight of each part of the score."""
 
     fields: FieldWeights = field(default_factory=FieldWeights)
     share: float = 3.0
@@ -64,7 +63,7 @@ class RankingWeights:
 
 
 class Score(NamedTuple):
-    """The score of a page for a query, and its parts."""
+    """Score of a page for a query, with its parts."""
 
     bm25: float
     share: float
@@ -80,26 +79,27 @@ class Score(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """Some of the query as it is written."""
+    """Part of the query, as written."""
 
     content: bytes
     compared: bytes
-    """Empty if it has capitals; else those of the page make no difference."""
+    """Normalized piece; empty if it has capitals, since case counts then."""
     share: float
-    """Of all that is asked for."""
+    """Share of the whole query."""
 
     def is_in(self, written: bytes, compared: bytes) -> bool:
         return is_in(written, self.content) or is_in(compared, self.compared)
 
 
 class Sought:
-    """What is asked for."""
+    """Query, prepared for scoring."""
 
     def __init__(
         self, words: Sequence[str], written: str = "", rarity: Mapping[str, float] | None = None
     ) -> None:
-        """`written` is the query as the user wrote it, without filters; by `rarity` a word counts
-        more than another one.
+        """Prepare a query. `written` is the user's text without filters.
+
+        By `rarity`, some words count more than others.
         """
         self.words = tuple(words)
         counts = [1.0 if rarity is None else rarity[word] for word in words]
@@ -111,7 +111,7 @@ class Sought:
         self.indexed_phrase = _within(of_phrase(" ".join(pieces)))
 
     def share(self, words: Collection[str]) -> float:
-        """How much of what is asked for these words are."""
+        """Return the share of the query that these words make up."""
         return sum(self._shares.get(word, 0.0) for word in set(words))
 
 
@@ -121,12 +121,12 @@ def _piece(text: str, share: float) -> _Piece:
 
 
 def _within(words: Sequence[str]) -> str:
-    """Words as they are looked for in others."""
+    """Return words with spaces around them, for substring search."""
     return f" {' '.join(words)} "
 
 
 class _Anchored(NamedTuple):
-    """The parts of the score that the links of several sites are good for."""
+    """Parts of the score that anchor texts of several sites contribute."""
 
     title: float = 0.0
     heading: float = 0.0
@@ -134,7 +134,7 @@ class _Anchored(NamedTuple):
 
 
 def agreement(sites: int) -> float:
-    """How much words count that links of so many sites have: nothing for one, at most 1."""
+    """Return the weight of an anchor text on this many sites: 0 for one, below 1 for many."""
     return (sites - 1) / (sites + 2) if sites else 0.0
 
 
@@ -159,7 +159,7 @@ def _anchored(sought: Sought, stored: StoredEntry) -> _Anchored:
 
 
 def _title_of_links(sought: Sought, links: Sequence[tuple[str, int]]) -> float:
-    """How much of what is asked for links say that say nothing else."""
+    """Return the share of the query in anchor texts that say nothing else."""
     asked, by_share = set(sought.words), list[tuple[float, int]]()
     for text, site in links:
         words = set(text.split())
@@ -177,7 +177,7 @@ def _title_of_links(sought: Sought, links: Sequence[tuple[str, int]]) -> float:
 def judged(
     bm25: float, stored: StoredEntry, sought: Sought, relative: float, weights: RankingWeights
 ) -> Score:
-    """The score of a page whose importance is `relative` to the average."""
+    """Return the score of a page whose importance is `relative` to the average."""
     words, title = sought.words, stored.title_words
     found = {name: places(text, words) for name, text in stored.compared.items()}
     known = {words[number] for one in found.values() for _, number in one.hits}
@@ -217,7 +217,7 @@ def _total(score: Score, weights: RankingWeights) -> float:
 
 
 def importance_part(relative: float) -> float:
-    """The importance of a page on the scale of logarithms."""
+    """Return the importance of a page on a logarithmic scale, from 0 to 1."""
     return min(1.0, log(1 + max(relative, 0.0)) / log(1 + _MOST_IMPORTANT))
 
 
@@ -236,7 +236,7 @@ def _has_phrase(sought: Sought, stored: StoredEntry) -> bool:
 
 
 def _natural(found: Places) -> float:
-    """How much of a text whose words are repeated beyond measure counts."""
+    """Return the factor for natural text; less than 1 if a query word is repeated excessively."""
     most = max(found.counts, default=0)
     if most < _OFTEN[len(found.text) >= _LONG_TEXT]:
         return 1.0
@@ -245,7 +245,7 @@ def _natural(found: Places) -> float:
 
 
 def _proximity(words: int, found: Mapping[str, Places]) -> float:
-    """The mean over all neighbours in the query, each in the field that brings it most."""
+    """Return the mean proximity of neighbouring query words, each in its best field."""
     if words < 2:  # noqa: PLR2004 - one word has no neighbour
         return 0.0
     best = [0.0] * (words - 1)

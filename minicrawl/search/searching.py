@@ -1,8 +1,8 @@
-"""Finds pages of a store by what they say.
+"""Finds pages of a store by their text.
 
-Laws: an index answers alone; store and archive may have gone. The importance of pages is no part of
-the index: it lies in an array beside it, which is read where it is needed, so that new ranks change
-the order at once and no page is indexed again.
+Laws: an index answers alone, even if store and archive are gone. The importance of pages is not in
+the index but in an array beside it, so that new ranks change the order immediately, without
+reindexing.
 """
 
 from __future__ import annotations
@@ -41,34 +41,34 @@ from minicrawl.web.shingles import Hashes, shingles
 from minicrawl.wording import iso
 
 IMPORTANCE = "importance"
-"""The file with the importance of each page, in relation to the average."""
+"""File with the importance of each page, relative to the average."""
 _HEADER = struct.Struct("<dq")
 MOST_ORDERED = 40_000
-"""Pages that are ordered by a rank."""
+"""Maximum pages to order by a rank."""
 
 MOST_LOOKED_AT = 1_000
-"""Pages, where many are alike."""
+"""Maximum candidates, if many are near-duplicates."""
 
 _Found = tuple[StoredEntry, Score]
 _second = itemgetter(1)
 Floats = NDArray[np.float32] | NDArray[np.float64]
 Scoring = Callable[[Query], Floats]
-"""The scores of all pages for a query."""
+"""Function that returns the scores of all pages for a query."""
 
 
 class Result(NamedTuple):
-    """A page that was found."""
+    """Search result."""
 
     entry: Entry
     importance: float
-    """Its share."""
+    """Share of the importance."""
     score: Score
     snippet: Snippet
     folded: int = 0
-    """Pages that have the words as well, are alike, and come after."""
+    """Number of near-duplicates that also match and rank lower."""
 
     def as_json(self, rank: int) -> dict[str, object]:
-        """The result at this place as a JSON document."""
+        """Return the result at this rank as a JSON document."""
         entry = self.entry
         return {
             "rank": rank,
@@ -87,14 +87,14 @@ class Result(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRequest:
-    """What is shown of all that is found."""
+    """Options of a search."""
 
     count: int = 10
     offset: int = 0
     folds: bool = True
-    """Of pages that are alike, show the best, and count the others."""
+    """Show only the best of near-duplicates, and count the others."""
     linear: float | None = None
-    """The part of the likeness in the score; the rest is the rank."""
+    """Weight of relevance in the score; the rest is the rank."""
     weights: RankingWeights = field(default_factory=RankingWeights)
 
 
@@ -102,8 +102,9 @@ class Finder:
     """Answers queries from an index."""
 
     def __init__(self, folder: Path, scores: Floats | Scoring | None = None) -> None:
-        """`scores` orders what is found, by a rank in place of the likeness; it may depend on the
-        query.
+        """Open the index. `scores` orders results by a rank instead of relevance.
+
+        It may be a function of the query.
         """
         self._index = SearchIndex(folder / FOLDER)
         self._importance = _importance_in(folder)
@@ -112,20 +113,20 @@ class Finder:
         self._made = _made_at(folder)
 
     def __len__(self) -> int:
-        """The pages of the index."""
+        """Return the number of pages in the index."""
         return len(self._index)
 
     @property
     def at(self) -> float:
-        """Moment of the last change of the index, in seconds since 1970."""
+        """Time of the index's last change, in seconds since 1970."""
         return max(self._made) / 1e9
 
     def is_old(self, folder: Path) -> bool:
-        """Whether the index, or what lies beside it, has changed since it was opened."""
+        """Return True if the index or a file beside it has changed since it was opened."""
         return _made_at(folder) != self._made
 
     def find(self, query: Query, asked: SearchRequest) -> list[Result]:
-        """The best pages."""
+        """Return the best pages."""
         words, wanted = query.sought, asked.offset + asked.count
         return [
             self._result(stored.entry, score, words, folded)
@@ -136,9 +137,9 @@ class Finder:
         return Result(entry, self._share(entry.page), score, _snippet(entry, words), folded)
 
     def _folded(self, query: Query, asked: SearchRequest) -> list[tuple[_Found, int]]:
-        """What is found, and how many pages are folded behind each.
+        """Return the results, with the number of near-duplicates folded behind each.
 
-        Where many of the best pages are alike, more pages are looked at.
+        More candidates are examined if many of the best are near-duplicates.
         """
         wanted = asked.offset + asked.count
         looked_at = max(CANDIDATES, wanted)
@@ -152,7 +153,7 @@ class Finder:
             looked_at *= 4
 
     def _groups(self, pages: Sequence[int]) -> list[tuple[int, int]]:
-        """The places of the first pages of each group, in order, and how many follow."""
+        """Return the index of each group's first page, in order, and the number of others."""
         originals = self._alike.originals_of(np.array(pages, np.int64)).tolist()
         groups = [page if one < 0 else one for page, one in zip(pages, originals, strict=True)]
         sizes = Counter(groups)
@@ -180,7 +181,7 @@ class Finder:
         return sorted(hits, key=lambda hit: (-_of(scores, hit.page), hit.page))
 
     def _rank(self, query: Query) -> Floats:
-        """What orders pages beside, or in place of, the likeness."""
+        """Return the rank that orders pages besides, or instead of, relevance."""
         if self._scores is None:
             return self._importance
         return self._scores(query) if callable(self._scores) else self._scores
@@ -190,7 +191,7 @@ class Finder:
 
 
 def _joined(found: Sequence[_Found], ranks: Floats, part: float) -> list[_Found]:
-    """The scores as a part of the likeness, and the rest of the rank; both up to 1."""
+    """Return the scores as a weighted sum of relevance and rank, both scaled to at most 1."""
     scores = [_of(ranks, stored.about.page) for stored, _ in found]
     most, highest = max((score.total for _, score in found), default=1.0), max(scores, default=0)
     return [
@@ -203,13 +204,13 @@ def _joined(found: Sequence[_Found], ranks: Floats, part: float) -> list[_Found]
 
 
 def _made_at(folder: Path) -> list[int]:
-    """When each of the files was made that answers depend on; 0 for one that is not there."""
+    """Return the modification times of the files that answers depend on; 0 for missing ones."""
     files = (folder / FOLDER / "meta.json", folder / IMPORTANCE, folder / near_duplicates.FILE)
     return [file.stat().st_mtime_ns if file.exists() else 0 for file in files]
 
 
 def _of(values: Floats, page: int) -> float:
-    """The value of a page; 0 for one that came later."""
+    """Return the value of a page; 0 for a later page."""
     value = float(values[page]) if page < len(values) else 0.0
     return value if value == value else 0.0  # noqa: PLR0124 - NaN differs from itself
 
@@ -219,7 +220,7 @@ def _snippet(entry: Entry, words: Sequence[str]) -> Snippet:
     return snippet(text or "\n".join(entry.anchors), words)
 
 
-# ---------------------------------------------------------------- the array beside the index
+# ---------------------------------------------------------------- importance file
 
 
 def keep_importance(folder: Path, seen: Snapshot) -> None:
@@ -236,7 +237,7 @@ def keep_importance(folder: Path, seen: Snapshot) -> None:
 
 
 def join_importance(folder: Path, store: Path) -> str:
-    """Bring the importance beside the index up to date, or say why it stays as it was."""
+    """Bring the importance beside the index up to date, or return why it cannot be."""
     if is_importance_old(folder, store):
         try:
             with snapshot(store) as seen:
@@ -247,9 +248,7 @@ def join_importance(folder: Path, store: Path) -> str:
 
 
 def is_importance_old(folder: Path, store: Path) -> bool:
-    """Whether there are other converged ranks than those that are beside the index, and these can
-    be replaced.
-    """
+    """Return True if the importance beside the index is outdated and can be replaced."""
     if not os.access(folder, os.W_OK):
         return False
     with reading(store) as connection, reading_beside(store, connection) as derived:
@@ -274,11 +273,11 @@ def _importance_in(folder: Path) -> Floats:
 
 # ================================================================ alike
 #
-# Finds the near-duplicates among the pages of an index, when all of them are in it.
+# Near-duplicates among the pages of an index, found once all pages are in it.
 #
-# Laws: signatures find the pairs that may be alike, and the texts decide. A pair is judged again
-# only when one of its pages has changed. The table is written before the notes say that all is
-# sorted, so that a kill between them costs the work and nothing else.
+# Laws: signatures find candidate pairs, and the texts decide. A pair is judged again only if one of
+# its pages has changed. The table is written before the notes mark all pages as sorted, so that a
+# crash in between only costs the work.
 
 _TEXTS_REMEMBERED = 2_000
 _SITES_REMEMBERED = 5_000
@@ -297,7 +296,7 @@ def sort_out(
 
 
 class _Judge:
-    """Judges pairs of pages by their texts."""
+    """Judge of pairs of pages, by their texts."""
 
     def __init__(
         self,
@@ -328,7 +327,7 @@ class _Judge:
         return ReadText(title, found, left)
 
     def _common_of(self, host: int) -> Hashes:
-        """What some pages have in common, which lie all over the site."""
+        """Return the shingles that a host repeats, from a sample of pages across it."""
         pages = self._by_host[host]
         chosen = pages[:: -(-len(pages) // SAMPLE)]
         return common_among([self._shingles(page)[1] for page in chosen])

@@ -1,9 +1,8 @@
-"""The search in a browser, on a page of its own and as a panel of the dashboard.
+"""The search in a browser, on a page of its own and as a dashboard panel.
 
-Laws: a query that cannot be answered is told in one line. Queries are answered one at a time, in a
-thread of their own, by the index as it was last committed. Nothing but the array of importance
-beside the index is ever written. The guard of the dashboard holds on the page, whose token is a
-new one each time.
+Laws: a query that cannot be answered gets a one-line error. Queries run one at a time, in a
+separate thread, on the last committed index. Only the importance array beside the index is ever
+written. The page is protected like the dashboard, with a new token each time.
 """
 
 from __future__ import annotations
@@ -44,11 +43,11 @@ LONGEST_QUERY = 10_000
 
 
 _DIGITS = 9
-"""Of a number; one with more is larger than any that counts."""
+"""Maximum digits of a number; more would exceed every limit anyway."""
 
 
 class SearchAnswers:
-    """What the search answers, on its own page and in the dashboard."""
+    """HTTP endpoints of the search, for its own page and for the dashboard."""
 
     def __init__(self, store: Path) -> None:
         self._store, self._folder = store, search_folder(store)
@@ -56,7 +55,7 @@ class SearchAnswers:
         self._finder: Finder | None = None
 
     def routes(self, path: str) -> list[Route]:
-        """The routes below this path."""
+        """Return the routes below this path."""
         return [Route(f"{path}/about", self._about), Route(f"{path}/search", self._search)]
 
     async def _about(self, _request: Request) -> Response:
@@ -73,7 +72,7 @@ class SearchAnswers:
         return await self._answer(partial(_found, asked.get("q", "")[:LONGEST_QUERY], wanted))
 
     async def _answer(self, make: Callable[[Finder], object]) -> Response:
-        """What is made of the index as it is now, or one line that says why nothing is."""
+        """Return the result of `make` on the current index, or a one-line error."""
 
         def answer() -> Response:
             try:
@@ -92,7 +91,7 @@ class SearchAnswers:
         return self._finder
 
     def _opened(self) -> Finder:
-        """The index, with the latest importance; a store that is gone has none."""
+        """Open the index and update its importance; a missing store is ignored."""
         check_installed()
         if not has_index(self._folder):
             raise StoreError("there is no search index yet: run `minicrawl index`")
@@ -123,12 +122,12 @@ _TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"} | 
 
 
 def panel(store: Path) -> list[Route]:
-    """Return what the dashboard asks of the search."""
+    """Return the routes of the dashboard panel."""
     return SearchAnswers(store).routes("/api/texts")
 
 
 def search_page(store: Path, access: DashboardAccess) -> Guard:
-    """The application of the page, guarded."""
+    """Return the guarded application of the search page."""
     shown = [
         Route("/", _index),
         Route(f"{PAGE}{{name}}", _file),

@@ -1,4 +1,4 @@
-"""What the search keeps beside a store, for `archive info`. It does not need tantivy."""
+"""Sizes of what the search keeps beside a store, for `archive info`. Does not need Tantivy."""
 
 import json
 from collections.abc import Iterator
@@ -25,10 +25,10 @@ def stored_parts(store: Path) -> Iterator[StoredPart]:
 
 
 def _pages_of(meta: Path) -> int:
-    """What the segments of the index have, but for what was deleted since."""
+    """Return the number of pages in the index segments, without deleted ones."""
     try:
         segments = json.loads(meta.read_bytes())["segments"]
         deleted = ((one.get("deletes") or {}).get("num_deleted_docs", 0) for one in segments)
         return int(sum(one["max_doc"] for one in segments) - sum(deleted))
     except (ValueError, KeyError, TypeError):
-        return 0  # it is damaged, which the next search says, and mends
+        return 0  # damaged: the next search reports and rebuilds it

@@ -109,9 +109,7 @@ def reading_beside(store: Path, connection: Connection) -> Iterator[Connection |
     if not path.is_file():
         yield None
         return
-    birth = tables.birth(
-        connection
-    )  # outside of the context below: damage to the store is not damage to this file
+    birth = tables.birth(connection)  # outside: damage to the store is not damage to this file
     with (
         translating_derived_errors(path),
         closing(connect(path)) as derived,

@@ -1,4 +1,4 @@
-"""All files of a store, which are moved together.
+"""The files of a store, which are moved together.
 
 Laws: a store is moved or set aside only while nobody writes it. Within a file system each file is
 renamed, the store last, so that repeating the command completes an interrupted move. Across file

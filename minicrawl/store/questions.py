@@ -90,7 +90,7 @@ def documents(connection: Connection, ids: Sequence[int]) -> Iterator[DocumentRo
 
 
 def inlinks(connection: Connection, ids: Sequence[int]) -> list[int]:
-    """Return the number of links to each of these pages as of the last checkpoint, in this order."""
+    """Return the in-links of each of these pages as of the last checkpoint, in this order."""
     cursor = connection.execute(
         "SELECT coalesce((SELECT inlinks FROM frontier WHERE id = value), 0) FROM json_each(?)",
         (as_json_list(ids),),

@@ -230,7 +230,7 @@ _TRIED_BYTES = 1 << 16
 
 @contextmanager
 def translating_sqlite_errors(path: Path, comfort: str = "") -> Iterator[None]:
-    """Convert SQLite errors into a `StoreError` that ends with `comfort`, which says what is safe."""
+    """Convert SQLite errors into a `StoreError` that ends with `comfort`: what is still safe."""
     try:
         yield
     except UnicodeDecodeError as error:  # SQLite quotes names of a damaged schema
@@ -245,7 +245,7 @@ def translating_sqlite_errors(path: Path, comfort: str = "") -> Iterator[None]:
 
 @contextmanager
 def translating_derived_errors(path: Path) -> Iterator[None]:
-    """Like `translating_sqlite_errors`, for derived data: damage there does not affect the store."""
+    """Like `translating_sqlite_errors`, but damage to derived data is no damage to the store."""
     try:
         with translating_sqlite_errors(path, DERIVED):
             yield

@@ -17,8 +17,7 @@ from minicrawl.errors import UsageError
 # pages      one row per page: URL, state, depth, cash and history in units, last response; without
 #            pages of other shards
 # links      one row per link of each page that was read, as written: redirects are not followed,
-#            and
-#            links of duplicates, and of a page to itself, are included
+#            and links of duplicates, and of a page to itself, are included
 # redirects  one row per page that stands for another, with its target
 # requests   one row per request, with its URL and time
 #
@@ -206,8 +205,7 @@ WHERE target.key OR target.value;
 #
 # steps       append-only log: every step that moved cash, and where the cash went
 # frontier    checkpoint of the log: one row per page. `meta` has the watermark, which is the last
-#             step
-#             in the rows, the totals at that step, and the channel ends of a shard
+#             step in the rows, the totals at that step, and the channel ends of a shard
 # originals   URLs as written, where they differ from the page's URL
 # siblings    state of the siblings order as of the checkpoint; empty with other orders
 # written     link attributes, if they are kept: see `written_links`

@@ -530,7 +530,7 @@ def bad_columns(connection: Connection) -> Iterator[str]:
 
 
 def foreign_origins(connection: Connection) -> int:
-    """Return the number of origins other than http and https; only imported graphs may have some."""
+    """Return the number of origins that are neither http nor https."""
     (count,) = connection.execute(
         "SELECT count(*) FROM hosts WHERE NOT (origin GLOB 'http://?*' OR origin GLOB 'https://?*')"
     ).fetchone()

@@ -53,8 +53,9 @@ class StoreReplica(Protocol):
         """Number of its last entry."""
 
     def kept(self, begin: int, end: int) -> None:
-        """Note that the archive grew from `begin` to `end`; called before the commit that counts
-        it.
+        """Replicate what the archive gained between two places.
+
+        Called before the commit that counts it.
         """
 
     def committed(self) -> None:

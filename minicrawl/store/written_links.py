@@ -108,9 +108,7 @@ class WrittenLinks:
         at = int(np.searchsorted(self._pages, page))
         if at == len(self._pages) or self._pages[at] != page:
             return None
-        if self._checks[at] != check_of(
-            links
-        ):  # the page was read again without keeping attributes
+        if self._checks[at] != check_of(links):  # read again, without keeping attributes
             return None
         return self._content(int(self._ids[at]))[int(self._places[at])]
 
