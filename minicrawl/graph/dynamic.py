@@ -215,9 +215,11 @@ class Yellin:
 # Each component has a level, and no edge leads to a lower level. The search backwards follows edges
 # within one level only, and at most `limit` of them. If it ends before the limit, it has seen
 # everything that could close a cycle on that level. If it reaches the limit, the target is lifted
-# to the next level. So a component is lifted at most n^(2/3) times. In all, m edges cost O(m
-# min(m^(1/2), n^(2/3))), plus the merging: the components of a cycle become one, with the edges of
-# all.
+# to the next level. So a component is lifted at most n^(2/3) times, and the total time is
+#
+#     O(m min(m^(1/2), n^(2/3)))
+#
+# for m edges, plus the merging: the components of a cycle become one, with the edges of all.
 #
 # inside    for each component, the components of the same level with an edge to it
 # outside   for each component, the components it has an edge to

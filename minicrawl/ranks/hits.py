@@ -180,18 +180,23 @@ def first_of_each(keys: NDArray[np.int64], most: int) -> NDArray[np.bool_]:
 #
 # randomised  A surfer goes forward along a link, then back along one, and so on. Before each move
 #             it restarts anywhere with probability ε, and also if there is no link to follow.
-#             Authorities are where it is after moves forward, hubs after moves back. a = ε/n + (1 −
-#             ε) (what hubs share among their links, and 1/n of what nodes without links have) h =
-#             the same from a, along the links backwards Two moves contract by (1 − ε)², which gives
-#             the bound of the power method; the bound of hubs is smaller by another factor 1 − ε.
-# subspace    The first K eigenvectors count, weighted by the squares of their eigenvalues λ. a_j =
-#             Σ λ_i² x_ij²,  h_j = Σ λ_i² y_ij² The sine of the angle between the space found and
-#             that of the first K is bounded by residuals and gap (Davis and Kahan), up to the
-#             deflation of `singular`; shares differ by at most 16 √K times that, over Σ λ_i² /
-#             λ_1². If the K-th eigenvalue equals the next one, the K-th vector is not unique, and
-#             no bound is given. If K exceeds the rank of A, all eigenvectors count. Eigenvalues get
-#             closer together further down: each vector takes more steps and adds less. So K is at
-#             most 100.
+#             Authorities are where it is after moves forward, hubs after moves back:
+#
+#     a = ε/n + (1 − ε) (what hubs share among their links, and 1/n of nodes without links)
+#     h = the same from a, along the links backwards
+#
+#             Two moves contract by (1 − ε)², which gives the bound of the power method; the bound
+#             of hubs is smaller by another factor 1 − ε.
+# subspace    The first K eigenvectors count, weighted by the squares of their eigenvalues λ:
+#
+#     a_j = Σ λ_i² x_ij²,  h_j = Σ λ_i² y_ij²
+#
+#             The sine of the angle between the space found and that of the first K is bounded by
+#             residuals and gap (Davis and Kahan), up to the deflation of `singular`; shares differ
+#             by at most 16 √K times that, over Σ λ_i² / λ_1². If the K-th eigenvalue equals the
+#             next one, the K-th vector is not unique, and no bound is given. If K exceeds the rank
+#             of A, all eigenvectors count. Eigenvalues get closer together further down: each
+#             vector takes more steps and adds less. So K is at most 100.
 #
 # HITS is computed on a base set: a root set, the pages it links to, and some that link to it.
 # Kleinberg (1998) takes the 200 best results of a search and at most 50 pages that link to each, so

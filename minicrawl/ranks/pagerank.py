@@ -21,8 +21,9 @@ sweeping      Like gauss-seidel, but in each iteration only nodes pass on whose 
               in each iteration.
 
 A lazy walk passes on half of what waits. The methods update r instead of computing it; at the end
-it is recomputed, and they continue if it differs. As r then sums to 0, `walk` gives the bound |r| /
-((1 - κ) |x|).
+it is recomputed, and they continue if it differs. As r then sums to 0, `walk` gives the bound
+
+    |r| / ((1 - κ) |x|)
 """
 
 from collections.abc import Callable, Iterable, Iterator

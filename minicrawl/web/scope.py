@@ -106,7 +106,7 @@ def _folder(url: str) -> str:
 
 
 def _server(url: str) -> str:
-    """Host and port. In a canonical URL, :80 and :443 are default ports of the other scheme."""
+    """Return host and port, without the default port of the other scheme (:80 or :443)."""
     return origin(url).partition("//")[2].removesuffix(":80").removesuffix(":443")
 
 
@@ -147,7 +147,7 @@ class ScopeRules:
         deny: Iterable[str] = (),
         not_html: frozenset[str] = NOT_HTML,
     ) -> "ScopeRules":
-        """Rules for canonical `seeds`, and regular expressions as the user wrote them."""
+        """Return rules for canonical `seeds`, and regular expressions as the user wrote them."""
         if kind not in REACHES:
             raise UsageError(f"scope {kind!r} must be one of {', '.join(REACHES)}")
         return cls(

@@ -145,7 +145,7 @@ def title_hash(title: str) -> int:
 
 
 def title_bit(title: str) -> int:
-    """One of 1024 bits for a title. Only pages with the same bit are compared."""
+    """Return one of 1024 bits for a title. Only pages with the same bit are compared."""
     return 1 << title_hash(title) % _TITLE_BITS
 
 
