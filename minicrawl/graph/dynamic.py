@@ -104,7 +104,6 @@ class S1:
         return self._merged.labels()
 
     def add(self, source: int, target: int) -> None:
-        """Add an edge."""
         rows = self._rows
         rows[source] |= rows[target]
         earlier = self._reaching(source)
@@ -134,7 +133,6 @@ class S2(S1):
     """S1 without the edges and pages that change nothing."""
 
     def add(self, source: int, target: int) -> None:
-        """Add an edge."""
         rows, block, bit = self._rows, target // self._bits, self._bit(target)
         if rows[source, block] & bit:
             return
@@ -152,7 +150,6 @@ class S3(S2):
     """
 
     def add(self, source: int, target: int) -> None:
-        """Add an edge."""
         source, target = self._merged.root(source), self._merged.root(target)
         if source != target:
             super().add(source, target)
@@ -180,7 +177,6 @@ class Yellin:
         return self._merged.labels()
 
     def add(self, source: int, target: int) -> None:
-        """Add an edge."""
         rows = self._rows
         self._sources[target].append(source)
         is_cycle = rows[target] >> source & 1
@@ -241,7 +237,6 @@ class Levels:
         return self._merged.labels()
 
     def add(self, source: int, target: int) -> None:
-        """Add an edge."""
         source, target = self._merged.root(source), self._merged.root(target)
         if source == target:
             return
@@ -363,7 +358,6 @@ class AusielloTrees:
         return np.array(self._length, dtype=np.uint16).reshape(len(self._length), -1)
 
     def add(self, source: int, target: int) -> None:
-        """Add an edge."""
         if source == target or self._length[source][target] == 1:
             return
         fallen = self._take(source, target, source, self._whole(target))
@@ -563,7 +557,6 @@ def roads(name: str, width: int, height: int, edges: int) -> EdgeSequence:
 
 
 def random_edges(nodes: int, edges: int, seed: int = 1) -> EdgeSequence:
-    """Return distinct random edges."""
     rng, found = Random(seed), dict[Edge, None]()
     while len(found) < min(edges, nodes * (nodes - 1)):
         source, target = rng.randrange(nodes), rng.randrange(nodes)

@@ -41,7 +41,6 @@ class GrowingGraph:
         self._mutual = 0
 
     def add(self, source: int, target: int) -> None:
-        """Add an edge."""
         if (source, target) in self._edges:
             return
         self._edges[source, target] = None

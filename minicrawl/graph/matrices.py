@@ -47,7 +47,6 @@ class A1:
         self.distances = no_edges(nodes)
 
     def add(self, source: int, target: int) -> None:
-        """Add an edge."""
         distances = self.distances
         if source != target and distances[source, target] != 1:
             distances[source] = np.minimum(distances[source], distances[target] + 1)
@@ -69,7 +68,6 @@ class A1Loops:
         return np.array(self._rows, dtype=np.uint16).reshape(len(self._rows), -1)
 
     def add(self, source: int, target: int) -> None:
-        """Add an edge."""
         rows = self._rows
         if source == target or rows[source][target] == 1:
             return
@@ -93,7 +91,6 @@ class A2:
         self.distances = no_edges(nodes)
 
     def add(self, source: int, target: int) -> None:
-        """Add an edge."""
         distances = self.distances
         if source != target and distances[source, target] != 1:
             shorter = distances[target] + 1
@@ -149,7 +146,6 @@ class A3:
         self.distances = no_edges(nodes)
 
     def add_all(self, edges: Iterable[Edge]) -> None:
-        """Add a batch of edges."""
         distances = self.distances
         for source, targets in _by_source(edges):
             distances[source] = np.minimum(distances[source], distances[targets].min(axis=0) + 1)
@@ -165,7 +161,6 @@ class A4:
         self.distances = no_edges(nodes)
 
     def add_all(self, edges: Iterable[Edge]) -> None:
-        """Add a batch of edges."""
         distances = self.distances
         for source, targets in _by_source(edges):
             shorter = distances[targets].min(axis=0) + 1
@@ -216,7 +211,6 @@ class Edges:
         self._sources, self._targets = array("i"), array("i")
 
     def add(self, source: int, target: int) -> None:
-        """Add an edge."""
         if source != target:
             self._sources.append(source)
             self._targets.append(target)

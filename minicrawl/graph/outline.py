@@ -37,10 +37,9 @@ from minicrawl.progress import Progress, unreported
 # number of bins hardly grows with the graph.
 #
 # The exponent is fitted to pages with at least `TAIL` links, by maximum likelihood. For n pages
-# with degrees k it is 1 + n / sum(ln(k / (TAIL - 1/2))), with standard error
-# (exponent - 1) / sqrt(n)
-# (Clauset, Shalizi and Newman, "Power-law distributions in empirical data", 2009, equations 3.7 and
-# 3.2). The approximation is good from six links on.
+# with degrees k it is 1 + n / sum(ln(k / (TAIL - 1/2))), and its standard error is
+# (exponent - 1) / sqrt(n): Clauset, Shalizi and Newman, "Power-law distributions in empirical
+# data", 2009, equations 3.7 and 3.2. The approximation is good from six links on.
 
 TAIL = 6
 """Least degree that the power law is fitted to."""

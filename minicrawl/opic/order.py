@@ -81,13 +81,11 @@ class EligiblePages:
         return pages >= self.large
 
     def count_hosts(self) -> int:
-        """Return the number of known hosts."""
         return max(cast("array[int]", self.host_of), default=-1) + 1
 
     # ------------------------------------------------------------ many at once
 
     def keys_of(self, pages: Pages) -> NDArray[np.int64]:
-        """Return the keys of these pages."""
         found: NDArray[np.int64] = np.frombuffer(cast("array[int]", self.keys), dtype=np.int64)[
             pages
         ]
@@ -100,7 +98,6 @@ class EligiblePages:
         return found
 
     def hosts_of(self, pages: Pages) -> Pages:
-        """Return the hosts of these pages."""
         found: Pages = np.frombuffer(cast("array[int]", self.host_of), dtype=np.uint32)[pages]
         return found
 

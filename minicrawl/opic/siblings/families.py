@@ -444,7 +444,6 @@ class FamilyBudgets:
     # ------------------------------------------------------------ what is asked
 
     def hosts(self, families: Collection[int]) -> list[int]:
-        """Return the hosts of these families."""
         if not families:
             return []
         family_of = np.frombuffer(self.family_of, dtype=np.uint32)
@@ -487,7 +486,6 @@ class FamilyBudgets:
         }
 
     def restore(self, state: Mapping[str, bytes]) -> None:
-        """Continue from a saved state."""
         for name, column in self._columns().items():
             column.frombytes(state[name])
         (self._free,) = array("I", state["free"])

@@ -145,7 +145,6 @@ class Groups:
         return found
 
     def of_one(self, page: PageId, host: int) -> int:
-        """Return the group of one page."""
         if self.is_lone(page):
             return NO_GROUP
         last = bisect_right(self.at, page << _HALF | _HOST) - 1
@@ -416,7 +415,6 @@ _NOVELTY_FACTOR: list[float] = _NOVELTY_FACTORS.tolist()
 
 
 def worth(siblings: Siblings, page: PageId) -> float:
-    """Return the worth of one page."""
     return siblings.ledger.key[page] * _LIFT[page & _HASHED]
 
 
