@@ -16,7 +16,8 @@ it, and its budget is 10 + 60 * 0.5 = 40 turns. After 80 turns of its pages the 
 by (40 / 80)^4 = 1/16, and a.com's pages wait until others have been read.
 
 Families could also feed each other. So of the cash that a family gives to others, only up to half
-of the family's own income counts: together they earn at most twice what others gave them.
+of its own income counts, as of the last time that gifts were added up: together they earn at most
+twice what others gave them.
 
 The order uses budgets as of the last *round* of a family, which ends when its reads or its budget
 have grown by 1/32. Otherwise each turn would change the keys of whole sites. Rounds end together,
