@@ -1,17 +1,15 @@
-"""Link graphs: how they are kept in memory, read from text and made up. Pure arithmetic, no I/O.
+"""Link graphs: in memory, from text, and synthetic. Pure arithmetic, no I/O.
 
-csr        a directed graph as compressed sparse rows; a graph and what its nodes are called; from
-           links in any order, or row by row, to a graph; some of the links, or some of the nodes
-adjacency  the adjacency matrix of a graph times a vector, block by block
-distances  how many links lie between nodes, and how far apart they are; the same, estimated for
-           all nodes at once
-outline    a graph in a few numbers; which nodes are connected; how many links nodes have, and the
-           power law that fits
-synthetic  graphs whose laws are known: power law, Poisson, a growing web with hosts
-dynamic    distances and strong components while edges come
-text       link graphs as text, a module for each format
-formats    which format a text has, and the graph in it
-growing    the outline of a graph that grows: components, distances, reciprocity
-matrices   all distances as one matrix: A1 and A2, and A3 and A4, which take edges in batches; all
-           distances or components anew, by Floyd-Warshall, Johnson and Tarjan
+csr        directed graphs as compressed sparse rows; graphs with named nodes; builders that take
+           links in any order, or row by row; subgraphs
+adjacency  products of the adjacency matrix with a vector, block by block
+distances  breadth-first levels; diameter and mean distance, exact, sampled, or by HyperBall
+outline    summary of a graph: components, distances, degree distributions and their power law
+synthetic  graphs with known laws: power law, Poisson, a growing web with hosts
+dynamic    distances and strong components while edges are inserted
+text       parsers for link graphs as text: edge lists, numbered lists, DIMACS
+formats    detection of a text's format, and the graph in it
+growing    outline of a growing graph: components, distances, reciprocity
+matrices   all distances in one matrix: A1 and A2, and A3 and A4 for batches; distances or
+           components recomputed by Floyd-Warshall, Johnson and Tarjan
 """

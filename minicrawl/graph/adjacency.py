@@ -1,22 +1,22 @@
-"""The adjacency matrix A of a graph, and what it does to a vector.
+"""Products of the adjacency matrix A of a graph with vectors.
 
-A[i, j] is the weight of the link from node i to node j, 1 where links have none, 0 without a link.
+A[i, j] is the weight of the link from node i to node j, 1 for links without weights, 0 for no link.
 
-    pulled(x) = A x     each node sums up what the nodes that it links to have
-    pushed(x) = Aᵀ x    each node hands what it has to all nodes that it links to
-    through(x) = AᵀA x  both in one pass: what a node sums up it hands on at once
+    pulled(x) = A x     each node sums the values of the nodes that it links to
+    pushed(x) = Aᵀ x    each node adds its value to all nodes that it links to
+    through(x) = AᵀA x  both in one pass over the links
 
-All follow the rows of the graph as they lie, so that nothing is turned round and memory is that
-of the graph, of the vectors and of one block of links.
+All of them read the rows of the graph in place. No transposed copy is made, so memory is that of
+the graph, the vectors and one block of links.
 
-The products of rows of links with a vector, which all of this is made of:
+They are made of two products of rows of links with a vector:
 
-    gather   y_i += Σ w_ij x_j   each row sums up what its targets have
-    scatter  y_j += Σ w_ij x_i   each row hands what it has to its targets
+    gather   y_i += Σ w_ij x_j   each row sums the values of its targets
+    scatter  y_j += Σ w_ij x_i   each row adds its value to its targets
 
-Both are two loops in C of scipy's sparse matrices, called on parts of a graph as they lie. These
-loops are no public part of scipy. Where a release of scipy lacks them, and for small graphs, numpy
-does the same.
+scipy has both as C loops behind its sparse matrices; here they are called on parts of a graph in
+place. These loops are not part of scipy's public API, so numpy does the same if a release lacks
+them. Small graphs use numpy too.
 """
 
 from collections.abc import Callable, Iterator
@@ -33,7 +33,7 @@ AnyFloats = NDArray[np.floating[Any]]
 
 
 class WeightedRows(NamedTuple):
-    """The links of row i are those from `starts[i]` to `starts[i + 1]`."""
+    """Rows of links: those of row i go from `starts[i]` to `starts[i + 1]`."""
 
     starts: NDArray[np.int32]
     targets: NDArray[np.int32]
@@ -41,7 +41,7 @@ class WeightedRows(NamedTuple):
 
 
 class RowProducts(NamedTuple):
-    """Each adds to its last argument: (rows, x, y)."""
+    """Functions (rows, x, y) that add their product to y."""
 
     gather: Callable[[WeightedRows, AnyFloats, AnyFloats], None]
     scatter: Callable[[WeightedRows, AnyFloats, AnyFloats], None]
@@ -49,7 +49,7 @@ class RowProducts(NamedTuple):
 
 @cache
 def row_products() -> RowProducts:
-    """The quickest that there are. Loaded when they are needed, as scipy takes 25 MB."""
+    """Return the fastest products. scipy is imported on first use, as it takes 25 MB."""
     try:
         from scipy.sparse import _sparsetools
 
@@ -69,7 +69,7 @@ def _by_loops(csr_matvec: Callable[..., None], csc_matvec: Callable[..., None]) 
 
 
 def by_counting() -> RowProducts:
-    """The same by numpy, which takes no time to load but a vector for each call."""
+    """Return products by numpy: no import, but each call allocates a vector."""
 
     def gather(rows: WeightedRows, x: AnyFloats, y: AnyFloats) -> None:
         places = np.repeat(np.arange(len(rows.starts) - 1), np.diff(rows.starts))
@@ -85,11 +85,11 @@ def by_counting() -> RowProducts:
 Vector = NDArray[np.float64]
 Weights = NDArray[np.float32]
 
-_LINKS_AT_ONCE = 1 << 16  # the block and what is made of it stay in the processor's cache
+_LINKS_AT_ONCE = 1 << 16  # a block and its intermediate results fit into the processor's cache
 
 
 class AdjacencyBlock(NamedTuple):
-    """Nodes, their links, and where in these the links of each begin and the last ends."""
+    """Nodes, their links, and the start of each node's links among these."""
 
     nodes: slice | NDArray[np.intp]
     links: slice | NDArray[np.int64]
@@ -97,7 +97,7 @@ class AdjacencyBlock(NamedTuple):
 
 
 class Adjacency:
-    """The matrix of a graph; `weights` lie as its targets do."""
+    """The adjacency matrix of a graph; `weights` are in the order of its targets."""
 
     def __init__(self, graph: Csr, weights: Weights | None = None) -> None:
         self.graph = graph
@@ -108,14 +108,14 @@ class Adjacency:
         self._products = row_products()
 
     def pulled(self, x: Vector) -> Vector:
-        """A x."""
+        """Return A x."""
         sums = np.empty(self.graph.nodes)
         for block in self.blocks():
             sums[block.nodes] = self._gathered(self._rows(block, x), x)
         return sums
 
     def through(self, x: Vector) -> Vector:
-        """AᵀA x, without a vector of A x."""
+        """Return AᵀA x, without storing A x."""
         sums = np.zeros(self.graph.nodes)
         for block in self.blocks():
             rows = self._rows(block, x)
@@ -123,19 +123,19 @@ class Adjacency:
         return sums
 
     def pushed(self, x: Vector) -> Vector:
-        """Aᵀ x."""
+        """Return Aᵀ x."""
         sums: Vector = self.pushed_all(x[np.newaxis])[0]
         return sums
 
     def pushed_all(self, xs: AnyFloats) -> AnyFloats:
-        """Aᵀ x of every row x, in one pass over the links."""
+        """Return Aᵀ x for every row x, in one pass over the links."""
         sums = np.zeros_like(xs)
         for block in self.blocks():
             self.push(block, xs[:, block.nodes], sums)
         return sums
 
     def push(self, block: AdjacencyBlock, xs: AnyFloats, to: AnyFloats) -> None:
-        """What the nodes of a block hand on of every row x, which is theirs, is added to `to`."""
+        """Add to `to` what the nodes of a block push, for every row of their values `xs`."""
         rows = self._rows(block, to)
         for x, sums in zip(xs, to, strict=True):
             self._products.scatter(rows, x, sums)
@@ -149,26 +149,26 @@ class Adjacency:
         return WeightedRows(block.starts.astype(np.int32), targets, weights)
 
     def _ones(self, count: int, like: AnyFloats) -> AnyFloats:
-        """The weights of a block whose links have none; the same for all."""
+        """Return a cached vector of ones, as the weights of a block without weights."""
         if len(self._alike) < count or self._alike.dtype != like.dtype:
             self._alike = np.ones(max(count, _LINKS_AT_ONCE), dtype=like.dtype)
         return self._alike[:count]
 
     def _gathered(self, rows: WeightedRows, x: AnyFloats) -> AnyFloats:
-        """What the nodes of a block sum up."""
+        """Return what the nodes of a block gather."""
         sums = np.zeros(len(rows.starts) - 1, dtype=x.dtype)
         self._products.gather(rows, x, sums)
         return sums
 
     def blocks(self) -> Iterator[AdjacencyBlock]:
-        """All nodes, some at a time."""
+        """Yield blocks that cover all nodes."""
         starts = self.graph.starts
         for first, last in pairwise(self._cuts):
             links = slice(int(starts[first]), int(starts[last]))
             yield AdjacencyBlock(slice(first, last), links, starts[first : last + 1] - links.start)
 
     def blocks_of(self, nodes: NDArray[np.intp]) -> Iterator[AdjacencyBlock]:
-        """Some of the nodes, as many at a time as have links that stay in the cache."""
+        """Yield blocks that cover these nodes, each small enough for the cache."""
         starts = self.graph.starts
         ends = np.cumsum(starts[nodes + 1] - starts[nodes])
         cuts = np.searchsorted(ends, np.arange(_LINKS_AT_ONCE, ends.max(initial=0), _LINKS_AT_ONCE))

@@ -1,13 +1,13 @@
-"""A directed graph as compressed sparse rows (CSR): the links of node i lie side by side.
+"""Directed graphs as compressed sparse rows (CSR): the links of node i are adjacent in memory.
 
-Law: the targets of node i are `targets[starts[i]:starts[i + 1]]`, ascending, each once; so two
-graphs with the same nodes and links have the same arrays. A link from a node to itself is kept.
+Invariant: the targets of node i are `targets[starts[i]:starts[i + 1]]`, ascending and distinct. So
+two graphs with the same nodes and links have the same arrays. Self-links are kept.
 
-starts   nodes + 1 positions in `targets`, from 0 to edges, never falling.
+starts   nodes + 1 positions in `targets`, from 0 to edges, non-decreasing.
 targets  one node for each link, from 0 to nodes - 1.
 
-Links are put into rows a piece at a time, by a stable counting sort: what has the same row keeps
-its order. Beside what is given and made, that takes memory for one piece, and 8 bytes a row.
+Links are distributed to rows in pieces, by a stable counting sort. Beside input and output, this
+takes memory for one piece and 8 bytes for each row.
 """
 
 from array import array
@@ -23,22 +23,22 @@ Starts = NDArray[np.int64]
 
 _BITS = 16
 _AT_ONCE = 1 << _BITS
-"""Links that are worked on together: their sort stays near the processor."""
+"""Number of links processed together: their sort fits into the processor's cache."""
 
 MOST_NODES = 2**31 - 1
-"""A node has 31 bits: the ends of a link make one sortable key that no product overflows."""
+"""Node ids have 31 bits: both ends of a link fit into one sortable 64-bit key."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Csr:
-    """A graph of the nodes 0 to nodes - 1. Graphs are compared by identity, not by their arrays."""
+    """A graph of the nodes 0 to nodes - 1. Graphs compare by identity, not by their arrays."""
 
     starts: Starts
     targets: NDArray[np.int32]
 
     @staticmethod
     def from_edges(nodes: int, sources: NDArray[np.integer], targets: NDArray[np.integer]) -> "Csr":
-        """The graph with a link from `sources[k]` to `targets[k]` for every k, in any order."""
+        """Return the graph with a link from `sources[k]` to `targets[k]` for every k."""
         _check_ends(nodes, sources, targets)
         starts = starts_of(nodes, sources)
         ends = np.empty(len(targets), dtype=np.int32)
@@ -60,35 +60,35 @@ class Csr:
         return np.diff(starts_of(self.nodes, self.targets))
 
     def sources(self) -> NDArray[np.int32]:
-        """The node that each link leaves, in the order of `targets`."""
+        """Return the source of each link, in the order of `targets`."""
         return np.repeat(np.arange(self.nodes, dtype=np.int32), self.out_degrees())
 
     def targets_of(self, node: int) -> NDArray[np.int32]:
-        """The nodes that `node` links to; a view, not a copy."""
+        """Return the nodes that `node` links to; a view, not a copy."""
         if not 0 <= node < self.nodes:
             raise IndexError(f"no node {node} in a graph of {self.nodes}")
         return self.targets[self.starts[node] : self.starts[node + 1]]
 
     def adjacency(self) -> list[list[int]]:
-        """Every node's targets as lists: a loop in Python is quicker over Python's own numbers."""
+        """Return the targets of every node as lists: Python loops are faster over lists."""
         flat = self.targets.tolist()
         return [flat[start:end] for start, end in pairwise(self.starts.tolist())]
 
     def reversed(self) -> "Csr":
-        """The same links, followed backwards."""
+        """Return the graph with all links reversed."""
         starts = starts_of(self.nodes, self.targets)
         sources = np.empty(self.edges, dtype=np.int32)
         place(starts, self.targets, self._sources_of, sources)
         return Csr(starts=starts, targets=sources)
 
     def turned(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Values of links in the order of `targets`, put in the order of the reversed graph."""
+        """Reorder values of links from the order of `targets` to that of the reversed graph."""
         turned = np.empty_like(values)
         place(starts_of(self.nodes, self.targets), self.targets, values.__getitem__, turned)
         return turned
 
     def _sources_of(self, links: slice) -> NDArray[np.int64]:
-        """`sources`, of some links side by side."""
+        """Return the sources of a range of links."""
         first, last = np.searchsorted(self.starts, (links.start, links.stop - 1), side="right")
         counts = np.diff(self.starts[first - 1 : last + 1].clip(links.start, links.stop))
         return np.repeat(np.arange(first - 1, last), counts)
@@ -108,9 +108,9 @@ def _check_ends(nodes: int, sources: NDArray[np.integer], targets: NDArray[np.in
 def distinct_keys(
     nodes: int, sources: NDArray[np.integer], targets: NDArray[np.integer]
 ) -> NDArray[np.int64]:
-    """source * nodes + target of every link, ascending, each once.
+    """Return source * nodes + target of every link, ascending and distinct.
 
-    One sort of one array; a lexical sort of two columns takes three times as long.
+    Sorting one array takes a third of the time of a lexical sort of two columns.
     """
     keys = sources.astype(np.int64)
     keys *= nodes
@@ -122,7 +122,7 @@ def distinct_keys(
 
 
 def _distinct(starts: Starts, targets: NDArray[np.int32]) -> Csr:
-    """The graph of rows whose targets are in any order: they are sorted, and each kept once."""
+    """Return the graph of unsorted rows; sorts the targets of each row and drops duplicates."""
     nodes, left = len(starts) - 1, 0
     first_of = np.zeros_like(starts)
     for first, last in blocks(starts):
@@ -132,7 +132,7 @@ def _distinct(starts: Starts, targets: NDArray[np.int32]) -> Csr:
         first_of[first + 1 : last + 1] = left + np.searchsorted(keys, ends)
         targets[left : left + len(keys)] = keys % nodes
         left += len(keys)
-    targets.resize(left, refcheck=False)  # No copy: what is behind the end is given back.
+    targets.resize(left, refcheck=False)  # in place: the memory behind the end is freed
     return Csr(starts=first_of, targets=targets)
 
 
@@ -140,15 +140,15 @@ def _distinct(starts: Starts, targets: NDArray[np.int32]) -> Csr:
 
 
 def _pieces(links: int) -> Iterator[slice]:
-    """All links, some at a time."""
+    """Yield slices that cover all links."""
     return (slice(first, min(first + _AT_ONCE, links)) for first in range(0, links, _AT_ONCE))
 
 
 def starts_of(rows: int, row_of: NDArray[np.integer]) -> Starts:
-    """Where each row begins and the last one ends, by the row of each link."""
+    """Return the start of each row and the end of the last one, from the row of each link."""
     starts = np.zeros(rows + 1, dtype=np.int64)
     for piece in _pieces(len(row_of)):
-        # Places as wide as an address are added to twice as fast.
+        # Adding at indices of pointer width is twice as fast.
         np.add.at(starts[1:], row_of[piece].astype(np.intp), 1)
     return np.cumsum(starts, out=starts)
 
@@ -159,10 +159,10 @@ def place(
     what: Callable[[slice], NDArray[Any]],
     into: NDArray[Any],
 ) -> None:
-    """Put a value for each link into its row; `what` gives the values of one piece of the links."""
+    """Store a value for each link in its row; `what` returns the values of a piece of the links."""
     free = starts[:-1].copy()
     for piece in _pieces(len(row_of)):
-        # A row and a place in one number sort faster than the places by their rows.
+        # Sorting row and position as one number is faster than an argsort of rows.
         keys = row_of[piece].astype(np.int64)
         keys <<= _BITS
         keys |= np.arange(len(keys))
@@ -179,45 +179,45 @@ def place(
 
 
 def blocks(starts: Starts) -> Iterator[tuple[int, int]]:
-    """Some rows at a time: the first of them, and the one behind the last."""
+    """Yield ranges (first, end) of rows with about `_AT_ONCE` links each."""
     cuts = np.searchsorted(starts, np.arange(0, starts[-1], _AT_ONCE))
     return pairwise(np.unique(np.append(cuts, len(starts) - 1)).tolist())
 
 
 # ================================================================ named
 #
-# A graph whose nodes are known by name: URLs, hosts, titles, or the numbers of an edge list.
+# Graphs with named nodes: URLs, hosts, titles, or the ids of an edge list.
 #
-# Law: node i of `graph` is the i-th of `names`. Where links have weights, `weights[k]` is that of
-# the link to `graph.targets[k]`, above 0; without them all links are alike.
+# Invariant: node i of `graph` is the i-th of `names`. Where links have weights, `weights[k]` > 0 is
+# that of the link to `graph.targets[k]`; without weights all links are equal.
 
 
 class NodeHosts(NamedTuple):
-    """On which host each node is; a node that is no URL is a host of its own."""
+    """The host of each node; a node that is not a URL is its own host."""
 
     of_node: NDArray[np.int32]
     names: Sequence[str]
 
 
 class Names(Protocol):
-    """What the nodes of a graph are called. It may have to look it up: ask for many at once."""
+    """Names of the nodes of a graph; look-ups may be slow, so they take many at once."""
 
     def __len__(self) -> int:
-        """How many nodes there are."""
+        """Return the number of nodes."""
 
     def of(self, nodes: Sequence[int]) -> list[str]:
-        """The names of these nodes, in this order."""
+        """Return the names of these nodes, in this order."""
 
     def find(self, names: Sequence[str]) -> list[int | None]:
-        """The node of each name; None where the graph has none of this name."""
+        """Return the node of each name; None for unknown names."""
 
     def hosts(self) -> NodeHosts:
-        """The hosts of all nodes."""
+        """Return the hosts of all nodes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NamedGraph:
-    """What every link analysis begins from."""
+    """A graph with named nodes, the input of every link analysis."""
 
     graph: Csr
     names: Names
@@ -226,20 +226,20 @@ class NamedGraph:
 
 # ================================================================ links
 #
-# Links on their way to a graph: in any order, or all links of a node at once.
+# Builders that turn links into a graph: links in any order, or all links of a node at once.
 #
-# `LinkBuilder` takes links of ids in any order. While links are gathered and while they are sorted,
-# a link takes 8 bytes, and 4 more if it has a weight; in the end 4, or 8. Two things cost more: ids
-# of 2^31 and above or far fewer than their range, and sorting links with weights. Links that are
-# there twice become one, and their weights are summed.
+# `LinkBuilder` takes links between ids in any order. A link takes 8 bytes while links are collected
+# and sorted, and 4 more with a weight; in the finished graph it takes 4, or 8. More memory is
+# needed for ids of 2^31 and above, for ids that are far fewer than their range, and for sorting
+# links with weights. Duplicate links are merged, and their weights summed.
 #
-# `RowBuilder` takes rows: all links of a node at once, the nodes in any order. While the graph is
-# made a link takes 8 bytes, 4 in its row and 4 in its place.
+# `RowBuilder` takes rows: all links of a node at once, the nodes in any order. A link takes 8 bytes
+# while the graph is built, 4 in its row and 4 in the result.
 #
-# Law: the graph is the one that `Csr.from_edges` makes of the same links.
+# Both build the graph that `Csr.from_edges` makes of the same links.
 #
-# id    what a list calls a node: a whole number from 0 to 2^63 - 1
-# key   a link as one number: its source in the upper bits, its target in the last 31
+# id    name of a node in a list: an integer from 0 to 2^63 - 1
+# key   a link as one integer: its source in the upper bits, its target in the lowest 31
 
 Ids = NDArray[np.int64]
 Weights = NDArray[np.float32]
@@ -247,13 +247,13 @@ Weights = NDArray[np.float32]
 _TARGET_BITS = 31
 _TARGET = (1 << _TARGET_BITS) - 1
 _AT_ONCE_LINKS = 1 << 18
-"""Links that are worked on together: few enough to stay near the processor."""
+"""Number of links processed together: few enough to fit into the processor's cache."""
 
-_SPARSE = 8  # so many numbers that could be ids for each link
+_SPARSE = 8  # number of possible ids for each link from which ids count as sparse
 
 
 class LinkArrays(NamedTuple):
-    """Some links: link k leads from `sources[k]` to `targets[k]`."""
+    """A batch of links: link k leads from `sources[k]` to `targets[k]`."""
 
     sources: Ids
     targets: Ids
@@ -261,25 +261,25 @@ class LinkArrays(NamedTuple):
 
 
 class BuiltGraph(NamedTuple):
-    """A graph, and the weight of each of its links where they have any."""
+    """A graph, and the weights of its links if they have any."""
 
     graph: Csr
     weights: Weights | None
 
 
 class LinkBuilder:
-    """Takes links, gives the graph of them, once."""
+    """Collects links and returns their graph; for one use."""
 
     def __init__(self) -> None:
         self._keys = array("q")
-        self._wide = array("q")  # sources and targets in turn, as soon as one id is large
+        self._wide = array("q")  # sources and targets in turn, once any id is large
         self._weights = array("f")
 
     def __len__(self) -> int:
         return len(self._keys) + len(self._wide) // 2
 
     def add(self, links: LinkArrays) -> None:
-        """All links have weights, or none has."""
+        """Add links; either all links have weights, or none has."""
         if links.weights is not None:
             self._weights.frombytes(links.weights.astype(np.float32).tobytes())
         if self._wide or max(_top(links.sources), _top(links.targets)) > _TARGET:
@@ -289,7 +289,7 @@ class LinkBuilder:
             self._keys.frombytes(_keys(links.sources, links.targets).tobytes())
 
     def among(self, nodes: int) -> BuiltGraph:
-        """The graph where ids are the nodes themselves, from 0 to nodes - 1."""
+        """Return the graph whose ids are the nodes, from 0 to nodes - 1."""
         keys = np.frombuffer(self._keys, dtype=np.int64)
         if not self._weights:
             keys.sort()
@@ -299,13 +299,13 @@ class LinkBuilder:
         ends = np.arange(nodes + 1, dtype=np.int64) << _TARGET_BITS
         starts = np.searchsorted(keys[:left], ends).astype(np.int64, copy=False)
         _pack(keys[:left])
-        del keys  # whose memory can now shrink
+        del keys  # a view would keep the array from shrinking
         del self._keys[(left + 1) // 2 :]
         targets = np.frombuffer(self._keys, dtype=np.int32, count=left)
         return BuiltGraph(Csr(starts=starts, targets=targets), weights)
 
     def of_ids(self) -> tuple[BuiltGraph, Ids]:
-        """The graph of all ids that occur, in their order; node i is the i-th of them."""
+        """Return the graph of all ids that occur, and the ascending ids of its nodes."""
         ids = self._number_densely() if self._is_dense() else self._number_sparsely()
         return self.among(len(ids)), ids
 
@@ -314,7 +314,7 @@ class LinkBuilder:
         return not self._wide and _top_id(keys) < max(_SPARSE * len(keys), _AT_ONCE_LINKS)
 
     def _number_densely(self) -> Ids:
-        """By a table of all numbers that could be ids."""
+        """Replace ids by nodes with a table of all possible ids."""
         keys = np.frombuffer(self._keys, dtype=np.int64)
         occurs = np.zeros(_top_id(keys) + 1, dtype=np.bool_)
         for some in _pieces_links(keys):
@@ -358,18 +358,18 @@ def _top(ids: Ids) -> int:
 
 
 def _top_id(keys: Ids) -> int:
-    """The largest id, or -1."""
+    """Return the largest id, or -1."""
     targets = max((int((some & _TARGET).max()) for some in _pieces_links(keys)), default=-1)
     return max(_top(keys) >> _TARGET_BITS, targets)
 
 
 def _pieces_links(keys: Ids) -> list[Ids]:
-    """Views, side by side."""
+    """Return consecutive views that cover all keys."""
     return [keys[start : start + _AT_ONCE_LINKS] for start in range(0, len(keys), _AT_ONCE_LINKS)]
 
 
 def squeeze(keys: Ids) -> int:
-    """Move the different ones of ascending keys to the front; say how many these are."""
+    """Move the distinct values of ascending keys to the front, and return their number."""
     left, last = 0, -1
     for some in _pieces_links(keys):
         fresh = some[np.diff(some, prepend=last) != 0]
@@ -380,7 +380,7 @@ def squeeze(keys: Ids) -> int:
 
 
 def _merge(keys: Ids, weights: Weights) -> tuple[int, Weights]:
-    """The same in any order, with the sums of the weights of equal keys."""
+    """Like `squeeze` for unsorted keys; also return the sum of the weights of each distinct key."""
     order = np.argsort(keys, kind="stable")
     keys[:] = keys[order]
     firsts = np.flatnonzero(np.diff(keys, prepend=-1))
@@ -390,7 +390,7 @@ def _merge(keys: Ids, weights: Weights) -> tuple[int, Weights]:
 
 
 def _pack(keys: Ids) -> None:
-    """Put the targets where the keys are, in half the room; what is read lies always ahead."""
+    """Store the targets over the keys, at half the width. Reads stay ahead of writes."""
     targets, done = keys.view(np.int32), 0
     for some in _pieces_links(keys):
         targets[done : done + len(some)] = some & _TARGET
@@ -401,7 +401,7 @@ def _pack(keys: Ids) -> None:
 
 
 class RowBuilder:
-    """Takes rows of a graph of so many nodes, gives the graph, once."""
+    """Collects the rows of a graph with a known number of nodes; for one use."""
 
     def __init__(self, nodes: int) -> None:
         self._nodes = nodes
@@ -409,7 +409,7 @@ class RowBuilder:
         self._blocks: list[tuple[NDArray[np.int64], NDArray[np.int32]]] = []
 
     def add(self, sources: NDArray[np.int64], targets: NDArray[np.int64]) -> None:
-        """The rows of some nodes, side by side. No node may come twice."""
+        """Add the rows of some nodes. Each node may be added only once."""
         if not _is_in_order(sources, targets):
             keys = distinct_keys(self._nodes, sources, targets)
             sources, targets = np.divmod(keys, self._nodes)
@@ -419,7 +419,7 @@ class RowBuilder:
         self._blocks.append((pages, targets.astype(np.int32)))
 
     def graph(self) -> Csr:
-        """The graph. The memory of the rows is freed block by block."""
+        """Return the graph. The memory of the rows is freed block by block."""
         starts = np.concatenate(([0], np.cumsum(self._degrees)))
         ends = np.empty(starts[-1], dtype=np.int32)
         while self._blocks:
@@ -431,35 +431,34 @@ class RowBuilder:
 
 
 def _is_in_order(sources: NDArray[np.int64], targets: NDArray[np.int64]) -> bool:
-    """Whether the targets of each node ascend, each once."""
+    """Return True if the targets of each node are ascending and distinct."""
     return bool(((targets[1:] > targets[:-1]) | (sources[1:] != sources[:-1])).all())
 
 
 # ================================================================ parts
 #
-# Parts of a graph: some of its links, or some of its nodes and the links between them.
+# Subgraphs: some of the links, or some of the nodes and the links between them.
 #
-# Law: what is kept keeps its order, so that nothing is sorted again, and in a graph whose nodes
-# have names also its name and the weights of its links. In a part of the nodes, node i is the i-th
-# of those that were kept.
+# The order of nodes and links is kept, so nothing is sorted again; a named graph keeps its names
+# and weights. In a subgraph of some nodes, node i is the i-th node that was kept.
 
 Mask = NDArray[np.bool_]
 
 
 def with_links(graph: Csr, is_kept: Mask) -> Csr:
-    """All nodes, and of the links those for which `is_kept` is true, in the order of `targets`."""
+    """Return the graph with all nodes and the links marked in `is_kept`."""
     kept_before = np.zeros(graph.edges + 1, dtype=np.int64)
     np.cumsum(is_kept, out=kept_before[1:])
     return Csr(starts=kept_before[graph.starts], targets=graph.targets[is_kept])
 
 
 def links_between(graph: Csr, is_kept: Mask) -> Mask:
-    """Of each link, whether both its ends are kept."""
+    """Return for each link if both its ends are kept."""
     return np.repeat(is_kept, graph.out_degrees()) & is_kept[graph.targets]
 
 
 def with_pages(graph: Csr, is_kept: Mask) -> Csr:
-    """The nodes for which `is_kept` is true, renumbered, and the links between them."""
+    """Return the graph of the nodes marked in `is_kept`, renumbered, and the links between them."""
     between = with_links(graph, links_between(graph, is_kept))
     number = np.cumsum(is_kept, dtype=np.int32) - np.int32(1)
     starts = np.append(between.starts[:-1][is_kept], between.edges)
@@ -467,10 +466,10 @@ def with_pages(graph: Csr, is_kept: Mask) -> Csr:
 
 
 class SomeNames:
-    """The names of some nodes of a graph."""
+    """Names of some nodes of a graph."""
 
     def __init__(self, names: Names, nodes: NDArray[np.int64]) -> None:
-        """The nodes ascend."""
+        """Take the ascending nodes whose names these are."""
         self._names = names
         self._nodes = nodes
 
@@ -493,7 +492,7 @@ class SomeNames:
 
 
 def with_nodes(named: NamedGraph, is_kept: Mask) -> NamedGraph:
-    """The nodes for which `is_kept` is true, and the links between them."""
+    """Return the named graph of the nodes marked in `is_kept` and the links between them."""
     weights = named.weights
     return NamedGraph(
         graph=with_pages(named.graph, is_kept),

@@ -1,20 +1,20 @@
-"""How many links lie between nodes, and how far apart the nodes of a graph are.
+"""Distances in a graph: breadth-first levels, diameter and mean distance.
 
-Laws: the *level* of a node is the number of links on the shortest directed path to it from the
-nearest source. Sources are on level 0; a node that no path leads to is UNREACHED. The work is one
-look at every link that leaves a reached node, however many levels there are.
+The *level* of a node is the length of the shortest directed path to it from the nearest source.
+Sources are on level 0; a node without a path from a source is UNREACHED. A search visits each link
+of a reached node once, however many levels there are.
 
-The *extent* of a graph is the longest of all shortest paths (its diameter) and their mean. Only
-pairs of different nodes of which the first reaches the second count.
+The *extent* of a graph is its diameter, the longest of all shortest paths, and their mean length.
+Only pairs of different nodes count of which the first reaches the second.
 
-exact    Looks at all pairs, by breadth-first searches from 512 nodes at once: a node keeps a bit
-         for each source, and in a round its bits go along all its links. So a round costs 64 bytes
-         a link.
-sampled  Looks at the paths from some nodes drawn at random, by searches from 64 at once. For the
-         diameter it walks to and fro: against the links from a node that was reached last to one
-         that is as far as any, from there along the links, and so on while the path grows longer.
-         The diameter is a lower bound. The mean is a ratio of sums over the sources, whose standard
-         error comes from how groups of eight of them differ.
+exact    Measures all pairs, by breadth-first searches from 512 nodes at a time: a node keeps a bit
+         for each source, and each round passes its bits along all links. A round moves 64 bytes a
+         link.
+sampled  Measures the paths from randomly drawn nodes, by searches from 64 at a time. For the
+         diameter it walks to and fro: against the links from a node reached last to one that is
+         farthest, then along the links from there, and so on while the path grows. The diameter is
+         a lower bound. The mean is a ratio of sums over the sources, with a standard error from the
+         differences between groups of eight sources.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,7 +36,7 @@ Bits = NDArray[np.uint64]
 Counts = NDArray[np.int64]
 
 SAMPLE = 256
-"""Sources of a sample. More than some hundred hardly change the mean."""
+"""Number of sources of a sample. Beyond a few hundred, more hardly change the mean."""
 _WORDS = 8
 _WORD = 64
 _SOURCES = _WORD * _WORDS
@@ -45,9 +45,9 @@ _ONES = np.array([number.bit_count() for number in range(256)], dtype=np.uint8)
 
 
 def fronts(graph: Csr, sources: Nodes) -> Iterator[NDArray[np.integer]]:
-    """The nodes on each level, from the sources on, each node once."""
+    """Yield the nodes on each level, from the sources on, each node once."""
     is_met = np.zeros(graph.nodes, dtype=np.bool_)
-    # Where a node stands last in a list of finds: so each is kept once, without sorting the finds.
+    # Last position of a node in a list of finds: removes duplicates without sorting.
     place = np.empty(graph.nodes, dtype=np.int64)
     found: NDArray[np.integer] = np.asarray(sources, dtype=np.int64)
     while found.size:
@@ -61,7 +61,7 @@ def fronts(graph: Csr, sources: Nodes) -> Iterator[NDArray[np.integer]]:
 
 
 def levels(graph: Csr, sources: Nodes) -> NDArray[np.int32]:
-    """The level of every node."""
+    """Return the level of every node."""
     level = np.full(graph.nodes, UNREACHED, dtype=np.int32)
     for depth, found in enumerate(fronts(graph, sources)):
         level[found] = depth
@@ -69,7 +69,7 @@ def levels(graph: Csr, sources: Nodes) -> NDArray[np.int32]:
 
 
 def linked_from(graph: Csr, pages: NDArray[np.integer]) -> NDArray[np.int32]:
-    """The targets of all links that leave these pages, page after page."""
+    """Return the targets of all links of these pages, page after page."""
     starts = graph.starts[pages]
     counts = graph.starts[pages + 1] - starts
     ends = np.cumsum(counts)
@@ -80,26 +80,26 @@ def linked_from(graph: Csr, pages: NDArray[np.integer]) -> NDArray[np.int32]:
 
 
 class Extent(NamedTuple):
-    """What was found of the pairs of which the first reaches the second."""
+    """Distances over the pairs of which the first reaches the second."""
 
     diameter: int
     mean_distance: float | None
-    """None where there is no such pair."""
+    """None if there is no such pair."""
     pairs: int
     is_exact: bool
     error: float = 0.0
-    """The standard error of the mean distance."""
+    """Standard error of the mean distance."""
     by_hyperball: bool = False
-    """It is an estimate of all pairs, and not of the paths from some nodes."""
+    """True for an estimate over all pairs, False for paths from some or all nodes."""
 
 
 def exact_work(graph: Csr) -> int:
-    """What `exact` has to do in one round, in links that it looks at."""
+    """Return the work of `exact` in one round, as a number of visited links."""
     return -(-graph.nodes // _SOURCES) * graph.edges
 
 
 def exact(graph: Csr, tell: Progress = unreported) -> Extent:
-    """By the paths from all pages."""
+    """Measure the paths from all pages."""
     back = graph.reversed()
     longest = total = pairs = 0
     for first in range(0, graph.nodes, _SOURCES):
@@ -115,7 +115,7 @@ def exact(graph: Csr, tell: Progress = unreported) -> Extent:
 def sampled(
     graph: Csr, rng: Generator, sources: int = SAMPLE, tell: Progress = unreported
 ) -> Extent:
-    """By the paths from so many pages that link to some other."""
+    """Measure the paths from randomly drawn pages that have links."""
     starting = np.flatnonzero(graph.out_degrees())
     chosen = rng.choice(starting, size=min(sources, len(starting)), replace=False)
     back, searches = graph.reversed(), list[_Search]()
@@ -134,7 +134,7 @@ def sampled(
 
 
 def _ratio_error(totals: Counts, pairs: Counts) -> float:
-    """The standard error of the ratio of two sums over groups that were drawn at random."""
+    """Return the standard error of a ratio of two sums over randomly drawn groups."""
     drawn = np.flatnonzero(pairs)
     ratio = totals.sum() / pairs.sum()
     apart = ((totals[drawn] - ratio * pairs[drawn]) ** 2).sum()
@@ -142,7 +142,7 @@ def _ratio_error(totals: Counts, pairs: Counts) -> float:
 
 
 def _to_and_fro(graph: Csr, back: Csr, page: int) -> int:
-    """The longest of the shortest paths met on walks that begin at this page."""
+    """Return the longest shortest path met on walks to and fro that begin at this page."""
     forth, longest = graph, 0
     while (level := levels(forth, [page])).max() > longest:
         longest, page = int(level.max()), int(level.argmax())
@@ -151,20 +151,20 @@ def _to_and_fro(graph: Csr, back: Csr, page: int) -> int:
 
 
 class _Search(NamedTuple):
-    """What a search from many sources found. Sources are in groups of eight: a byte of the bits."""
+    """Result of a search from many sources, grouped by eight: one byte of the bits."""
 
     depth: int
-    """The longest distance."""
+    """Longest distance."""
     pairs: Counts
-    """The pairs of a source and another page that it reaches, by group."""
+    """Pairs of a source and another page that it reaches, by group."""
     totals: Counts
-    """The distances of these pairs, added up."""
+    """Sum of the distances of these pairs, by group."""
     last: int
-    """One of the pages that were reached last."""
+    """A page that was reached last."""
 
 
 def _search(back: Csr, sources: NDArray[np.int64], words: int) -> _Search:
-    """From up to 64 sources a word, at once; `back` has the in-links."""
+    """Search from up to 64 sources a word at once; `back` has the in-links."""
     heard = np.zeros((back.nodes, words), dtype=np.uint64)
     places = np.arange(len(sources), dtype=np.uint64)
     heard[sources, places // _WORD] = np.uint64(1) << places % _WORD
@@ -184,7 +184,7 @@ def _search(back: Csr, sources: NDArray[np.int64], words: int) -> _Search:
 
 
 def _gathered(back: Csr, news: Bits) -> Bits:
-    """What each page hears from all that link to it."""
+    """Return the union of the bits of all in-links, for each page."""
     heard = np.zeros_like(news)
     for pages in _shares_of_work(back):
         start, stop = back.starts[pages[0]], back.starts[pages[-1] + 1]
@@ -194,7 +194,7 @@ def _gathered(back: Csr, news: Bits) -> Bits:
 
 
 def _shares_of_work(back: Csr) -> Iterator[NDArray[np.int64]]:
-    """The pages that are linked to, as many at a time as memory is spent on."""
+    """Yield the pages with in-links, in groups that bound the memory."""
     linked = np.flatnonzero(np.diff(back.starts))
     cuts = np.searchsorted(
         back.starts[linked], np.arange(_LINKS_AT_ONCE, back.edges, _LINKS_AT_ONCE)
@@ -204,35 +204,33 @@ def _shares_of_work(back: Csr) -> Iterator[NDArray[np.int64]]:
 
 # ================================================================ hyperball
 #
-# HyperBall: how many nodes every node reaches by so many links, estimated for all of them at once.
+# HyperBall: the number of nodes that each node reaches in t steps, estimated for all nodes at once.
 #
-# Law: the *ball* of a node begins with the node alone. In each round it becomes the union of itself
-# and of the balls of those that the node links to, as they were before: after t rounds it knows of
-# all nodes that a path of up to t links leads to. A round looks once at each link of the nodes
-# whose balls may grow. (Boldi and Vigna, "In-core computation of geometric centralities with
-# HyperBall", 2013)
+# The *ball* of a node starts as the node alone. Each round replaces it by its union with the
+# previous balls of the nodes it links to: after t rounds it covers all nodes within t links. A
+# round visits each link of the nodes whose balls may grow. (Boldi and Vigna, "In-core computation
+# of geometric centralities with HyperBall", 2013)
 #
-# ball    counted by 2^b registers of a byte (HyperLogLog: Flajolet et al., 2007). A node is in one
-#         register by b bits of its hash; its value is the place of the first 1 in the others. The
-#         registers of a union are the larger of each.
-# size    Its standard error is 1.04 / √2^b, with almost no bias: for small balls empty registers
-#         are
-#         counted instead.
+# ball    HyperLogLog counter with 2^b registers of a byte (Flajolet et al., 2007). b bits of a
+#         node's hash choose its register; its value is the position of the first 1 in the other
+#         bits. The union of two balls has the larger value in each register.
+# size    standard error 1.04 / √2^b, with almost no bias: small balls are counted by their empty
+#         registers instead.
 # memory  two times nodes × 2^b bytes
 #
-# The mean distance comes from how the balls grow. With N(t) the sum of their sizes after round t,
-# it is the sum of N(end) - N(t) over all rounds, divided by N(end) - N(0). The last round in which
-# a ball grew is a lower bound of the diameter. Registers see different nodes, so the standard error
-# of the mean comes from a jackknife: from how it differs when one of `_GROUPS` groups of registers
-# is left out.
+# The mean distance follows from the growth of the balls. With N(t) as the sum of their sizes after
+# round t, it is the sum of N(end) - N(t) over all rounds, divided by N(end) - N(0). The last round
+# in which a ball grew is a lower bound of the diameter. As registers see different nodes, a
+# jackknife gives the standard error: the mean is computed again without each of the `_GROUPS`
+# groups of registers.
 
 _BITS = 6
 _GROUPS = 8
 _HASH_BITS = 64
 _HALVES = np.float32(0.5) ** np.arange(_HASH_BITS, dtype=np.float32)
-_ALPHA = {16: 0.673, 32: 0.697, 64: 0.709}  # by the number of registers; of more by a formula
+_ALPHA = {16: 0.673, 32: 0.697, 64: 0.709}  # by register count; a formula beyond
 _SMALL = 2.5
-"""Nodes a register, up to which empty registers tell more than full ones."""
+"""Nodes for each register up to which counting empty registers is more accurate."""
 _BYTES_AT_ONCE = 1 << 20
 
 Registers = NDArray[np.uint8]
@@ -241,20 +239,20 @@ Sizes = NDArray[np.float64]
 
 
 class Balls:
-    """The ball of every node. The generator draws the hashes."""
+    """HyperLogLog counters with the ball of every node; `rng` draws the hashes."""
 
     def __init__(self, graph: Csr, bits: int, rng: Generator) -> None:
         self._graph = graph
         self._grew = np.ones(graph.nodes, dtype=np.bool_)
         self._at_once = max(_BYTES_AT_ONCE >> bits, 1)
         self.registers = np.zeros((graph.nodes, 1 << bits), dtype=np.uint8)
-        # The first 1 of random bits is at place k with probability 2^-k.
+        # Random bits have their first 1 at position k with probability 2^-k.
         values = np.minimum(rng.geometric(0.5, size=graph.nodes), _HASH_BITS - bits)
         places = rng.integers(0, 1 << bits, size=graph.nodes)
         self.registers[np.arange(graph.nodes), places] = values
 
     def grow(self) -> Ids:
-        """Let all balls become a link larger; answers with the nodes whose did."""
+        """Let all balls grow by one link; return the nodes whose ball changed."""
         before = self.registers.copy()
         grown = [self._grow(nodes, before) for nodes in self._concerned()]
         found = np.concatenate([np.empty(0, dtype=np.int64), *grown])
@@ -263,18 +261,18 @@ class Balls:
         return found
 
     def sizes(self, nodes: Ids) -> Sizes:
-        """How many nodes are in the balls of these, as estimated."""
+        """Return the estimated sizes of the balls of these nodes."""
         return np.concatenate([_sizes(self.registers[some]) for some in self._parts(nodes)])
 
     def sizes_without(self, nodes: Ids) -> Sizes:
-        """The same, without each group of registers, and last with all."""
+        """Return the sizes estimated without each group of registers, and last with all."""
         return np.concatenate([_sizes_without(self.registers[some]) for some in self._parts(nodes)])
 
     def _parts(self, nodes: Ids) -> list[Ids]:
         return np.split(nodes, range(self._at_once, len(nodes), self._at_once))
 
     def _concerned(self) -> Iterator[Ids]:
-        """The nodes that link to one whose ball grew; some at a time, most links first."""
+        """Yield the nodes that link to a node whose ball grew, in parts, most links first."""
         for first in range(0, self._graph.nodes, self._at_once):
             starts = self._graph.starts[first : first + self._at_once + 1]
             linking = np.flatnonzero(np.diff(starts))
@@ -285,8 +283,10 @@ class Balls:
                 yield first + linking[np.argsort(-counts, kind="stable")]
 
     def _grow(self, nodes: Ids, before: Registers) -> Ids:
-        """First links go with first links, second ones with second ones and so on, each at once:
-        `np.maximum.reduceat` over the links of each node takes twice as long."""
+        """Merge the balls of all first links, then all second links, and so on.
+
+        `np.maximum.reduceat` over the links of each node takes twice as long.
+        """
         graph, larger = self._graph, before[nodes]
         starts = graph.starts[nodes]
         counts = graph.starts[nodes + 1] - starts
@@ -308,11 +308,11 @@ def _sizes(registers: Registers) -> Sizes:
 def _counted(
     sums: NDArray[np.floating], empty: NDArray[np.integer], kept: int | Ids, width: int
 ) -> Sizes:
-    """The sizes of balls of `width` registers, of which so many are `kept`.
+    """Return the sizes of balls of `width` registers, of which `kept` are evaluated.
 
-    `sums` are those of 2^-value over the registers that are kept, `empty` the empty ones of them.
+    `sums` are over 2^-value of the evaluated registers, `empty` counts the empty ones among them.
     """
-    # The correction of the bias.
+    # Corrects the bias.
     alpha = _ALPHA.get(width, 0.7213 / (1 + 1.079 / width))
     raw = alpha * width * kept / sums
     by_empty = width * np.log(kept / np.maximum(empty, 1))
@@ -324,7 +324,7 @@ def _counted(
 
 
 def estimated(graph: Csr, rng: Generator, tell: Progress = unreported) -> Extent:
-    """The distances of all pairs."""
+    """Estimate the distances of all pairs."""
     balls, sizes = Balls(graph, _BITS, rng), np.empty((graph.nodes, _GROUPS + 1), dtype=np.float32)
     grown, reached = np.arange(graph.nodes), list[Sizes]()
     while grown.size:
@@ -336,12 +336,12 @@ def estimated(graph: Csr, rng: Generator, tell: Progress = unreported) -> Extent
 
 
 def _extent(reached: Sizes) -> Extent:
-    """From the sum of all sizes after each round: without each group, and last with all."""
+    """Return the extent from the sums of sizes per round, without each group and with all."""
     depth = max(len(reached) - 1, 0)
     pairs = (reached[-1:] - reached[:1]).sum(axis=0)
     if pairs[-1] <= 0:  # no links, or so few that all nodes fell on registers of others
         return Extent(depth, None, 0, is_exact=False, by_hyperball=True)
-    pairs[pairs <= 0] = np.inf  # this group has seen all of them: a large error tells of that
+    pairs[pairs <= 0] = np.inf  # this group has seen all nodes: a large error signals that
     means = (reached[-1] - reached).sum(axis=0) / pairs
     apart = means[:-1] - means[:-1].mean()
     return Extent(
@@ -366,7 +366,7 @@ def _sizes_without(registers: Registers) -> Sizes:
 
 
 def _without_each(values: NDArray[Any]) -> NDArray[Any]:
-    """Sums over the values of all groups but one, and last over all."""
+    """Return the sums over all groups but one, for each group, and last over all."""
     of_group = values.reshape(len(values), _GROUPS, values.shape[1] // _GROUPS).sum(axis=2)
     whole = of_group.sum(axis=1, keepdims=True)
     return np.concatenate((whole - of_group, whole), axis=1)
@@ -374,7 +374,7 @@ def _without_each(values: NDArray[Any]) -> NDArray[Any]:
 
 @cache
 def _pair_sums() -> NDArray[np.float32]:
-    """Of all pairs of registers that lie side by side, the sum of 2^-value: half the look-ups."""
+    """Return the sums of 2^-value for all pairs of adjacent registers: half the look-ups."""
     high, low = np.divmod(np.arange(1 << 16), 1 << 8)
     sums: NDArray[np.float64] = np.exp2(-high.astype(float)) + np.exp2(-low.astype(float))
     return sums.astype(np.float32)

@@ -1,17 +1,15 @@
-"""Distances and strong components of a graph that grows edge by edge.
+"""Distances and strong components of a graph under edge insertions.
 
-Law: after every edge the answer is that of the whole graph so far. Edges only come, and all of them
-have length 1.
+After every edge the answer is that of the whole graph so far. Edges are only added, and all have
+length 1.
 
-matrices    all distances as one matrix: A1 and A2, and A3 and A4, which take edges in batches
-trees       all distances as trees of shortest paths, after Ausiello and others (1991)
-recomputed  all distances or components anew, by Floyd-Warshall, Johnson and Tarjan
-closure     who reaches whom, as rows of bits: S1, S2 and S3, and Yellin's merging of rows (1993)
+closure     strong components from reachability as rows of bits: S1, S2 and S3, and Yellin's
+            merging of rows (1993)
 levels      strong components of sparse graphs, after Bender, Fineman, Gilbert and Tarjan (2016)
-growing     the outline of a graph that grows: components, distances, reciprocity
-algorithms  all of them by name
+trees       all distances as trees of shortest paths, after Ausiello and others (1991)
+algorithms  all algorithms by name, with those of `matrices`
 suite       the graphs on which they are compared
-saved       graphs with their answers as files (`.g`), and as DIMACS text
+saved       graphs with their answers in files (`.g`), and as DIMACS text
 """
 
 from collections import deque
@@ -44,35 +42,34 @@ from minicrawl.graph.matrices import (
 
 # ================================================================ closure
 #
-# Strong components by who reaches whom, kept as rows of bits: S1, S2, S3 and Yellin's algorithm.
+# Strong components from reachability, as rows of bits: S1, S2, S3 and Yellin's algorithm.
 #
-# Law: page u has bit v if a path leads from u to v, itself included. Two pages that have each
-# other's bit are in one component.
+# Invariant: page u has bit v if u reaches v, itself included. Two pages that have each other's bit
+# are in the same component.
 #
-# S1      O(n^2) an edge: whoever reaches the source takes its row. Rows are blocks of 8, 16, 32 or
-#         64 bits, 64 to a word being the fewest words.
-# S2      the same bound, without what changes nothing: an edge whose target is reached already, and
-#         pages that reach the target already.
-# S3      S2 with one row for a component: its pages reach the same. Where much merges, few rows are
-#         left, and an edge within a component costs nothing.
+# S1      O(n^2) for each edge: every page that reaches the source takes its row. Rows are blocks of
+#         8, 16, 32 or 64 bits; 64 gives the fewest words.
+# S2      the same bound, but skips edges whose target is already reached, and pages that already
+#         reach the target.
+# S3      S2 with one row for each component, since its pages reach the same pages. If much merges,
+#         few rows are left, and an edge within a component costs nothing.
 # yellin  "Speeding up dynamic transitive closure for bounded degree graphs" (Acta Informatica 30,
-#         1993): rows are merged along the edges, backwards from the source, and no further than
-#         they
-#         change. O(n m) merges of rows in all.
+#         1993): merges rows along the edges, backwards from the source, as long as they change.
+#         O(n m) merges of rows in all.
 
 BLOCKS = (8, 16, 32, 64)
 _TYPES = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 
 
 class Merged:
-    """Components that merge: a forest of pages whose trees are components, named by their roots."""
+    """Union-find: a forest of pages whose trees are components, named by their least page."""
 
     def __init__(self, nodes: int) -> None:
         self._parent = list(range(nodes))
         self.count = nodes
 
     def root(self, page: int) -> int:
-        """The first page of the component."""
+        """Return the first page of the component."""
         parent = self._parent
         while parent[page] != page:
             parent[page] = parent[parent[page]]
@@ -80,7 +77,7 @@ class Merged:
         return page
 
     def merge(self, one: int, other: int) -> int:
-        """Both are in one component from now on. Returns its first page."""
+        """Merge the components of two pages, and return the first page of the result."""
         one, other = sorted((self.root(one), self.root(other)))
         if one != other:
             self._parent[other] = one
@@ -88,12 +85,12 @@ class Merged:
         return one
 
     def labels(self) -> NDArray[np.int64]:
-        """The first page of each page's component."""
+        """Return the first page of each page's component."""
         return np.array([self.root(page) for page in range(len(self._parent))], dtype=np.int64)
 
 
 class S1:
-    """Rows of blocks of bits."""
+    """Reachability in rows of blocks of bits."""
 
     def __init__(self, nodes: int, bits: int = 64) -> None:
         self._bits = bits
@@ -107,7 +104,6 @@ class S1:
         return self._merged.labels()
 
     def add(self, source: int, target: int) -> None:
-        """The edge is there from now on."""
         rows = self._rows
         rows[source] |= rows[target]
         earlier = self._reaching(source)
@@ -115,15 +111,15 @@ class S1:
         self._merge(source, target, earlier)
 
     def _bit(self, page: int) -> NDArray[np.unsignedinteger]:
-        """The page's bit in its block."""
+        """Return the page's bit in its block."""
         return np.array(1 << page % self._bits, dtype=self._rows.dtype)
 
     def _reaching(self, page: int) -> NDArray[np.intp]:
-        """The pages that have the page's bit."""
+        """Return the pages that have the page's bit."""
         return np.flatnonzero(self._rows[:, page // self._bits] & self._bit(page))
 
     def _merge(self, source: int, target: int, earlier: NDArray[np.intp]) -> None:
-        """If the edge closes a cycle, whoever reaches the source and is reached is in it."""
+        """Merge the pages of the cycle that the edge closes, if it closes one."""
         is_one = self._merged.root(source) == self._merged.root(target)
         if not is_one and self._rows[target, source // self._bits] & self._bit(source):
             row = self._rows[source]
@@ -134,10 +130,9 @@ class S1:
 
 
 class S2(S1):
-    """S1, for edges and pages that change something."""
+    """S1 without the edges and pages that change nothing."""
 
     def add(self, source: int, target: int) -> None:
-        """The edge is there from now on."""
         rows, block, bit = self._rows, target // self._bits, self._bit(target)
         if rows[source, block] & bit:
             return
@@ -148,14 +143,13 @@ class S2(S1):
 
 
 class S3(S2):
-    """S2, with a row for each component: that of its first page. The rows of the others are empty.
+    """S2 with one row for each component, that of its first page. The other rows are empty.
 
-    A row has the bits of all pages that are reached, so to reach one page of a component is to
-    reach its first.
+    A row has the bits of all pages reached, so reaching any page of a component includes its first
+    page.
     """
 
     def add(self, source: int, target: int) -> None:
-        """The edge is there from now on."""
         source, target = self._merged.root(source), self._merged.root(target)
         if source != target:
             super().add(source, target)
@@ -171,7 +165,7 @@ class S3(S2):
 
 
 class Yellin:
-    """Rows as whole numbers of Python, merged along the edges."""
+    """Rows as Python integers, merged along the edges."""
 
     def __init__(self, nodes: int) -> None:
         self._rows = [1 << page for page in range(nodes)]
@@ -183,7 +177,6 @@ class Yellin:
         return self._merged.labels()
 
     def add(self, source: int, target: int) -> None:
-        """The edge is there from now on."""
         rows = self._rows
         self._sources[target].append(source)
         is_cycle = rows[target] >> source & 1
@@ -198,7 +191,7 @@ class Yellin:
             self._merge(source)
 
     def _merge(self, source: int) -> None:
-        """Whoever is reached by the source and reaches it is in its component."""
+        """Merge the source with the pages that it reaches and that reach it."""
         rows, reached = self._rows, self._rows[source]
         while reached:
             page = reached.bit_length() - 1
@@ -209,24 +202,27 @@ class Yellin:
 
 # ================================================================ levels
 #
-# Strong components of a sparse graph, edge by edge: a search both ways inside levels.
+# Strong components of a sparse graph, edge by edge: a bidirectional search within levels.
 #
 # After "A New Approach to Incremental Cycle Detection and Related Problems" by Bender, Fineman,
 # Gilbert and Tarjan (ACM Transactions on Algorithms 12, 2016), section 2 with the components of
 # section 5.
 #
-# Laws. Each component has a level, and no edge leads to a lower one. A search backwards looks at
-# edges inside one level only, and at no more than `limit` of them: who has found fewer has seen all
-# that could close a cycle at that level, and who has found as many lifts the target above them. So
-# a component is lifted at most n^(2/3) times, and m edges cost O(m min(m^(1/2), n^(2/3))) in all,
-# but for merging: components of a cycle become one, with the edges of all.
+# Each component has a level, and no edge leads to a lower level. The search backwards follows edges
+# within one level only, and at most `limit` of them. If it ends before the limit, it has seen
+# everything that could close a cycle on that level. If it reaches the limit, the target is lifted
+# to the next level. So a component is lifted at most n^(2/3) times, and the total time is
 #
-# inside    for each component the components of its own level that have an edge to it
-# outside   for each component those that it has an edge to
+#     O(m min(m^(1/2), n^(2/3)))
+#
+# for m edges, plus the merging: the components of a cycle become one, with the edges of all.
+#
+# inside    for each component, the components of the same level with an edge to it
+# outside   for each component, the components it has an edge to
 
 
 class Levels:
-    """Components, each with a level."""
+    """Strong components, each with a level."""
 
     def __init__(self, nodes: int) -> None:
         self._merged = Merged(nodes)
@@ -241,7 +237,6 @@ class Levels:
         return self._merged.labels()
 
     def add(self, source: int, target: int) -> None:
-        """The edge is there from now on."""
         source, target = self._merged.root(source), self._merged.root(target)
         if source == target:
             return
@@ -254,7 +249,7 @@ class Levels:
             self._merge(source, target)
 
     def _order(self, source: int, target: int) -> bool:
-        """Lift the target and what it leads to, as far as the edge demands; is it a cycle?"""
+        """Lift the target as far as the edge demands; return True if the edge closes a cycle."""
         limit = min(max(1, int(self._edges**0.5)), self._most)
         level = self._level
         before = self._before(source, limit)
@@ -269,7 +264,7 @@ class Levels:
         return self._lift(target, lifted, before)
 
     def _before(self, source: int, limit: int) -> set[int] | None:
-        """Who leads to the source inside its level; None if `limit` edges do not tell."""
+        """Return the components before the source on its level; None beyond `limit` edges."""
         before, waiting = {source}, [source]
         while waiting:
             for earlier in self._parts(self._inside[waiting.pop()]):
@@ -282,7 +277,7 @@ class Levels:
         return before
 
     def _lift(self, target: int, to: int, before: set[int]) -> bool:
-        """No edge leads to a lower level again; whether one led to those before the new edge."""
+        """Lift the target and restore the order; return True if an edge leads to `before`."""
         level, inside = self._level, self._inside
         level[target], inside[target] = to, []
         waiting, is_cycle = [target], False
@@ -298,11 +293,11 @@ class Levels:
         return is_cycle
 
     def _parts(self, pages: Iterable[int]) -> Iterable[int]:
-        """The components that these pages are in by now."""
+        """Return the current components of these pages."""
         return map(self._merged.root, pages)
 
     def _merge(self, source: int, target: int) -> None:
-        """Who leads to the source and is led to by the target is in the cycle."""
+        """Merge the components that lead to the source and are reached from the target."""
         behind = self._found(target, self._outside)
         cycle = behind & self._found(source, self._inside)
         for page in cycle:
@@ -315,7 +310,7 @@ class Levels:
             edges[root] = list(all_edges - {root})
 
     def _found(self, begin: int, edges: list[list[int]]) -> set[int]:
-        """Who can be reached by these edges without leaving the level."""
+        """Return the components that these edges reach without leaving the level."""
         level = self._level[begin]
         found, waiting = {begin}, [begin]
         while waiting:
@@ -328,24 +323,24 @@ class Levels:
 
 # ================================================================ trees
 #
-# All distances as trees of shortest paths, after Ausiello, Italiano, Marchetti-Spaccamela, Nanni.
+# All distances as trees of shortest paths, after Ausiello, Italiano, Marchetti-Spaccamela and
+# Nanni, "Incremental algorithms for minimal length paths" (Journal of Algorithms 12, 1991).
 #
-# "Incremental algorithms for minimal length paths" (Journal of Algorithms 12, 1991). Each page has
-# the tree of shortest paths from it and the tree of those to it. A new edge (i, j) shortens paths
-# from i to a part of the tree from j: what did not fall there is not followed. That part, as a list
-# of pages each behind its parent, is handed up the tree to i: a page takes of it what falls for it
-# as well, and hands on no more. O(n log n) an edge, amortised over a graph that is filled; memory
-# of two trees a page.
+# Each page has the tree of shortest paths from it and the tree of shortest paths to it. A new edge
+# (i, j) shortens the paths from i to a part of the tree from j; branches whose distance does not
+# fall are not followed. That part, a list of pages with each behind its parent, is passed up the
+# tree to i: each page keeps what gets closer to it as well, and passes on no more. O(n log n) for
+# each edge, amortised over a graph that is filled; memory of two trees for each page.
 #
-# part    pages of a tree, parents first: (page, place of its parent in the part or -1)
+# part    pages of a tree, parents first: (page, index of its parent in the part or -1)
 
 Part = list[tuple[int, int]]
 Tree = list[set[int]]
 
 
 class AusielloTrees:
-    """Two trees for each page. `_after[v][x]`: what follows x in the tree from v; `_before[v][x]`:
-    what leads to x in the tree to v."""
+    """Two trees for each page: `_after[v][x]` has the children of x in the tree from v,
+    `_before[v][x]` those in the tree to v."""
 
     def __init__(self, nodes: int) -> None:
         self._length = [[FAR] * nodes for _ in range(nodes)]
@@ -354,16 +349,15 @@ class AusielloTrees:
         self._after: list[dict[int, set[int]]] = [{} for _ in range(nodes)]
         self._before: list[dict[int, set[int]]] = [{} for _ in range(nodes)]
         self._last: list[dict[int, int]] = [{} for _ in range(nodes)]
-        """`_last[x][y]`: the page before y on the path from x."""
+        """`_last[x][y]` is the page before y on the path from x."""
         self._next: list[dict[int, int]] = [{} for _ in range(nodes)]
-        """`_next[x][y]`: the page after x on the path to y."""
+        """`_next[x][y]` is the page after x on the path to y."""
 
     @property
     def distances(self) -> Distances:
         return np.array(self._length, dtype=np.uint16).reshape(len(self._length), -1)
 
     def add(self, source: int, target: int) -> None:
-        """The edge is there from now on."""
         if source == target or self._length[source][target] == 1:
             return
         fallen = self._take(source, target, source, self._whole(target))
@@ -376,14 +370,14 @@ class AusielloTrees:
                     waiting.append((earlier, less))
 
     def _whole(self, root: int) -> Part:
-        """The tree of shortest paths from a page."""
+        """Return the tree of shortest paths from a page."""
         part: Part = [(root, -1)]
         for place, (page, _) in enumerate(part):
             part += [(later, place) for later in self._after[root].get(page, ())]
         return part
 
     def _take(self, begin: int, target: int, source: int, part: Part) -> Part:
-        """Lead from `begin` over the new edge to each page of the part whose distance falls."""
+        """Route `begin` over the new edge to the pages that get closer; return these."""
         lengths, way = self._length[begin], self._length[begin][source] + 1
         from_target = self._length[target]
         places: dict[int, int] = {-1: -1}
@@ -400,7 +394,7 @@ class AusielloTrees:
         return fallen
 
     def _hang(self, begin: int, end: int, before: int, behind: int) -> None:
-        """The path from `begin` to `end` starts with `behind` and arrives by `before`."""
+        """Set the path from `begin` to `end`: it starts with `behind` and ends with `before`."""
         last = self._last[begin].get(end)
         if last is not None:
             self._after[begin][last].discard(end)
@@ -414,12 +408,12 @@ class AusielloTrees:
 #
 # The algorithms by name and by number.
 #
-# Law: algorithms of one kind give equal answers after every edge, or after every batch for those
-# that take edges in batches.
+# Algorithms of one kind give equal answers after every edge, or after every batch if they take
+# edges in batches.
 
 
 class AlgorithmKind(StrEnum):
-    """What an algorithm answers."""
+    """Kind of answer that an algorithm gives."""
 
     DISTANCES = "distances"
     COMPONENTS = "components"
@@ -427,10 +421,10 @@ class AlgorithmKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DynamicAlgorithm:
-    """One algorithm. `make(nodes)` starts it on a graph without edges.
+    """A named algorithm. `make(nodes)` starts it on a graph without edges.
 
-    `in_batches`: edges are given to it many at a time; else one by one. `is_recomputed`: it does
-    its work when it is asked for the answer.
+    `in_batches`: takes many edges at a time instead of one. `is_recomputed`: does its work when the
+    answer is requested.
     """
 
     name: str
@@ -441,7 +435,7 @@ class DynamicAlgorithm:
     is_recomputed: bool = False
 
     def insert(self, state: Any, edges: Iterable[Edge]) -> None:
-        """These edges are there from now on, and the answer is known."""
+        """Add edges and make sure that the answer is computed."""
         if hasattr(state, "add_all"):
             state.add_all(edges)
         else:
@@ -451,7 +445,7 @@ class DynamicAlgorithm:
             self.answer(state)
 
     def answer(self, state: Any) -> Any:
-        """All distances, or the component of each page."""
+        """Return all distances, or the component of each page."""
         return getattr(state, self.kind.value)
 
 
@@ -495,11 +489,11 @@ ALGORITHMS = {
         _distances("a1-loops", A1Loops, "a1 in loops of Python, to compare with ausiello"),
     )
 }
-"""In the order of their numbers, from 1."""
+"""Algorithms by name, in the order of their numbers from 1."""
 
 
 def algorithm(name: str) -> DynamicAlgorithm:
-    """The algorithm of this name or number; KeyError if there is none."""
+    """Return the algorithm with this name or number; KeyError if there is none."""
     if name.isdecimal() and 1 <= int(name) <= len(ALGORITHMS):
         return list(ALGORITHMS.values())[int(name) - 1]
     return ALGORITHMS[name]
@@ -507,22 +501,21 @@ def algorithm(name: str) -> DynamicAlgorithm:
 
 # ================================================================ suite
 #
-# The graphs on which the dynamic algorithms are compared, each with its edges in a fixed order.
+# The graphs on which the dynamic algorithms are compared, each with a fixed order of edges.
 #
-# a*      forces O(n^3) changes of the distances: thirds s, z and t; a path through z, all of s lead
-#         to its begin and its end leads to all of t; then edges from the begin of z shorten the
-#         path
-#         one page at a time.
-# c*      every page to every other.
-# roads   grids of about the size of the road maps of two states, both ways, with some roads
-#         missing.
+# a*      forces O(n^3) changes of distances. Thirds s, z and t: z is a path, all of s link to its
+#         first page, and its last page links to all of t. Then edges from the first page of z
+#         shorten the path by one page at a time.
+# c*      complete graphs.
+# roads   grids of about the size of the road maps of two states, in both directions, with some
+#         roads missing.
 # sc*     small graphs whose components merge in several steps.
-# random  links drawn at random; `pages`, a growing web whose pages copy links.
+# random  edges drawn at random.
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeSequence:
-    """A graph whose edges come one after the other."""
+    """A graph with a fixed order of edges."""
 
     name: str
     nodes: int
@@ -530,12 +523,12 @@ class EdgeSequence:
 
     @property
     def density(self) -> float:
-        """The part of all possible edges that are there."""
+        """Share of all possible edges that exist."""
         return len(self.edges) / max(1, self.nodes * (self.nodes - 1))
 
 
 def staged(third: int) -> EdgeSequence:
-    """a*: three times `third` pages."""
+    """Return the graph a* with three times `third` pages."""
 
     def edges() -> Iterator[Edge]:
         first, last = third, 2 * third - 1
@@ -548,12 +541,12 @@ def staged(third: int) -> EdgeSequence:
 
 
 def complete(nodes: int) -> EdgeSequence:
-    """c*: every page to every other."""
+    """Return the graph c*, with an edge from every page to every other."""
     return EdgeSequence(f"c{nodes}", nodes, tuple(permutations(range(nodes), 2)))
 
 
 def roads(name: str, width: int, height: int, edges: int) -> EdgeSequence:
-    """A grid of streets, both ways, of which as many as fit are drawn at random."""
+    """Return a grid of two-way streets with at most `edges` random directed edges."""
     rng = Random(name)
     places = range(width * height)
     streets = [(place, place + 1) for place in places if (place + 1) % width]
@@ -564,7 +557,6 @@ def roads(name: str, width: int, height: int, edges: int) -> EdgeSequence:
 
 
 def random_edges(nodes: int, edges: int, seed: int = 1) -> EdgeSequence:
-    """Different edges drawn at random."""
     rng, found = Random(seed), dict[Edge, None]()
     while len(found) < min(edges, nodes * (nodes - 1)):
         source, target = rng.randrange(nodes), rng.randrange(nodes)
@@ -578,7 +570,7 @@ SC = {
     "sc2": (8, "01 12 23 34 45 56 67 10 32 54 76 21 43 65"),
     "sc3": (4, "01 12 20 13 30 32"),
 }
-"""Small graphs: pages, and edges as two digits."""
+"""Small graphs: number of pages, and edges as pairs of digits."""
 
 
 def _small(name: str) -> EdgeSequence:
@@ -594,20 +586,20 @@ SUITE: dict[str, Callable[[], EdgeSequence]] = {
     **{name: partial(_small, name) for name in SC},
     "random-1000": partial(random_edges, 1000, 3000),
 }
-"""By name."""
+"""Constructors of the graphs by name."""
 
 
 # ================================================================ saved
 #
-# Graphs with their answers as bytes (`.g`), and as DIMACS text.
+# Graphs with their answers in bytes (`.g`), and as DIMACS text.
 #
-# Law: what is packed comes back equal, edges in the order of insertion. A damaged file is refused
-# with a reason; nothing is read past its end.
+# Unpacking returns what was packed, with edges in the order of insertion. A damaged file is refused
+# with a reason, and reads stop at its end.
 #
-# All numbers are little-endian u32: the name ends with a NUL; pages, edges, components; distances
-# page by page, with 2^32 - 1 where no path is; the component of each page; then a byte for each
-# pair of pages, 1 if an edge is there; then the edges, tail and head. The first ten bytes are
-# `minigraph` and the version.
+# The file has `minigraph` and a version byte, the name with a NUL at its end, and then
+# little-endian u32 numbers: pages, edges, components; the distances page by page, with 2^32 - 1 for
+# no path; the component of each page; then a byte for each pair of pages, 1 for an edge; then the
+# edges as tail and head.
 
 MAGIC = b"minigraph\x01"
 _NO_PATH = 0xFFFFFFFF
@@ -616,7 +608,7 @@ _U32 = np.dtype("<u4")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SavedGraph:
-    """A graph, and the answers that algorithms are validated against."""
+    """A graph with the answers that algorithms are validated against."""
 
     graph: EdgeSequence
     distances: Distances
@@ -624,7 +616,7 @@ class SavedGraph:
 
 
 def solved(graph: EdgeSequence) -> SavedGraph:
-    """The graph with its answers."""
+    """Return the graph with its answers."""
     distances, components = A4(graph.nodes), Tarjan(graph.nodes)
     distances.add_all(graph.edges)
     for source, target in graph.edges:
@@ -633,7 +625,7 @@ def solved(graph: EdgeSequence) -> SavedGraph:
 
 
 def pack(saved: SavedGraph) -> bytes:
-    """The graph as bytes."""
+    """Return the graph as bytes."""
     graph = saved.graph
     edges = np.array(graph.edges, dtype=_U32).reshape(-1, 2)
     distances = saved.distances.astype(_U32)
@@ -647,7 +639,7 @@ def pack(saved: SavedGraph) -> bytes:
 
 
 def unpack(data: bytes) -> SavedGraph:
-    """The graph in these bytes; ValueError if they are none."""
+    """Return the graph in these bytes; ValueError if they hold none."""
     if not data.startswith(MAGIC[:-1]):
         raise ValueError("it does not begin with `minigraph`")
     if data[: len(MAGIC)] != MAGIC:
@@ -665,7 +657,7 @@ def unpack(data: bytes) -> SavedGraph:
 
 
 class _Numbers:
-    """Takes numbers one array after the other."""
+    """Reads arrays of numbers one after the other."""
 
     def __init__(self, data: bytes, place: int) -> None:
         self._data, self.place = data, place
@@ -673,7 +665,7 @@ class _Numbers:
     def take(
         self, count: int, kind: np.dtype[np.unsignedinteger] = _U32
     ) -> NDArray[np.unsignedinteger]:
-        """So many numbers."""
+        """Return the next `count` numbers."""
         if len(self._data) < self.place + count * kind.itemsize:
             raise ValueError("it ends too early")
         found = np.frombuffer(self._data, dtype=kind, count=count, offset=self.place)
@@ -696,7 +688,7 @@ def _checked(numbers: _Numbers, name: str, nodes: int, edges: int, components: i
 
 
 def as_dimacs(graph: EdgeSequence) -> Iterator[str]:
-    """The lines of the graph as DIMACS text: pages from 1, all edges of length 1."""
+    """Yield the lines of the graph as DIMACS text: pages from 1, all edges of length 1."""
     yield f"c {graph.name}"
     yield f"p sp {graph.nodes} {len(graph.edges)}"
     yield from (f"a {source + 1} {target + 1} 1" for source, target in graph.edges)

@@ -1,7 +1,7 @@
-"""A graph written as text. Its first two lines that hold anything tell the format.
+"""Detects the format of a graph in text by its first two significant lines, and parses it.
 
-Nodes that a list calls by ids are numbered in the order of these; others in the order in which
-they are met. What no list may be is empty.
+Nodes named by ids are numbered in the order of their ids, other nodes in order of appearance. A
+list without links is refused.
 """
 
 from collections.abc import Iterable, Iterator
@@ -33,25 +33,25 @@ _EXPECTED = "two page ids a line, or two names with a tab between"
 
 
 NodeNames = list[bytes] | range | None
-"""The names of the nodes, or the numbers that they are called by; nothing where links have ids."""
+"""Names of the nodes, or a range of numbers as names, or None if links are between ids."""
 
 
 class GraphList(Protocol):
-    """Takes the blocks of a list in their order."""
+    """Parser of one format; takes the blocks of a list in order."""
 
     @property
     def names(self) -> NodeNames:
-        """As of the links so far."""
+        """Names of the nodes in the links so far."""
 
     def links(self, block: LineBlock) -> LinkArrays:
-        """The links in a block."""
+        """Return the links in a block."""
 
     def finish(self) -> None:
-        """All blocks were there."""
+        """Check that the list is complete, after the last block."""
 
 
 class DetectedFormat(NamedTuple):
-    """A graph and what its nodes are called: ids, or names."""
+    """A graph and the names of its nodes: ids, or texts."""
 
     graph: BuiltGraph
     ids: Ids | None
@@ -59,7 +59,7 @@ class DetectedFormat(NamedTuple):
 
 
 def parse(blocks: Iterable[LineBlock], place: str) -> DetectedFormat:
-    """Read a list; `place` is what a message calls it, such as the name of its file."""
+    """Read a list; error messages call it `place`, such as the name of its file."""
     gathering, reading = LinkBuilder(), LinkStream(blocks, place)
     for links in reading:
         gathering.add(links)
@@ -73,9 +73,9 @@ def parse(blocks: Iterable[LineBlock], place: str) -> DetectedFormat:
 
 
 class LinkStream:
-    """The links of a list, some at a time and once.
+    """The links of a list, block by block, for one pass.
 
-    The first block that says something holds two lines that do, if there are as many.
+    The first significant block must hold the first two significant lines, if there are two.
     """
 
     def __init__(self, blocks: Iterable[LineBlock], place: str) -> None:
@@ -86,7 +86,7 @@ class LinkStream:
 
     @property
     def names(self) -> NodeNames:
-        """What the numbers in the links so far mean; nothing where these are ids."""
+        """Names for the numbers in the links so far; None if these are ids."""
         return self._list.names
 
     def __iter__(self) -> Iterator[LinkArrays]:
@@ -104,7 +104,7 @@ class LinkStream:
 
 
 def _list_for(first: LineBlock, place: str) -> tuple[GraphList, LineBlock]:
-    """What reads a list that begins so, and what it is to begin with."""
+    """Return the parser for a list that begins like this, and the block it starts with."""
     one, two, *_ = *(line for _, line in islice(first.said(), 2)), b""
     if (counts := COUNTS.fullmatch(one)) and IS_NAMED.fullmatch(two):
         promised = int(counts[1]), int(counts[2])

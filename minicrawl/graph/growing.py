@@ -1,17 +1,16 @@
-"""The outline of a graph that grows, without looking at all of it again.
+"""Outline of a growing graph, updated without another look at the whole graph.
 
-Laws: after each edge, or each batch of edges, the outline is that of the graph so far. Edges only
-come, an edge that is there already changes nothing, and nodes are numbered in the order in which
-they come.
+After each edge, or each batch, the outline is that of the graph so far. Edges are only added, a
+duplicate edge changes nothing, and nodes are numbered in the order of their arrival.
 
-GrowingGraph     edge by edge: all distances by A2, which counts the pairs of each distance, strong
-                 components by `levels`, weak ones by merging. For as many nodes as a matrix of all
-                 distances has room for.
-GrowingInBatches any size, without distances. Components only grow together, so an edge within one
-                 is not looked at again: what is left is the graph of the components, with the
+GrowingGraph     edge by edge: distances by A2, which counts the pairs at each distance, strong
+                 components by `Levels`, weak ones by merging. For graphs small enough for a matrix
+                 of all distances.
+GrowingInBatches graphs of any size, without distances. Components only ever merge, so an edge
+                 within one is not looked at again: only the graph of components is kept, with the
                  edges between them and the new ones.
 
-key     an edge as one number: its source in the upper bits, its target in the last 31
+key     an edge as one integer: its source in the upper bits, its target in the lowest 31
 """
 
 import numpy as np
@@ -31,7 +30,7 @@ Ids = NDArray[np.int64]
 
 
 class GrowingGraph:
-    """Edges one by one, between up to `most` nodes."""
+    """Graph to which edges are added one by one, with up to `most` nodes."""
 
     def __init__(self, most: int) -> None:
         self.nodes = 0
@@ -42,7 +41,6 @@ class GrowingGraph:
         self._mutual = 0
 
     def add(self, source: int, target: int) -> None:
-        """The edge is there from now on."""
         if (source, target) in self._edges:
             return
         self._edges[source, target] = None
@@ -52,7 +50,7 @@ class GrowingGraph:
         self._weak.merge(source, target)
 
     def outline(self) -> Outline:
-        """What the graph is like now."""
+        """Return the outline of the graph so far."""
         edges = np.array(list(self._edges), dtype=np.int64).reshape(-1, 2)
         graph = Csr.from_edges(self.nodes, edges[:, 0], edges[:, 1])
         found = Connections(
@@ -64,16 +62,16 @@ class GrowingGraph:
 
 
 class GrowingInBatches:
-    """Many edges at once. Its distances are measured aside, of `graph`."""
+    """Graph to which edges are added in batches; its distances are measured separately."""
 
     def __init__(self) -> None:
         self._keys = np.empty(0, dtype=np.int64)
-        self._between = self._keys  # the edges between different strong components
+        self._between = self._keys  # edges between different strong components
         self._strong = self._weak = np.empty(0, dtype=np.int32)
         self._mutual = 0
 
     def grow(self, nodes: int, sources: Ids, targets: Ids) -> None:
-        """There are so many nodes now, and these edges as well."""
+        """Add edges, among `nodes` nodes by now."""
         keys = np.unique(sources << _BITS | targets)
         new = keys[~_are_among(keys, self._keys)]
         self._strong = _with_singles(self._strong, nodes)
@@ -85,13 +83,13 @@ class GrowingInBatches:
 
     @property
     def graph(self) -> Csr:
-        """All of it."""
+        """The graph so far."""
         ends = np.arange(len(self._strong) + 1, dtype=np.int64) << _BITS
         starts = np.searchsorted(self._keys, ends).astype(np.int64, copy=False)
         return Csr(starts=starts, targets=(self._keys & _TARGET).astype(np.int32))
 
     def outline(self, far: Extent) -> Outline:
-        """What the graph is like now; the distances are as they were measured last."""
+        """Return the outline of the graph so far, with distances from the last measurement."""
         edges = len(self._keys)
         found = Connections(
             _components(self._strong),
@@ -101,7 +99,7 @@ class GrowingInBatches:
         return outline_of(self.graph, found, far)
 
     def _count_mutual(self, new: Ids) -> None:
-        """The edges that have one the other way, of which the new ones are not among the keys."""
+        """Count new edges with an opposite edge. The new ones are not among the keys yet."""
         sources, targets = new >> _BITS, new & _TARGET
         back = np.sort((targets << _BITS | sources)[sources != targets])
         self._mutual += 2 * int(np.count_nonzero(_are_among(back, self._keys)))
@@ -117,7 +115,7 @@ class GrowingInBatches:
 
 
 def _are_among(keys: Ids, known: Ids) -> NDArray[np.bool_]:
-    """Whether each key is one of the known ones; both ascend."""
+    """Return for each key if it is among the known ones; both ascend."""
     if not len(known):
         return np.zeros(len(keys), dtype=np.bool_)
     places = np.searchsorted(known, keys).clip(max=len(known) - 1)
@@ -130,17 +128,17 @@ def _components(labels: NDArray[np.int32]) -> Components:
 
 
 def _with_singles(labels: NDArray[np.int32], nodes: int) -> NDArray[np.int32]:
-    """New nodes are components of their own."""
+    """Give each new node a component of its own."""
     first = int(labels.max(initial=-1)) + 1
     singles = np.arange(first, first + nodes - len(labels), dtype=np.int32)
     return np.concatenate((labels, singles))
 
 
 def _merged(labels: NDArray[np.int32], keys: Ids, connection: str) -> NDArray[np.int32]:
-    """The components when these edges are there as well."""
+    """Return the components after adding these edges."""
     count = int(labels.max(initial=-1)) + 1
     sources, targets = labels[keys >> _BITS], labels[keys & _TARGET]
-    ones = np.ones(len(keys), dtype=np.bool_)  # edges between the same components stay one
+    ones = np.ones(len(keys), dtype=np.bool_)  # booleans: parallel edges merge
     between = csr_array((ones, (sources, targets)), shape=(count, count))
     _, merged = connected_components(between, connection=connection)
     found: NDArray[np.int32] = merged[labels]

@@ -1,18 +1,18 @@
-"""All distances as one matrix that each new edge mends: A1 and A2; by batches: A3 and A4.
+"""One matrix of all distances, repaired after each edge (A1, A2) or batch of edges (A3, A4).
 
-Laws. A shortest path takes a new edge (s, t) at most once. So whatever it shortens leads from a
-page that reaches s to one that t reaches, and the new distance is d(n, s) + 1 + d(t, m). Edges with
-one source can be taken together, as a shortest path leaves the source once.
+A shortest path uses a new edge (s, t) at most once. So any pair (n, m) that gets closer has n
+reaching s and t reaching m, and its new distance is d(n, s) + 1 + d(t, m). Edges with the same
+source can be added together, because a shortest path leaves the source only once.
 
-A1  looks at all pairs of a page that reaches s and any page: O(n^2) an edge. (`A1Loops` is A1
-    without numpy.)
-A2  looks only at the pages whose distance to t falls, and at those whose distance from s falls. A
-    pair that falls is made of these, since a shorter way from n to m by (s, t) is also a shorter
-    way from n to t and from s to m. The bound is that of A1; an edge that shortens nothing costs
-    O(n).
-A3  is A1 for all edges of a batch that leave one source; A4 is A2 for these.
+A1  checks all pairs of a page that reaches s and any page: O(n^2) for each edge. `A1Loops` is A1
+    without numpy.
+A2  checks only pages whose distance to t falls, against pages whose distance from s falls. Every
+    pair that gets closer is made of these: a shorter way from n to m through (s, t) is also a
+    shorter way from n to t and from s to m. The bound is that of A1; an edge that shortens nothing
+    costs O(n).
+A3  is A1, and A4 is A2, for all edges of a batch with the same source.
 
-far     the distance between pages that no path joins; two of them still fit in a cell
+far     the distance between pages that no path joins; twice this value still fits in a cell
 """
 
 from array import array
@@ -34,20 +34,19 @@ Edge = tuple[int, int]
 
 
 def no_edges(nodes: int) -> Distances:
-    """The distances where no edge is: 0 from a page to itself, else far."""
+    """Return the distances of a graph without edges: 0 from a page to itself, else far."""
     distances = np.full((nodes, nodes), FAR, dtype=np.uint16)
     np.fill_diagonal(distances, 0)
     return distances
 
 
 class A1:
-    """All pairs by way of the new edge, after each edge."""
+    """Checks all pairs by way of the new edge."""
 
     def __init__(self, nodes: int) -> None:
         self.distances = no_edges(nodes)
 
     def add(self, source: int, target: int) -> None:
-        """The edge is there from now on."""
         distances = self.distances
         if source != target and distances[source, target] != 1:
             distances[source] = np.minimum(distances[source], distances[target] + 1)
@@ -56,9 +55,9 @@ class A1:
 
 
 class A1Loops:
-    """A1 in loops of Python, as trees are: beside rows of numpy a time tells nothing of them.
+    """A1 in Python loops, for a fair comparison with `AusielloTrees`, which uses no numpy.
 
-    A call of `min` for each pair would take twice the time.
+    Calling `min` for each pair would double the time.
     """
 
     def __init__(self, nodes: int) -> None:
@@ -69,7 +68,6 @@ class A1Loops:
         return np.array(self._rows, dtype=np.uint16).reshape(len(self._rows), -1)
 
     def add(self, source: int, target: int) -> None:
-        """The edge is there from now on."""
         rows = self._rows
         if source == target or rows[source][target] == 1:
             return
@@ -87,13 +85,12 @@ class A1Loops:
 
 
 class A2:
-    """Only the pairs that can fall, after each edge."""
+    """Checks only pairs that can get closer by the new edge."""
 
     def __init__(self, nodes: int) -> None:
         self.distances = no_edges(nodes)
 
     def add(self, source: int, target: int) -> None:
-        """The edge is there from now on."""
         distances = self.distances
         if source != target and distances[source, target] != 1:
             shorter = distances[target] + 1
@@ -112,14 +109,14 @@ class A2:
 
 
 class CountedA2(A2):
-    """A2 that knows at any time how many pairs of pages lie how far apart."""
+    """A2 that also counts the pairs at each distance."""
 
     def __init__(self, nodes: int) -> None:
         super().__init__(nodes)
         self._pairs = np.zeros(FAR + 1, dtype=np.int64)
 
     def extent(self) -> Extent:
-        """The longest of all distances, and their mean."""
+        """Return the largest distance and the mean distance."""
         pairs = self._pairs[:FAR]
         count, total = int(pairs.sum()), int(pairs @ np.arange(FAR))
         longest = int(np.flatnonzero(pairs).max(initial=0))
@@ -143,13 +140,12 @@ class CountedA2(A2):
 
 
 class A3:
-    """A1, with the edges of one source taken together."""
+    """A1 for batches: adds the edges of one source together."""
 
     def __init__(self, nodes: int) -> None:
         self.distances = no_edges(nodes)
 
     def add_all(self, edges: Iterable[Edge]) -> None:
-        """These edges are there from now on."""
         distances = self.distances
         for source, targets in _by_source(edges):
             distances[source] = np.minimum(distances[source], distances[targets].min(axis=0) + 1)
@@ -159,13 +155,12 @@ class A3:
 
 
 class A4:
-    """A2, with the edges of one source taken together."""
+    """A2 for batches: adds the edges of one source together."""
 
     def __init__(self, nodes: int) -> None:
         self.distances = no_edges(nodes)
 
     def add_all(self, edges: Iterable[Edge]) -> None:
-        """These edges are there from now on."""
         distances = self.distances
         for source, targets in _by_source(edges):
             shorter = distances[targets].min(axis=0) + 1
@@ -182,7 +177,7 @@ def _by_source(edges: Iterable[Edge]) -> Iterable[tuple[int, Sequence[int]]]:
 
 
 def _shorten_all(distances: Distances, by: int, begins: NDArray[np.intp]) -> None:
-    """Every distance from these pages is at most that by way of one page."""
+    """Lower the distances from these pages to at most the way through page `by`."""
     ways = distances[begins, by][:, None] + distances[by]
     distances[begins] = np.minimum(distances[begins], ways)
 
@@ -194,7 +189,7 @@ def _shorten(
     before: Distances,
     behind: Distances,
 ) -> None:
-    """Every distance from these begins to these ends is at most `before` + `behind`."""
+    """Lower the distances from `begins` to `ends` to at most `before` + `behind`."""
     if len(begins) and len(ends):
         pairs = np.ix_(begins, ends)
         distances[pairs] = np.minimum(distances[pairs], before[:, None] + behind)
@@ -202,35 +197,34 @@ def _shorten(
 
 # ================================================================ recomputed
 #
-# All distances, or the strong components, computed anew from all edges.
+# All distances, or the strong components, computed from scratch.
 #
-# Law: the edges are all that is kept; the answer is computed when it is asked for. These are the
-# algorithms that every dynamic one is measured against.
+# Only the edges are stored; the answer is computed on demand. These algorithms are the reference
+# for the dynamic ones.
 
 
 class Edges:
-    """The edges so far, without those from a page to itself."""
+    """The edges so far, except self-links."""
 
     def __init__(self, nodes: int) -> None:
         self._nodes = nodes
         self._sources, self._targets = array("i"), array("i")
 
     def add(self, source: int, target: int) -> None:
-        """The edge is there from now on."""
         if source != target:
             self._sources.append(source)
             self._targets.append(target)
 
     def matrix(self) -> csr_array:
-        """A number above 0 for each edge."""
-        # Copies, as an array whose memory is shared cannot grow.
+        """Return the adjacency matrix, with a positive number for each edge."""
+        # Copies, because an array with exported memory cannot grow.
         sources, targets = np.array(self._sources), np.array(self._targets)
         shape = (self._nodes, self._nodes)
         return csr_array((np.ones(len(sources)), (sources, targets)), shape=shape)
 
 
 class FloydWarshall(Edges):
-    """Distances by way of the first page, of the first two, and so on: O(n^3)."""
+    """Distances through the first page, the first two pages, and so on: O(n^3)."""
 
     @property
     def distances(self) -> Distances:
@@ -238,7 +232,7 @@ class FloydWarshall(Edges):
 
 
 class Johnson(Edges):
-    """Dijkstra's algorithm from each page: O(n m log n). No length is negative here."""
+    """Dijkstra's algorithm from each page: O(n m log n), as no length is negative."""
 
     @property
     def distances(self) -> Distances:
@@ -255,7 +249,7 @@ class Tarjan(Edges):
 
 
 class WarshallComponents(Edges):
-    """Who reaches whom by Floyd-Warshall; two pages that reach each other are in one component."""
+    """Reachability by Floyd-Warshall: pages that reach each other form a component."""
 
     @property
     def components(self) -> NDArray[np.int64]:
@@ -269,6 +263,6 @@ def _as_distances(lengths: NDArray[np.float64]) -> Distances:
 
 
 def named_by_first(labels: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Each component gets the name of its first page, so that equal answers are equal arrays."""
+    """Label each component with its first page, so that equal answers are equal arrays."""
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     return np.asarray(first[inverse], dtype=np.int64)

@@ -1,19 +1,17 @@
-"""A graph in a few numbers: how large it is, how it is connected, how far apart its nodes are.
+"""Summary of a graph: its size, its components and its distances.
 
-Law: where distances are estimated the outline says so and how, and its diameter is a lower bound.
-They are measured from some nodes; if that leaves an error of more than `COARSE`, also by HyperBall,
-and the estimate with the smaller error counts. Paths from few nodes tell much where nearly all
-nodes reach the same others, and little where few do; HyperBall takes twice the time.
+Estimated distances are marked as such, with the method, and the diameter is then a lower bound.
+Distances are sampled from some sources first. If the error of the mean exceeds `COARSE`, HyperBall
+estimates it too, and the estimate with the smaller error is used. Few sources say much if nearly
+all nodes reach the same nodes, and little otherwise; HyperBall takes twice the time.
 
-Connected components: strong, by links both ways, and weak, by links either way.
+Two nodes are in the same strong component if each reaches the other along links, and in the same
+weak component if links connect them in any direction. Every node is in one component of either
+kind; components are numbered from 0.
 
-Law: two nodes are in one strong component if a path leads from each of them to the other, and in
-one weak component if links join them whatever way they point. Every node is in exactly one of
-each; components are numbered from 0.
-
-On the web one strong component holds a great part of all links. It is found first, by two breadth-
-first searches from a node with many links; what is left goes through Tarjan's algorithm, in the
-form that needs one number a node (Pearce, 2016).
+On the web, one strong component holds most of the links. It is found first, by breadth-first search
+from a node with many links along links and against them. The rest goes through Tarjan's algorithm,
+in the form that needs one number for each node (Pearce, 2016).
 """
 
 import math
@@ -32,21 +30,21 @@ from minicrawl.progress import Progress, unreported
 
 # ================================================================ degrees
 #
-# How many links pages have: how many pages have so many, and the power law that fits.
+# Degree distributions in logarithmic bins, and the power law that fits them.
 #
-# Laws: every page is in one bin, so the bins add up to the pages. A bin of up to 19 links is one
-# number, up to 139 it is twenty numbers wide, and from there each bin is twice as wide as the one
-# before: the distribution takes as much room for a web as for a village.
+# Every page is in one bin, so the bins sum to the number of pages. Bins are one number wide up to
+# 19 links and twenty up to 139; from there each bin is twice as wide as the one before. So the
+# number of bins hardly grows with the graph.
 #
-# The exponent is that of pages with at least `TAIL` links, by maximum likelihood: with n pages
-# whose degrees are k, 1 + n / sum(ln(k / (TAIL - 1/2))), and its standard error (exponent - 1) /
-# sqrt(n) (Clauset, Shalizi and Newman, "Power-law distributions in empirical data", 2009, equations
-# 3.7 and 3.2). The approximation is good from six links on.
+# The exponent is fitted to pages with at least `TAIL` links, by maximum likelihood. For n pages
+# with degrees k it is 1 + n / sum(ln(k / (TAIL - 1/2))), and its standard error is
+# (exponent - 1) / sqrt(n): Clauset, Shalizi and Newman, "Power-law distributions in empirical
+# data", 2009, equations 3.7 and 3.2. The approximation is good from six links on.
 
 TAIL = 6
-"""Links; pages with fewer follow no power law."""
+"""Least degree that the power law is fitted to."""
 FEWEST_PAGES = 50
-"""With fewer pages in the tail, an exponent means nothing."""
+"""Fewest pages in the tail for which an exponent is fitted."""
 RANGE = 20
 _RANGES = 8
 _LAST_RANGE = RANGE * (_RANGES - 1)
@@ -57,7 +55,9 @@ _BIN_STARTS = np.array(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DegreeDistribution:
-    """`bins` has the least number of links of each bin that has pages, and how many these are."""
+    """A degree distribution; `bins` has the least degree and the number of pages of each filled
+    bin.
+    """
 
     bins: tuple[tuple[int, int], ...]
     most: int
@@ -65,7 +65,7 @@ class DegreeDistribution:
     exponent_error: float | None
 
     def ranges(self) -> Iterator[tuple[str, int]]:
-        """Pages with 0-19 links, with 20-39 and so on, and with 140 and more."""
+        """Yield the number of pages with 0-19 links, 20-39 and so on, and 140 or more."""
         counts = [0] * _RANGES
         for least, pages in self.bins:
             counts[min(least // RANGE, _RANGES - 1)] += pages
@@ -74,9 +74,9 @@ class DegreeDistribution:
             yield f"{least}+" if least == _LAST_RANGE else f"{least}-{least + RANGE - 1}", pages
 
     def density(self) -> Iterator[tuple[float, float]]:
-        """Links, and the pages with exactly so many, on average over a bin: points to draw.
+        """Yield (links, pages with exactly that many), averaged over each bin: points of a plot.
 
-        Pages without links have no place on a logarithmic scale.
+        Pages without links are left out: they have no place on a logarithmic scale.
         """
         widths = dict(pairwise(_BIN_STARTS.tolist()))
         for least, pages in self.bins:
@@ -86,7 +86,7 @@ class DegreeDistribution:
 
 
 def distribution(degrees: NDArray[np.int64]) -> DegreeDistribution:
-    """Of the numbers of links of all pages."""
+    """Return the distribution of the degrees of all pages."""
     places = np.searchsorted(_BIN_STARTS, degrees, side="right") - 1
     counts = np.bincount(places, minlength=len(_BIN_STARTS))
     exponent, error = _fitted(degrees[degrees >= TAIL])
@@ -101,7 +101,7 @@ def distribution(degrees: NDArray[np.int64]) -> DegreeDistribution:
 
 
 def _fitted(tail: NDArray[np.int64]) -> tuple[float | None, float | None]:
-    """The exponent and its standard error."""
+    """Return the exponent and its standard error."""
     if len(tail) < FEWEST_PAGES:
         return None, None
     exponent = 1 + len(tail) / float(np.log(tail / (TAIL - 0.5)).sum())
@@ -115,7 +115,7 @@ Ids = NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Components:
-    """The component of every node, and how many nodes each has."""
+    """The component of every node, and the size of each component."""
 
     of_node: Ids
     sizes: NDArray[np.int64]
@@ -125,7 +125,7 @@ class Components:
         return len(self.sizes)
 
     def largest(self) -> NDArray[np.bool_]:
-        """Which nodes are in the largest component; of equals in the first."""
+        """Return a mask of the nodes in the largest component; ties go to the first."""
         if not self.count:
             return np.zeros(0, dtype=np.bool_)
         found: NDArray[np.bool_] = self.of_node == self.sizes.argmax()
@@ -133,12 +133,12 @@ class Components:
 
 
 def edges_within(graph: Csr, pages: NDArray[np.bool_]) -> int:
-    """How many links lead from one of these nodes to one of them."""
+    """Return the number of links that both start and end at these nodes."""
     return int(np.count_nonzero(pages[graph.sources()] & pages[graph.targets]))
 
 
 def reciprocity(graph: Csr) -> float | None:
-    """The part of all edges that have one the other way; an edge to its own node has none."""
+    """Return the share of edges with an edge in the opposite direction; self-links do not count."""
     if not graph.edges:
         return None
     back = graph.reversed()
@@ -151,18 +151,18 @@ def reciprocity(graph: Csr) -> float | None:
 
 
 def strong(graph: Csr) -> Components:
-    """Components of links both ways."""
+    """Return the strong components."""
     if not graph.edges:
         return numbered(np.arange(graph.nodes, dtype=np.int32))
     core = _around(graph, _pivot(graph))
-    # All of the core has one mark, and what is left the marks above.
+    # The core gets mark 0, other components get marks above.
     component = np.zeros(graph.nodes, dtype=np.int64)
     component[~core] = 1 + _Tarjan(with_pages(graph, ~core)).marks()
     return numbered(component)
 
 
 def weak(graph: Csr) -> Components:
-    """Components of links either way: nodes take the least number near them until none changes."""
+    """Return the weak components: each node takes the least number around it until none changes."""
     least = np.arange(graph.nodes, dtype=np.int32)
     one, other = graph.sources(), graph.targets
     while one.size:
@@ -176,36 +176,36 @@ def weak(graph: Csr) -> Components:
 
 
 def numbered(marks: NDArray[np.integer]) -> Components:
-    """Nodes with the same mark make a component."""
+    """Return components of nodes with equal marks."""
     _, of_node, sizes = np.unique(marks, return_inverse=True, return_counts=True)
     return Components(of_node.astype(np.int32), sizes.astype(np.int64, copy=False))
 
 
 def _shorten(least: Ids) -> None:
-    """Let every node point at the end of its chain."""
+    """Let every node point to the end of its chain."""
     while (ends := least[least]).tobytes() != least.tobytes():
         least[:] = ends
 
 
 def _pivot(graph: Csr) -> int:
-    """A node with many links in and out."""
+    """Return a node with many links in and out."""
     return int((graph.out_degrees() * graph.in_degrees()).argmax())
 
 
 def _around(graph: Csr, page: int) -> NDArray[np.bool_]:
-    """The nodes that it reaches and that reach it."""
+    """Return a mask of the nodes that both reach this page and are reached by it."""
     forth, back = levels(graph, [page]), levels(graph.reversed(), [page])
     found: NDArray[np.bool_] = (forth != UNREACHED) & (back != UNREACHED)
     return found
 
 
 class _Tarjan:
-    """One walk along all links, depth first.
+    """One depth-first walk along all links.
 
-    low   0 of a node that was not met; the number of a node on the path, or the least number of
-          those it leads back to; above all numbers the mark of a component that is complete
-    path  from the node where the walk began to the one that is looked at
-    done  nodes whose links were all followed, and whose component is not complete
+    low   0 for an unvisited node; for a node on the path its number, or the least number it leads
+          back to; above all numbers, the mark of a complete component
+    path  nodes from the start of the walk to the current node
+    done  nodes whose links were all followed and whose component is not complete
     """
 
     def __init__(self, graph: Csr) -> None:
@@ -216,7 +216,7 @@ class _Tarjan:
         self._met, self._mark = 0, graph.nodes
 
     def marks(self) -> NDArray[np.int64]:
-        """A mark for each node, the same for all of a component."""
+        """Return a mark for each node, equal within a component."""
         low = self._low
         for page in range(len(low)):
             if not low[page]:
@@ -256,50 +256,50 @@ class _Tarjan:
 
 
 MOST_WORK = 10_000_000
-"""Links that a round of all searches may look at; more would take minutes."""
+"""Most links that a round of all exact searches may visit; more would take minutes."""
 COARSE = 0.02
-"""An error, as a share of the mean distance."""
+"""Largest acceptable error, as a share of the mean distance."""
 _FEW_SOURCES = 128
 _MANY_NODES = 1_000_000
 _MOST_LOOKS = 200_000_000
-"""Links that HyperBall may look at in all of its rounds: some fifteen seconds."""
+"""Most links that HyperBall may visit in all rounds: about fifteen seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outline:
-    """Distances are those of pairs of nodes of which the first reaches the second."""
+    """Summary of a graph; distances are over pairs whose first node reaches the second."""
 
     nodes: int
     edges: int
     dangling: int
-    """Nodes without links."""
+    """Number of nodes without links."""
     self_links: int
     strong_components: int
     largest_strong: int
-    """The nodes in the largest of them, and the edges within it."""
+    """Nodes in the largest strong component; the next field has the edges within it."""
     largest_strong_edges: int
     weak_components: int
     largest_weak: int
     reciprocity: float | None
-    """The part of all edges that have one the other way; None where there are no edges."""
+    """Share of edges with an edge in the opposite direction; None without edges."""
     out_degrees: DegreeDistribution
     in_degrees: DegreeDistribution
     mean_distance: float | None
     mean_distance_error: float
-    """The standard error of the mean; 0 where all distances were measured."""
+    """Standard error of the mean; 0 if all distances were measured."""
     diameter: int
     is_exact: bool
     by_hyperball: bool = False
-    """Distances are estimated for all nodes, not measured from some."""
+    """True if distances are HyperBall estimates instead of a sample."""
 
     def as_json(self) -> dict[str, object]:
-        """Its numbers by their names."""
+        """Return the fields by name."""
         return asdict(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Connections:
-    """How a graph is connected."""
+    """Components and reciprocity of a graph."""
 
     strong: Components
     weak: Components
@@ -312,7 +312,7 @@ def outline(
     tell: Progress = unreported,
     most_work: int = MOST_WORK,
 ) -> Outline:
-    """The generator draws the nodes from which a large graph is measured."""
+    """Return the outline; `rng` draws the sources from which a large graph is sampled."""
     found = Connections(strong(graph), weak(graph), reciprocity(graph))
     return outline_of(graph, found, extent(graph, rng, tell, most_work))
 
@@ -320,13 +320,13 @@ def outline(
 def extent(
     graph: Csr, rng: Generator, tell: Progress = unreported, most_work: int = MOST_WORK
 ) -> Extent:
-    """Exact if that takes no more than so much work, else an estimate."""
+    """Return exact distances if they take at most `most_work`, else an estimate."""
     is_small = exact_work(graph) <= most_work
     return exact(graph, tell) if is_small else estimate(graph, rng, tell)
 
 
 def estimate(graph: Csr, rng: Generator, tell: Progress = unreported) -> Extent:
-    """The better one of two estimates of the mean, and the larger bound of the diameter."""
+    """Return the better of two estimates of the mean, and the larger bound of the diameter."""
     sources = _FEW_SOURCES if graph.nodes > _MANY_NODES else SAMPLE
     by_paths = sampled(graph, rng, sources, tell)
     is_fine = by_paths.error <= COARSE * (by_paths.mean_distance or 0)
@@ -338,7 +338,7 @@ def estimate(graph: Csr, rng: Generator, tell: Progress = unreported) -> Extent:
 
 
 def outline_of(graph: Csr, found: Connections, far: Extent) -> Outline:
-    """The outline of a graph whose connections and distances are known."""
+    """Return the outline of a graph with known connections and distances."""
     core = found.strong.largest()
     return Outline(
         nodes=graph.nodes,

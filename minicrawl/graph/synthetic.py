@@ -1,29 +1,29 @@
-"""Graphs made up by known laws, to measure on what a real web cannot be asked for.
+"""Synthetic graphs with known laws, for measurements that a real web cannot provide.
 
-Law: the same arguments and a generator in the same state give the same graph. No page links to
-itself and no link is there twice; what the dice throw double or back at the page is dropped.
+The same arguments and a generator in the same state give the same graph. Self-links and duplicate
+links that are drawn are dropped.
 
-power_law     Every page draws how many links it gets, k of 1 to `nodes` with probability
-              ~ k^-exponent, and each of them comes from a page drawn evenly. The few with very
-              many links in are as rare as on the web; who links to whom means nothing.
-poisson       The same with k drawn from Poisson's law: all pages are about alike, which no web
-              is. The control that shows what the power law does.
+power_law     Each page draws an in-degree k from 1 to `nodes` with probability ~ k^-exponent, and a
+              source for each in-link, uniformly. Pages with many in-links are as rare as on the
+              web; who links to whom has no structure.
+poisson       Like `power_law` with k from a Poisson distribution: all pages are about equal, unlike
+              on any web. A control that shows the effect of the power law.
 copying_web   A web that grows page by page, with hosts.
 
-How the web of `copying_web` grows, in the words of `WebHabits`:
+Growth of `copying_web`, in the terms of `WebHabits`:
 
-host            A new page founds a host (`founding`), or joins one: that of an older page drawn
-                evenly, so that the large grow larger, or (`spreading`) a host drawn evenly.
-links           A page has a geometric number of links, `links_per_page` on average; 0 is the
-                likeliest, so there are dead ends.
-inside link     (`inside`) goes to any page of its own host, older or newer. These are what the
-                newer pages are reached by.
-outside link    goes to an older page, whichever host that has. Either it is drawn evenly, or it
-                is a
-recommendation  (`recommended`), which repeats one that an older page made, save for a few
-                (`original`) that name an older page of their own choice. What has been repeated
-                often is repeated oftener: 1 % of the web comes to hold a fifth of its PageRank,
-                and more than a third of all pages end up linking to the very first.
+host            A new page founds a host (`founding`) or joins one: that of an older page drawn
+                uniformly, so that large hosts grow faster, or (`spreading`) a host drawn uniformly.
+links           A page has a geometric number of links, `links_per_page` on average; 0 is the most
+                likely number, so there are dead ends.
+inside link     (`inside`) goes to any page of its own host, older or newer. These links make newer
+                pages reachable.
+outside link    goes to an older page on any host, which is either drawn uniformly or by a
+                recommendation.
+recommendation  (`recommended`) repeats the recommendation of an older page, except for a few
+                (`original`) that name an older page drawn uniformly. What was repeated often is
+                repeated more often: 1 % of the web gets a fifth of its PageRank, and more than a
+                third of all pages link to the very first.
 """
 
 from dataclasses import dataclass, fields
@@ -38,7 +38,7 @@ from minicrawl.graph.csr import Csr
 
 
 def power_law(nodes: int, rng: Generator, exponent: float = 2.1) -> Csr:
-    """In-degrees by a power law, from 1 to `nodes`; 2.1 is what crawls of the web have shown."""
+    """Return a graph with power-law in-degrees from 1 to `nodes`; 2.1 is typical of web crawls."""
     _refuse_no_pages(nodes)
     if not exponent > 0:
         raise UsageError(f"the exponent must be above 0, not {exponent}")
@@ -48,7 +48,7 @@ def power_law(nodes: int, rng: Generator, exponent: float = 2.1) -> Csr:
 
 
 def poisson(nodes: int, rng: Generator, mean: float = 4.2) -> Csr:
-    """In-degrees by Poisson's law; 4.2 is about the mean degree that `power_law` comes to."""
+    """Return a graph with Poisson in-degrees; 4.2 is about the mean degree of `power_law`."""
     _refuse_no_pages(nodes)
     if not 0 <= mean < np.inf:
         raise UsageError(f"the mean number of links must be 0 or more, not {mean}")
@@ -65,11 +65,11 @@ class SyntheticWeb:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebHabits:
-    """How pages of a growing web behave; the module says which word means what.
+    """Parameters of a growing web; the module docstring explains them.
 
-    All but the first are shares from 0 to 1. With these values 200,000 pages make 6,000 hosts,
-    two links of three stay inside their host, and nearly every page can be reached by links
-    from a few drawn at random.
+    All but the first are shares from 0 to 1. With the defaults, 200,000 pages make 6,000 hosts, two
+    of three links stay within their host, and nearly every page can be reached by links from a few
+    pages drawn at random.
     """
 
     links_per_page: float = 13.0
@@ -92,10 +92,10 @@ TYPICAL: Final = WebHabits()
 
 
 def copying_web(nodes: int, rng: Generator, habits: WebHabits = TYPICAL) -> SyntheticWeb:
-    """A growing web with hosts, its pages numbered by age."""
+    """Return a growing web with hosts, its pages numbered by age."""
     _refuse_no_pages(nodes)
     host = _grown_hosts(nodes, rng, habits)
-    # The geometric law counts from 1, links from 0.
+    # The geometric distribution starts at 1.
     links = rng.geometric(1 / (habits.links_per_page + 1), size=nodes) - 1
     sources = np.repeat(np.arange(nodes), links)
     targets = np.empty_like(sources)
@@ -108,7 +108,7 @@ def copying_web(nodes: int, rng: Generator, habits: WebHabits = TYPICAL) -> Synt
 
 
 def _grown_hosts(nodes: int, rng: Generator, habits: WebHabits) -> NDArray[np.int64]:
-    """The host of every page: that of the founder at which the chain of its models ends."""
+    """Return the host of every page: that of the founder at the end of its chain of models."""
     is_founder = rng.random(nodes) < habits.founding
     is_founder[0] = True
     founders = np.flatnonzero(is_founder)
@@ -124,7 +124,7 @@ def _grown_hosts(nodes: int, rng: Generator, habits: WebHabits) -> NDArray[np.in
 def _within_hosts(
     sources: NDArray[np.int64], host: NDArray[np.int64], rng: Generator
 ) -> NDArray[np.int64]:
-    """For each link any page of the host that it leaves from."""
+    """Return a random page of the source's host for each link."""
     pages_by_host = np.argsort(host, kind="stable")
     sizes = np.bincount(host)
     first_place = np.cumsum(sizes) - sizes
@@ -136,7 +136,7 @@ def _within_hosts(
 def _beyond_hosts(
     sources: NDArray[np.int64], rng: Generator, habits: WebHabits
 ) -> NDArray[np.int64]:
-    """For each link an older page, drawn evenly or recommended; `sources` ascend."""
+    """Return an older page for each link, drawn uniformly or recommended; `sources` ascend."""
     targets = _drawn_below(sources, rng)
     recommendations = np.flatnonzero(rng.random(len(sources)) < habits.recommended)
     models = _models(sources[recommendations], rng, habits.original)
@@ -145,7 +145,7 @@ def _beyond_hosts(
 
 
 def _models(recommenders: NDArray[np.int64], rng: Generator, original: float) -> NDArray[np.int64]:
-    """For each recommendation the original one that it repeats, at first or at tenth hand."""
+    """Return the original recommendation that each one repeats, directly or through others."""
     made_before = np.searchsorted(recommenders, recommenders)
     repeated = _drawn_below(made_before, rng)
     is_original = (rng.random(len(recommenders)) < original) | (made_before == 0)
@@ -153,15 +153,15 @@ def _models(recommenders: NDArray[np.int64], rng: Generator, original: float) ->
 
 
 def _drawn_below(bounds: NDArray[np.int64], rng: Generator) -> NDArray[np.int64]:
-    """For each bound a whole number from 0 to one less, drawn evenly; 0 where the bound is 0."""
+    """Return a random integer from 0 to bound - 1 for each bound; 0 for a bound of 0."""
     return (rng.random(len(bounds)) * bounds).astype(np.int64)
 
 
 def _ends_of_chains(pointers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where each place leads to, if every place points to an earlier one or ends at itself.
+    """Return the end of each pointer's chain; pointers lead to earlier places or to themselves.
 
-    Each round doubles how far a pointer reaches, so all is done after the logarithm of the
-    longest chain; the growth itself would have to go link by link.
+    Each round doubles the reach of every pointer, so the rounds are logarithmic in the longest
+    chain. Following the growth itself would take one step for each link.
     """
     while not np.array_equal(further := pointers[pointers], pointers):
         pointers = further

@@ -1,9 +1,10 @@
-"""Link graphs as text, a module for each format.
+"""Parsers for link graphs as text, a section for each family of formats.
 
-formats   which format a text has, and the graph in it
+lines     blocks of lines, weights and error messages, shared by all parsers
 edgelist  links between ids, or between names
-numbered  nodes first, then links by their numbers; DIMACS
-lines     the lines of a file, many at a time
+numbered  nodes first, then links between their numbers; DIMACS
+
+`formats` detects the format of a text and picks the parser.
 """
 
 import csv
@@ -20,16 +21,16 @@ from minicrawl.graph.csr import Ids as IdArray
 
 # ================================================================ lines
 #
-# The lines of a graph file, many at a time.
+# Blocks of lines of a graph file.
 #
-# Law: a list is read whole or refused with the place and the line that is wrong; no line is guessed
-# at or passed over.
+# A list is read completely, or refused with its place and the number of the bad line. No line is
+# guessed at or skipped.
 #
-# plain    text in which the same marks stand between fields on every line. What is plain is taken
-#          apart at once; what is not is read line by line, as slow as it may be.
-# weight   a decimal number above 0 that 32 bits can hold.
-# comment  a line that begins with `#`, or with `%` unless that begins a letter of a URL, as in
-#          `%C3%85land`. Comments and empty lines say nothing.
+# plain    text with the same separators on every line. Plain blocks are split in one go; other
+#          blocks are read line by line, which is slower.
+# weight   positive decimal number that fits into a 32-bit float.
+# comment  line that begins with `#`, or with `%` unless a percent-encoded byte follows, as in
+#          `%C3%85land`. Comments and empty lines are ignored.
 
 _COMMENT = rb"[#%](?!(?<=%)[0-9A-Fa-f]{2})"
 _SILENT = re.compile(rb"\s*(?:" + _COMMENT + rb".*)?", re.DOTALL)
@@ -41,25 +42,25 @@ _SHOWN = 40  # characters of a bad line that its message quotes
 
 
 class LineBlock(NamedTuple):
-    """Whole lines, each with its end, and how many of the list came before them."""
+    """Whole lines, each with its end, and the number of lines of the list before them."""
 
     text: bytes
     before: int
 
     @property
     def height(self) -> int:
-        """How many lines."""
+        """Number of lines."""
         return self.text.count(b"\n")
 
     def said(self) -> Iterator[tuple[int, bytes]]:
-        """The lines that say something, without their ends, by their numbers."""
+        """Yield the significant lines without their ends, with their line numbers."""
         lines = self.text.split(b"\n")[:-1]
         for number, line in enumerate(lines, start=self.before + 1):
             if not _SILENT.fullmatch(line):
                 yield number, line
 
     def from_first_said(self) -> "LineBlock":
-        """Without the comments on top, which would keep all that follows from being plain."""
+        """Return the block without leading comments, which would keep the rest from being plain."""
         silent, start = 0, 0
         while start < len(self.text):
             end = self.text.index(b"\n", start)
@@ -69,7 +70,7 @@ class LineBlock(NamedTuple):
         return LineBlock(self.text[start:], self.before + silent) if silent else self
 
     def behind_first(self) -> "LineBlock":
-        """Without the first line."""
+        """Return the block without its first line."""
         return LineBlock(self.text[self.text.index(b"\n") + 1 :], self.before + 1)
 
     def has_comments(self) -> bool:
@@ -77,7 +78,7 @@ class LineBlock(NamedTuple):
 
 
 def weights(fields: Sequence[bytes]) -> NDArray[np.float64] | None:
-    """The weight in each field; nothing where one of them holds none."""
+    """Return the weight in each field, or None if any field is not a weight."""
     if b"".join(fields).translate(None, _NUMBER):
         return None
     try:
@@ -88,48 +89,46 @@ def weights(fields: Sequence[bytes]) -> NDArray[np.float64] | None:
 
 
 def refusal(place: str, number: int, expected: str, line: bytes) -> GraphFileError:
-    """What to raise over a line; `place` is what a message calls the list."""
+    """Return an error about a line; the message calls the list `place`."""
     return GraphFileError(f"{place}, line {number}: expected {expected}, found {quoted(line)}")
 
 
 def quoted(text: bytes) -> str:
-    """The text made harmless: one line, no control characters, no more than a glance long."""
+    """Return the text as a short repr: one line, no control characters."""
     shown = repr(text.strip()[: 4 * _SHOWN].decode(errors="backslashreplace"))
     return shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 1]}…"
 
 
 # ================================================================ edgelist
 #
-# Lists of links, between ids or between names.
+# Edge lists, between ids or between names.
 #
-# Links between ids are two whole numbers a line, and a weight where the first line has one. Numbers
-# are in decimal digits, with blanks or tabs between and around them. Ids may be sparse: what counts
-# is which ids occur, not how large they are. In the graph of a list the nodes are in the order of
-# their ids, and an id in decimal digits is the name of its node (`Ids`).
+# A list between ids has two integers a line, and a weight if the first line has one, in decimal
+# digits with spaces or tabs between and around them. Ids may be sparse: memory depends on the
+# number of ids, not on their size. The nodes of the graph are in the order of their ids, and the
+# decimal id is the name of a node (`Ids`).
 #
-# Names are URLs, hosts or titles, which stay as they are written. Which marks stand between the
-# fields of a line is said by its layout:
+# Names are URLs, hosts or titles, kept as written. The layout tells the separators:
 #
-# tabs    source<TAB>target, with or without <TAB>weight; a first line that says just this is none
-# hosts   year|source|target<TAB>weight; what the years say of a link is summed
-# commas  source,target, with or without weight, under a line that says so; a field may be quoted
-# end     behind the weight, as an export has it: where the target redirects. It may be empty, and
-#         is
-#         not read
+# tabs    source<TAB>target, maybe with <TAB>weight; a first line of just these words is a header
+# hosts   year|source|target<TAB>weight; the weights of a link in different years are summed
+# commas  source,target, maybe with weight, under a header; fields may be quoted
+# end     fourth column in exports, with the page that the target redirects to. It may be empty, and
+#         is ignored
 
 ID_LIMIT: Final = 2**63
-"""Ids are below this."""
+"""Exclusive upper bound of ids."""
 
 IDS: Final = re.compile(rb"\s*[0-9]+[ \t]+[0-9]+(?P<weight>[ \t]+\S+)?\s*")
-"""A line of such a list."""
+"""Pattern of a line in a list between ids."""
 
 _DIGITS = b"0123456789"
-_SURE = 10**18  # a number of more digits may not have fitted
+_SURE = 10**18  # above this, the fast parser may have overflowed
 _ENDS = 2  # of a link
 
 
 class IdList:
-    """Reads links of ids, block after block."""
+    """Parser for links between ids."""
 
     names = None
 
@@ -144,10 +143,10 @@ class IdList:
         return self._plain(block) or self._line_by_line(block)
 
     def finish(self) -> None:
-        """Such a list may end anywhere."""
+        """Accept any end: such a list has no announced length."""
 
     def _plain(self, block: LineBlock) -> LinkArrays | None:
-        """Between as many marks as there are columns no number can be missing or too many."""
+        """Parse a block whose separators match exactly, so that no number is missing."""
         lines, marks = block.height, self._marks
         if len(marks) != self._columns or block.text.translate(None, _DIGITS) != marks * lines:
             return None
@@ -190,7 +189,7 @@ class IdList:
 
 
 class Ids:
-    """Node i is called by the i-th of these numbers, which ascend, in decimal digits."""
+    """Names that are ascending numbers in decimal digits, one for each node."""
 
     def __init__(self, ids: NDArray[np.int64]) -> None:
         self._ids = ids
@@ -216,7 +215,7 @@ class Ids:
 
 
 class _Digits(Sequence[str]):
-    """The numbers as texts, of which none is kept."""
+    """Numbers as texts that are made on access."""
 
     def __init__(self, ids: NDArray[np.int64]) -> None:
         self._ids = ids
@@ -237,7 +236,7 @@ class _Digits(Sequence[str]):
 
 
 class Layout(NamedTuple):
-    """What a line looks like."""
+    """Separators and columns of a line."""
 
     marks: bytes
     source: int
@@ -276,7 +275,7 @@ _HOST_LINE: Final = re.compile(rb"[0-9]{4}\|[^|\t]+\|[^|\t]+\t[^|\t]+")
 
 
 def layout_of(first: bytes) -> tuple[Layout | None, bool]:
-    """The layout of a list that begins so, and whether that line is only its head."""
+    """Return the layout of a list with this first line, and True if the line is only a header."""
     if layout := _HEADS.get(first.strip().replace(b'"', b"")):
         return layout, True
     if _HOST_LINE.fullmatch(first):
@@ -285,7 +284,7 @@ def layout_of(first: bytes) -> tuple[Layout | None, bool]:
 
 
 class Numbering:
-    """Gives every name a number, from 0, as it comes."""
+    """Numbers names from 0, in order of appearance."""
 
     def __init__(self) -> None:
         self._numbers: dict[bytes, int] = {}
@@ -299,7 +298,7 @@ class Numbering:
 
 
 class NameList:
-    """Reads links of names, block after block."""
+    """Parser for links between names."""
 
     def __init__(self, layout: Layout, place: str) -> None:
         self._layout, self._place = layout, place
@@ -310,7 +309,7 @@ class NameList:
 
     @property
     def names(self) -> list[bytes]:
-        """What the numbers of the links so far mean."""
+        """Names for the numbers in the links so far."""
         return self._numbering.names()
 
     def links(self, block: LineBlock) -> LinkArrays:
@@ -323,10 +322,10 @@ class NameList:
         return LinkArrays(numbers[::2], numbers[1::2], found)
 
     def finish(self) -> None:
-        """Such a list may end anywhere."""
+        """Accept any end: such a list has no announced length."""
 
     def _plain(self, block: LineBlock) -> list[bytes] | None:
-        """The fields of all lines one after the other, if all are links of the same looks."""
+        """Return the fields of all lines in sequence, or None unless all lines match the layout."""
         fields = None if block.has_comments() else self._fields(block.text, block.height)
         return fields if fields and self._weighs(fields) else None
 
@@ -351,7 +350,7 @@ class NameList:
         return fields if is_whole else None
 
     def _are_there(self, fields: Sequence[bytes | str]) -> bool:
-        """Whether none is empty, but for an end."""
+        """Return True if no field is empty, except in the column `end`."""
         width = self._layout.fields
         read = width - self._layout.has_end
         return all(all(fields[column::width]) for column in range(read))
@@ -373,38 +372,37 @@ class NameList:
 
 # ================================================================ numbered
 #
-# Old formats that say first which nodes there are, then who links to whom by number.
+# Older formats that list the nodes first and then the links between their numbers.
 #
-# counted   `nodes links 1`; then as many lines `number name`, from 1 on; then as many `from to`
-# lettered  `n number name`, from 0 on; then `e from to`
-# DIMACS    `p sp nodes links`; then as many lines `a from to weight`, from 1 on. Or, for graphs
-#         whose
-#           edges have no direction, `p edge nodes edges`, then as many lines `e one other`: such an
-#           edge is a link both ways. `c` begins a comment.
+# counted   `nodes links 1`; then that many lines `number name`, from 1; then lines `from to`
+# lettered  `n number name`, from 0; then `e from to`
+# DIMACS    `p sp nodes links`; then that many lines `a from to weight`, from 1. Or, for undirected
+#           graphs, `p edge nodes edges`; then lines `e one other`: such an edge is a link both
+#           ways. `c` begins a comment.
 #
-# Two nodes may have the same name: they are what the list says they are, two. Nodes that only have
-# a number are called by it. So that no line of text can fill the memory, of more than a million
-# nodes there are at most 64 for each link.
+# Two nodes may have the same name; they stay two nodes. Nodes without a name are called by their
+# number. Above 65,536 nodes, DIMACS lists may have at most 8 nodes for each link, so that a short
+# file cannot exhaust the memory.
 
 _NUMBER_NUMBERED = rb"([0-9]{1,18})"
 _NAME = rb"(\S.*?)"
 
 COUNTS: Final = re.compile(rb"\s*" + _NUMBER_NUMBERED + rb"\s+" + _NUMBER_NUMBERED + rb"\s+1\s*")
-"""The head of a counted list."""
+"""Header of a counted list."""
 
 IS_NAMED: Final = re.compile(rb"\s*1\s+(?![0-9]+(?:\s|$)).+", re.DOTALL)
-"""The line behind it, which no list of ids could hold."""
+"""Second line of a counted list, which is not a link between ids."""
 
 IS_LETTERED: Final = re.compile(rb"n\s+0\s+\S.*", re.DOTALL)
-"""The first line of a lettered list."""
+"""First line of a lettered list."""
 
 
 IS_DIMACS: Final = re.compile(rb"c(?: [^\t]*)?|p [^\t]*", re.DOTALL)
-"""The first line of a list of DIMACS, which no list of names could hold."""
+"""First line of a DIMACS list, which is not a line of names."""
 
 
 class Marks(NamedTuple):
-    """How the two kinds of lines look."""
+    """Patterns of node and link lines, and the number of the first node."""
 
     node: re.Pattern[bytes]
     link: re.Pattern[bytes]
@@ -412,7 +410,7 @@ class Marks(NamedTuple):
 
 
 def _marks(node: bytes, link: bytes, first: int) -> Marks:
-    """Patterns of lines that begin with these letters."""
+    """Return the patterns for lines that begin with these letters."""
     return Marks(
         re.compile(node + _NUMBER_NUMBERED + rb"\s+" + _NAME + rb"\s*", re.DOTALL),
         re.compile(link + _NUMBER_NUMBERED + rb"\s+" + _NUMBER_NUMBERED + rb"\s*"),
@@ -425,9 +423,9 @@ LETTERED: Final = _marks(rb"n\s+", rb"e\s+", 0)
 
 
 class NumberedList:
-    """Reads names and then links, block after block.
+    """Parser for lists of names followed by links.
 
-    `promised` is how many nodes and links there are, where the list said so.
+    `promised` has the announced numbers of nodes and links, if the list announces them.
     """
 
     def __init__(self, marks: Marks, place: str, promised: tuple[int, int] | None = None) -> None:
@@ -446,7 +444,7 @@ class NumberedList:
         return LinkArrays(ends[::2], ends[1::2])
 
     def finish(self) -> None:
-        """Refuse what ends too early, or does not end."""
+        """Refuse a list with fewer or more nodes and links than announced."""
         if self._promised and self._promised != (len(self.names), self._links):
             nodes, links = self._promised
             raise GraphFileError(
@@ -486,7 +484,7 @@ _FEW_NODES, _SPARSE = 1 << 16, 8
 
 
 class DimacsList:
-    """Reads the links of a list of DIMACS, block after block."""
+    """Parser for DIMACS lists."""
 
     def __init__(self, place: str) -> None:
         self._place = place
@@ -496,7 +494,7 @@ class DimacsList:
 
     @property
     def names(self) -> range:
-        """The numbers of the nodes."""
+        """Numbers of the nodes."""
         return range(1, 1 + (self._promised[0] if self._promised else 0))
 
     def links(self, block: LineBlock) -> LinkArrays:
@@ -508,7 +506,7 @@ class DimacsList:
         return LinkArrays(np.append(sources, targets), np.append(targets, sources))
 
     def finish(self) -> None:
-        """Refuse what ends too early, or does not end, or says too little for so many nodes."""
+        """Refuse a list that differs from its announcement, is empty, or has too many nodes."""
         nodes, links = self._promised or (0, 0)
         if not self._promised or self._links != links:
             said = f"{links} links were announced" if self._promised else "no line `p` announces"
@@ -522,7 +520,7 @@ class DimacsList:
         return "`a from to weight`" if self._has_weights else "`e one other`"
 
     def _plain(self, block: LineBlock) -> LinkArrays | None:
-        """Lines that are all arcs, or all edges, with one blank between numbers."""
+        """Parse a block of arcs only, or edges only, with single spaces between numbers."""
         mark = b"a   \n" if self._has_weights else b"e  \n"
         lines = block.height
         if not self._promised or block.text.translate(None, _DIGITS) != mark * lines:

@@ -1,4 +1,4 @@
 """Graphs in files.
 
-reading  a graph file, plain or packed, as a graph with names
+reading  read a graph file, plain or gzipped, into a named graph
 """

@@ -1,8 +1,8 @@
-"""Graph files, plain or packed by gzip, whatever their name; `-` is standard input.
+"""Graph files, plain or gzipped, whatever their name; `-` is standard input.
 
-Laws: names of nodes take their own bytes and 8 more each, and no object (`Texts`). A packed file
-gives at most `MOST_SWELLING` bytes of text for each byte read of it, beyond the first
-`ALWAYS_UNPACKED`: text that swells more than that was made to fill a memory.
+Names of nodes take their own bytes and 8 more each, without an object for each (`Texts`). A gzipped
+file may give at most `MOST_SWELLING` bytes of text for each byte read, beyond the first
+`ALWAYS_UNPACKED`: text that expands further was made to exhaust the memory.
 """
 
 import gzip
@@ -32,12 +32,12 @@ _BOM = b"\xef\xbb\xbf"
 _AT_ONCE = 1 << 17
 _LONGEST_LINE = 1 << 20
 MOST_SWELLING = 100
-"""The link lists of real webs swell 3 to 20 times."""
+"""Largest expansion by gunzip. The link lists of real webs expand 3 to 20 times."""
 ALWAYS_UNPACKED = 1 << 24
 
 
 def read(path: Path, tell: Progress = unreported) -> NamedGraph:
-    """The graph in the file: text, or a graph with its answers (`.g`), whose pages have numbers."""
+    """Read a graph file: text, or a graph with its answers (`.g`), whose pages are numbered."""
     if (saved := _saved(path)) is not None:
         return saved
     (graph, weights), ids, names = formats.parse(blocks(path, tell), str(path))
@@ -45,7 +45,7 @@ def read(path: Path, tell: Progress = unreported) -> NamedGraph:
 
 
 def blocks(path: Path, tell: Progress = unreported, at_once: int = _AT_ONCE) -> Iterator[LineBlock]:
-    """The text of the file in blocks of about so many bytes."""
+    """Yield the text of the file in blocks of about `at_once` bytes."""
     with _opened(path) as raw:
         size = os.fstat(raw.fileno()).st_size
         for block in _whole_lines(_unpacked(raw, str(path)), str(path), at_once):
@@ -62,7 +62,7 @@ def _saved(path: Path) -> NamedGraph | None:
         data = raw.read() if _begins_with(raw, _SAVED) else b""
     if not data:
         return None
-    from minicrawl.graph.dynamic import unpack  # with scipy, which takes 30 MB
+    from minicrawl.graph.dynamic import unpack  # imports scipy, which takes 30 MB
 
     try:
         found = unpack(data).graph
@@ -86,7 +86,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def _begins_with(raw: BinaryIO, mark: bytes) -> bool:
-    # A file and standard input are both buffered, so that one may look at what comes next.
+    # Files and standard input are both buffered, so `peek` can look ahead.
     begin: bytes = raw.peek(len(mark))  # type: ignore[attr-defined]
     return begin.startswith(mark)
 
@@ -96,7 +96,7 @@ def _unpacked(raw: BinaryIO, place: str) -> BinaryIO:
 
 
 class _CountedBytes:
-    """A file that knows how many bytes were read of it."""
+    """A file that counts the bytes read from it."""
 
     def __init__(self, raw: BinaryIO) -> None:
         self._raw, self.count = raw, 0
@@ -108,7 +108,7 @@ class _CountedBytes:
 
 
 class _Unpacked:
-    """The text of a packed file, up to the limit of how much it may swell."""
+    """The text of a gzipped file, with a limit on its expansion."""
 
     def __init__(self, raw: BinaryIO, place: str) -> None:
         self._packed, self._place, self._count = _CountedBytes(raw), place, 0
@@ -151,7 +151,7 @@ def _plainly_ended(text: bytes) -> bytes:
 
 
 class Texts:
-    """Names as they are written, in the order of the nodes; two nodes may have the same."""
+    """Names as written, in the order of the nodes; two nodes may have the same name."""
 
     def __init__(self, names: Sequence[bytes]) -> None:
         self._text = b"".join(names)
@@ -167,7 +167,7 @@ class Texts:
         return [self._name(start, end) for start, end in zip(starts, ends, strict=True)]
 
     def find(self, names: Sequence[str]) -> list[int | None]:
-        """One pass over all names, however many are wanted."""
+        """Look up all names in one pass over the nodes."""
         found: dict[str, int | None] = dict.fromkeys(names)
         for node, name in enumerate(self._all()):
             if name in found and found[name] is None:
@@ -175,7 +175,7 @@ class Texts:
         return [found[name] for name in names]
 
     def hosts(self) -> NodeHosts:
-        """A name that is no URL is a host of its own."""
+        """Return the hosts of all nodes; a name that is not a URL is its own host."""
         numbers: dict[str, int] = {}
         of_node = np.fromiter(
             (numbers.setdefault(_host(name), len(numbers)) for name in self._all()),

@@ -1,14 +1,14 @@
-"""Adaptive OPIC: which pages matter, known while they are read. Pure arithmetic, no I/O.
+"""Adaptive OPIC: estimates the importance of pages while a crawl reads them. Pure, no I/O.
 
-money     whole numbers, and how a page's cash is split
-ledger    who holds how much cash; carries out plans; what happens to a page, as a plan: visit,
-          replay, forward, dead end; what goes from the ledger of one shard to that of another
-journal   every step that moves cash, and the fold that makes the ledger of them
+money     integer cash amounts; the split between a page's links and the virtual page
+ledger    cash of every page; plans for a visit, a replay, a redirect, a dead end; transfers between
+          the ledgers of two shards
+journal   the log of steps that move cash, and the fold that rebuilds the ledger from it
 windows   how much of the past a page's history remembers
-estimate  from history and cash to importance
-schedule  the richest page first, exactly, in bounded memory
-order     the same among the hosts that may be asked now; the queue of each host; the same, but
-          hosts of important sites come first; a number for each page, drawn by chance
-siblings  another order than by cash: by what pages that became known together have shown
-refine    what the histories come to if replays go on without end
+estimate  formulas from history and cash to importance
+schedule  exact priority queue over all pages in bounded memory
+order     per-host queues; the best page among the ready hosts, by cash or by importance of the
+          site; pseudo-random keys for pages
+siblings  an alternative order: ranks a page by what pages discovered together with it revealed
+refine    the limit of the histories under endless replays, computed off-line
 """

@@ -1,8 +1,8 @@
-"""From history and cash to importance: a page's share of all the cash that ever flowed.
+"""Formulas from history and cash to importance: a page's share of all cash that ever flowed.
 
-H   cash that the page handed on      C   cash that it holds      C0  what it was born with
-G   all H together                    M   all that was minted
-All in units. What comes out is right up to a factor; `shares` takes the factor out.
+H   cash that the page has spent      C   cash that it holds      C0  its initial cash
+G   sum of H over all pages           M   cash minted
+All in units. Estimates are correct up to a common factor; `shares` removes it.
 """
 
 import numpy as np
@@ -12,19 +12,19 @@ Floats = NDArray[np.float64]
 
 
 def growing(history: Floats, cash: Floats, recorded: float, minted: float) -> Floats:
-    """(H + C) / (G + M): right while pages are still being found, for the unread as well.
+    """Return (H + C) / (G + M): valid for unread pages too, while pages are still being found.
 
-    Sums to 1 over all pages but for what the virtual page holds. The paper's (H + C) / (G + 1) is
-    the same, there all cash together being the unit.
+    The estimates of all pages and the virtual page's own share sum to 1. The paper's
+    (H + C) / (G + 1) is this formula with all cash as the unit.
     """
     return (history + cash) / (recorded + minted)
 
 
 def minus_birth(history: Floats, cash: Floats, recorded: float, birth: float = 1.0) -> Floats:
-    """(H + C - C0) / G: for a set of pages that does not change, each born with `birth`.
+    """Return (H + C - C0) / G: for a fixed set of pages, each with `birth` as its initial cash.
 
-    What a page was born with says nothing about it. What is left is what its links gave it of G,
-    one power step on H: the error is 3 to 10 times smaller.
+    The initial cash says nothing about a page. Without it the estimate is what the page's links
+    gave it out of G, one power step on H: the error is 3 to 10 times smaller.
     """
     return (history + cash - birth) / recorded
 
@@ -32,10 +32,10 @@ def minus_birth(history: Floats, cash: Floats, recorded: float, birth: float = 1
 def interpolated(
     history: Floats, cash: Floats, away: Floats, width: float, change: float = 1.0
 ) -> Floats:
-    """What flowed in the last T: (1 - w) H + w (H (1 - d / T) + C) if d < T, else C T / d.
+    """Return the flow of the last T: (1 - w) H + w (H (1 - d / T) + C) if d < T, else w C T / d.
 
-    `change` is w: at 0 the page goes on as before its last reading, at 1 only its cash counts for
-    the time since.
+    `change` is w. With 0 the flow has stayed the same since the last reading; with 1 only the cash
+    counts for the time since then.
     """
     is_within = away < width
     until_now = history * (1 - np.where(is_within, away, 0) / width) + cash
@@ -44,11 +44,11 @@ def interpolated(
 
 
 def rising(cash: Floats, flow: Floats, away: NDArray[np.int64]) -> Floats:
-    """How many times as much as its past promised a page was given since it was read.
+    """Return the ratio of the cash a page received since it was read to what its past predicts.
 
-    A unit more on both sides keeps a page of which little is known near 1. What is promised to all
-    pages together is what all were given: so 1 is as before, whatever the unit of the flow. NaN for
-    a page without a past, and for all while nothing was promised yet.
+    One unit added to numerator and denominator keeps little-known pages near 1. Predictions are
+    scaled to the cash that all pages received together, so 1 means no change in any unit of flow.
+    NaN for pages without a past, and for all pages while the predictions sum to 0.
     """
     promised = flow * away
     told = np.isfinite(promised)
@@ -59,9 +59,9 @@ def rising(cash: Floats, flow: Floats, away: NDArray[np.int64]) -> Floats:
 
 
 def completed(converged: Floats, estimated: Floats) -> Floats:
-    """Converged shares, and estimated ones where they are NaN: for pages that were found later.
+    """Return converged shares, with estimated shares in place of NaN (pages found later).
 
-    Such pages keep their estimated share of the whole; the others share the rest.
+    Those pages keep their estimated share of the whole; the other pages share the rest.
     """
     is_later = np.isnan(converged)
     rest = 1 - float(estimated[is_later].sum())
@@ -69,6 +69,6 @@ def completed(converged: Floats, estimated: Floats) -> Floats:
 
 
 def shares(estimate: Floats) -> Floats:
-    """The estimate as a share of the whole; the same for all where nothing is known."""
+    """Return the estimate normalised to sum 1; equal shares if it is all 0."""
     total = estimate.sum()
     return estimate / total if total > 0 else np.full(len(estimate), 1 / max(len(estimate), 1))

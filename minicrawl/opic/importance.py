@@ -1,49 +1,49 @@
-"""The importance of pages by the books alone: history and cash, with the cash of birth taken out.
+"""Importance of pages from the books: history and cash, corrected for the initial cash.
 
-Where all pages have been read for long, importance is what flowed through a page in its window. In
-a crawl most pages were read once or never, and most of their cash is the unit that they were born
-with. PageRank of the pages known gives each page the same amount and what links give it:
+If all pages had been read for a long time, importance would be the flow through a page within its
+window. But most pages of a crawl were read once or never, and most of their cash is the unit that
+they were born with. PageRank of the known pages gives each page the same amount plus what its links
+give it:
 
-    x_i = u + Σ_j W_ji x_j          over the pages j that were read; W is what j gives to i of x_j
+    x_i = u + Σ_j W_ji x_j      over the read pages j; W_ji is the share of x_j that j gives to i
 
-With h_j, what j handed on within the window, and r_i = Σ_j W_ji h_j, what links gave to i, the best
-guess is x_i ~ c + r_i. It is right on average if what the read pages hold by it is what they handed
-on, so
+With h_j, what j spent within the window, and r_i = Σ_j W_ji h_j, what links gave to i, the best
+estimate is x_i ~ c + r_i. It is unbiased if the read pages hold by it what they spent, so
 
     c = mean(h - r)    over the n pages that were read
 
-Example: a page that was born with 1, was given .4 by links and holds .6 now handed on .8, and is
-worth c + .4. Did all hold what they were born with again, c would be what the virtual page gave:
-then all of the unit has gone round, and nothing of it counts. Before any of it came back, c is 1.
+Example: a page with 1 unit at birth and .4 from links, which now holds .6, has spent .8 and gets
+c + .4. If all pages held their initial cash again, c would be what the virtual page gave them: all
+of the unit has gone round, and nothing of it counts. Before any of it has come back, c is 1.
 
-b         what a page was born with: a unit, and its part of an endowment
-ρ         the part of it that the window still remembers: 1 - age / T, the mean of the n pages
-C, H      cash; what flowed in the window before the last reading
-δ         what the virtual page gave. It gives all pages alike, so δ grows with the age: by the
-          mean age of the n pages over that of the pages that wait, times what those were given
-h - r     Σ over the n pages is Σ (ρ b - ρ C + δ), and at least e of what flowed and what links gave
-          to pages that wait, as the virtual page gets e of all cash at least
-c + r_i   of a page that was read: flow - ρ b_i + mean(ρ b) - ρ mean(C), δ being about the same for
-          all; of a page never read exactly c + (key - b_i), as its key is what links gave it
+b         initial cash of a page: a unit, and its part of an endowment
+ρ         part of b that the window still remembers: 1 - age / T, averaged over the n pages
+C, H      cash; flow in the window up to the last reading
+δ         what the virtual page gave. It pays all pages alike, so δ grows with age: it is what the
+          waiting pages got, times the mean age of the n pages over that of the waiting pages
+h - r     its sum over the n pages is Σ (ρ b - ρ C + δ), and at least e of the flow plus what links
+          gave to waiting pages, as the virtual page gets at least e of all cash
+c + r_i   for a read page: flow - ρ b_i + mean(ρ b) - ρ mean(C), as δ is about the same for all; for
+          an unread page exactly c + (key - b_i), as its key is what links gave it
 
-What the pages hold they will hand on as well. Pages introduced long ago gain most: what introduced
-them has been given to since, by k = Σ C / Σ H d of its history for each unit of G. So for a page
-never read, of age a, r' = r (1 + k a). Σ h' = Σ (h + C), of which the virtual page gets its part v;
-c' = mean(h' - r') follows, and the read pages share what is left to them in proportion to r.
+The pages will also spend what they hold now. Pages introduced long ago gain most: their introducers
+have received cash since then, by k = Σ C / Σ H d of their history for each unit of G. So an unread
+page of age a has r' = r (1 + k a). Σ h' = Σ (h + C), of which the virtual page gets its part v;
+c' = mean(h' - r') follows, and the read pages share the rest in proportion to r.
 
-The flow is interpolated: from the last reading until now the window either forgets, so that only
-C counts, or believes that the page goes on as before. Which of the two is a question of change:
+The flow is interpolated. Between the last reading and now, the window either forgets, so that only
+C counts, or assumes that the flow of the page is unchanged. The measured change decides:
 
     flow = (1 - w) H + w (H (1 - d / T) + C),   w = 1 - chance / Σ (C - H d / T)²
 
-The chance is 1/12 (1 + d / T) H d / T, summed: cash comes in lumps, and in a calm web what a page
-holds is off by the spread of an even distribution, for each unit, as is its history.
+The chance is Σ 1/12 (1 + d / T) H d / T: cash comes in lumps, so even in a static web the cash and
+the history of a page deviate by the variance of an even distribution for each unit.
 
-Source: the paper (Abiteboul, Preda, Cobena 2003) has the update of H at a reading. The rest is our
-own.
+Source: the update of H at a reading is from the paper (Abiteboul, Preda, Cobena 2003); the rest is
+our own.
 
-Laws: sums of slices add up to those of the whole; a page is estimated from its own numbers and the
-sums. A window that is not one history judges by itself.
+Invariants: sums over ranges add up to the sum over the whole; the estimate of a page needs only its
+own numbers and the sums. Windows other than static and interpolating provide their own estimate.
 """
 
 from __future__ import annotations
@@ -68,50 +68,50 @@ _TINY = 1e-12
 
 
 class Sums(NamedTuple):
-    """Sums over some pages, in units and units of G. Those of several slices can be added."""
+    """Sums over a range of pages, in units and units of G. Those of several ranges can be added."""
 
     read: float = 0.0
-    """Pages that were read; the next four are sums over them."""
+    """Number of pages that were read; the next four fields are sums over them."""
     born: float = 0.0
     held: float = 0.0
     age: float = 0.0
     history_by_distance: float = 0.0
     waiting: float = 0.0
-    """Pages that were never read; the next three are sums over them."""
+    """Number of pages that were never read; the next three fields are sums over them."""
     given: float = 0.0
     waiting_age: float = 0.0
     given_by_age: float = 0.0
     chance: float = 0.0
-    """Of the pages read within the window: how far cash is off what was promised by chance."""
+    """Expected square of the deviation by chance, over the pages read within the window."""
     deviation: float = 0.0
 
     def plus(self, other: Sums) -> Sums:
-        """The sums over both."""
+        """Return the sums over both ranges."""
         return Sums(*(one + more for one, more in zip(self, other, strict=True)))
 
 
 class Level(NamedTuple):
-    """What turns the books of a page into its importance. The defaults are those before any page
-    was read.
+    """Parameters that turn the books of a page into its importance; defaults hold before any
+    reading.
     """
 
     change: float = 1.0
-    """w: 0 where nothing changes, 1 where all does."""
+    """w: 0 if nothing changes, 1 if everything does."""
     birth: float = 1.0
     """ρ."""
     offset: float = 0.0
-    """The mean of ρ b, less that of ρ C."""
+    """mean(ρ b) - mean(ρ C)."""
     least: float = 1.0
     """c."""
     base: float = 1.0
-    """c' of the pages; `factor` times what links gave is added."""
+    """c' of the pages; `factor` times what links gave is added to it."""
     factor: float = 1.0
     growth: float = 0.0
     """k."""
 
 
 class _Seen(NamedTuple):
-    """What the books say of some pages, in units and units of G."""
+    """Books of a range of pages, in units and units of G."""
 
     history: Floats
     cash: Floats
@@ -119,13 +119,13 @@ class _Seen(NamedTuple):
     age: Floats
     birth: Floats
     given: Floats
-    """By links, to pages that were never read."""
+    """Cash from links, for pages that were never read."""
     is_read: NDArray[np.bool_]
     waits: NDArray[np.bool_]
 
 
 class Importance:
-    """The estimate of a crawl: the importance of pages by a ledger and its window."""
+    """Estimate of the importance of pages from a ledger and one of its windows."""
 
     def __init__(
         self,
@@ -133,14 +133,16 @@ class Importance:
         window: Window | None = None,
         stands_for: Callable[[PageId], PageId] | None = None,
     ) -> None:
-        """`window` is the first one of the ledger unless another is given. A seed that stands for
-        another page handed its endowment to that one.
+        """Create an estimate for the ledger; `window` defaults to its first window.
+
+        `stands_for` maps seeds to the pages that they redirect to, which got their endowments.
         """
         self._ledger = ledger
         self._window = ledger.windows[0] if window is None else window
         self._stands_for = stands_for
         self._endowed, self._endowments = np.empty(0, dtype=np.int64), np.empty(0)
-        """The pages that were endowed, in order, and with how much, when the last lap began."""
+        """Endowed pages in ascending order and their endowments, as of the start of the last lap.
+        """
         self._endowment = 0.0
 
     @property
@@ -151,7 +153,7 @@ class Importance:
         return np.inf
 
     def sums(self, first: int = 0, end: int | None = None) -> Sums:
-        """The sums over a range of pages."""
+        """Return the sums over a range of pages."""
         if not isinstance(self._window, Interpolation | Static):
             return Sums()
         if not first:
@@ -179,7 +181,7 @@ class Importance:
         )
 
     def level(self, sums: Sums) -> Level:
-        """What follows from the sums over all pages."""
+        """Return the parameters that follow from the sums over all pages."""
         now, width = self._ledger.recorded / UNIT, self._width
         flowed, read = min(now, width), sums.read
         if not read or flowed <= 0:
@@ -207,18 +209,18 @@ class Importance:
 
     @property
     def _edge(self) -> float:
-        """The least share of its cash that a page hands to the virtual page."""
+        """Least share of its cash that a page gives to the virtual page."""
         return 1 - self._ledger.small_edge(UNIT, _MANY_LINKS) / UNIT
 
     def _dividends(self, sums: Sums) -> float:
-        """δ, the mean of the pages that were read."""
+        """Return δ, averaged over the pages that were read."""
         if not sums.waiting or not sums.waiting_age:
             return 0.0
         each = max(self._ledger.virtual_page.pot, 0) / UNIT / max(self._ledger.unread, 1)
         return each * (sums.age / sums.read) / (sums.waiting_age / sums.waiting)
 
     def of(self, level: Level, first: int = 0, end: int | None = None) -> Floats:
-        """The importance of a range of pages, up to a factor that all pages share."""
+        """Return the importance of a range of pages, up to a common factor."""
         ledger, end = self._ledger, len(self._ledger) if end is None else end
         if not isinstance(self._window, Interpolation | Static):
             cash = ledger.cash_of_all(first, end)
@@ -231,7 +233,7 @@ class Importance:
         return np.where(seen.waits, young, np.where(seen.is_read, found, 0))
 
     def of_all(self) -> Floats:
-        """The same of all pages."""
+        """Return the importance of all pages, up to a common factor."""
         return self.of(self.level(self.sums()))
 
     def _seen(self, first: int, end: int) -> _Seen:
@@ -256,7 +258,7 @@ class Importance:
         )
 
     def _births(self, first: int, end: int) -> Floats:
-        """What pages were born with."""
+        """Return the initial cash of the pages."""
         ledger = self._ledger
         each = (ledger.minted / UNIT - self._endowment) / max(ledger.own, 1)
         birth = np.full(end - first, each)
@@ -277,8 +279,9 @@ class Importance:
     def _births_around(
         self, first: int, births: NDArray[np.int64], waits: NDArray[np.bool_]
     ) -> NDArray[np.int64]:
-        """When each page was born; a page that was read counts as born with the last one before it
-        that waits. A store keeps no birth of pages that were read; ids go by birth.
+        """Return the birth of each page; a read page gets that of the last waiting page before it.
+
+        Stores keep no birth of read pages, but ids ascend with birth.
         """
         before, window = self._ledger.flags.rfind(UNREAD, 0, first), self._window
         earlier = int(window.births(before, before + 1).by_page()[0]) if before >= 0 else 0
@@ -287,18 +290,16 @@ class Importance:
 
 
 class Levels:
-    """The level of all pages: that of the last whole lap over their slices, and in the first lap
-    that of the slices so far.
-    """
+    """Running parameters: from the last full lap over all pages, or from the first lap so far."""
 
     def __init__(self, estimate: Importance) -> None:
         self._estimate = estimate
         self._sums, self.now = Sums(), Level()
         self.is_whole = False
-        """It is that of all pages."""
+        """True once `now` comes from a full lap."""
 
     def add(self, first: int, end: int, pages: int) -> None:
-        """Add a slice, of so many pages."""
+        """Add the sums of a range, of `pages` pages in all."""
         self._sums = self._sums.plus(self._estimate.sums(first, end))
         if end == pages or not self.is_whole:
             self.now = self._estimate.level(self._sums)

@@ -1,12 +1,12 @@
-"""The journal: every step that moves cash, and the fold that makes the books of them.
+"""The journal: the log of all steps that move cash, and the fold that rebuilds the books from it.
 
-Law: the books are a fold over the steps. The same steps in the same order make the same books to
-the atom, so a log of steps is all that must survive, and a checkpoint of the books only saves time.
+The books are a fold over the steps. The same steps in the same order give the same books to the
+atom, so only the log must survive a crash; a checkpoint of the books only saves time.
 
-step      one thing that happened; it names pages by id and says how many were born by it
-spending  how a page that was read hands on its cash: the links, and their weights if they differ
-forward   a page that is another one: a redirect, a rel=canonical, the same content. What links
-          give to it goes to its target at once, so that cash never waits behind a redirect.
+step      an event; it names pages by id and counts the pages that it introduces
+spending  how a page spends its cash: its links, and their weights if they differ
+forward   page that stands for another one: a redirect, a rel=canonical, a duplicate. Cash for it
+          goes to its target at once, so that no cash waits behind a redirect.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -21,50 +21,50 @@ from minicrawl.opic.money import PARTS
 
 
 class StepKind(IntEnum):
-    """What can happen. The numbers are in stores: they never change."""
+    """Kind of a step. Stores contain these numbers: they never change."""
 
-    TERMS = 0  # from here on pages pay the virtual page, and it pays them, by these terms
-    BORN = 1  # pages became known by nobody's link
+    TERMS = 0  # new terms of payment between pages and the virtual page
+    BORN = 1  # pages became known without a link
     ENDOWED = 2  # seeds share an endowment
     VISIT = 3  # a page was read
-    FORWARD = 4  # a page turned out to be another one
-    DEAD_END = 5  # a page hands its cash to the virtual page
-    REPLAY = 6  # pages read before spend again
-    REOPEN = 7  # pages that had their turn wait for another one
-    GRANT = 8  # pages that were just born get more than a unit, or less
-    PRESUME = 9  # pages that were just born count as having a history
-    FOREIGN = 10  # pages that were just born are of other shards
-    SEND = 11  # what foreign pages hold leaves for their shard
-    RECEIVE = 12  # what another shard sent is on the pages
+    FORWARD = 4  # a page turned out to stand for another one
+    DEAD_END = 5  # a page gives its cash to the virtual page
+    REPLAY = 6  # read pages spend their cash again
+    REOPEN = 7  # read pages wait for another turn
+    GRANT = 8  # newborn pages get more than a unit, or less
+    PRESUME = 9  # newborn pages are credited with a history
+    FOREIGN = 10  # newborn pages belong to other shards
+    SEND = 11  # cash of foreign pages leaves for their shard
+    RECEIVE = 12  # cash from another shard is credited to pages
 
 
 class Spending(NamedTuple):
-    """Where a page's cash goes. Weights and focus are empty where all links are alike."""
+    """Destination of a page's cash. Weights and focus are empty if all links are equal."""
 
     links: Sequence[int]
     weights: Sequence[int] = ()
     focus: Sequence[int] = ()
     idle: int = 0
-    """A weight that no link has; it is 0 unless there are weights. Of what is sent and received,
-    whose weights are atoms, it is what the pot gives or gets."""
+    """A weight without a link; 0 unless there are weights. For SEND and RECEIVE, whose weights are
+    atoms, it is the amount that leaves or enters the pot."""
     self_link: bool = False
-    """The page links to itself, which moves no cash."""
+    """True if the page links to itself, which moves no cash."""
     unpaid: Sequence[int] = ()
-    """Links of a page that stands for another one, which gets all its cash."""
+    """Links of a page that stands for another one; they get none of its cash."""
 
 
 class Step(NamedTuple):
-    """The links of `spending` are the targets of a visit or forward, else the pages concerned."""
+    """An event; `spending.links` are the targets of a visit or forward, else its pages."""
 
     kind: StepKind
     page: PageId = 0
     born: int = 0
     spending: Spending = Spending(())
     amount: int = 0
-    """Of a birth, how many links of the page were looked at, or 0 if no link made the pages known;
-    units of an endowment; atoms of a grant to each page; atoms a circulation that each page counts
-    as having handed on; what new terms say, see `terms`; of a forward 1 if the page only hands over
-    what it was given in the other's stead; the number of a batch, where `page` is the other shard.
+    """Depends on the kind. Pages born: number of links of the page that were looked at, or 0
+    without a link; ENDOWED: units; GRANT: atoms for each page; PRESUME: atoms per circulation for
+    each page; TERMS: see `terms`; FORWARD: 1 if the page only hands over what it received in the
+    target's place; SEND and RECEIVE: number of the batch, where `page` is the other shard.
     """
 
 
@@ -73,24 +73,26 @@ _EDGE_UNIT = 1 << 40
 
 
 def terms(discovery: int, focus: int = 0, edge: int = 0) -> Step:
-    """From here on unread pages get this share of the dividends, or as much as any other for -1;
-    the pot may lend this share of a unit for focused links, for each unread page; and this share of
-    each page's cash is its small edge, or the same as before for 0. All are in 65,536ths.
+    """Return a step that sets the terms of payment; all arguments are in 65,536ths.
+
+    `discovery` is the unread pages' share of the dividends (-1: the same for every page), `focus`
+    the credit line for focused links in units for each unread page, and `edge` the small edge
+    (0: unchanged).
     """
     return Step(StepKind.TERMS, amount=discovery + focus * _FOCUS_UNIT + edge * _EDGE_UNIT)
 
 
 class Books:
-    """A ledger, and which pages stand for others. `apply` is the fold."""
+    """A ledger, and the pages that stand for others. `apply` is the fold."""
 
     def __init__(self, ledger: Ledger, spending_of: Callable[[int], Spending]) -> None:
-        """`spending_of` answers how a page was last spent; only replays ask for it."""
+        """Create books; `spending_of` returns the last spending of a page, for replays."""
         self.ledger = ledger
         self.forwards: dict[int, int] = {}
         self._spending_of = spending_of
 
     def apply(self, step: Step) -> list[Plan]:
-        """Carry the step out. The result is the plans that were posted."""
+        """Carry the step out and return the plans that were posted."""
         if step.born:
             self.ledger.mint(step.born)
         match step.kind:
@@ -115,7 +117,7 @@ class Books:
         return [plan]
 
     def _arrange(self, step: Step) -> None:
-        """Steps that move no cash from one page to others."""
+        """Carry out a step that moves no cash between pages."""
         match step.kind:
             case StepKind.REOPEN:
                 for page in step.spending.links:
@@ -136,7 +138,7 @@ class Books:
                 virtual_page.discovery = shifted - 1 if shifted else None
 
     def _trade(self, step: Step) -> None:
-        """Steps of a crawl in shards."""
+        """Carry out a step of a sharded crawl."""
         pages, atoms, _, by_pot = step.spending[:4]
         match step.kind:
             case StepKind.SEND:
@@ -147,19 +149,19 @@ class Books:
                 transfers.disown(self.ledger, pages)
 
     def stands_for(self, page: PageId) -> int:
-        """The page that this one stands for in the end; most pages stand for themselves."""
+        """Return the page at the end of the chain of forwards; most pages stand for themselves."""
         while page in self.forwards:
             page = self.forwards[page]
         return page
 
     def leads_to(self, page: PageId, target: int) -> bool:
-        """Whether the page is the target or stands for it, be it on the way to another page."""
+        """Return True if the chain of forwards from the page reaches the target."""
         while page != target and page in self.forwards:
             page = self.forwards[page]
         return page == target
 
     def without_detours(self, page: PageId, spending: Spending) -> Spending:
-        """Each link goes to the page that its target stands for. Links to one page become one."""
+        """Return the spending with links to the ends of forwards, duplicates removed."""
         if self.forwards.keys().isdisjoint(spending.links):
             return spending
         ends = self._ends(spending.links)
@@ -174,12 +176,12 @@ class Books:
         )
 
     def _ends(self, links: Iterable[int]) -> list[int]:
-        """What each page stands for. Each page of a chain is looked at once."""
+        """Return the end of each link's chain of forwards. Each page of a chain is visited once."""
         known: dict[int, int] = {}
         return [self._end(link, known) if link in self.forwards else link for link in links]
 
     def _end(self, page: int, known: dict[int, int]) -> int:
-        """What the page stands for, which is then known of all pages of the chain."""
+        """Return the end of the page's chain, and record it for all pages of the chain."""
         chain = []
         while page not in known and page in self.forwards:
             chain.append(page)
@@ -189,7 +191,7 @@ class Books:
         return end
 
     def _let_stand(self, page: PageId, target: int) -> int:
-        """The page stands for the target from now on. The result is what that stands for."""
+        """Let the page stand for the target, and return what the target stands for."""
         self.forwards.pop(page, None)
         end = self.stands_for(target)
         if end == page:
@@ -219,7 +221,7 @@ class Books:
 
 
 def focus_granted(ledger: Ledger, plan: Plan, spending: Spending) -> tuple[int, int]:
-    """What the focused links of a visit were to get beside their parts, and what they got."""
+    """Return what the focused links of a visit wanted on top of their parts, and what they got."""
     weights = spending.weights or [1] * len(spending.links)
     total = sum(weights) + spending.idle
     pot = ledger.small_edge(plan.cash, len(spending.links))

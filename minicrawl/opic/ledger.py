@@ -1,24 +1,43 @@
 """The ledger: every atom of cash is on a page or on the virtual page, after every step.
 
-M          all atoms ever minted: one unit for each page, and the endowment of the seeds.
-G          all atoms ever recorded in histories. It is the clock.
-D          the dividend: what the virtual page has paid each read page so far.
-pot        what the virtual page has paid the unread pages together.
-key        A read page's cash is key + D, so that raising the one number D pays all read pages.
-           An unread page's cash is its key, which is what it was born with and what links gave
-           it, plus its part of the pot. The pot may owe: then the part is below 0, and a page that
-           was reopened with less holds nothing.
-remainder  what the virtual page holds because it does not divide evenly: less than an atom a page.
-foreign    A page of another shard, where a crawl has several. It is no page of this ledger: nothing
-           is minted for it and no dividend paid to it. It holds what links gave it until that is
-           sent to its shard. See `transfers`.
+The virtual page receives cash at nearly every step and pays all pages alike. Updating every page
+would cost O(pages) per step, so the ledger stores a *key* for each page and two global numbers:
 
-Why unread pages share a pot and have no D of their own: a page has the same claim to the virtual
-page's cash whether it was found early or late. With a D that counts from a page's birth, early
-pages run ahead and the order drifts to breadth-first (on cnr-2000 that costs .05 to .08 of the
-importance gathered after 20 to 50 % of the pages). Minting the dividends that a late page missed
-would print money. A shared pot does neither, and both kinds of key shift alike, so a heap over the
-keys stays right whatever the virtual page pays.
+    cash of a read page    = key + D
+    cash of an unread page = key + pot / unread        (never below 0)
+
+Raising D pays all read pages at once, raising the pot pays all unread ones.
+
+Example, in units, with a small edge of 1/4. Page 0 starts with 6 units (1 minted, 5 endowed). It is
+read and links to the new pages 1 and 2: each gets 6 * 3/4 / 2 = 2.25, and the virtual page shares
+1.5 among the three pages. Then page 1 turns out to be a dead end and gives its 3.75 to the virtual
+page, 1.25 for each page:
+
+                 D     pot   unread   cash of 0     of 1                 of 2
+    at first     0     0     1        6
+    0 was read   0.5   1     2        0 + D = 0.5   3.25 + pot/2 = 3.75  3.75
+    1 failed     1.75  1.75  1        0 + D = 1.75  -0.5 + D = 1.25      3.25 + pot = 5
+
+Page 1 left the pool of unread pages with its share of the pot (0.5), and its key became -D (-0.5),
+so that it held nothing before the virtual page paid. The cash sums to 8 units in the last two rows:
+6, and one for each new page.
+
+Unread pages share a pot instead of a second dividend, because a page has the same claim to the
+virtual page's cash whether it was found early or late. With a dividend counted from a page's birth,
+early pages run ahead and the order drifts towards breadth-first (on cnr-2000 this costs .05 to .08
+of the importance gathered after 20 to 50 % of the pages). Minting the dividends that a late page
+missed would inflate the total. Both kinds of key shift alike, so a heap over keys stays valid
+whatever the virtual page pays.
+
+M          atoms minted so far: one unit for each page, plus the endowment of the seeds.
+G          atoms recorded in histories so far; the clock of the windows.
+D          dividend paid to each read page so far.
+pot        cash paid to the unread pages together. Negative after loans to focused links: an unread
+           page whose share of the debt exceeds its key holds nothing.
+remainder  less than one atom for each read page, which the last division left with the virtual
+           page.
+foreign    page of another shard. It is neither minted here nor paid dividends; cash given to it
+           stays on it until it is sent to that shard (see `transfers` below).
 """
 
 from __future__ import annotations
@@ -37,29 +56,28 @@ from minicrawl.opic.money import PARTS, UNIT, SmallEdge, edge_of, fixed_edge, in
 from minicrawl.opic.windows.interpolation import TICK_BITS, Window
 
 UNREAD, READ, FOREIGN = 0, 1, 2
-"""A page's flag: the pool of pages that wait for their first turn, the pool of the others, or none,
-as the page is of another shard."""
+"""Flag of a page: waiting for its first turn, past its turn, or owned by another shard."""
 
 _BLOCK = 1 << 20
 _FLOAT_ERROR = 2.0**-40
-"""More than sums of floats are off by, so that no page is dealt cash that does not exist."""
+"""Exceeds the rounding error of float sums: `restate` must not hand out cash that is not there."""
 
 
 class Plan(NamedTuple):
-    """How a page spends its cash: `share` to each of `links`, `extras`, the rest to `virtual`."""
+    """A page's spending: `share` for each of `links`, `extras`, the rest for `virtual`."""
 
     page: PageId
     cash: int
     links: Sequence[int]
     share: int
     extras: Sequence[tuple[int, int]]
-    """More for some pages: (page, atoms)."""
+    """Amounts for single pages beside the shares: (page, atoms)."""
     virtual: int
-    """Less than 0 if focused links get more than the page has: the pot lends the difference."""
+    """Negative if focused links get more than the page holds: the pot lends the difference."""
 
 
 class Totals(NamedTuple):
-    """What the ledger holds beside the pages, in atoms. The names are those of the store."""
+    """State of the ledger beside the pages, in atoms. Stores use these names for their columns."""
 
     minted: int
     recorded: int
@@ -68,27 +86,28 @@ class Totals(NamedTuple):
     pot: int
     unread: int
     discovery: int
-    """The unread pages' share of the dividends in 65,536ths; -1: as much as any other page's."""
+    """The unread pages' share of the dividends in 65,536ths; -1: the same amount for every page."""
     focus: int = 0
-    """What the pot may lend for focused links, in 65,536ths of a unit for each unread page."""
+    """Credit line of the pot for focused links, in 65,536ths of a unit for each unread page."""
     foreign: int = 0
-    """Pages of other shards."""
+    """Number of pages of other shards."""
     abroad: int = 0
-    """What was sent to other shards, less what came from them."""
+    """Cash sent to other shards minus cash received from them."""
     edge: int = 0
-    """The small edge in 65,536ths if it was changed; 0: it is that with which the ledger began."""
+    """The small edge in 65,536ths; 0: unchanged since the ledger was created."""
 
 
 class VirtualPage:
-    """The page that every page links to. It pays what it gets to all pages at once."""
+    """The page that every page links to. It pays its cash to all pages at once."""
 
     __slots__ = ("discovery", "dividend", "focus", "pot", "remainder")
 
     def __init__(self, discovery: int | None = None, focus: int = 0) -> None:
-        """`discovery` is the unread pages' share of what it pays, and `focus` what it may lend for
-        focused links, of a unit for each unread page; both in 65,536ths.
+        """Create a virtual page without cash.
 
-        With None every page gets as much as any other.
+        `discovery` is the share of its payments for unread pages; None pays every page the same
+        amount. `focus` is its credit line for focused links, in units for each unread page. Both
+        are in 65,536ths.
         """
         self.discovery, self.focus = discovery, focus
         self.dividend = 0
@@ -96,9 +115,9 @@ class VirtualPage:
         self.remainder = 0
 
     def pay(self, inflow: int, pages: int, unread: int) -> None:
-        """Pay all that it has to this many pages. The remainder waits for the next time.
+        """Pay `inflow` and the remainder to the pages; what does not divide evenly is kept.
 
-        An inflow below 0 is what it lends: a visit gave it to focused links.
+        A negative inflow is a loan to focused links, taken out of the pot.
         """
         if inflow < 0:
             self.pot += inflow
@@ -118,7 +137,7 @@ class VirtualPage:
 
 
 class Ledger:
-    """The cash of all pages. The functions in `steps` make plans, `post` carries them out."""
+    """Cash of all pages. The functions under `steps` make plans, `post` carries them out."""
 
     def __init__(
         self,
@@ -127,9 +146,10 @@ class Ledger:
         small_edge: SmallEdge | None = None,
         discovery: float | None = None,
     ) -> None:
-        """`discovery` is the share of the virtual page's cash that unread pages get.
+        """Create a ledger without pages.
 
-        Without it every page gets as much as any other. `windows` remember the histories.
+        `discovery` is the share of the virtual page's cash for unread pages; None pays every page
+        the same amount. `windows` remember the histories.
         """
         self.windows = windows
         self.small_edge = small_edge or fixed_edge()
@@ -141,15 +161,15 @@ class Ledger:
         self.recorded = 0
         self.unread = 0
         self.own = 0
-        """All pages but the foreign ones."""
+        """Number of pages that are not foreign."""
         self.abroad = 0
         self.endowed: dict[PageId, int] = {}
-        """What seeds were born with beside their unit, in atoms."""
+        """Endowment of each seed beside its unit, in atoms."""
         self.is_dealt_anew = False
-        """Cash and histories were restated: no page holds what it was born with."""
+        """True after `restate`: no page holds the cash it was born with."""
 
     def restore(self, key: array[int], flags: bytearray, totals: Totals) -> None:
-        """Go on from a saved ledger. Windows are restored by themselves."""
+        """Continue from a saved ledger. Windows are restored separately."""
         self.key, self.flags = key, flags
         self.minted, self.recorded, self.unread = totals.minted, totals.recorded, totals.unread
         self.own, self.abroad = len(key) - totals.foreign, totals.abroad
@@ -162,7 +182,7 @@ class Ledger:
 
     @property
     def totals(self) -> Totals:
-        """The ledger beside the pages: with the keys and flags, all there is to save."""
+        """State beside the pages: with keys and flags, everything that a checkpoint saves."""
         virtual_page = self.virtual_page
         return Totals(
             minted=self.minted,
@@ -179,7 +199,7 @@ class Ledger:
         )
 
     def change_edge(self, parts: int) -> None:
-        """From here on the small edge takes this share in 65,536ths; for 0 it stays as it is."""
+        """Set the small edge to `parts` 65,536ths; 0 leaves it unchanged."""
         if parts:
             self.edge, self.small_edge = parts, edge_of(parts)
 
@@ -188,16 +208,16 @@ class Ledger:
 
     @property
     def now(self) -> int:
-        """G in ticks, the time that windows know."""
+        """G in ticks, the clock of the windows."""
         return self.recorded >> TICK_BITS
 
     @property
     def circulation(self) -> int:
-        """Ticks in which as much cash flows as there is."""
+        """Number of ticks in which as much cash flows as exists."""
         return self.minted >> TICK_BITS
 
     def mint(self, count: int, *, pool: int = UNREAD) -> range:
-        """`count` pages become known, each with one unit. They get the next ids.
+        """Add `count` pages with one unit each, and return their ids.
 
         `pool=READ` is for a graph that is known as a whole, where no page waits to be discovered.
         """
@@ -213,7 +233,7 @@ class Ledger:
         return born
 
     def endow(self, seeds: Sequence[int], units: int) -> None:
-        """Mint this many units more and share them among the seeds."""
+        """Mint `units` more units and share them among the seeds."""
         share, rest = divmod(units * UNIT, len(seeds))
         for seed in seeds:
             self.key[seed] += share
@@ -222,7 +242,7 @@ class Ledger:
         self.virtual_page.pay(rest, self.own, self.unread)
 
     def grant(self, newborn: Sequence[int], atoms: int) -> None:
-        """Mint so many atoms more for each of these, which were just born; fewer if below 0."""
+        """Mint `atoms` more (may be negative) for each of these newborn pages."""
         if atoms < -UNIT:
             raise ValueError(f"a newborn page holds a unit: {-atoms} atoms cannot be taken from it")
         for page in newborn:
@@ -230,9 +250,9 @@ class Ledger:
         self.minted += atoms * len(newborn)
 
     def presume(self, newborn: Sequence[int], flow: int) -> None:
-        """These, which were just born, count as if each had handed on `flow` atoms a circulation.
+        """Credit each newborn page with a past flow of `flow` atoms per circulation.
 
-        It is no cash and in no clock: only windows know of it, until what they see replaces it.
+        Neither cash nor the clock changes: only windows see this flow, until readings replace it.
         """
         if flow <= 0:
             raise ValueError(f"a history of {flow} atoms a circulation is none: leave it out")
@@ -240,17 +260,17 @@ class Ledger:
             window.presume(newborn, flow, self.now, self.circulation)
 
     def reopen(self, page: PageId) -> None:
-        """The page waits for another turn, with the cash that it holds."""
+        """Return a read page to the pool of unread pages, with the cash it holds."""
         self.key[page] += self.virtual_page.dividend
         self.flags[page] = UNREAD
         self.unread += 1
 
     def is_read(self, page: PageId) -> bool:
-        """Whether the page has had a turn and does not wait for another one."""
+        """Return True if the page had its turn and is not waiting for another one."""
         return self.flags[page] == READ
 
     def cash(self, page: PageId) -> int:
-        """What the page would hand on now."""
+        """Return the cash that the page would spend now."""
         if flag := self.flags[page]:
             if flag == FOREIGN:
                 raise ValueError(f"page {page} is of another shard, and has no turn here")
@@ -258,7 +278,7 @@ class Ledger:
         return max(0, self.key[page] + self.virtual_page.pot // self.unread)
 
     def post(self, plan: Plan) -> None:
-        """Carry the plan out. The work grows with the links, not with the pages."""
+        """Carry the plan out, in time proportional to its links."""
         page = plan.page
         if plan.cash != self.cash(page):
             raise ValueError(
@@ -283,9 +303,9 @@ class Ledger:
         virtual_page.pay(plan.virtual, self.own, self.unread)
 
     def hand_over(self, plan: Plan) -> None:
-        """Move the page's cash to its one link, without recording it in a history.
+        """Move the page's cash to its only link without recording it in a history.
 
-        This is for cash that the page was given in the link's stead.
+        For cash that the page received in place of the link's target.
         """
         (target,) = plan.links
         if not self.is_read(plan.page):
@@ -294,7 +314,7 @@ class Ledger:
         self.key[target] += plan.cash
 
     def cash_of(self, pages: NDArray[np.integer] | slice) -> NDArray[np.float64]:
-        """The cash of these pages, in units."""
+        """Return the cash of these pages, in units."""
         atoms = np.frombuffer(self.key, dtype=np.int64)[pages].astype(np.float64)
         flags = np.frombuffer(self.flags, dtype=np.uint8)[pages]
         atoms[flags == READ] += self.virtual_page.dividend
@@ -305,20 +325,20 @@ class Ledger:
         return atoms / UNIT
 
     def cash_of_all(self, first: int = 0, end: int | None = None) -> NDArray[np.float64]:
-        """The cash of every page, or of a range of them, in units."""
+        """Return the cash of every page, or of a range of pages, in units."""
         return self.cash_of(slice(first, end))
 
     def missing(self) -> int:
-        """The audit: atoms that were minted and are nowhere, less those that came from nowhere."""
+        """Return the atoms that were minted but are on no page; 0 unless the ledger is corrupt."""
         read, virtual_page = self.own - self.unread, self.virtual_page
         paid = virtual_page.dividend * read + virtual_page.pot + virtual_page.remainder
         return self.minted - self.abroad - sum(_block_sums(self.key)) - paid
 
 
 def restate(ledger: Ledger, importance: NDArray[np.float64]) -> None:
-    """Deal all cash anew: each page gets its share of the importance, which sums to 1.
+    """Redistribute all cash: each page gets its share of `importance`, which sums to 1.
 
-    Windows are rewritten to match. This is the state that replays without end would lead to.
+    Windows are rewritten to match. Endless replays would lead to the same state.
     """
     atoms = np.floor(importance * (ledger.minted * (1 - _FLOAT_ERROR))).astype(np.int64)
     ledger.key[:] = array("q", atoms.tobytes())
@@ -331,7 +351,7 @@ def restate(ledger: Ledger, importance: NDArray[np.float64]) -> None:
 
 
 def _block_sums(key: array[int]) -> Iterator[int]:
-    """Exact sums of keys: high and low halves apart, as a sum of keys may exceed 64 bits."""
+    """Yield exact partial sums of the keys, high and low halves apart: a sum may exceed 64 bits."""
     keys = np.frombuffer(key, dtype=np.int64)
     for start in range(0, len(keys), _BLOCK):
         block = keys[start : start + _BLOCK]
@@ -340,18 +360,18 @@ def _block_sums(key: array[int]) -> Iterator[int]:
 
 # ================================================================ steps
 #
-# What happens to a page, decided but not yet done: pure functions from the ledger to a plan.
+# What happens to a page, as a plan that is not yet carried out: pure functions of the ledger.
 #
-# Laws: a page hands on all of its cash; every atom of it goes to a link or to the virtual page;
-# nothing is lost at a dead end. `Ledger.post` carries a plan out.
+# Invariants: a page spends all of its cash; every atom goes to a link or to the virtual page; dead
+# ends lose nothing. `Ledger.post` carries a plan out.
 
 _LOAN_BITS = 4
-"""A visit may borrow a 16th of what the pot has left to lend: something is left for the next one.
-The logs of stores rely on it."""
+"""A visit may borrow a 16th of the remaining credit line, so that something is left for the next
+visit. Logs in stores depend on this value."""
 
 
 def visit(ledger: Ledger, page: PageId, links: Sequence[int]) -> Plan:
-    """The page was read: its links share its cash equally, but for its small edge."""
+    """Plan a visit: the links share the page's cash equally, after its small edge."""
     cash = ledger.cash(page)
     if not links:
         return Plan(page, cash, (), 0, (), cash)
@@ -367,13 +387,13 @@ def weighted_visit(
     focus: Sequence[int] = (),
     idle: int = 0,
 ) -> Plan:
-    """The page was read, and its links differ: each gets its part by weight.
+    """Plan a visit with unequal links: each link gets its part by weight.
 
-    `idle` is a weight that no link has: its part stays with the virtual page.
+    `idle` is a weight without a link: its part goes to the virtual page.
 
-    `focus`, a strength for each link in 65,536ths, gives a link that many times its part once
-    more, out of the virtual page's. Where that cannot pay for all, it pays pro rata; what unread
-    pages lack then is lent by the pot, as far as it may, and pro rata as well.
+    `focus` is a strength in 65,536ths for each link: the link gets that multiple of its part on
+    top, out of the virtual page's part. If the virtual page's part is too small, it is shared pro
+    rata, and the pot lends unread pages what is missing, within its credit line and pro rata too.
     """
     cash = ledger.cash(page)
     total = sum(weights) + idle
@@ -396,7 +416,7 @@ def _gifts(
     focus: Sequence[int],
     edge: int,
 ) -> list[int]:
-    """What focused links get beside their parts."""
+    """Return the amounts that focused links get on top of their parts."""
     wanted = [part * strength // PARTS for part, strength in zip(parts, focus, strict=True)]
     gifts = _pro_rata(wanted, edge)
     most = loan(ledger, page)
@@ -410,7 +430,7 @@ def _gifts(
 
 
 def loan(ledger: Ledger, page: PageId) -> int:
-    """What the pot may lend for focused links of this page, which is about to spend."""
+    """Return the most that the pot may lend when this page spends its cash on focused links."""
     virtual_page, unread, pot = ledger.virtual_page, ledger.unread, ledger.virtual_page.pot
     if not virtual_page.focus:
         return 0
@@ -421,21 +441,21 @@ def loan(ledger: Ledger, page: PageId) -> int:
 
 
 def _pro_rata(wanted: Sequence[int], purse: int) -> list[int]:
-    """What is wanted, or as much of it as the purse can pay."""
+    """Return `wanted`, scaled down to `purse` if the purse cannot pay it all."""
     total = max(sum(wanted), purse)
     return [wish * purse // total for wish in wanted] if total else list(wanted)
 
 
 def dead_end(ledger: Ledger, page: PageId) -> Plan:
-    """A page that failed, or may never be fetched: its cash goes to the virtual page."""
+    """Plan the turn of a failed or forbidden page: the virtual page gets all its cash."""
     return visit(ledger, page, ())
 
 
 def forward(ledger: Ledger, page: PageId, target: int) -> Plan:
-    """A redirect or a rel=canonical: all the cash goes to the one target.
+    """Plan a redirect or rel=canonical: the target gets all the cash.
 
-    A page that points at itself is a dead end: cash that comes back for ever would keep it the
-    richest page for ever.
+    A page that points to itself is a dead end. If it paid itself, it would stay the richest page
+    for ever.
     """
     if target == page:
         return dead_end(ledger, page)
@@ -444,7 +464,7 @@ def forward(ledger: Ledger, page: PageId, target: int) -> Plan:
 
 
 def replay(ledger: Ledger, page: PageId, links: Sequence[int]) -> Plan:
-    """A page already read spends its cash again along its stored links, without a fetch."""
+    """Plan a replay: a read page spends its cash again along its stored links, without a fetch."""
     if not ledger.is_read(page):
         raise ValueError(f"page {page} was never read: only a read page has links to replay")
     return visit(ledger, page, links)
@@ -452,19 +472,19 @@ def replay(ledger: Ledger, page: PageId, links: Sequence[int]) -> Plan:
 
 # ================================================================ transfers
 #
-# Cash that goes from the ledger of one shard to that of another.
+# Cash that moves from the ledger of one shard to that of another.
 #
-# Laws: what a page gives to a page of another shard is on the *foreign* page in the same step that
-# settles the giver, so that no atom is between two places. It leaves when it is sent. What a ledger
-# holds is what was minted here, less what was sent, plus what was received.
+# Invariants: cash for a page of another shard is booked on the *foreign* page in the step that
+# settles the giver, so no atom is ever between two places. It leaves when it is sent. A ledger
+# holds what was minted here, minus what was sent, plus what was received.
 #
-# foreign   see `ledger`: all of them together are the shard's outbox
-# sending   what foreign pages of one shard hold, and a part of the pot, leaves for that shard
-# receipt   what another shard sent is on the pages; one that stands for another page passes it on
+# foreign   see the module docstring: the foreign pages together are the shard's outbox
+# sending   the cash of the foreign pages of one shard, and a part of the pot, leaves for that shard
+# receipt   cash from another shard is credited to the pages, or to the pages that they redirect to
 
 
 def disown(ledger: Ledger, newborn: Sequence[int]) -> None:
-    """These, which were just born, are pages of other shards: their units are minted there."""
+    """Mark newborn pages as pages of other shards, which mint their units."""
     if any(ledger.flags[page] != UNREAD or ledger.key[page] != UNIT for page in newborn):
         raise ValueError("only a page that was just born can be found to be of another shard")
     for page in newborn:
@@ -475,7 +495,7 @@ def disown(ledger: Ledger, newborn: Sequence[int]) -> None:
 
 
 def send(ledger: Ledger, pages: Sequence[int], atoms: Sequence[int], of_pot: int) -> None:
-    """All that these foreign pages hold, and so much of the pot, leaves."""
+    """Remove the cash of these foreign pages, and `of_pot` atoms of the pot: it was sent."""
     if any(ledger.flags[page] != FOREIGN for page in pages):
         raise ValueError("only cash of foreign pages can be sent to other shards")
     if [ledger.key[page] for page in pages] != list(atoms):
@@ -495,7 +515,7 @@ def receive(
     atoms: Sequence[int],
     to_pot: int,
 ) -> None:
-    """So much came for these pages, and for the pot."""
+    """Credit cash received from another shard to these pages, and `to_pot` to the pot."""
     if min(atoms, default=0) < 0 or to_pot < 0:
         raise ValueError("nobody sends less than nothing")
     for page, cash in zip(pages, atoms, strict=True):

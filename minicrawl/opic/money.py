@@ -1,10 +1,10 @@
-"""Cash is counted in whole numbers, so that every split is exact and the same on every machine.
+"""Integer cash: every split is exact, and the same on every machine.
 
-atom    the smallest amount of cash; all amounts are counts of atoms.
-UNIT    what a page is born with. 2^31 pages fit into a signed 64-bit count.
-PARTS   the fixed point for shares that people write as 0.15: whole 65,536ths.
-pot     what a page hands to its links together. The rest of its cash is its *small edge*,
-        the link that every page has to the virtual page.
+atom    smallest amount of cash; all amounts are counts of atoms.
+UNIT    cash of a newly discovered page. 2^31 pages fit into a signed 64-bit count.
+PARTS   fixed-point denominator: a share such as 0.15 is stored in 65,536ths.
+pot     cash that a page passes to its links. The rest of its cash is its *small edge*: the implicit
+        link from every page to the virtual page.
 """
 
 from collections.abc import Callable
@@ -14,30 +14,30 @@ UNIT = 1 << 32
 PARTS = 1 << 16
 
 SMALL_EDGE = 0.15
-"""Its share unless the user sets another one: PageRank's damping of 0.85."""
+"""Default share of the small edge: PageRank's damping factor of 0.85."""
 
 FOCUS_SHARE = 0.5
-"""Of the unit that each unread page was born with: so much the virtual page may lend to links that
-the user looks for. More than a unit would leave other pages with nothing."""
+"""Share of a unit, for each unread page, that the virtual page may lend to links on the user's
+topic. More than one unit would leave the other unread pages with nothing."""
 
 SmallEdge = Callable[[int, int], int]
-"""(cash, number of links) -> pot."""
+"""Maps (cash, number of links) to the pot."""
 
 
 def in_parts(share: float) -> int:
-    """A share between 0 and 1 as whole 65,536ths."""
+    """Return a share between 0 and 1 in 65,536ths."""
     if not 0.0 <= share <= 1.0:
         raise ValueError(f"a share must lie between 0 and 1, not {share!r}")
     return round(share * PARTS)
 
 
 def fixed_edge(share: float = SMALL_EDGE) -> SmallEdge:
-    """The small edge takes this share of the cash of every page."""
+    """Return a small edge that takes `share` of the cash of every page."""
     return edge_of(in_parts(share))
 
 
 def edge_of(parts: int) -> SmallEdge:
-    """The same for a share in 65,536ths."""
+    """Return a small edge that takes `parts` 65,536ths of the cash of every page."""
     return partial(_less, parts)
 
 
@@ -46,5 +46,5 @@ def _less(parts: int, cash: int, _links: int) -> int:
 
 
 def one_more_link(cash: int, links: int) -> int:
-    """The small edge weighs as much as any other link of the page, as in the paper."""
+    """Weigh the small edge like one more link of the page, as in the OPIC paper."""
     return cash - cash // (links + 1)

@@ -1,12 +1,13 @@
-"""The pages of one host that wait, and the richest of them.
+"""The queue of one host: its waiting pages, and the richest of them.
 
-The richest page is looked for among all pages of the host that wait. A large host keeps a heap of
+A small host scans all its waiting pages for the richest one. A large host keeps a heap of
 *candidates*, the pages at or above a *floor*, as in `schedule`.
 
-entry   page - (key << 32): one whole number that sorts by key, richest first, then by page.
-front   the entry of this host's best page in the heap of all hosts (`by_host`).
-floor   A page whose entry is larger changes nothing. The floor is the worst of the candidates. For
-        a host without candidates it is the entry in the front, or below all while the host waits.
+entry   page - (key << 32): one integer that sorts by key, richest first, then by page.
+front   entry of this host's best page in the heap over all hosts (see `ByHost`).
+floor   worst entry that matters: a page with a larger entry changes nothing. With candidates it is
+        the worst of them. Without, it is the entry in the front, or the lowest possible one while
+        the host has none in the front.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from numpy.typing import NDArray
 from minicrawl.model import PageId
 
 PAGE = 0xFFFFFFFF
-"""The bits of an entry in which its page can be read."""
+"""Mask for the bits of an entry that hold its page."""
 
 _LOWEST, _HIGHEST = -(1 << 63), (1 << 63) - 1
 _EVERY_PAGE = PAGE - (_LOWEST << 32)
 _NO_PAGE = -((_HIGHEST + 1) << 32)
 
 LARGE = 1024
-"""Pages of a host from which on it keeps candidates, one waiting page in 64."""
+"""Number of pages from which a host keeps candidates, one for every 64 waiting pages."""
 FEWEST = 16
 _FEW = 12
 _SPARE_ROOM = 64
@@ -43,11 +44,11 @@ class PageColumn(Protocol):
     """A number for each page."""
 
     def __getitem__(self, page: int, /) -> int:
-        """That of one page."""
+        """Return the number of one page."""
 
 
 class EligiblePages:
-    """The pages that may be taken: those whose flag is that of the pool, but for those on lease."""
+    """The pages that may be taken: flagged as in the pool and not on lease."""
 
     __slots__ = ("flags", "floor_keys", "host_of", "keys", "large", "leased", "pool")
 
@@ -59,53 +60,50 @@ class EligiblePages:
         pool: int = 0,
         large: int = LARGE,
     ) -> None:
-        """A host with `large` pages keeps candidates."""
+        """Let hosts with `large` pages or more keep candidates."""
         self.keys, self.flags, self.host_of = keys, flags, host_of
         self.pool, self.large = pool, large
         self.leased: set[int] = set()
         self.floor_keys = array("q")
-        """Of each host: a page with a smaller key is below the floor."""
+        """Key of each host's floor: a page with a smaller key is below the floor."""
 
     def is_eligible(self, page: PageId) -> bool:
-        """Whether the page may be taken."""
+        """Return True if the page may be taken."""
         return self.flags[page] == self.pool and page not in self.leased
 
     def is_current(self, entry: int) -> bool:
-        """Whether the page of the entry may be taken and its key is still the same."""
+        """Return True if the entry's page may be taken and still has the same key."""
         page = entry & PAGE
         return self.is_eligible(page) and (page - entry) >> 32 == self.keys[page]
 
     def is_large(self, pages: int) -> bool:
-        """Whether a host with so many pages keeps candidates."""
+        """Return True if a host with this many pages keeps candidates."""
         return pages >= self.large
 
     def count_hosts(self) -> int:
-        """How many hosts are known."""
         return max(cast("array[int]", self.host_of), default=-1) + 1
 
     # ------------------------------------------------------------ many at once
 
     def keys_of(self, pages: Pages) -> NDArray[np.int64]:
-        """Their keys."""
         found: NDArray[np.int64] = np.frombuffer(cast("array[int]", self.keys), dtype=np.int64)[
             pages
         ]
         return found
 
     def are_in_pool(self, pages: Pages) -> NDArray[np.bool_]:
-        """Whether their flags are that of the pool."""
+        """Return for each page if its flag is that of the pool."""
         flags = np.frombuffer(cast(bytearray, self.flags), dtype=np.uint8)[pages]
         found: NDArray[np.bool_] = flags == self.pool
         return found
 
     def hosts_of(self, pages: Pages) -> Pages:
-        """Their hosts."""
         found: Pages = np.frombuffer(cast("array[int]", self.host_of), dtype=np.uint32)[pages]
         return found
 
 
 class HostQueue:
-    """The pages of one host, in the order of their birth."""
+    """Queue of the pages of one host, in the order of their birth."""
 
     __slots__ = (
         "_candidates",
@@ -119,7 +117,7 @@ class HostQueue:
     )
 
     def __init__(self, eligible: EligiblePages) -> None:
-        """The queue of the next host."""
+        """Create the queue of the next host."""
         self._eligible = eligible
         self._host = len(eligible.floor_keys)
         eligible.floor_keys.append(_LOWEST)
@@ -131,11 +129,11 @@ class HostQueue:
         self._put_floor(_EVERY_PAGE)
 
     def __len__(self) -> int:
-        """How many candidates it has, the stale ones too."""
+        """Return the number of candidates, stale ones included."""
         return len(self._candidates or ())
 
     def offer(self, page: PageId, key: int) -> int | None:
-        """The page is new, or its key has grown: its entry, if the host now has that in front."""
+        """Update a page that is new or richer; return its entry if it is now the host's best."""
         entry = page - (key << 32)
         if entry > self._floor or not self._eligible.is_eligible(page):
             return None
@@ -149,23 +147,23 @@ class HostQueue:
         return None
 
     def put_in_front(self, entry: int) -> None:
-        """The host has this entry in the front from now on."""
+        """Put this entry in the front."""
         self.front = entry
         if self._candidates is None:
             self._put_floor(entry)
 
     def leave_front(self) -> None:
-        """No page of the host is in the front from now on."""
+        """Take the host out of the front."""
         self.front = None
         if self._candidates is None:
             self._put_floor(_EVERY_PAGE if self.is_ready else _NO_PAGE)
 
     def forget_candidates(self) -> None:
-        """Pages were added to `pages` without being offered."""
+        """Drop the candidates, because pages were added to `pages` without being offered."""
         self._candidates = None
 
     def best(self) -> int | None:
-        """The entry of the host's richest page that may be taken."""
+        """Return the entry of the host's richest page that may be taken."""
         if self._candidates is None:
             if not self._eligible.is_large(len(self.pages)):
                 return self._richest()
@@ -182,7 +180,7 @@ class HostQueue:
         self._eligible.floor_keys[self._host] = min(((entry & PAGE) - entry) >> 32, _HIGHEST)
 
     def _richest(self) -> int | None:
-        """One look at all the pages."""
+        """Scan all pages for the richest one."""
         if len(self.pages) <= _FEW:
             return self._richest_of_few()
         waiting = self.waiting()
@@ -196,13 +194,13 @@ class HostQueue:
         return None
 
     def _richest_of_few(self) -> int | None:
-        """The same without arrays, which would take longer."""
+        """Scan a few pages without arrays, which would take longer."""
         keys, is_eligible = self._eligible.keys, self._eligible.is_eligible
         entries = [page - (keys[page] << 32) for page in self.pages if is_eligible(page)]
         return min(entries, default=None)
 
     def waiting(self) -> NDArray[np.uint32]:
-        """The pages that are still in the pool. The others are forgotten."""
+        """Drop the pages that have left the pool, and return the others."""
         pages = np.frombuffer(self.pages, dtype=np.uint32) if self.pages else _NO_PAGES
         stay = self._eligible.are_in_pool(pages)
         if not stay.all():
@@ -213,7 +211,7 @@ class HostQueue:
     # ------------------------------------------------------------ candidates
 
     def _tidy(self, candidates: list[int]) -> None:
-        """Drop stale candidates, and raise the floor if that leaves too many."""
+        """Drop stale candidates, and raise the floor if too many remain."""
         keys, is_eligible = self._eligible.keys, self._eligible.is_eligible
         pages = {entry & PAGE for entry in candidates}
         entries = [page - (keys[page] << 32) for page in pages if is_eligible(page)]
@@ -225,7 +223,7 @@ class HostQueue:
         self._fill(entries)
 
     def _refill(self) -> bool:
-        """Lower the floor to the best pages that wait; False if it is at its lowest already."""
+        """Lower the floor to the best waiting pages; return False if it cannot sink further."""
         wanted = self._wanted()
         while self._floor != _EVERY_PAGE and not self._candidates:
             self._fill(self._gather(wanted))
@@ -233,9 +231,9 @@ class HostQueue:
         return bool(self._candidates)
 
     def _gather(self, wanted: int) -> list[int]:
-        """This many of the best pages that wait. The worst of them is the new floor.
+        """Return the `wanted` best waiting pages. The worst of them is the new floor.
 
-        The pages of a queue are in the order of their birth, so of equals the first are taken.
+        A queue is in the order of birth, so among equals the first pages are taken.
         """
         waiting = self.waiting()
         keys = self._eligible.keys_of(waiting)
@@ -261,34 +259,33 @@ class HostQueue:
 
 # ================================================================ by host
 #
-# The richest page among the hosts that may be asked now: exact order, bounded memory.
+# The richest page among the ready hosts: exact order, bounded memory.
 #
-# Law: `take` answers with the page of the largest key among the eligible pages of ready hosts.
+# `take` returns the page with the largest key among the eligible pages of ready hosts.
 #
-# A host is *ready* until a page of it is taken, and again when it is `resume`d. Each host has a
-# `HostQueue` of all its pages that wait. The *front* is a heap of the ready hosts by their best
-# page. So to take a page costs the logarithm of the number of hosts, and a host that must wait
-# costs nothing.
+# A host is *ready* until one of its pages is taken, and again once it is `resume`d. Each host has a
+# `HostQueue` of its waiting pages. The *front* is a heap of the ready hosts by their best page. So
+# taking a page costs the logarithm of the number of hosts, and a host that must wait costs nothing.
 
 _SLACK = 256
-"""Entries that the front may hold beside two a host."""
+"""Most entries in the front beyond two for each host."""
 
 
 class ByHost:
-    """Picks the richest eligible page of a ready host; of equals the one found first.
+    """Picks the richest eligible page of a ready host; ties go to the page found first.
 
-    A page is eligible while its flag is that of the pool and it is not on lease. The key of a page
-    that waits only grows, and the code that raises it must `offer` the page.
+    A page is eligible if its flag is that of the pool and it is not on lease. The key of a waiting
+    page only grows, and code that raises it must `offer` the page.
     """
 
     def __init__(self, eligible: EligiblePages) -> None:
-        """Hosts that are known already get their queues now, others with their first page."""
+        """Create queues for the hosts known now; others get theirs with their first page."""
         self._eligible = eligible
         self._queues = [HostQueue(eligible) for _ in range(eligible.count_hosts())]
         self._front: list[int] = []
 
     def born(self, pages: Iterable[int]) -> None:
-        """These pages wait from now on."""
+        """Enqueue new pages."""
         keys, host_of = self._eligible.keys, self._eligible.host_of
         for page in pages:
             queue = self._queue(host_of[page])
@@ -297,7 +294,7 @@ class ByHost:
                 self._push(entry)
 
     def born_many(self, pages: NDArray[np.uint32]) -> None:
-        """The same, for pages whose keys take work to find."""
+        """Enqueue new pages, with vectorised keys."""
         hosts, keys = self._eligible.hosts_of(pages), self._eligible.keys_of(pages)
         for page, host, key in _rows(pages, hosts, keys):
             queue = self._queue(host)
@@ -306,7 +303,7 @@ class ByHost:
                 self._push(entry)
 
     def wait(self, blocks: Iterable[NDArray[np.uint32]]) -> None:
-        """Pages by the million, in ascending order, wait from now on."""
+        """Enqueue pages by the million, in ascending order."""
         for block in blocks:
             hosts = self._eligible.hosts_of(block)
             order = np.argsort(hosts, kind="stable")
@@ -319,7 +316,7 @@ class ByHost:
             self._show(queue)
 
     def offer(self, pages: Iterable[int]) -> None:
-        """The keys of these pages may have grown."""
+        """Update pages whose keys may have grown."""
         keys, host_of = self._eligible.keys, self._eligible.host_of
         floor_keys, queues = self._eligible.floor_keys, self._queues
         for page in pages:
@@ -330,7 +327,7 @@ class ByHost:
     def offer_many(
         self, pages: NDArray[Any], hosts: NDArray[np.uint32], keys: NDArray[np.int64]
     ) -> None:
-        """The same, for many pages of these hosts with these keys."""
+        """Vectorised `offer`, with the hosts and keys of the pages."""
         (found,) = (
             keys >= np.frombuffer(self._eligible.floor_keys, dtype=np.int64)[hosts]
         ).nonzero()
@@ -339,7 +336,7 @@ class ByHost:
                 self._push(entry)
 
     def take(self) -> int | None:
-        """Lease the richest page and its host; None if no ready host has a page."""
+        """Lease and return the richest page and its host; None if no ready host has a page."""
         while self._front:
             page = self._lease(heappop(self._front))
             if page is not None:
@@ -347,7 +344,7 @@ class ByHost:
         return None
 
     def _lease(self, entry: int) -> int | None:
-        """Lease the page of an entry and its host; None if it is out of date."""
+        """Lease the page of an entry and its host; return None if the entry is out of date."""
         page = entry & PAGE
         queue = self._queues[self._eligible.host_of[page]]
         if entry != queue.front:
@@ -361,46 +358,46 @@ class ByHost:
         return page
 
     def hold(self, page: PageId) -> None:
-        """Nobody may take the page until it is released."""
+        """Put the page on lease until it is released."""
         self._eligible.leased.add(page)
 
     def waiting(self, host: int) -> NDArray[np.uint32]:
-        """The pages of a host that wait, those on lease too."""
+        """Return the waiting pages of a host, those on lease included."""
         return self._queue(host).waiting()
 
     def release(self, page: PageId) -> None:
-        """The lease of the page has ended. Its host stays as it is."""
+        """End the page's lease. The state of its host does not change."""
         self._eligible.leased.discard(page)
         self.offer((page,))
 
     def resume(self, host: int) -> None:
-        """The host may be asked again."""
+        """Mark the host as ready."""
         queue = self._queue(host)
         if queue.is_ready and queue.front is not None:
-            return  # what is in front is the best, or is found to be out of date when it is leased
+            return  # its front is the best entry, or is found out of date when leased
         queue.is_ready = True
         self._show(queue)
 
     def pause(self, host: int) -> None:
-        """The host may not be asked."""
+        """Mark the host as not ready."""
         queue = self._queues[host]
         queue.is_ready = False
         queue.leave_front()
 
     def is_ready(self, host: int) -> bool:
-        """Whether the host may be asked."""
+        """Return True if the host is ready."""
         return host >= len(self._queues) or self._queues[host].is_ready
 
     def has_pages(self, host: int) -> bool:
-        """Whether a host that may be asked has pages that wait."""
+        """Return True if a ready host has waiting pages."""
         return host < len(self._queues) and self._queues[host].front is not None
 
     def precedence(self, host: int) -> float:
-        """Pages of hosts with less come first, whatever their keys are: here all are equal."""
+        """Return the rank of the host: lower ones come first; all are equal here."""
         return 0.0
 
     def __len__(self) -> int:
-        """Entries in all the heaps, the stale ones too."""
+        """Return the number of entries in all heaps, stale ones included."""
         return len(self._front) + sum(map(len, self._queues))
 
     def _queue(self, host: int) -> HostQueue:
@@ -410,7 +407,7 @@ class ByHost:
         return queues[host]
 
     def _show(self, queue: HostQueue) -> None:
-        """Bring the host's best page to the front, if it is ready."""
+        """Put the best page of a ready host in the front."""
         best = queue.best() if queue.is_ready else None
         if best is None:
             queue.leave_front()
@@ -433,31 +430,31 @@ def _rows(
 
 # ================================================================ by site
 #
-# The best page of the most important site: `ByHost`, with the hosts in another order.
+# The best page of the most important site: `ByHost` with another order of hosts.
 #
-# Laws: `take` answers with the page of the largest key among the eligible pages of those ready
-# hosts whose site matters most. How much sites matter is looked up anew after 1, 2, 4 pages and so
-# on, and in the end after every `_MOST` pages, or an eighth as many as there are hosts: it costs
-# little.
+# `take` returns the page with the largest key among the eligible pages of those ready hosts whose
+# site is the most important. The importance of sites is looked up after 1, 2, 4, ... pages, and in
+# the end every `_MOST` pages or every eighth of the number of hosts, whichever is more: a look-up
+# costs time in proportion to the hosts.
 
 ImportanceOfHosts = Callable[[], NDArray[np.float64]]
-"""Answers, for each host, with the importance of its site. It grows with the hosts."""
+"""Returns the importance of each host's site. Its length grows with the number of hosts."""
 
 _MOST = 64
 
 
 class BySite(ByHost):
-    """Picks the richest eligible page of a ready host whose site matters most."""
+    """Picks the richest eligible page of the ready host whose site is the most important."""
 
     def __init__(self, eligible: EligiblePages, importance: ImportanceOfHosts) -> None:
         super().__init__(eligible)
         self._ask_importance = importance
         self._importance = np.zeros(0)
         self._sites: list[tuple[float, int]] = []
-        self._left, self._every = 0, 1  # pages until the importance is looked up again
+        self._left, self._every = 0, 1  # pages until the next look-up of the importance
 
     def take(self) -> int | None:
-        """Lease the page and its host; None if no ready host has a page."""
+        """Lease and return the best page and its host; None if no ready host has a page."""
         if not self._left:
             self._look_up()
         while self._sites:
@@ -469,12 +466,12 @@ class BySite(ByHost):
         return None
 
     def precedence(self, host: int) -> float:
-        """Pages of hosts with less come first, whatever their keys are."""
+        """Return the rank of the host: lower ones come first, whatever the keys of pages."""
         importance = self._importance
         return -float(importance[host]) if host < len(importance) else 0.0
 
     def __len__(self) -> int:
-        """Entries in all the heaps, the stale ones too."""
+        """Return the number of entries in all heaps, stale ones included."""
         return len(self._sites) + sum(map(len, self._queues))
 
     def _look_up(self) -> None:
@@ -499,11 +496,11 @@ class BySite(ByHost):
 
 # ================================================================ lots
 #
-# Lots: a number for each page, drawn by chance, the same in every run.
+# Pseudo-random keys for pages, the same in every run.
 
 
 def lots() -> Iterator[int]:
-    """Those of all pages, in the order of their birth."""
+    """Yield the keys of all pages, in the order of their birth."""
     rng = Random(0)
     while True:
         yield rng.getrandbits(62)

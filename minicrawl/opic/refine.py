@@ -1,42 +1,41 @@
-"""Replays without end, off-line: what the ledger's histories come to if no page is read any more.
+"""Endless replays, off-line: the limit of the histories if no further page is read.
 
-Law: `importance` is never further from its limit than `error` says, summed over all pages.
-
-While cash is replayed, the virtual page waits for its turn like any page. It keeps what comes to it
-until it has all the cash, and then it hands on once, to all pages alike. One such lap is enough,
-for the next begins as this one did: with an even dividend, u = 1/N for each of N pages. With W the
-shares that each page hands to the pages it links to, what flows through the pages in a lap is
+While cash is replayed, the virtual page waits for its turn like any page. It keeps its inflow until
+it has all the cash, and then pays all pages alike. One such lap is enough, since the next one
+begins in the same state: an even dividend, u = 1/N for each of N pages. If W is the matrix of
+shares that pages give to the pages they link to, the flow through the pages in a lap is
 
     x = u + u W + u W² + ...
 
 and importance is x / |x|: PageRank with a teleport e to all pages alike, to which pages without
 links spread evenly. |.| is the sum over all pages.
 
-e         the least share that a page with links hands to the virtual page. `FlowBuilder` sees to it
-          that it is above 0.
-h         what pages have handed on.
-c         what they hold. h + c is what flowed so far, and x = h + c + c W + c W² + ... at any time.
-way       the part of c that is still under way: that of pages with links. The rest waits for the
-          end of the lap.
+e         the least share that a page with links gives to the virtual page; `FlowBuilder` keeps it
+          above 0.
+h         what pages have spent in this lap.
+c         what pages hold. h + c has flowed so far, and x = h + c + c W + c W² + ... at any time.
+way       the part of c on pages with links, which is still to be spent. The rest waits for the end
+          of the lap.
 
-In a round every page hands on once. A round goes in blocks, and what a block gives to later ones is
-handed on in the same round, which saves a fifth to a half of the rounds. This is a residual method,
-as in `ranks.walks.pagerank`, with h for the scores and c for the residual.
+In a round every page spends once. A round goes in blocks, and what a block gives to later blocks is
+spent in the same round, which saves a fifth to a half of the rounds. This is a residual method, as
+in `ranks.pagerank`, with h as the scores and c as the residual.
 
-How far it is: each hop takes e of the cash out of the lap, except for pages that stand for another.
-Those hand on all; as no link leads to them, cash takes at most one such hop, its first. So what is
-still to come is t = |x| - |h + c| <= way / e, and as shares of f = |h + c|
+Bound of the error: each hop takes e of the cash out of the lap, except from pages that stand for
+another. Those spend everything; as no link leads to them, cash takes at most one such hop, its
+first. So what is still to come is t = |x| - |h + c| <= way / e, and as shares of f = |h + c|
 
     |x / |x| - (h + c) / f| <= t / (f + t) + f (1 / f - 1 / (f + t)) = 2 t / (f + t)
 
-A start from ranks that are nearly right takes fewer rounds: h is what a lap of them would be, and
-c = u + h W - h, which may be below 0. Then only the first step of this holds, with t <= |way| / e,
-and the error is at most 2 t / f.
+A start from ranks that are nearly right takes fewer rounds: h is then a lap with these ranks, and
+c = u + h W - h, which may be negative. Only the first step of the bound holds then, with
+t <= |way| / e, and the error is at most 2 t / f.
 
-What flows between groups of pages, such as sites, is a share as well: of all that links carry from
-one group to another in a lap, the part that a group is given.
+The flow between groups of pages, such as sites, is reported as a share too: of all cash that links
+carry from one group to another in a lap, the part that a group receives.
 
-Rounding of floats is not included: it is about 1e-14.
+Invariant: `importance` is never further from its limit than `error`, summed over all pages, apart
+from float rounding of about 1e-14.
 """
 
 from __future__ import annotations
@@ -60,23 +59,23 @@ from minicrawl.opic.money import SmallEdge
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 Groups = NDArray[np.int32]
-"""The group of each page, numbered from 0."""
+"""Group of each page, numbered from 0."""
 
 _BLOCKS = 16
 _FEW_LINKS = 1 << 20
-"""With no more, a refinement is done before scipy is loaded."""
+"""Up to this number of links the products need no scipy, whose import would take longer."""
 _PURSE_UNITS = (1 << 30) - 1
-"""A page with so much cash shows its shares: rounding takes less from them than a float holds."""
+"""Cash of the purse that measures shares: rounding to atoms costs less than float precision."""
 _KEPT = 0.1
-"""The share of the small edge that no focus can spend."""
+"""Part of the small edge that focus cannot spend."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CashFlow:
-    """Where cash goes, in rows: one for each page that hands cash to others, in any order.
+    """Matrix of shares, in rows: one for each page that spends cash, in any order.
 
-    Row k is that of `givers[k]`. Its links are `targets[starts[k]:starts[k + 1]]`, and each gets
-    `shares[k]` of the page's cash, times its `parts` where there are such.
+    Row k is that of page `givers[k]`. Its links are `targets[starts[k]:starts[k + 1]]`; each gets
+    `shares[k]` of the page's cash, times its `parts` if there are any.
     """
 
     pages: int
@@ -86,14 +85,14 @@ class CashFlow:
     shares: Floats
     parts: Floats | None
     edge: float
-    """The least share handed to the virtual page. Pages without in-links may hand it less."""
+    """The least share given to the virtual page. Pages without in-links may give less."""
 
     @property
     def links(self) -> int:
         return len(self.targets)
 
     def between(self, importance: Floats, group_of: Groups, groups: int) -> Floats:
-        """What each group is given by the others, as a share of all that flows between groups."""
+        """Return what each group gets from others, as a share of the flow between groups."""
         given = np.zeros(groups)
         for rows, links in _blocks(self):
             starts, targets, parts = self.rows(rows, links)
@@ -105,18 +104,18 @@ class CashFlow:
         return given / total if total else given
 
     def rows(self, rows: slice, links: slice) -> WeightedRows:
-        """Some of the rows, which have these links."""
+        """Return some of the rows, which have these links."""
         starts = (self.starts[rows.start : rows.stop + 1] - links.start).astype(np.int32)
         parts = np.ones(links.stop - links.start) if self.parts is None else self.parts[links]
         return WeightedRows(starts, self.targets[links].view(np.int32), parts)
 
 
 class FlowBuilder:
-    """Builds a flow page by page; 4 bytes a link, and 8 more where links differ.
+    """Builds a flow page by page; 4 bytes a link, and 8 more if links differ.
 
-    A page shares its cash by the same `steps` as in a crawl. But pages whose focus spends all of
-    their small edge could pass cash in a cycle for ever, and no rank would converge: here a tenth
-    of each small edge cannot be spent.
+    Pages share their cash by the same plans as in a crawl. But if focus could spend the whole
+    small edge, cash could circulate in a cycle for ever and no rank would converge. So a tenth of
+    each small edge is reserved.
     """
 
     def __init__(self, small_edge: SmallEdge) -> None:
@@ -135,11 +134,11 @@ class FlowBuilder:
         self._equal: dict[int, float] = {}
 
     def forward(self, page: PageId, target: int) -> None:
-        """The page stands for the target, which stands for itself. No link may lead to the page."""
+        """Add a page that stands for the target. No link may lead to the page."""
         self._add(page, (target,), 1.0)
 
     def spend(self, page: PageId, spending: Spending) -> None:
-        """The page was read."""
+        """Add a page that was read."""
         links, weights, focus, idle = spending[:4]
         if not links:
             return
@@ -151,7 +150,7 @@ class FlowBuilder:
             self._add(page, links, self._share_of_each(len(links)))
 
     def spend_equally(self, pages: Numbers, counts: Numbers, links: Numbers) -> None:
-        """The same for many pages that have so many links each, all of them equal."""
+        """Add many pages with equal links; `counts` has the number of links of each."""
         pages, counts = pages[counts > 0], counts[counts > 0]
         starts = len(self._targets) + np.cumsum(counts)
         shares = [self._share_of_each(count) for count in counts.tolist()]
@@ -162,7 +161,7 @@ class FlowBuilder:
         self._fill_parts()
 
     def _share_of_each(self, count: int) -> float:
-        """What each of so many equal links gets."""
+        """Return the share of each of `count` equal links."""
         share = self._equal.get(count)
         if share is None:
             plan = steps.visit(self._purse, 0, range(count))
@@ -189,12 +188,12 @@ class FlowBuilder:
         self._fill_parts()
 
     def _fill_parts(self) -> None:
-        """The last links are equal, if nothing else was said of them."""
+        """Fill up the parts with 1 for the equal links added last."""
         if self._parts is not None:
             self._parts.extend(repeat(1.0, len(self._targets) - len(self._parts)))
 
     def flow(self, pages: int) -> CashFlow:
-        """The flow among this many pages. Add no more afterwards."""
+        """Return the flow among this many pages. Nothing can be added afterwards."""
         return CashFlow(
             pages=pages,
             givers=np.frombuffer(self._givers, dtype=np.uint32),
@@ -207,14 +206,14 @@ class FlowBuilder:
 
 
 class Refinement:
-    """One lap of the cash, from nothing or from ranks that are nearly right."""
+    """One lap of the cash, from scratch or from ranks that are nearly right."""
 
     def __init__(
         self, flow: CashFlow, start: Floats | None = None, cash: Floats | None = None
     ) -> None:
-        """`start` has the share of each page, as far as it is known.
+        """Start a lap from the known shares of pages, or from none.
 
-        `cash` is what they hold at first, in place of an even dividend.
+        `cash` replaces the even dividend that pages hold at first.
         """
         self._flow = flow
         self._blocks = list(_blocks(flow))
@@ -226,7 +225,7 @@ class Refinement:
             self._go_on_from(start)
 
     def _go_on_from(self, start: Floats) -> None:
-        """Take for the history what flows through the givers in a lap that has these shares."""
+        """Set the history to the flow through the givers in a lap with these shares."""
         givers = self._flow.givers
         handed = np.zeros(self._flow.pages)
         for rows, links in self._blocks:
@@ -236,9 +235,9 @@ class Refinement:
         self._cash += lap * handed - self._history
 
     def until(self, error: float) -> Iterator[float]:
-        """Make rounds until the error is no more than this. Yields the error before each round.
+        """Do rounds until the error is at most this; yield the error before each round.
 
-        Between two rounds it may be broken off: `error` and `importance` are right at any time.
+        The loop may be left after any round: `error` and `importance` are valid at any time.
         """
         while (left := self.error) > error:
             yield left
@@ -246,7 +245,7 @@ class Refinement:
 
     @property
     def error(self) -> float:
-        """How far `importance` may be from its limit, summed over all pages: 2 at most."""
+        """Bound of the error of `importance`, summed over all pages; at most 2."""
         under_way = self._cash[self._flow.givers]
         to_come = float(np.abs(under_way).sum()) / self._flow.edge
         flowed = self.flowed
@@ -256,12 +255,12 @@ class Refinement:
 
     @property
     def flowed(self) -> float:
-        """What has flowed through a page in this lap, where 1 is what the lap gives to each."""
+        """Flow through all pages in this lap, as a multiple of the dividend."""
         return float(self._history.sum() + self._cash.sum())
 
     @property
     def importance(self) -> Floats:
-        """The share of each page; they sum to 1."""
+        """Share of each page; they sum to 1."""
         return estimate.shares(self._history + self._cash)
 
     def _round(self) -> None:
@@ -274,13 +273,13 @@ class Refinement:
         self.rounds += 1
 
     def _hand_on(self, rows: slice, links: slice, cash: Floats, to: Floats) -> None:
-        """What these givers hold goes along these links."""
+        """Send the cash of these givers along their links."""
         flow = self._flow
         self._products.scatter(flow.rows(rows, links), cash * flow.shares[rows], to)
 
 
 def _blocks(flow: CashFlow) -> Iterator[tuple[slice, slice]]:
-    """Rows and their links, about as many in each."""
+    """Yield row ranges with their link ranges, with about equally many links."""
     cuts = np.searchsorted(flow.starts, np.linspace(0, flow.links, _BLOCKS + 1))
     for first, last in pairwise(sorted(set(cuts.tolist()))):
         yield slice(first, last), slice(int(flow.starts[first]), int(flow.starts[last]))

@@ -1,15 +1,15 @@
-"""The richest page first: exact order, bounded memory, O(1) amortised for a page that grows.
+"""Exact priority queue over all pages: richest first, bounded memory, O(1) amortised per change.
 
-A heap of all pages would cost more memory than the pages. So the heap holds candidates only: the
-pages at or above a *floor*. A page that grows past the floor is pushed. No page below it can be the
-richest while a candidate is left. When none is left, the floor is lowered and the heap filled again
-from the flat arrays, about one page in 2,048 at a time.
+A heap of all pages would need more memory than the pages. The heap holds *candidates* only: pages
+at or above a *floor*. A page whose key grows past the floor is pushed. No page below the floor can
+be the richest while a candidate is left. When none is left, the floor is lowered and the heap is
+filled again from the flat arrays, with about one page in 2,048.
 
-A page that grows is pushed once more. Its older entries become stale; they are dropped when they
-come up, or all at once when they make up most of the heap.
+A page whose key grows is pushed again instead of moved. Its older entries become stale; they are
+dropped when they reach the top, or all at once when they make up most of the heap.
 
-entry   page - (key << 32): one whole number that sorts by key, richest first, then by page. A
-        third of the memory of a tuple, and quicker to compare.
+entry   page - (key << 32): one integer that sorts by key, richest first, then by page. It needs a
+        third of the memory of a tuple and compares faster.
 floor   the worst entry that is a candidate.
 """
 
@@ -29,7 +29,7 @@ _BLOCK = 1 << 15
 _SAMPLE = 1 << 14
 
 FEWEST = 4096
-"""Candidates in a small web; in a large one they are one page in 2,048."""
+"""Number of candidates in a small web; a large one has one page in 2,048."""
 
 
 def _entry(page: PageId, key: int) -> int:
@@ -41,10 +41,10 @@ def _key(entry: int) -> int:
 
 
 class Richest:
-    """Picks the eligible page with the largest key; of equals the one found first.
+    """Queue of eligible pages by key, largest first; ties go to the page found first.
 
-    A page is eligible while its flag is that of the pool and it is not on lease. The code that
-    raises a key must `offer` the page; a key that falls need not be reported.
+    A page is eligible if its flag is that of the pool and it is not on lease. Code that raises a
+    key must `offer` the page; a key that falls need not be reported.
     """
 
     def __init__(self, keys: array[int], flags: bytearray, pool: int, fewest: int = FEWEST) -> None:
@@ -59,11 +59,11 @@ class Richest:
         self._floor_key = _HIGHEST
 
     def __len__(self) -> int:
-        """Entries in the heap, the stale ones too."""
+        """Return the number of entries in the heap, stale ones included."""
         return len(self._heap)
 
     def offer(self, pages: Iterable[int]) -> None:
-        """The keys of these pages may have grown, or they may have become eligible."""
+        """Push pages whose keys have grown, or which have become eligible."""
         keys, floor_key, heap = self._keys, self._floor_key, self._heap
         for page in pages:
             key = keys[page]
@@ -75,7 +75,7 @@ class Richest:
             self._tidy()
 
     def take(self) -> int | None:
-        """Lease the richest page; None if there is none."""
+        """Lease and return the richest page; None if there is none."""
         while self._heap or self._refill():
             entry = heappop(self._heap)
             page = entry & _PAGE
@@ -85,7 +85,7 @@ class Richest:
         return None
 
     def release(self, page: PageId) -> None:
-        """The lease has ended."""
+        """End the page's lease and offer the page again."""
         self._leased.discard(page)
         self.offer((page,))
 
@@ -93,7 +93,7 @@ class Richest:
         return self._flags[page] == self._pool and page not in self._leased
 
     def _tidy(self) -> None:
-        """Drop what is stale, and raise the floor if that leaves too many."""
+        """Drop stale entries, and raise the floor if too many remain."""
         pages = {entry & _PAGE for entry in self._heap}
         entries = sorted(
             [_entry(page, self._keys[page]) for page in pages if self._is_eligible(page)]
@@ -104,13 +104,13 @@ class Richest:
         self._fill(entries)
 
     def _raise_floor(self, entries: list[int], wanted: int) -> None:
-        """Keep so many of the sorted entries."""
+        """Truncate the sorted entries to `wanted`, and make the last one the floor."""
         del entries[wanted:]
         self._floor = entries[-1]
         self._floor_key = _key(self._floor)
 
     def _refill(self) -> bool:
-        """Lower the floor until there are candidates; False if it is at its lowest already."""
+        """Lower the floor until there are candidates; return False if it cannot sink further."""
         wanted = 1
         while self._floor_key != _LOWEST and not self._heap:
             self._floor_key = self._sampled_floor(wanted)
@@ -120,7 +120,7 @@ class Richest:
         return bool(self._heap)
 
     def _fill(self, entries: list[int]) -> None:
-        """`entries` are sorted, and so a heap."""
+        """Replace the heap with `entries`, which are sorted and therefore a heap."""
         self._heap = entries
         self._room = 2 * len(entries) + self._fewest
 
@@ -128,9 +128,9 @@ class Richest:
         return max(self._fewest, pages >> 11)
 
     def _sampled_floor(self, times: int) -> int:
-        """A key with about so many `times` the wanted number of pages above it.
+        """Return a key with about `times` the wanted number of pages above it.
 
-        Every n-th page is asked: whatever the floor, the order stays exact.
+        Every n-th page is sampled. An inexact floor costs time, never the exactness of the order.
         """
         step = max(1, len(self._keys) // _SAMPLE)
         keys = np.frombuffer(self._keys, dtype=np.int64)[::step]
@@ -139,7 +139,7 @@ class Richest:
         return int(np.partition(sample, -rank)[-rank]) if rank < len(sample) else _LOWEST
 
     def _gather(self) -> list[int]:
-        """All eligible pages at or above the floor, best first. It rises if they are too many."""
+        """Return the eligible pages above the floor, best first; raise the floor if too many."""
         keys = np.frombuffer(self._keys, dtype=np.int64)
         flags = np.frombuffer(self._flags, dtype=np.uint8)
         wanted = self._wanted(len(keys))
@@ -154,6 +154,6 @@ class Richest:
             if len(entries) > 4 * wanted:
                 entries.sort()
                 self._raise_floor(entries, 2 * wanted)
-                lowest = self._floor_key + 1  # of equals the first found are in already
+                lowest = self._floor_key + 1  # among equals, the first ones found are already in
         entries.sort()
         return entries

@@ -1,21 +1,19 @@
-"""The files of a graph that does not fit in memory, for `ranks.walks.blocks`.
+"""Files of a graph that exceeds the memory, for `blocks`.
 
-Laws: links are in the order of their blocks, within these of their sources, each link once. Memory
-holds a few numbers for each piece, and none for a node or a link. What works at one time takes no
-more than `free` bytes together; each share of `MemoryPlan` is what so many things take, copies
-included.
+Links are ordered by block, then by source, and distinct. Memory holds a few numbers for each piece,
+and none for a node or a link. Everything that is used at the same time takes at most `free` bytes;
+each share of `MemoryPlan` is an upper bound for its items, copies included.
 
-block    some nodes in a row, whose scores are made together
-stretch  some nodes in a row, whose links are read together
-cell     a block and a stretch, as one number: what links have in common that are read together
+block    consecutive nodes whose scores are computed together
+stretch  consecutive nodes whose links are read together
+cell     a block and a stretch, as one number: the links of a cell are read together
 
-Whole numbers sorted on disk, where memory is too small: each once, from 0 on.
+`Sorter` sorts non-negative integers on disk and removes duplicates. It never holds more than twice
+`at_once` numbers in memory. Files are open only while they are read or written, so nothing has to
+be closed.
 
-Laws: never more than twice `at_once` numbers are in memory. A file is open only while it is read or
-written, so that nobody has to close it.
-
-column  numbers in a file, read and written some at a time
-run     sorted numbers in a column of their own, as many as memory holds
+column  numbers in a file, read and written in parts
+run     sorted numbers in a column of their own, as many as fit into memory
 """
 
 from array import array
@@ -37,7 +35,7 @@ Number = TypeVar("Number", np.int32, np.int64, np.float64)
 
 @dataclass(slots=True)
 class DiskTraffic:
-    """What was read from files and written to them: how often, and how many bytes."""
+    """Number of reads and writes of files, and their bytes."""
 
     reads: int = 0
     bytes_read: int = 0
@@ -45,7 +43,7 @@ class DiskTraffic:
     bytes_written: int = 0
 
     def since(self, before: "DiskTraffic") -> "DiskTraffic":
-        """What came after an earlier copy."""
+        """Return the traffic since an earlier copy."""
         return DiskTraffic(
             self.reads - before.reads,
             self.bytes_read - before.bytes_read,
@@ -55,7 +53,7 @@ class DiskTraffic:
 
 
 class DiskColumn(Generic[Number]):
-    """Numbers in a file; at first there are `count` of them, all 0. Counts in `traffic`."""
+    """Numbers in a file, initially `count` zeros. Counts reads and writes in `traffic`."""
 
     def __init__(
         self,
@@ -74,7 +72,7 @@ class DiskColumn(Generic[Number]):
         return self.path.stat().st_size // self._kind.itemsize
 
     def read(self, first: int, count: int) -> NDArray[Number]:
-        """This many numbers, or fewer at the end of the file."""
+        """Return `count` numbers, or fewer at the end of the file."""
         with self.path.open("rb", buffering=0) as file:
             file.seek(first * self._kind.itemsize)
             found = file.read(count * self._kind.itemsize)
@@ -96,18 +94,18 @@ class DiskColumn(Generic[Number]):
         self.path.unlink()
 
     def whole(self) -> NDArray[Number]:
-        """All numbers, mapped into memory. They outlive the name of the file."""
+        """Return all numbers, mapped into memory. The mapping survives the removal of the file."""
         return np.memmap(self.path, dtype=self._kind, mode="r")
 
 
 Numbers = NDArray[np.int64]
 
 _MOST_RUNS = 64
-"""Merged at a time: more would be read in crumbs."""
+"""Most runs merged at a time: with more, reads would become too small."""
 
 
 class Sorter:
-    """Takes numbers in any order, gives them sorted, once."""
+    """Takes numbers in any order and returns them sorted and distinct; for one use."""
 
     def __init__(self, folder: Path, at_once: int) -> None:
         self._names = (folder / f"run-{number}" for number in count())
@@ -126,7 +124,7 @@ class Sorter:
             numbers = numbers[len(some) :]
 
     def in_order(self) -> Iterator[Numbers]:
-        """Sorted, some at a time. Use them before the next ones: they share their memory."""
+        """Yield the sorted numbers in parts. A part is valid until the next one is requested."""
         self._end_run()
         self._waiting = np.empty(0, dtype=np.int64)
         while len(self._runs) > _MOST_RUNS:
@@ -148,7 +146,7 @@ class Sorter:
         return run
 
     def _merged(self, runs: list[DiskColumn[np.int64]]) -> Iterator[Numbers]:
-        """Numbers up to the least of the last numbers that were read of each run are complete."""
+        """Merge runs: numbers up to the least of the last numbers read of each run are complete."""
         share = self._at_once // max(len(runs), 1) + 1
         heads = [head for run in runs if (head := _Head(run, share)).numbers.size]
         while heads:
@@ -162,14 +160,14 @@ class Sorter:
 
 
 class _Head:
-    """What comes next of a run."""
+    """The next numbers of a run."""
 
     def __init__(self, run: DiskColumn[np.int64], at_once: int) -> None:
         self._run, self._at_once, self._read = run, at_once, 0
         self.numbers = self._next()
 
     def up_to(self, bound: int) -> Numbers:
-        """Take these off."""
+        """Remove and return the numbers up to `bound`."""
         end = int(np.searchsorted(self.numbers, bound, side="right"))
         taken, self.numbers = self.numbers[:end], self.numbers[end:]
         if not self.numbers.size:
@@ -184,24 +182,24 @@ class _Head:
 
 MEGA: Final = 1_000_000
 LEAST_FREE: Final = 4 * MEGA
-"""With less all would be done in crumbs."""
+"""Least memory to work with: with less, reads would become too small."""
 
 _BLOCK, _SORTED, _TEXT, _STRETCH, _LINKS = 16, 32, 32, 64, 256  # bytes of `free` for each
-_ENOUGH = 1 << 20  # larger portions are no quicker
+_ENOUGH = 1 << 20  # larger portions are no faster
 
 
 class MemoryPlan(NamedTuple):
-    """How many of each fit into memory together."""
+    """Numbers of items that fit into memory together."""
 
-    block: int  # nodes whose scores are made together
-    sorted: int  # numbers put in order together
+    block: int  # nodes whose scores are computed together
+    sorted: int  # numbers sorted together
     text: int  # bytes of a file
-    stretch: int  # nodes that links come from
-    links: int  # worked on together
+    stretch: int  # source nodes
+    links: int  # links processed together
 
 
 def memory_plan(free: int) -> MemoryPlan:
-    """How so many bytes are shared out."""
+    """Distribute `free` bytes."""
     return MemoryPlan(
         block=free // _BLOCK,
         sorted=min(free // _SORTED, 16 * _ENOUGH),
@@ -212,12 +210,12 @@ def memory_plan(free: int) -> MemoryPlan:
 
 
 def free_for(block: int) -> int:
-    """How many bytes let so many nodes be a block."""
+    """Return the bytes needed for a block of this many nodes."""
     return max(block * _BLOCK, LEAST_FREE)
 
 
 class NodeIds:
-    """The ids that occur in links, in order on disk: node i is the i-th of them."""
+    """The ids that occur in links, sorted on disk: node i has the i-th of them."""
 
     def __init__(self, links: Iterable[LinkArrays], memory: MemoryPlan, folder: Path) -> None:
         self._at_once = memory.sorted
@@ -238,7 +236,7 @@ class NodeIds:
         return len(self.column)
 
     def of(self, nodes: Sequence[int]) -> list[str]:
-        """What these nodes are called, in this order: their ids, which are read from disk."""
+        """Return the names of these nodes, which are their ids, read from disk."""
         if self._is_dense:
             return [str(self._first + node) for node in nodes]
         wanted, places = np.unique(np.asarray(nodes, dtype=np.int64), return_inverse=True)
@@ -251,7 +249,7 @@ class NodeIds:
         return list(map(str, found[places].tolist()))
 
     def links(self, links: LinkArrays) -> LinkArrays:
-        """The same between nodes."""
+        """Convert links between ids to links between nodes."""
         return LinkArrays(self._nodes(links.sources), self._nodes(links.targets))
 
     def _nodes(self, ids: Ids) -> Ids:
@@ -268,9 +266,9 @@ class NodeIds:
 
 
 class LinksByBlock:
-    """The links between nodes on disk, by the block they lead to and the stretch they come from.
+    """Links between nodes on disk, by the block they lead to and the stretch they come from.
 
-    They are written and read in the order of the cells, as places within stretch and block.
+    They are written and read in the order of the cells, as offsets within stretch and block.
     """
 
     def __init__(self, sizes: BlockSizes, folder: Path, traffic: DiskTraffic) -> None:
@@ -281,12 +279,12 @@ class LinksByBlock:
         self._cells, self._ends = array("q"), array("q", [0])
 
     def keys(self, links: LinkArrays) -> Ids:
-        """Each link as one number, below the square of twice the nodes, in the order to be."""
+        """Return each link as one number below (2 * nodes)^2, in the order of the file."""
         blocks, places = np.divmod(links.targets, self._sizes.block)
         return (blocks * self._sizes.nodes + links.sources) * self._sizes.block + places
 
     def append(self, keys: Ids) -> Iterator[tuple[int, Ids]]:
-        """Write down links. The result is the first node of each stretch, and its sources."""
+        """Write links; yield the first node and the sources of each stretch."""
         rest, targets = np.divmod(keys, self._sizes.block)
         blocks, sources = np.divmod(rest, self._sizes.nodes)
         stretches, sources = np.divmod(sources, self._sizes.stretch)
@@ -301,7 +299,7 @@ class LinksByBlock:
             yield int(stretches[start]) * self._sizes.stretch, sources[start:end]
 
     def pieces(self, block: int) -> Iterator[Piece]:
-        """The links to this block, stretch after stretch."""
+        """Yield the links to this block, stretch after stretch."""
         first, last = (
             bisect_left(self._cells, number * self._stretches) for number in (block, block + 1)
         )
@@ -312,7 +310,7 @@ class LinksByBlock:
 
 
 class BlockFiles:
-    """The `GraphOnDisk` of `ranks.walks.blocks`, in a folder. Its `traffic` is counted."""
+    """The `GraphOnDisk` of `blocks`, in a folder. Its `traffic` is counted."""
 
     def __init__(self, nodes: int, memory: MemoryPlan, folder: Path) -> None:
         self.sizes = BlockSizes(nodes, min(memory.block, nodes), memory.stretch, memory.links)
@@ -325,7 +323,7 @@ class BlockFiles:
         )
 
     def fill(self, links: Iterable[LinkArrays]) -> None:
-        """Lay out the links between nodes."""
+        """Write the links between nodes in the order of the blocks."""
         sorter, at_once = Sorter(self._folder, self._sorted_at_once), self.sizes.at_once
         for some in links:
             sorter.add(self.links.keys(some))

@@ -1,14 +1,14 @@
-"""PageRank of a graph that does not fit in memory (Haveliwala, 1999).
+"""PageRank of a graph that exceeds the memory (Haveliwala, 1999).
 
-Only the scores of one block of destinations are in memory. All else comes as a stream from a
-`GraphOnDisk`, links by the block that they lead to and within it by their source. It is the power
-method (`power`); what dangles is spread evenly, and each iteration takes
+Only the scores of one block of destinations are in memory. Everything else is streamed from a
+`GraphOnDisk`, links ordered by destination block and within it by source. It is the power method
+(`power`) with uniformly spread dangling mass; each iteration computes
 
     y(t) = (1 - d + d * dangling) / n + sum of g(s) over the links s -> t,  g(s) = d * x(s) / out(s)
 
 d         damping, which is the contraction
 dangling  the sum of x over nodes without links
-stretch   some nodes in a row, whose g is in memory together
+stretch   consecutive nodes whose g is in memory together
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,17 +26,17 @@ Places = NDArray[np.int32]
 
 
 class Column(Protocol):
-    """A number for each node, read and written some at a time."""
+    """A number for each node, read and written in parts."""
 
     def read(self, first: int, count: int) -> Floats:
-        """Those of so many nodes, or as many as there are."""
+        """Return the numbers of `count` nodes, or fewer at the end."""
 
     def write(self, first: int, numbers: Floats) -> None:
-        """Those of the nodes from the first one on."""
+        """Write the numbers of the nodes from `first` on."""
 
 
 class Piece(NamedTuple):
-    """Links from one stretch to one block: places within these."""
+    """Links from one stretch to one block, as offsets within these."""
 
     stretch: int
     sources: Places
@@ -44,49 +44,49 @@ class Piece(NamedTuple):
 
 
 class BlockSizes(NamedTuple):
-    """How many nodes there are, and how many are worked on together."""
+    """Number of nodes, and the sizes of the parts that are processed together."""
 
     nodes: int
     block: int
     stretch: int
-    at_once: int  # nodes whose scores are settled together
+    at_once: int  # nodes whose scores are updated together
 
     @property
     def blocks(self) -> int:
-        """How many blocks there are."""
+        """Number of blocks."""
         return -(-self.nodes // self.block)
 
 
 class GraphOnDisk(Protocol):
-    """The links of a graph by blocks of destinations, and columns that the scores are made in."""
+    """Links of a graph by destination block, and columns for computing the scores."""
 
     sizes: BlockSizes
 
     @property
     def degrees(self) -> Column:
-        """How many links each node has."""
+        """Number of links of each node."""
 
     @property
     def scores(self) -> Column:
-        """x."""
+        """The scores x."""
 
     @property
     def given(self) -> Column:
-        """g, of this round."""
+        """g of this iteration."""
 
     @property
     def given_next(self) -> Column:
-        """g, of the next one."""
+        """g of the next iteration."""
 
     def pieces(self, block: int) -> Iterable[Piece]:
-        """The links to this block, stretch after stretch."""
+        """Yield the links to this block, stretch after stretch."""
 
     def turn(self) -> None:
-        """What was given next is what is given now."""
+        """Make `given_next` the current `given`."""
 
 
 class Outcome(NamedTuple):
-    """How near the scores have come to their limit."""
+    """Number of iterations, and the precision they reached."""
 
     iterations: int
     error_bound: float
@@ -101,7 +101,7 @@ def pagerank(
     most_iterations: int = 1000,
     tell: Progress = unreported,
 ) -> Outcome:
-    """Leave the scores of all nodes in `files.scores`."""
+    """Compute the scores of all nodes in `files.scores`."""
     dangling = _begin(files, damping)
 
     def step() -> float:
@@ -127,14 +127,14 @@ def pagerank(
 
 
 class Best(NamedTuple):
-    """Nodes with the largest scores, the largest first; of equals that which comes first."""
+    """Nodes with the largest scores in descending order; ties go to the first."""
 
     nodes: NDArray[np.int64]
     scores: Floats
 
 
 def best(files: GraphOnDisk, count: int) -> Iterator[Best]:
-    """So many, or all, some at a time. Each time all scores are read, and few are in memory."""
+    """Yield the `count` best nodes in batches. Each batch reads all scores but holds few."""
     left, last_node, last_score = min(count, files.sizes.nodes), -1, inf
     while left:
         some = _best_behind(files, min(left, files.sizes.at_once), last_node, last_score)
@@ -143,7 +143,7 @@ def best(files: GraphOnDisk, count: int) -> Iterator[Best]:
 
 
 def _best_behind(files: GraphOnDisk, count: int, last_node: int, last_score: float) -> Best:
-    """The next ones, where these are the last node and its score that came before."""
+    """Return the next batch after the last node and score of the batch before."""
     nodes, scores = np.empty(0, dtype=np.int64), np.empty(0)
     for first in range(0, files.sizes.nodes, files.sizes.at_once):
         some = files.scores.read(first, files.sizes.at_once)
@@ -162,7 +162,7 @@ class _Settled(NamedTuple):
 
 
 def _begin(files: GraphOnDisk, damping: float) -> float:
-    """All nodes are alike; say how much of it dangles."""
+    """Set all nodes equal; return the sum over dangling nodes."""
     dangling = 0.0
     for first in range(0, files.sizes.nodes, files.sizes.at_once):
         count = min(files.sizes.at_once, files.sizes.nodes - first)
@@ -174,7 +174,7 @@ def _begin(files: GraphOnDisk, damping: float) -> float:
 
 
 def _inflow(files: GraphOnDisk, block: int, base: float) -> Floats:
-    """What the nodes of a block get in a round."""
+    """Return the inflow of the nodes of a block."""
     got = np.full(min(files.sizes.block, files.sizes.nodes - block * files.sizes.block), base)
     stretch, given = -1, np.empty(0)
     for piece in files.pieces(block):
@@ -186,7 +186,7 @@ def _inflow(files: GraphOnDisk, block: int, base: float) -> Floats:
 
 
 def _settle(files: GraphOnDisk, start: int, got: Floats, damping: float) -> _Settled:
-    """Put down what a block got, and what it gives in the next round."""
+    """Write the new scores of a block, and what it passes on in the next iteration."""
     change = dangling = 0.0
     for place in range(0, len(got), files.sizes.at_once):
         first, new = start + place, got[place : place + files.sizes.at_once]
@@ -197,7 +197,7 @@ def _settle(files: GraphOnDisk, start: int, got: Floats, damping: float) -> _Set
 
 
 def _hand_on(files: GraphOnDisk, first: int, scores: Floats, damping: float) -> float:
-    """Note what nodes give along each of their links; answer with what the others hold."""
+    """Write what nodes pass on along each link; return the sum over dangling nodes."""
     degrees = files.degrees.read(first, len(scores))
     files.given_next.write(first, damping * scores / np.maximum(degrees, 1))
     return float(scores[degrees == 0].sum())

@@ -1,4 +1,4 @@
-"""Every rank by its name, with its usual options, and how the ranks of a store are kept."""
+"""Every rank by name with default options, and how the ranks of a store are saved."""
 
 import json
 import re
@@ -36,9 +36,9 @@ from minicrawl.store.records import DocumentRow, reporting_damage
 from minicrawl.web.headers import http_date
 
 IMPORTANCE = "importance"
-"""What `opic` is called wherever it is shown."""
+"""Name under which `opic` is displayed."""
 TRUSTED = 20
-"""So many seeds are chosen for trust where none are named."""
+"""Number of seeds chosen for trust if none are given."""
 
 
 def _trust(named: NamedGraph, tell: Progress) -> Scores:
@@ -54,7 +54,7 @@ def _sites(named: NamedGraph, tell: Progress) -> Scores:
 _SEED = 1
 
 Rank = Callable[[NamedGraph, Progress], Scores]
-"""What computes a rank of a graph."""
+"""Computes a rank of a graph."""
 
 _BUILT_IN: dict[str, Rank] = {
     "degree": lambda named, _tell: degree(named.graph, named.weights),
@@ -69,7 +69,7 @@ _BUILT_IN: dict[str, Rank] = {
 }
 
 RANKS = Registry(plugins.RANKS, _BUILT_IN)
-"""What `compare` and `stability` compute where nothing is kept."""
+"""Ranks that `compare` and `stability` compute if none is saved."""
 
 
 # ---------------------------------------------------------------- kept beside the store
@@ -80,7 +80,7 @@ _LONGEST_NAME = 64
 
 
 def checked_name(name: str) -> str:
-    """A name that a rank may have: part of a column's name, and of a list with commas."""
+    """Return a valid name of a rank; names are used in column names and comma-separated lists."""
     if len(name) > _LONGEST_NAME:
         raise UsageError(
             f"the name of a rank has at most {_LONGEST_NAME} characters, not {len(name):,}"
@@ -97,9 +97,9 @@ def checked_name(name: str) -> str:
 def keep(
     source: Source, found: Mapping[str, Scores], edges: int, options: Mapping[str, object]
 ) -> None:
-    """Keep the ranks of a store, all of them or none; those of a graph file are not kept.
+    """Save the ranks of a store, all or none; ranks of a graph file are not saved.
 
-    `edges` are the links that they were made of.
+    `edges` is the number of links that they were computed from.
     """
     if (seen := source.snapshot) is None:
         return
@@ -127,17 +127,16 @@ def keep(
 
 # ================================================================ facts
 #
-# What a store knows besides who links to whom: titles, when pages changed.
+# Facts of a store beyond its links: titles, and when pages changed.
 #
-# titles  What is known of a page's own words are those of its title and of its URL.
-# change  A page changed last when its Last-Modified says. Without one it is as old as the first
-#         time
-#         that it was read, or if it was another one since then, as the last time.
+# titles  The words of a page are those of its title and its URL.
+# change  A page changed last at its Last-Modified. Without one, the time is that of its first
+#         reading, or of the last reading if its content has changed since then.
 #
-# A question about a graph begins with its root set: the nodes of a list, or the pages of a store
-# that the search index finds, or else those whose title or URL has the words. The rank of a base
-# set may be joined with how like the query its pages are: the cosine of two sets of words, those of
-# the query and those of title and URL.
+# A query on a graph begins with its root set: the nodes of a list, or the pages of a store found by
+# the search index, or else those whose title or URL has the words. The rank of a base set may be
+# mixed with the similarity of its pages to the query: the cosine of two sets of words, those of the
+# query and those of title and URL.
 
 _DAY_S = 86_400
 
@@ -146,7 +145,7 @@ _DAY_S = 86_400
 
 
 def texts_of(source: Source, topics: Mapping[str, Sequence[int]]) -> dict[str, list[str]]:
-    """What tells the words of each topic's nodes: their names, and in a store their titles."""
+    """Return the words for each topic's nodes: their names, and in a store their titles."""
     return {
         topic: source.names.of(nodes) + _titles(source.snapshot, nodes)
         for topic, nodes in topics.items()
@@ -161,7 +160,7 @@ def _titles(seen: Snapshot | None, nodes: Sequence[int]) -> list[str]:
 
 
 def days_unchanged(source: Source) -> Vector:
-    """For how long each page has been as it is, when the last one was read; NaN if never read."""
+    """Return the days since each page's last change, as of the last reading; NaN if unread."""
     if (seen := source.snapshot) is None:
         raise UsageError("a graph file does not say when pages changed: use a store")
     changed, newest = np.full(len(seen), np.nan), -np.inf
@@ -190,14 +189,14 @@ _WORD = re.compile(r"\w+")
 
 
 class Roots(NamedTuple):
-    """Nodes, and those of the list that the graph does not have."""
+    """Nodes found in the graph, and listed names that it does not have."""
 
     nodes: list[int]
     unknown: list[str]
 
 
 def listed(named: NamedGraph, lines: Iterable[str]) -> Roots:
-    """The nodes that the lines name; `#` begins a line that names none."""
+    """Return the nodes that the lines name; `#` begins a comment line."""
     texts = (line.strip() for line in lines)
     names = list(dict.fromkeys(text for text in texts if text and not text.startswith("#")))
     places = dict(zip(names, named.names.find(names), strict=True))
@@ -209,8 +208,9 @@ def listed(named: NamedGraph, lines: Iterable[str]) -> Roots:
 
 
 def having(source: Source, words: str, count: int) -> list[int]:
-    """The best pages that the search index finds; without an index, the most important ones whose
-    title or URL has all words.
+    """Return the best pages for a query by the search index.
+
+    Without an index, return the most important pages whose title or URL has all words.
     """
     if (seen := source.snapshot) is None:
         raise UsageError("--query searches the pages of a store: use --root with --graph")
@@ -228,7 +228,7 @@ def having(source: Source, words: str, count: int) -> list[int]:
 
 
 def _found_by_index(seen: Snapshot, words: str, count: int) -> list[int] | None:
-    """Pages by all of their text; None without an index that can be used."""
+    """Return pages by their whole text; None without a usable index."""
     if not search_folder(seen.path).is_dir():
         return None
     from minicrawl.search.indexing import has_index, why_useless
@@ -250,7 +250,7 @@ def _found_by_index(seen: Snapshot, words: str, count: int) -> list[int] | None:
 
 
 def likeness_to(source: Source, query: str, nodes: NDArray[np.int64]) -> Vector:
-    """How like the query each of these pages of a store is, from 0 to 1."""
+    """Return the similarity of each of these pages of a store to the query, from 0 to 1."""
     assert source.snapshot is not None, "a search found the pages in a store"
     connection, asked = source.snapshot.connection, _words(query)
     found = []
@@ -265,7 +265,7 @@ def likeness_to(source: Source, query: str, nodes: NDArray[np.int64]) -> Vector:
 
 
 def joined(scores: Scores, likeness: Vector, part: float) -> Scores:
-    """The scores with this part of the likeness mixed in, both as shares."""
+    """Return (1 - part) * scores + part * likeness, both as shares."""
     values = (1 - part) * scores.values + part * shares(likeness)
     return replace(scores, values=values, error_bound=(1 - part) * scores.error_bound)
 

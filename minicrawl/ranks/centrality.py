@@ -1,24 +1,24 @@
-"""Centrality: importance by counting links, and by how near a node is to many.
+"""Centrality: importance from the number of links, or from the distance to other nodes.
 
-Degree: a node's share of all links.
+Degree, a node's share of all links:
 
     in    score(i) = weight of the links to i   / weight of all links
     out   score(i) = weight of the links from i / weight of all links
 
 Harmonic centrality:
 
-    H(v) = Σ 1 / d(u, v) over all u ≠ v from which links lead to v, in d(u, v) steps at least
+    H(v) = Σ 1 / d(u, v) over all u ≠ v that reach v, with d(u, v) as the least number of steps
 
-`exact` searches backwards from every node. `hyperball` estimates for every node how many nodes are
-in its ball, those that reach it in t steps or fewer, and lets all balls grow by a step at a time
-(`graph.hyperball`, against the links).
+`exact` searches backwards from every node. `hyperball` estimates the size of every node's ball, the
+nodes that reach it in t steps or fewer, and lets all balls grow by a step at a time (`hyperball` in
+`graph.distances`, against the links).
 
-memory    two times nodes × 2^b bytes, and links backwards; b is the `precision`.
-error     Of each ball the standard error is 1.04 / √2^b of its size. Errors of the balls of one
-          node go the same way, so that of H is about as large. It is no bound: a third of the nodes
-          are further off.
+memory    two times nodes × 2^b bytes, plus the reversed links; b is the `precision`.
+error     The standard error of a ball is 1.04 / √2^b of its size. Errors of the balls of one node
+          have the same sign, so the error of H is about as large. It is no bound: a third of the
+          nodes are off by more.
 
-All scores are shares that sum to 1. Where there is no link all nodes are alike.
+All scores are shares that sum to 1. Without links all nodes are equal.
 """
 
 from collections.abc import Callable
@@ -43,7 +43,7 @@ from minicrawl.ranks.singular import Approximation, chord, leading, room_in, sco
 
 
 class Direction(StrEnum):
-    """Which links of a node count."""
+    """Direction of the links that count for a node."""
 
     IN = "in"
     OUT = "out"
@@ -55,7 +55,7 @@ def degree(
     *,
     direction: Direction = Direction.IN,
 ) -> Scores:
-    """Each node's share of all links."""
+    """Return each node's share of all links."""
     ends = graph.targets if direction is Direction.IN else graph.sources()
     counts = np.bincount(ends, weights, minlength=graph.nodes).astype(np.float64, copy=False)
     return Scores(values=shares(counts), iterations=0, error_bound=0.0, converged=True)
@@ -63,15 +63,15 @@ def degree(
 
 FEWEST_BITS, MOST_BITS = 4, 16
 PRECISION = 6
-"""64 registers: a standard error of 13 %."""
+"""Default precision: 64 registers, for a standard error of 13 %."""
 MEMORY_BYTES = 2 << 30
-"""What registers may take, unless allowed more."""
+"""Default limit of the memory for registers."""
 
-_EXPECTED_STEPS = 30  # for progress alone: most graphs of the web are done by then
+_EXPECTED_STEPS = 30  # for the progress bar: most web graphs take fewer steps
 
 
 def exact(graph: Csr, *, tell: Progress = unreported) -> Scores:
-    """By a walk back from each node: time grows with nodes × links."""
+    """Compute harmonic centrality by a search from each node; time grows with nodes × links."""
     backwards = graph.reversed()
     sums = np.zeros(graph.nodes)
     for node in range(graph.nodes):
@@ -89,13 +89,13 @@ def hyperball(
     memory_bytes: int = MEMORY_BYTES,
     tell: Progress = unreported,
 ) -> Scores:
-    """By balls that are counted with registers, until no ball grows any more."""
+    """Estimate harmonic centrality with HyperLogLog counters, until no ball grows."""
     check(graph.nodes, precision, memory_bytes)
     balls = Balls(graph.reversed(), precision, rng)
     sums, sizes, steps = np.zeros(graph.nodes), np.ones(graph.nodes), 0
     while (grown := balls.grow()).size:
         steps += 1
-        # An estimate may fall by a hair where it turns from one way of counting to the other.
+        # An estimate may fall slightly when it switches from one way of counting to the other.
         larger = np.maximum(balls.sizes(grown), sizes[grown])
         sums[grown] += (larger - sizes[grown]) / steps
         sizes[grown] = larger
@@ -110,12 +110,12 @@ def hyperball(
 
 
 def standard_error(precision: int) -> float:
-    """Of the size of a ball, as a share of it."""
+    """Return the standard error of the size of a ball, relative to the size."""
     return float(1.04 / np.sqrt(2.0**precision))
 
 
 def check(nodes: int, precision: int, memory_bytes: int) -> None:
-    """Refuse what there is no room for."""
+    """Refuse a precision out of range, or more registers than memory allows."""
     if not FEWEST_BITS <= precision <= MOST_BITS:
         raise UsageError(
             f"the precision is {FEWEST_BITS} to {MOST_BITS} bits of registers, not {precision}"
@@ -131,40 +131,38 @@ def check(nodes: int, precision: int, memory_bytes: int) -> None:
 #
 # Importance as the fixpoint of a link matrix: its eigenvector with the largest eigenvalue.
 #
-#     x = Lᵀ x / λ     a page is worth what the pages that link to it are worth, λ brought to 1
+#     x = Lᵀ x / λ     a page is worth the sum of the pages that link to it, scaled by λ
 #
-# Abiteboul, Preda and Cobena (2003) name three matrices. Where links have weights, these stand in
-# place of 1:
+# Abiteboul, Preda and Cobena (2003) name three matrices. Weights of links replace the 1s:
 #
-# walk    L[i, j] = 1 / out(i) for a link from i to j: where a walk along the links is in the long
-#         run
-# links   L[i, j] = 1 for a link from i to j: the plain adjacency matrix
+# walk    L[i, j] = 1 / out(i) for a link from i to j: the limit of a random walk along the links
+# links   L[i, j] = 1 for a link from i to j: the adjacency matrix
 # either  L[i, j] = 1 for a link from i to j, from j to i, or both
 #
-# The paper's fixpoint exists where paths lead from every page to every other one. Its virtual page
-# sees to that: one page more, with a link to and from each of the others, which gets no score.
-# Without it a graph may have no cycle of links; then the largest eigenvalue is 0 and says nothing,
-# and all pages are alike. Else pages that no cycle leads to have no score, and of parts of a graph
-# that no link joins, the one with the largest eigenvalue has all.
+# The paper's fixpoint exists if every page reaches every other page. The virtual page guarantees
+# that: an additional page with links to and from all others, which gets no score. Without it, a
+# graph may have no cycle of links; then the largest eigenvalue is 0 and says nothing, and all pages
+# are equal. Otherwise pages not reached from a cycle have no score, and of disconnected parts of a
+# graph, the one with the largest eigenvalue gets everything.
 #
-# either  is symmetric. `singular` finds its eigenvector by Lanczos' method, with a bound.
-# walk    with the virtual page is PageRank of one more link, with the bound of `pagerank`.
-# others  The power method, on L + s so that no cycle goes round without end. No bound is known:
-#         they end where changes, falling as they last did, sum up to less than the tolerance.
+# either  is symmetric. `singular` computes its eigenvector by Lanczos' method, with a bound.
+# walk    with the virtual page is PageRank with an additional link, with the bound of `pagerank`.
+# others  The power method on L + s, where the shift s prevents oscillation along cycles. No bound
+#         is known: it stops when the extrapolated sum of further changes is below the tolerance.
 
 TOLERANCE = 1e-8
-"""The error that will do, summed over all nodes."""
+"""Default tolerance of the error, summed over all nodes."""
 
 MOST_STEPS = 10_000
 
 _ROOM = 1 << 23  # bytes
-_FINER = 0.1  # with the virtual page its share is known too, and is taken away
-_SHIFT = 0.5  # s, as a share of λ
-_SLOWEST = 0.999_999  # changes that fall more slowly say nothing of their limit
+_FINER = 0.1  # with the virtual page, its share must be known too before it is removed
+_SHIFT = 0.5  # s, relative to λ
+_SLOWEST = 0.999_999  # a slower decrease of changes says nothing about the limit
 
 
 class LinkMatrix(StrEnum):
-    """What a link counts."""
+    """Kind of link matrix."""
 
     WALK = "walk"
     LINKS = "links"
@@ -172,7 +170,7 @@ class LinkMatrix(StrEnum):
 
 
 class EigenvectorOptions(NamedTuple):
-    """Of which matrix, and how well it must be known."""
+    """The matrix, and the precision of its eigenvector."""
 
     matrix: LinkMatrix = LinkMatrix.LINKS
     virtual_page: bool = False
@@ -190,7 +188,7 @@ def eigenvector(
     options: EigenvectorOptions = USUAL,
     tell: Progress = unreported,
 ) -> Scores:
-    """The fixpoint of this matrix, begun with all pages alike."""
+    """Return the fixpoint of this matrix, starting with all pages equal."""
     matrix, with_page, tolerance, most_steps = options
     if matrix is LinkMatrix.WALK and with_page:
         terms = PageRankOptions(
@@ -220,7 +218,7 @@ class _Stop(NamedTuple):
 def _product(
     graph: Csr, weights: Weights | None, options: EigenvectorOptions
 ) -> tuple[Product, Vector]:
-    """What Lᵀ does to a vector, and the vector to begin with."""
+    """Return the function x -> Lᵀ x, and the starting vector."""
     if options.matrix is LinkMatrix.EITHER:
         graph, weights = either_way(graph, weights)
     if options.virtual_page:
@@ -238,7 +236,7 @@ def _product(
 
 
 def either_way(graph: Csr, weights: Weights | None) -> BuiltGraph:
-    """Each link in both directions; of two weights between two nodes the larger one counts."""
+    """Return all links in both directions; of two weights between two nodes the larger counts."""
     sources = np.concatenate((graph.sources(), graph.targets)).astype(np.int64)
     targets = np.concatenate((graph.targets, graph.sources())).astype(np.int64)
     both = Csr.from_edges(graph.nodes, sources, targets)
@@ -251,7 +249,7 @@ def either_way(graph: Csr, weights: Weights | None) -> BuiltGraph:
 
 
 def _with_virtual_page(graph: Csr, weights: Weights | None) -> BuiltGraph:
-    """One node more, the last, with a link of weight 1 to and from each of the others."""
+    """Append a node with links of weight 1 to and from each other node."""
     nodes = graph.nodes
     ends, starts = graph.starts[1:], graph.starts + np.arange(nodes + 1)
     targets = np.append(np.insert(graph.targets, ends, nodes), np.arange(nodes, dtype=np.int32))
@@ -262,7 +260,7 @@ def _with_virtual_page(graph: Csr, weights: Weights | None) -> BuiltGraph:
 
 
 def has_cycle_before(graph: Csr) -> NDArray[np.bool_]:
-    """Whether each node is on a cycle of links, or behind one."""
+    """Return a mask of the nodes that are on a cycle of links, or reached from one."""
     left, starts = graph.in_degrees(), graph.starts
     front = np.flatnonzero(left == 0)
     while front.size:
@@ -288,7 +286,7 @@ def _by_lanczos(product: Product, start: Vector, stop: _Stop) -> Scores:
 
 
 def _ranked(found: Approximation, stop: _Stop) -> Scores:
-    """The limit has no negative entries: those of its approximation are rounding."""
+    """Return the scores without negative entries: the limit has none, so they are rounding."""
     return scores(np.abs(found.vector()), found.sine, found.products, stop.tolerance)
 
 
@@ -307,7 +305,7 @@ def _by_power(product: Product, start: Vector, stop: _Stop) -> Scores:
 
 
 def _without_virtual_page(found: Scores, tolerance: float) -> Scores:
-    """The scores of the real pages: shares of less, which err by more."""
+    """Return the scores of the real pages. They are shares of less, so their error is larger."""
     values = found.values[:-1]
     bound = min(2 * found.error_bound / float(values.sum()), FURTHEST)
     if found.error_bound == inf:

@@ -1,29 +1,28 @@
-"""How far two ranks of the same nodes agree, and how far a rank agrees with people.
+"""Agreement of two ranks of the same nodes, and of a rank with people.
 
 Two ranks:
 
-n           nodes that have a score in both; one without, which is NaN there, is left out. There are
-            n (n - 1) / 2 pairs of them, some tied in one rank or in both
+n           number of nodes with a score in both; nodes with NaN in either are left out. There are
+            n (n - 1) / 2 pairs of nodes, some tied in one rank or in both
 kendall     tau-b: (concordant - discordant) / sqrt(pairs untied in one * pairs untied in the other)
-spearman    the correlation of the places; equals share the mean of theirs
-overlap     the share of the best k that both have; of equals the first node comes first
-error       |score - reference| / reference, both as shares of the nodes that are left; its mean
-            over those whose reference is not 0, and over the tenth that the reference says is best.
-            A reference of next to nothing makes it as large as you like, and a few of these the
-            mean: the median beside it is that of the node in the middle
+spearman    correlation of the places; ties share the mean of their places
+overlap     share of the best k that both have in common; ties go to the first node
+error       |score - reference| / reference, both as shares of the remaining nodes; its mean over
+            nodes with a reference above 0, and over the best tenth by the reference. A few nodes
+            with a tiny reference can dominate the mean: so the median is reported too
 
-A rank and the grades that people gave to some nodes: the rank is judged by its order alone, not by
-how strictly people grade. The scores are cut into grades so that each grade goes to as many nodes
-as people gave it to. In the table `table[i][j]` are the nodes with the grade i + 1 of people and
-j + 1 of the rank; its rows sum to the same as its columns.
+A rank and grades that people gave to some nodes: only the order of the rank is judged, not how
+strictly people grade. The scores are cut into grades so that each grade goes to as many nodes as
+people gave it to. In the table, `table[i][j]` is the number of nodes with grade i + 1 by people and
+j + 1 by the rank; row i and column i have the same sum.
 
-Where several people judge, the grade of a node is the mean of theirs, rounded; a half is rounded
-up. Each judge is held against it by the nodes that the judge graded, as the rank is by all. So one
-sees whether the rank is as near to the judges as they are to each other.
+If several people judge, the grade of a node is their mean, rounded half up. Each judge is compared
+with this grade over the nodes that the judge graded, as the rank is over all nodes. So the
+agreement of the rank can be compared with that of the judges.
 
-Laws: there is never a NaN in what comes out; what has no number is None, and a remark says why. A
-node with a better score has no worse grade. Of equals the first node is the better one, whatever
-people say of it, and a remark counts the nodes for which that decides.
+Results never contain NaN; a value that does not exist is None, and a remark says why. A node with a
+better score has no worse grade. Ties go to the first node, whatever its grade by people, and a
+remark counts the nodes that this decides.
 """
 
 import math
@@ -41,13 +40,13 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _FEWEST = 2
-"""Fewer have no order."""
+"""Fewest nodes with an order."""
 _NOTHING = 1e-100
-"""A share that is not greater came of rounding: an error in proportion to it says nothing."""
+"""Shares up to this come from rounding: an error relative to them says nothing."""
 
 
 class RankErrors(NamedTuple):
-    """The relative errors of some nodes."""
+    """Relative errors over some nodes."""
 
     mean: float
     median: float
@@ -55,14 +54,14 @@ class RankErrors(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """One rank beside another, the reference."""
+    """Comparison of one rank with another, the reference."""
 
     nodes: int
     left_out: int
     kendall: float | None
     spearman: float | None
     overlap: dict[int, float | None]
-    """By k; None where there are fewer nodes."""
+    """Overlap for each k; None with fewer nodes than k."""
     errors: RankErrors | None
     errors_top10: RankErrors | None
     remarks: tuple[str, ...]
@@ -75,7 +74,7 @@ def compare(
     *,
     tell: Progress = unreported,
 ) -> Comparison:
-    """Both have a place for every node, and a score of 0 or more or NaN there."""
+    """Compare two ranks of the same nodes, with scores of 0 or more, or NaN."""
     in_both = ~(np.isnan(scores) | np.isnan(reference))
     first, second = (values[in_both].astype(np.float64) for values in (scores, reference))
     errors, errors_top10 = _errors(first, second)
@@ -92,30 +91,30 @@ def compare(
 
 
 def places(scores: Floats) -> Floats:
-    """The place of each score, the least being 1; equals share the mean of their places."""
+    """Return the place of each score, the least being 1; ties share the mean of their places."""
     _, levels, counts = np.unique(scores, return_inverse=True, return_counts=True)
     middle: Floats = np.cumsum(counts) - (counts - 1) / 2
     return middle[levels]
 
 
 def spearman(one: Floats, other: Floats) -> float | None:
-    """The correlation of the places; None where all of a rank are equal."""
+    """Return the correlation of the places; None if all scores of a rank are equal."""
     first, second = (places(scores) - (len(scores) + 1) / 2 for scores in (one, other))
     scale = math.sqrt(float(first @ first) * float(second @ second))
     return max(-1.0, min(float(first @ second) / scale, 1.0)) if scale else None
 
 
 def kendall(one: Floats, other: Floats, *, tell: Progress = unreported) -> float | None:
-    """tau-b in n log n; None where all of a rank are equal.
+    """Return tau-b in n log n time; None if all scores of a rank are equal.
 
-    In the order of the one, of equals by the other, the pairs that the other has the wrong way
-    round are discordant; those tied nowhere and not discordant are concordant.
+    Nodes are sorted by the first rank, ties by the second. Pairs that are then inverted in the
+    second rank are discordant; other pairs without ties are concordant.
     """
     first, second = _levels(one), _levels(other)
     both = first * len(one) + second
     pairs = len(one) * (len(one) - 1) // 2
     untied, other_untied = pairs - _ties(first), pairs - _ties(second)
-    scale = math.sqrt(untied * other_untied)  # of whole numbers: a rank beside itself is at 1
+    scale = math.sqrt(untied * other_untied)  # integers: equal ranks give exactly 1
     if not scale:
         return None
     untied_in_both = untied + other_untied - pairs + _ties(_levels(both))
@@ -124,22 +123,22 @@ def kendall(one: Floats, other: Floats, *, tell: Progress = unreported) -> float
 
 
 def _levels(values: NDArray[np.floating | np.int64]) -> Ints:
-    """The values as whole numbers from 0 on, without a gap, in the same order."""
+    """Return the values as consecutive integers from 0, in the same order."""
     levels: Ints = np.unique(values, return_inverse=True)[1].astype(np.int64, copy=False)
     return levels
 
 
 def _ties(levels: Ints) -> int:
-    """Pairs of equals."""
+    """Return the number of pairs of equal levels."""
     counts = np.bincount(levels)
     return int((counts * (counts - 1) // 2).sum())
 
 
 def _inversions(levels: Ints, tell: Progress) -> int:
-    """Pairs of which the greater comes first.
+    """Return the number of pairs of which the greater comes first.
 
-    The highest bit in which the two differ tells which is greater. So the levels are sorted bit by
-    bit from the highest, in groups of those that are alike so far, and before each 0 the 1s of its
+    The highest bit in which two numbers differ decides which is greater. So the levels are sorted
+    bit by bit from the highest, in groups that agree so far, and for each 0 the 1s before it in its
     group are counted.
     """
     less = np.concatenate(([0], np.cumsum(np.bincount(levels)))).astype(np.int32)  # than each
@@ -166,12 +165,12 @@ def _overlaps(scores: Floats, reference: Floats, ks: Sequence[int]) -> dict[int,
 
 
 def _in_order(scores: Floats) -> Ints:
-    """The nodes, the best first."""
+    """Return the nodes, best first."""
     return np.argsort(-scores, kind="stable")
 
 
 def _errors(scores: Floats, reference: Floats) -> tuple[RankErrors | None, RankErrors | None]:
-    """Of all, and of the tenth that the reference says is best."""
+    """Return the errors over all nodes, and over the best tenth by the reference."""
     estimate, truth = shares(scores), shares(reference)
     order = _in_order(truth)[: np.count_nonzero(truth > _NOTHING)]
     errors = np.abs(estimate[order] - truth[order]) / truth[order]
@@ -199,25 +198,25 @@ def _remarks(scores: Floats, reference: Floats, ks: Sequence[int]) -> Iterator[s
 # ---------------------------------------------------------------- a rank and people
 
 GRADES = 4
-"""They are 1 to 4; the best is 4, or 1."""
+"""Number of grades: 1 to 4; the best is 4, or 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """A rank beside people; shares of the nodes that were judged."""
+    """Agreement of a rank with people; shares of the judged nodes."""
 
     judged: int
     equal: float
     within_one: float
     by_chance: float
-    """What would be equal if the same grades were dealt blindly."""
+    """Expected share of equal grades if the same grades were dealt at random."""
     spearman: float | None
     table: tuple[tuple[int, ...], ...]
     remarks: tuple[str, ...]
 
 
 def agreement(scores: Floats, grades: Ints, *, best: int = GRADES) -> Agreement:
-    """Node i has the score `scores[i]` and got `grades[i]` from people; there is at least one."""
+    """Compare `scores` with the `grades` that people gave to the same nodes, at least one."""
     upward = _upward(grades, best)
     cut = _upward(graded(scores, upward), best)
     table = np.bincount((grades - 1) * GRADES + cut - 1, minlength=GRADES**2)
@@ -234,7 +233,7 @@ def agreement(scores: Floats, grades: Ints, *, best: int = GRADES) -> Agreement:
 
 
 class JudgeAgreement(NamedTuple):
-    """A judge beside the mean of all judges; shares of the nodes that the judge graded."""
+    """Agreement of a judge with the mean of all; shares of the nodes that the judge graded."""
 
     judged: int
     equal: float
@@ -243,13 +242,13 @@ class JudgeAgreement(NamedTuple):
 
 
 def mean_grades(grades: Floats) -> Ints:
-    """The grade of each node; `grades` has a row for it and a column for each judge, or NaN."""
+    """Return the grade of each node; `grades` has a row for it and a column for each judge."""
     means: Ints = np.floor(np.nanmean(grades, axis=1) + 0.5).astype(np.int64)
     return means
 
 
 def beside_mean(grades: Floats) -> list[JudgeAgreement | None]:
-    """Each judge, or nothing for one who graded none of these nodes."""
+    """Return the agreement of each judge; None for a judge who graded none of these nodes."""
     means = mean_grades(grades)
     return [_beside(judge, means) for judge in grades.T]
 
@@ -269,14 +268,14 @@ def _beside(judge: Floats, means: Ints) -> JudgeAgreement | None:
 
 
 def graded(scores: Floats, grades: Ints) -> Ints:
-    """The grade of each score, the best getting most; of each there are as many as in `grades`."""
+    """Return the grade of each score, best scores first, with the frequencies of `grades`."""
     cut = np.empty_like(grades)
     cut[np.argsort(-scores, kind="stable")] = -np.sort(-grades)
     return cut
 
 
 def _upward(grades: Ints, best: int) -> Ints:
-    """The more, the better; and the same backwards."""
+    """Return the grades with higher being better. The function is its own inverse."""
     return grades if best == GRADES else GRADES + 1 - grades
 
 
@@ -288,7 +287,7 @@ def _remarks_on_grades(scores: Floats, cut: Ints) -> Iterator[str]:
 
 
 def _tied_across(scores: Floats, cut: Ints) -> int:
-    """Nodes that share their score with one that is graded otherwise."""
+    """Count the nodes that share their score with a node of another grade."""
     _, levels, counts = np.unique(scores, return_inverse=True, return_counts=True)
     sums = np.bincount(levels, cut)
     squares = np.bincount(levels, cut * cut)

@@ -1,16 +1,16 @@
-"""Ranks by their names: two of them side by side, and one beside what people think.
+"""Comparison of named ranks, with each other and with grades given by people.
 
-A name stands for the rank that is kept by it; where none is, as with every graph file, for the one
-of `analysis.ranks` with its usual options.
+A name stands for the saved rank of this name; if there is none, as for every graph file, the rank
+of `by_name` is computed with its default options.
 
-People give grades in lines of CSV, each with a page and its grades: `url,grade`, or a column for
-each judge. A list may begin with a line that names the columns. With one judge the first of them is
-`url`, `page` or `site`, or the second is `grade`: other words may be a bad grade of a page. With
-several judges a cell may be empty, for one who did not grade the page. Empty lines are skipped.
-Sites may be graded too: the score of a site is the sum of its pages' scores.
+Grades come as CSV lines, each with a page and its grades: `url,grade`, or a column for each judge.
+A list may begin with a header. With one judge, its first cell is `url`, `page` or `site`, or its
+second is `grade`: other words could be an invalid grade. With several judges a cell may be empty,
+if a judge did not grade the page. Empty lines are skipped. Sites may be graded too: the score of a
+site is the sum of its pages' scores.
 
-Laws: a list is read whole or refused with the line that is wrong. A judge gives a node one grade:
-what is said twice counts once, and grades that differ are refused.
+A list is read completely, or refused with the number of the bad line. A judge gives a node one
+grade: duplicates count once, and contradictions are refused.
 """
 
 import csv
@@ -50,16 +50,16 @@ from minicrawl.web.urls import site
 
 
 class KnownRank(NamedTuple):
-    """A rank of all nodes; a page that became known later has NaN."""
+    """A rank of all nodes; pages that became known later have NaN."""
 
     name: str
     scores: Floats
     origin: str
-    """Where the scores are from, in words."""
+    """Description of where the scores are from."""
 
 
 class Compared(NamedTuple):
-    """A rank beside another, which is the reference."""
+    """A rank beside another one, the reference."""
 
     one: KnownRank
     other: KnownRank
@@ -67,7 +67,7 @@ class Compared(NamedTuple):
 
 
 def compared(source: Source, one: str, other: str, ks: Sequence[int]) -> Compared:
-    """How far rank `one` agrees with the other."""
+    """Compare rank `one` with the reference `other`."""
     one, other = full_name(source, one), full_name(source, other)
     first = rank_of(source, one)
     second = first if one == other else rank_of(source, other)
@@ -77,10 +77,9 @@ def compared(source: Source, one: str, other: str, ks: Sequence[int]) -> Compare
 
 
 def full_name(source: Source, name: str) -> str:
-    """The name of a rank, or of the main one of a command: hits stands for hits-authorities, and
-    importance for opic.
+    """Return the full name of a rank: hits stands for hits-authorities, and importance for opic.
 
-    A rank that is neither kept nor can be computed is refused.
+    A rank that is neither saved nor computable is refused.
     """
     known = dict.fromkeys((*_converged(source), *RANKS))
     if name == IMPORTANCE and OPIC in known:
@@ -94,7 +93,7 @@ def full_name(source: Source, name: str) -> str:
 
 
 def rank_of(source: Source, name: str) -> KnownRank:
-    """The rank that is kept by this name, or else computed."""
+    """Return the saved rank of this name, or compute it."""
     seen = source.snapshot
     if seen is not None and (found := kept_scores(seen, name)) is not None:
         return KnownRank(name, found, _origin(seen, name, _converged(source)))
@@ -113,7 +112,7 @@ def _origin(seen: Snapshot, name: str, converged: Mapping[str, bool]) -> str:
 
 
 def _converged(source: Source) -> dict[str, bool]:
-    """The ranks of the store, and whether each has converged; the importance tells by itself."""
+    """Return the ranks of the store, with True if converged; opic reports its own convergence."""
     if (seen := source.snapshot) is None:
         return {}
     rows = (one.row for one in kept(seen.path, seen.connection))
@@ -129,13 +128,13 @@ def _told(origin: str, *, converged: bool) -> str:
 _ALLOWED = {str(grade): float(grade) for grade in range(1, GRADES + 1)}
 _NO_GRADE = {"": np.nan}
 _ONE_JUDGE = 2
-"""Columns: the page and its grade."""
+"""Number of columns with one judge: the page and its grade."""
 _PAGE_HEADINGS = ("url", "page", "site")
 _SHOWN = 60  # characters of a bad line that its message quotes
 
 
 class Label(NamedTuple):
-    """A page as the list calls it, its grades, NaN for none, and where that is said."""
+    """A page as named in the list, its grades with NaN for none, and its line."""
 
     name: str
     grades: tuple[float, ...]
@@ -143,7 +142,7 @@ class Label(NamedTuple):
 
 
 class Labels(NamedTuple):
-    """What people think, and what the list calls them; `place` is what a message calls the list."""
+    """Grades given by people; `place` is the name of the list in messages."""
 
     judges: list[str]
     of_pages: list[Label]
@@ -151,7 +150,7 @@ class Labels(NamedTuple):
 
 
 def read(lines: Iterable[str], place: str) -> Labels:
-    """All labels, at least one; `place` is what a message calls the list."""
+    """Return all labels, at least one; messages call the list `place`."""
     rows = csv.reader(lines, strict=True)
     try:
         said = [(rows.line_num, [cell.strip() for cell in row]) for row in rows]
@@ -196,21 +195,21 @@ def _is_number(cell: str) -> bool:
 
 
 class Judged(NamedTuple):
-    """How far a rank agrees with people, and which of their pages it does not have."""
+    """Agreement of a rank with people, and the graded pages without a score."""
 
     rank: KnownRank
     agreement: Agreement
     judges: dict[str, JudgeAgreement]
-    """Those who graded some of the pages, where there are several."""
+    """Agreement of each judge, if there are several and the judge graded any of the pages."""
     unknown: list[str]
     unscored: list[str]
-    """They became known after the rank was made."""
+    """Pages that became known after the rank was computed."""
 
 
 def judged(
     source: Source, name: str, labels: Labels, *, best: int = GRADES, sites: bool = False
 ) -> Judged:
-    """The rank of this name beside the labels; `best` is 4 or 1."""
+    """Compare the rank of this name with the labels; `best` is 4 or 1."""
     name = full_name(source, name)
     called = [_site_of(label.name) if sites else label.name for label in labels.of_pages]
     sites_names = sites_of(source.names) if sites else None
@@ -242,7 +241,7 @@ def _judges(labels: Labels, grades: NDArray[np.float64]) -> dict[str, JudgeAgree
 
 
 def _graded(labels: Labels, nodes: Sequence[int | None]) -> dict[int, Label]:
-    """The label of each node that is known, in the order of the nodes."""
+    """Return the label of each known node, in the order of the nodes."""
     found: dict[int, Label] = {}
     for label, node in zip(labels.of_pages, nodes, strict=True):
         if node is None:
@@ -257,7 +256,7 @@ def _graded(labels: Labels, nodes: Sequence[int | None]) -> dict[int, Label]:
 
 
 def _grades_told(label: Label) -> str:
-    """`grade 3`, or `grades 3, -, 4`."""
+    """Return a text such as `grade 3`, or `grades 3, -, 4`."""
     shown = ", ".join("-" if np.isnan(grade) else f"{grade:.0f}" for grade in label.grades)
     return f"grade{'s' if len(label.grades) > 1 else ''} {shown}"
 
@@ -270,7 +269,7 @@ def _site_of(name: str) -> str:
 
 
 def _summed(scores: Floats, site_of: NDArray[np.int32]) -> NDArray[np.float64]:
-    """The score of each site; NaN where none of its pages has one."""
+    """Return the score of each site; NaN if none of its pages has one."""
     is_known = ~np.isnan(scores)
     known = np.bincount(site_of, is_known)
     sums = np.bincount(site_of, np.where(is_known, scores, 0))
@@ -279,41 +278,42 @@ def _summed(scores: Floats, site_of: NDArray[np.int32]) -> NDArray[np.float64]:
 
 # ================================================================ stability
 #
-# What becomes of a rank when pages are taken away at random (Ng, Zheng, Jordan, 2001).
+# Stability of a rank when random pages are removed (Ng, Zheng, Jordan, 2001).
 #
-# Laws: every time as many nodes are taken from the whole graph; the rank of what is left is held
-# against the rank of the whole, among those that stay. Same dice, same numbers. A place is one more
-# than the number of nodes that are better; of equals, the first of the graph is better.
+# Each run removes the same number of nodes from the whole graph and compares the rank of the rest
+# with the rank of the whole, among the nodes that stay. The same dice give the same numbers. The
+# place of a node is one more than the number of better nodes; ties go to the first node of the
+# graph.
 
 Rank = Callable[[NamedGraph, Progress], Scores]
 
 _FEWEST = 2
-"""Fewer have no order."""
+"""Fewest nodes with an order."""
 
 
 class Loss(NamedTuple):
-    """The share of the nodes that is taken away, and how often."""
+    """Share of the nodes that each run removes, and number of runs."""
 
     drop: float
     times: int
 
 
 class BestNodes(NamedTuple):
-    """How many of the best nodes are compared, and of how many the places are told."""
+    """Sizes of the overlaps to compute, and number of best nodes whose places are reported."""
 
     ks: Sequence[int]
     places: int = 0
 
 
 class Spread(NamedTuple):
-    """A measure over the times; None where it had no number at any of them."""
+    """A measure over the runs; None if no run has a value."""
 
     mean: float | None
     least: float | None
 
 
 class Placed(NamedTuple):
-    """A node, its place in the whole, and in each of the runs; None where it was taken away."""
+    """A node with its place in the whole and in each run; None if the run removed it."""
 
     name: str
     place: int
@@ -322,7 +322,7 @@ class Placed(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stability:
-    """A rank of so many nodes, held against itself where so many stay."""
+    """Comparison of a rank of the whole graph with that of its parts, which have `stay` nodes."""
 
     nodes: int
     edges: int
@@ -335,7 +335,7 @@ class Stability:
 
 
 def computed_anew(name: str) -> Rank:
-    """The rank of this name, with its usual options."""
+    """Return the rank of this name with default options."""
     if name not in RANKS:
         raise UsageError(f"no rank {name} can be computed anew; there are {', '.join(RANKS)}")
     return RANKS[name]
@@ -349,7 +349,7 @@ def stability(
     dice: Generator,
     progress: ProgressFactory,
 ) -> Stability:
-    """How this rank of a graph bears the loss."""
+    """Measure the stability of a rank of this graph under the loss."""
     nodes, gone = named.graph.nodes, _gone(loss.drop, named.graph.nodes)
     runs: list[Comparison] = []
     places: list[list[int | None]] = []
@@ -376,7 +376,7 @@ def stability(
 
 
 def _gone(drop: float, nodes: int) -> int:
-    """How many are taken away."""
+    """Return the number of nodes to remove."""
     gone = round(drop * nodes)
     if not gone:
         raise UsageError(f"--drop {drop:g} takes none of {nodes:,} nodes away: take more")
@@ -392,18 +392,18 @@ def _all_but(gone: int, nodes: int, dice: Generator) -> Mask:
 
 
 def _parts(tell: Progress, count: int) -> Iterator[Progress]:
-    """The progress of each of so many parts that take equally long."""
+    """Return the progress of each of `count` equally long parts."""
     return (part_of(tell, done / count, (done + 1) / count) for done in range(count))
 
 
 def _placed(names: Sequence[str], places: Sequence[Sequence[int | None]]) -> Iterator[Placed]:
-    """The best nodes, the best first; each of `places` has them all in one run."""
+    """Yield the best nodes in order; each of `places` has all of them in one run."""
     for number, name in enumerate(names):
         yield Placed(name, number + 1, tuple(of_run[number] for of_run in places))
 
 
 def _places_in(stays: Mask, part: Floats, nodes: Sequence[int]) -> list[int | None]:
-    """The places of these nodes of the whole among those that stay."""
+    """Return the places of these nodes of the whole among the nodes that stay."""
     places = np.empty(len(part), dtype=np.int64)
     places[np.argsort(-part, kind="stable")] = np.arange(1, len(part) + 1)
     numbers = np.cumsum(stays) - 1

@@ -1,10 +1,9 @@
 """HITS: hubs, and the authorities they link to.
 
-hits         the rank itself, and two forms that a few links more or less do not turn over;
-             the base set that belongs to a question
-singular     pairs of authorities and hubs as singular vectors, by Lanczos' method
-communities  the groups that HITS finds beside the largest one
-guards       guards against pages that link to each other for the sake of rank
+guards       guards against pages that link to each other to raise their rank
+hits         the rank itself, two variants that are stable under small changes of the graph, and
+             the base set of a query
+communities  groups that HITS finds beside the largest one; they and `hits` use `singular`
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,28 +26,27 @@ from minicrawl.ranks.sites import sites_of
 
 # ================================================================ guards
 #
-# Guards against collusion: pages that link to each other for the sake of rank.
+# Guards against collusion: pages that link to each other to raise their rank.
 #
-# Laws: the nodes stay as they are, and of links only weights change, or they are left out. The same
-# graph is guarded in the same way. A guard that cannot change anything is refused, and so are
-# guards that leave no link.
+# The nodes stay unchanged, and links only change their weights or are dropped. The result depends
+# on the graph alone. A guard that cannot change anything is refused, and so are guards that drop
+# every link.
 #
-# capped     At most so many links inside its site count towards a page, or so many links of any one
-#            site: those of the pages that come first in the graph, in a store the ones that were
-#            known first. The others are left out and not made lighter: a rank by which a page
-#            shares
-#            all it has among its links, however light, would not notice.
-# weighed    A link inside a site and one between two sites count differently; what counts nothing
-#            is left out.
+# capped     At most N links from inside its site count towards a page, or N links from any one
+#            site: those of the pages that come first in the graph, in a store the ones known first.
+#            Other links are dropped instead of made lighter: a rank by which a page splits all its
+#            score among its links, however light, would not change.
+# weighed    Links inside a site and links between sites have different weights; weight 0 drops
+#            them.
 #
-# A site is a registrable domain; of nodes that are no URLs, each is its own.
+# A site is a registrable domain; a node that is not a URL is its own site.
 
 _ALIKE = "all links get the same weight"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guards:
-    """What is asked for; without any the graph is left alone."""
+    """Requested guards; with defaults the graph is unchanged."""
 
     most_internal: int | None = None
     most_of_site: int | None = None
@@ -65,12 +63,12 @@ class Guards:
                 raise UsageError(f"the weight of {name} links is 0 or more, not {weight}")
 
     def asked_for(self) -> dict[str, float]:
-        """Those that are not as usual, by their names."""
+        """Return the guards that differ from the defaults, by name."""
         usual = asdict(Guards())
         return {name: value for name, value in asdict(self).items() if value != usual[name]}
 
     def guarded(self, named: NamedGraph) -> NamedGraph:
-        """The graph as the guards let it pass."""
+        """Return the graph after all guards."""
         if self == Guards() or not named.graph.edges:
             return named
         site_of = sites_of(named.names).of_node
@@ -97,7 +95,7 @@ class Guards:
             raise UsageError(f"{self._asked()} changes nothing: {reason}")
 
     def _asked(self) -> str:
-        """The guards as options."""
+        """Return the guards as command-line options."""
         caps = {"--intra-cap": self.most_internal, "--domain-cap": self.most_of_site}
         weights = {"internal": self.internal, "transverse": self.transverse}
         given = [f"{name} {most}" for name, most in caps.items() if most is not None]
@@ -113,7 +111,7 @@ class Guards:
 
 
 def capped_inside(named: NamedGraph, site_of: NDArray[np.int32], most: int) -> NamedGraph:
-    """At most so many links of its own site towards a page; those between sites all stay."""
+    """Keep at most `most` links from the page's own site, and all links between sites."""
     graph = named.graph
     is_kept = site_of[graph.sources()] != site_of[graph.targets]
     inside = np.flatnonzero(~is_kept)
@@ -122,7 +120,7 @@ def capped_inside(named: NamedGraph, site_of: NDArray[np.int32], most: int) -> N
 
 
 def capped(named: NamedGraph, site_of: NDArray[np.int32], most: int) -> NamedGraph:
-    """At most so many links of one site, its own or another, towards a page."""
+    """Keep at most `most` links from any one site to a page."""
     targets = named.graph.targets.astype(np.int64)
     sites = int(site_of.max(initial=0)) + 1
     return kept(named, first_of_each(targets * sites + site_of[named.graph.sources()], most))
@@ -131,7 +129,7 @@ def capped(named: NamedGraph, site_of: NDArray[np.int32], most: int) -> NamedGra
 def weighed(
     named: NamedGraph, site_of: NDArray[np.int32], *, internal: float, transverse: float
 ) -> NamedGraph:
-    """Links inside a site count `internal`, those between sites `transverse`."""
+    """Weight links inside a site by `internal`, links between sites by `transverse`."""
     graph = named.graph
     is_inside = site_of[graph.sources()] == site_of[graph.targets]
     weights = np.where(is_inside, np.float32(internal), np.float32(transverse))
@@ -141,13 +139,13 @@ def weighed(
 
 
 def kept(named: NamedGraph, is_kept: NDArray[np.bool_]) -> NamedGraph:
-    """All nodes, and these of the links."""
+    """Return the graph with all nodes and the marked links."""
     weights = None if named.weights is None else named.weights[is_kept]
     return replace(named, graph=with_links(named.graph, is_kept), weights=weights)
 
 
 def first_of_each(keys: NDArray[np.int64], most: int) -> NDArray[np.bool_]:
-    """Whether each place is among the first `most` that have its key."""
+    """Return a mask of the positions that are among the first `most` with their key."""
     order = np.argsort(keys, kind="stable")
     in_order = keys[order]
     is_first = np.ones(len(keys), dtype=np.bool_)
@@ -163,69 +161,64 @@ def first_of_each(keys: NDArray[np.int64], most: int) -> NDArray[np.bool_]:
 #
 # HITS: good hubs link to good authorities, good authorities are linked to by good hubs.
 #
-#     a = Aᵀ h    the authority of a page is what the hubs that link to it have (Kleinberg, 1998)
-#     h = A a     a page is as good a hub as the authorities that it links to
+#     a = Aᵀ h    the authority of a page is the sum of the hubs that link to it (Kleinberg, 1998)
+#     h = A a     the hub value of a page is the sum of the authorities that it links to
 #
-# Each iteration computes first a, then h of the new a, both brought to length 1. Begun with all
-# hubs alike, the iterations come to the part of that beginning in the leading eigenvectors of AᵀA
-# and AAᵀ; the error falls by the ratio of the two largest eigenvalues. Scores are shares that sum
-# to 1. Brought to length 1 they are the values of the literature. Where there is no link, all nodes
-# are alike.
+# Each iteration computes a, then h from the new a, both normalised to length 1. If all hubs are
+# equal at first, the iterations converge to the projection of this start on the leading
+# eigenvectors of AᵀA and AAᵀ; the error falls by the ratio of the two largest eigenvalues. Scores
+# are shares that sum to 1; normalised to length 1 they are the values of the literature. Without
+# links all nodes are equal.
 #
-# hits        The limit, in fewer steps and with the bound that `singular` derives.
-# textbook    Just so many iterations. How far they are from the limit is not known: that they
-#         change
-#             little proves nothing.
+# hits        The limit, in fewer steps and with the bound derived in `singular`.
+# textbook    A fixed number of iterations. Their distance from the limit is unknown: small changes
+#             prove nothing.
 #
-# HITS hands everything to the first eigenvector. Where the second eigenvalue is nearly as large, a
-# few links decide which of two communities gets all. Two forms are stable (Ng, Zheng, Jordan,
+# HITS gives everything to the first eigenvector. If the second eigenvalue is nearly as large, a few
+# links decide which of two communities gets it all. Two variants are stable (Ng, Zheng, Jordan,
 # 2001):
 #
 # randomised  A surfer goes forward along a link, then back along one, and so on. Before each move
-#         it
-#             starts anew anywhere with probability ε, and where there is no link to go along as
-#             well.
-#             Authorities are where it is after moves forward, hubs after moves back.
-#     a = ε/n + (1 − ε) (what hubs share among their links, and 1/n of what those without links
-#     have)
-#     h = the same of a, along the links backwards
-#             Two moves contract by (1 − ε)², which gives the bound of the power method; hubs are
-#             nearer by 1 − ε still.
-# subspace    The first K eigenvectors count, by the squares of their eigenvalues λ.
+#             it restarts anywhere with probability ε, and also if there is no link to follow.
+#             Authorities are where it is after moves forward, hubs after moves back:
+#
+#     a = ε/n + (1 − ε) (what hubs share among their links, and 1/n of nodes without links)
+#     h = the same from a, along the links backwards
+#
+#             Two moves contract by (1 − ε)², which gives the bound of the power method; the bound
+#             of hubs is smaller by another factor 1 − ε.
+# subspace    The first K eigenvectors count, weighted by the squares of their eigenvalues λ:
+#
 #     a_j = Σ λ_i² x_ij²,  h_j = Σ λ_i² y_ij²
-#             The sine of the angle between the space found and that of the first K is at most that
-#             of
-#             residuals and gap (Davis and Kahan), up to the deflation of `singular`; shares are 16
-#             √K
-#             of it away, over Σ λ_i² / λ_1². If the K-th eigenvalue is as large as the next one,
-#             the
-#             K-th vector is one of many, and no bound is claimed. Where K is more than the rank of
-#             A,
-#             all eigenvectors count. Further down eigenvalues lie ever closer together: each vector
-#             takes more steps, and adds less. So K is at most 100.
 #
-# HITS is asked about a base set: a root set, what that links to, and some of what links to it.
-# Kleinberg (1998) begins with the 200 best results of a search and takes at most 50 pages that link
-# to each of them, so that a page which half the web links to does not bring half the web along. The
-# paper does not say which 50: here they are those that come first in the graph.
+#             The sine of the angle between the space found and that of the first K is bounded by
+#             residuals and gap (Davis and Kahan), up to the deflation of `singular`; shares differ
+#             by at most 16 √K times that, over Σ λ_i² / λ_1². If the K-th eigenvalue equals the
+#             next one, the K-th vector is not unique, and no bound is given. If K exceeds the rank
+#             of A, all eigenvectors count. Eigenvalues get closer together further down: each
+#             vector takes more steps and adds less. So K is at most 100.
 #
-# Law: a base set is a part of the graph with all links between its nodes.
+# HITS is computed on a base set: a root set, the pages it links to, and some that link to it.
+# Kleinberg (1998) takes the 200 best results of a search and at most 50 pages that link to each, so
+# that a page with half the web linking to it does not add half the web. The paper leaves open which
+# these are: here they are those that come first in the graph. A base set has all links between its
+# nodes.
 
 TOLERANCE = 1e-8
-"""The error that will do, summed over all nodes."""
+"""Default tolerance of the error, summed over all nodes."""
 
 MOST_DIMENSIONS = 100
-"""Of a subspace."""
+"""Most dimensions of a subspace."""
 
-_ROOM = 1 << 23  # bytes: less than a large graph takes, as more room saves few steps
+_ROOM = 1 << 23  # bytes: less than a large graph takes, as more memory saves few steps
 _MOST_STEPS = 1000
-_FINER = 1e-2  # so much better than their space are the vectors to be known
-_ROUNDING = 1e-14  # as a share of the first eigenvalue
+_FINER = 1e-2  # tolerance of the vectors relative to that of their space
+_ROUNDING = 1e-14  # relative to the first eigenvalue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Hits:
-    """Both ranks of one graph."""
+    """Both ranks of a graph."""
 
     authorities: Scores
     hubs: Scores
@@ -244,7 +237,7 @@ def hits(
     start: Floats | None = None,
     tell: Progress = unreported,
 ) -> Hits:
-    """The limit of the rounds, or how near so many steps come; `start` are the hubs at first."""
+    """Return the limit, or the approximation after `most_steps`; `start` has initial hubs."""
     links = Adjacency(graph, weights)
     found = pair(
         links,
@@ -272,7 +265,7 @@ def textbook(
     start: Floats | None = None,
     tell: Progress = unreported,
 ) -> Hits:
-    """What just so many iterations come to; 1 at least."""
+    """Return the result of a fixed number of iterations, at least 1."""
     if rounds < 1:
         raise UsageError(f"HITS takes 1 round or more, not {rounds}")
     links, hubs = Adjacency(graph, weights), _hubs_at_first(graph, start)
@@ -294,7 +287,7 @@ def _as_they_are(x: Vector, rounds: int) -> Scores:
 
 
 def all_alike(nodes: int) -> Hits:
-    """The ranks of nodes that no link tells apart."""
+    """Return the ranks of nodes that links do not distinguish: all equal."""
     alike = Scores(values=shares(np.zeros(nodes)), iterations=0, error_bound=0.0, converged=True)
     return Hits(authorities=alike, hubs=alike)
 
@@ -308,7 +301,7 @@ def randomised(
     most_iterations: int = 10_000,
     tell: Progress = unreported,
 ) -> Hits:
-    """Where the surfer is in the long run; `anew` is ε."""
+    """Return the stationary distribution of the surfer; `anew` is ε."""
     if not 0 < anew <= 1:
         raise UsageError(f"the surfer starts anew with a probability above 0, up to 1, not {anew}")
     if not graph.nodes:
@@ -337,7 +330,7 @@ def randomised(
 def _move(
     along: Callable[[Vector], Vector], weight: Vector, anew: float
 ) -> Callable[[Vector], Vector]:
-    """One move; `weight` is that of all links by which the surfer can leave each node."""
+    """Return one move; `weight` has the total weight of the links by which to leave each node."""
     share = 1 / np.where(weight == 0, np.inf, weight)
 
     def move(x: Vector) -> Vector:
@@ -357,10 +350,10 @@ def subspace(
     tolerance: float = TOLERANCE,
     tell: Progress = unreported,
 ) -> Hits:
-    """Authorities and hubs by the first `size` eigenvectors together."""
+    """Return authorities and hubs from the first `size` eigenvectors together."""
     if not 1 <= size <= MOST_DIMENSIONS:
         raise UsageError(f"a subspace has 1 to {MOST_DIMENSIONS} dimensions, not {size}")
-    # One more: how far its eigenvalue is from those before says how well the space is known.
+    # One more pair: the gap between its eigenvalue and the others bounds the error of the space.
     sought = pairs(
         Adjacency(graph, weights),
         size + 1,
@@ -386,7 +379,7 @@ def subspace(
 
 
 def _subspace_bound(found: list[Pair], size: int) -> float:
-    """Of shares; `found` are the pairs, one more than the subspace has if there is one more."""
+    """Return the bound of the shares; `found` has one pair beyond the subspace if it exists."""
     values = np.array([each.value for each in found])
     gap = values[:size][-1] - values[size] if len(values) > size else values[-1]
     residual = sqrt(sum(each.residual**2 for each in found[:size])) + _ROUNDING * values[0]
@@ -404,27 +397,27 @@ def _reached(x: Vector, steps: int, bound: float, tolerance: float) -> Scores:
 
 
 ROOTS = 200
-"""How many pages a search gives, by default."""
+"""Default number of pages taken from a search."""
 LINKING = 50
-"""How many pages that link to a root are taken, by default."""
+"""Default number of linking pages taken for each root."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BaseSet:
-    """A graph of its own, and the nodes that it is made of."""
+    """A base set as a graph of its own, and its nodes in the whole graph."""
 
     named: NamedGraph
     nodes: NDArray[np.int64]
 
     def over_all(self, scores: Scores, nodes: int) -> Scores:
-        """Its scores for a graph of so many nodes: those outside have none."""
+        """Return scores for a graph of `nodes` nodes, with 0 outside the base set."""
         values = np.zeros(nodes)
         values[self.nodes] = scores.values
         return replace(scores, values=values)
 
 
 def base_set(named: NamedGraph, roots: Sequence[int], linking: int = LINKING) -> BaseSet:
-    """What is grown from `roots`, with at most so many pages that link to each."""
+    """Return the base set of `roots`, with at most `linking` pages that link to each."""
     is_chosen = _grown(named.graph, np.asarray(roots, dtype=np.int64), linking)
     return BaseSet(with_nodes(named, is_chosen), np.flatnonzero(is_chosen))
 
@@ -445,28 +438,27 @@ def _grown(graph: Csr, roots: NDArray[np.int64], linking: int) -> NDArray[np.boo
 #
 # Communities: groups of hubs and authorities that HITS finds beside the largest one.
 #
-# deflation    The n-th community by the n-th eigenvectors of AᵀA and AAᵀ, at right angles to all
-#              before. From the second on they have entries of either sign: two communities, which
+# deflation    The n-th community comes from the n-th eigenvectors of AᵀA and AAᵀ, orthogonal to all
+#              before. From the second on, they have entries of both signs: two communities that
 #              avoid each other's links (Kleinberg, 1998).
-# destroying   The first community of what is left when all links to the largest authorities of
-#         those
-#              before are taken away.
+# destroying   The n-th community is the first one of the graph without the links to the largest
+#              authorities of the communities before.
 #
-# Scores are the shares of one community. The bound of their error is that of `singular`.
+# Scores are shares of one community, with the bound of `singular`.
 
 Sign = Literal["+", "-"]
 
 TOLERANCE_COMMUNITIES = 1e-6
-"""Eigenvalues further down lie close together: to know their vectors better takes long."""
+"""Default tolerance. Later eigenvalues are close together: a smaller error would take long."""
 
-_FINER_COMMUNITIES = 0.1  # entries of one sign are known less well than all together
-_ROUNDING_COMMUNITIES = 1e-9  # entries of a unit vector below this are of no sign
-_LITTLE = 1e-6  # who has less than this share of the best is no authority
+_FINER_COMMUNITIES = 0.1  # entries of one sign are known less precisely than all together
+_ROUNDING_COMMUNITIES = 1e-9  # entries of a unit vector up to this have no sign
+_LITTLE = 1e-6  # pages with less than this share of the best are no authorities
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Community:
-    """The n-th, and the sign of its entries; those of `destroying` are all positive."""
+    """The n-th community, with the sign of its entries; `destroying` has positive entries only."""
 
     number: int
     sign: Sign
@@ -481,7 +473,7 @@ def by_deflation(
     rng: np.random.Generator,
     tell: Progress = unreported,
 ) -> Iterator[Community]:
-    """Those of the first `count` eigenvectors; fewer where there are no more."""
+    """Yield the communities of the first `count` eigenvectors; fewer if there are no more."""
     found = pairs(
         Adjacency(graph, weights),
         count,
@@ -502,7 +494,7 @@ def by_destroying(
     largest: int = 10,
     tell: Progress = unreported,
 ) -> Iterator[Community]:
-    """`count` of them, fewer where no link is left; each costs its `largest` their links."""
+    """Yield up to `count` communities; each loses the links to its `largest` authorities."""
     for number in range(1, count + 1):
         if not graph.edges:
             return

@@ -1,12 +1,12 @@
-"""PageRank of a graph that does not fit in memory, within a limit for the whole process.
+"""PageRank of a graph that exceeds the memory, within a memory limit for the whole process.
 
-Law: what the process takes, interpreter and libraries included, stays within the limit, or that is
-refused with the least that works. Counted is what the system counts as resident; what it keeps of
-files for all processes is not. The best nodes come some at a time, however many are asked for. The
-scores as a whole are a file that is read as an array: they are in memory when a store keeps them.
+The process, including interpreter and libraries, stays within the limit; a limit that is too small
+is refused with the least one that works. Counted is the resident memory, but not what the system
+caches of files. The best nodes come in batches, however many are requested. The scores as a whole
+are a memory-mapped file: they are in memory only when a store saves them.
 
-A list of links between ids takes no memory for a node; of one between names these are in memory, as
-are the columns of a store.
+A list of links between ids takes no memory for a node; names of nodes are kept in memory, as are
+the columns of a store.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -41,15 +41,15 @@ from minicrawl.report.flows import flows
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.report.source import Urls, check_links
 
-_SMALL = 3 * MEGA  # the small things on the way
+_SMALL = 3 * MEGA  # memory for small objects during the run
 _RESERVE = 2 * _SMALL  # these, and what a first reading leaves behind
 _USUAL_FREE = 256 * MEGA
-_READ_ONCE, _READ_TWICE = 0.2, 0.4  # of all that is done, about
+_READ_ONCE, _READ_TWICE = 0.2, 0.4  # approximate shares of the whole work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryLimits:
-    """`memory` in bytes, of the whole process; `blocks` follow from it if they are not given."""
+    """Memory limit of the process in bytes; the number of blocks follows from it by default."""
 
     memory: int | None = None
     blocks: int | None = None
@@ -57,38 +57,38 @@ class MemoryLimits:
 
 
 class NodeNames(Protocol):
-    """What nodes are called, looked up some at a time."""
+    """Names of nodes, looked up in batches."""
 
     def __len__(self) -> int:
-        """How many nodes there are."""
+        """Return the number of nodes."""
 
     def of(self, nodes: Sequence[int]) -> list[str]:
-        """The names of these nodes, in this order."""
+        """Return the names of these nodes, in this order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockRanks:
-    """The scores and what they are scores of."""
+    """Scores with the names of their nodes."""
 
     scores: Scores
     names: NodeNames
     edges: int
     blocks: int
     best: Iterator[Best]
-    """The nodes that are shown, some at a time."""
+    """The best nodes, in batches."""
     traffic: DiskTraffic
-    """Of the iterations; to lay out the blocks comes before."""
+    """Disk traffic of the iterations, without laying out the blocks."""
 
 
 class Streamed(NamedTuple):
-    """A graph whose links come as a stream, as often as they are asked for."""
+    """A graph whose links can be streamed as often as needed."""
 
     names: NodeNames
     links: Callable[[Progress], Iterable[LinkArrays]]
 
 
 Opened = Callable[[MemoryPlan, Path, Progress], Streamed]
-"""Makes a graph ready to be streamed; what it takes on disk goes to the folder."""
+"""Prepares a graph for streaming; its files on disk go to the folder."""
 
 
 @contextmanager
@@ -101,9 +101,9 @@ def pagerank_in_blocks(
     shown: int = 100,
     tell: Progress = unreported,
 ) -> Iterator[BlockRanks]:
-    """PageRank as `ranks.walks.blocks` defines it, and the `shown` best nodes.
+    """Yield PageRank as defined in `blocks`, and the `shown` best nodes.
 
-    The files are there as long as the context is.
+    The files exist until the context ends.
     """
     keep_large_arrays_apart()
     with ExitStack() as files_there:
@@ -129,7 +129,7 @@ def pagerank_in_blocks(
 
 
 def file_in_blocks(path: Path) -> Opened:
-    """The graph in a file, which is read twice."""
+    """Return an opener for the graph in a file, which is read twice."""
     if str(path) == PIPE:
         raise UsageError(
             "a graph in blocks is read twice, so it cannot come from a pipe: give a file"
@@ -155,7 +155,7 @@ def file_in_blocks(path: Path) -> Opened:
 
 
 def store_in_blocks(seen: Snapshot) -> Opened:
-    """The links of a store."""
+    """Return an opener for the links of a store."""
     check_links(seen)
     return lambda _memory, _folder, _tell: Streamed(
         Urls(seen), lambda _tell: (LinkArrays(found.givers, found.ends) for found in flows(seen))
@@ -171,7 +171,7 @@ def _unweighted(links: Iterable[LinkArrays], path: Path) -> Iterator[LinkArrays]
 
 @contextmanager
 def _naming_folder(parent: Path | None) -> Iterator[None]:
-    """Say of which folder the trouble with files is."""
+    """Add the name of the folder to errors about its files."""
     try:
         yield
     except OSError as error:
@@ -180,7 +180,7 @@ def _naming_folder(parent: Path | None) -> Iterator[None]:
 
 
 def _free(limits: MemoryLimits, reserve: int) -> int:
-    """How much may be taken besides what is taken."""
+    """Return how much more memory may be used."""
     if limits.memory is None:
         return _USUAL_FREE
     free = limits.memory - resident() - reserve

@@ -1,15 +1,15 @@
-"""Links that weigh more for the words in and around them (Chakrabarti et al., 1998).
+"""Link weights from the words in and around links (Chakrabarti et al., 1998).
 
-    weight = 1 + n      n: how many of the words in the link and in the 50 characters on either side
-                        are words of the question; a word that is there twice counts twice
+    weight = 1 + n      n: number of query words, with repetitions, in the link and in the
+                        50 characters on either side
 
-A link may also weigh as much as its two pages are like the question, in the mean. What is between
-two pages that are not like it at all is left out then (`weighed_by_likeness`).
+Alternatively, a link weighs the mean similarity of its two pages to the query; links between two
+pages without any similarity are dropped then (`weighed_by_likeness`).
 
-With a question of its own, a rank has the words of the links from the archive. Without one, what is
-known is how often the crawl looked for a link: n is then the number of words there that have a word
-of --focus-words in them or the similarity to those of --focus-similar, times the strength of the
-rule, with what --focus and --focus-type add.
+With a query, the words of links are read from the archive. Without one, the focus of the crawl is
+used: n is then the number of words in the link that contain a word of --focus-words, or their
+similarity to those of --focus-similar, times the strength of the rule, plus what --focus and
+--focus-type add.
 """
 
 from dataclasses import replace
@@ -31,26 +31,26 @@ _NO_FOCUS = "no link has a word in focus: --words needs a crawl with --focus-wor
 
 
 def has_kept_pages(source: Source) -> bool:
-    """Whether the words of links can be read."""
+    """Return True if the words of links can be read."""
     seen = source.snapshot
     return seen is not None and tables.archive_end(seen.connection) is not None
 
 
 def worded(source: Source, named: NamedGraph) -> NamedGraph:
-    """The graph with links weighed by what the crawl looked for in and around them."""
+    """Return the graph with links weighted by the focus of the crawl."""
     found = _looked_for(_snapshot_of(source), named.graph)
     return _weighed(named, found, f"{_NO_FOCUS}, or --query and kept pages")
 
 
 def worded_by(source: Source, named: NamedGraph, query: str) -> NamedGraph:
-    """The graph, a base set, with links weighed by the words of a query in and around them."""
+    """Return the graph, a base set, with links weighted by the query words in and around them."""
     found = _asked_for(_snapshot_of(source), source, named, query)
     why = f"no link of these pages has a word of {query!r} in or around it, in the pages kept"
     return _weighed(named, found, why)
 
 
 def weighed_by_likeness(named: NamedGraph, likeness: Vector, query: str) -> NamedGraph:
-    """The graph with links weighed by the likeness of their ends, one for each node, to a query."""
+    """Return the graph with links weighted by the similarity of their ends to a query."""
     graph = named.graph
     weights = ((likeness[graph.sources()] + likeness[graph.targets]) / 2).astype(np.float32)
     if not weights.any():
@@ -77,22 +77,23 @@ def _weighed(named: NamedGraph, found: tuple[Ids, Vector], why_none: str) -> Nam
 
 
 def _looked_for(seen: Snapshot, graph: Csr) -> tuple[Ids, Vector]:
-    """Links of the graph, and how often each was looked for; guards may have left out others."""
+    """Return links of the graph with their focus; guards may have dropped others."""
     found = [(some.givers * graph.nodes + some.ends, some.parts) for some in links_in_focus(seen)]
     wanted = np.concatenate([np.empty(0, dtype=np.int64), *(links for links, _ in found)])
     return _places(graph, wanted, np.concatenate([np.empty(0), *(parts for _, parts in found)]))
 
 
 def _places(graph: Csr, wanted: Ids, parts: Vector) -> tuple[Ids, Vector]:
-    """Where these links are in the graph; those that it does not have are left out."""
+    """Return the positions of these links in the graph, without links that it lacks."""
     keys = graph.sources().astype(np.int64) * graph.nodes + graph.targets
     is_there = np.isin(wanted, keys)
     return np.searchsorted(keys, wanted[is_there]), parts[is_there]
 
 
 def _asked_for(seen: Snapshot, source: Source, named: NamedGraph, query: str) -> tuple[Ids, Vector]:
-    """Links of the graph, and how many words in and around each are of the query; of links to one
-    page the best one counts.
+    """Return links of the graph, and the number of query words in and around each.
+
+    Of several links to one page the best counts.
     """
     nodes = len(named.names)
     urls, wanted = named.names.of(range(nodes)), set(words_of(query))
@@ -109,7 +110,7 @@ def _asked_for(seen: Snapshot, source: Source, named: NamedGraph, query: str) ->
 
 
 def _end(seen: Snapshot, source: Source, node_of: dict[str, int], url: str) -> int | None:
-    """The node that a link to this URL leads to, where redirects end."""
+    """Return the node that a link to this URL leads to, after redirects."""
     if url in node_of:
         return node_of[url]
     (page,) = source.names.find([url])

@@ -1,29 +1,29 @@
-"""PageRank: how often a walk that follows links and at times jumps comes by (Brin, Page, 1998).
+"""PageRank: the limit of a random walk that follows links and sometimes jumps (Brin, Page, 1998).
 
-The walk G and its contraction κ are those of `walk`.
+The walk G and its contraction κ are defined under `walk`.
 
 power         x' = G x, as in `power`. A lazy walk rests half of the time: x' = (x + G x) / 2 has
-              the same limit. Its contraction (1 + κ) / 2 takes the place of κ in the bound.
-gauss-seidel  The methods of `residual`, which hand on only what is new.
+              the same limit. Its contraction (1 + κ) / 2 replaces κ in the bound.
+gauss-seidel  residual methods, which pass on only what is new.
 sweeping
 
-Residual methods: nodes hand on what waits for them, and no more.
+Residual methods: nodes pass on what waits for them, and no more.
 
     r = G x - x   the residual: what waits at each node.  x' = x + what nodes take of r
 
-gauss-seidel  Block after block; what a block hands to later ones is handed on in the same
-              iteration. Where a few nodes hold most of r then, for the links that they take, these
-              hand on some times more: cycles of pages that nothing leaves but jumps are slow to
-              come to rest, and have few links. What jumps is handed out at the end of the
-              iteration.
-sweeping      The same, but in each iteration only nodes hand on whose |r|, measured by their links,
-              is above the average. What these hand on may sum up to anything; so 1 - κ of it, which
-              always jumps, is not handed out but taken to be that of a sum of 1, and |r| falls by
-              as much in each iteration.
+gauss-seidel  Block after block; what a block gives to later blocks is passed on in the same
+              iteration. If a few nodes with few links then hold most of r, these pass on some more
+              times: cycles of pages that are left by jumps only converge slowly, and have few
+              links. Jumps are distributed at the end of the iteration.
+sweeping      Like gauss-seidel, but in each iteration only nodes pass on whose |r| per link is
+              above average. The sum of what they pass on is arbitrary; so 1 - κ of it, which always
+              jumps, is not distributed but treated as that of a sum of 1, and |r| falls by as much
+              in each iteration.
 
-A lazy walk hands on half of what waits. The methods keep r instead of computing it; at the end it
-is computed afresh, and they go on if it is not what they took it for. As r then sums to 0, `walk`
-gives the bound |r| / ((1 - κ) |x|).
+A lazy walk passes on half of what waits. The methods update r instead of computing it; at the end
+it is recomputed, and they continue if it differs. As r then sums to 0, `walk` gives the bound
+
+    |r| / ((1 - κ) |x|)
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -43,20 +43,20 @@ from minicrawl.ranks.scores import FURTHEST, Floats, Scores, share_done
 
 # ================================================================ walk
 #
-# A walk over the links that now and then jumps: what PageRank and its relatives are the limit of.
+# A walk over the links with occasional jumps, whose limit is PageRank or one of its variants.
 #
-# One step hands everything on that there is, x -> G x, and nothing is lost:
+# A step passes everything on, x -> G x, and nothing is lost:
 #
 #     (G x)_j = Σ x_i s_i w_ij / w_i  +  v_j Σ x_i a_i  +  1/n Σ x_i b_i,     s_i + a_i + b_i = 1
 #
-# w    weights of links; w_i is the sum of those that leave node i.
-# s    what a node hands to the nodes it links to: the damping c, or nothing where it has no link.
-# v    where jumps lead to, summing to 1.
-# a    what of a node jumps to v.
-# b    what of a node goes to all nodes alike.
-# κ    the contraction: the largest s. G x - G y is no longer than κ |x - y| if x and y have equal
-#      sums, |.| being the sum over all nodes; for at least 1 - κ of every node goes the same way,
-#      and no more than the rest can differ. (Uniformly spread dangling mass is c of a node.)
+# w    weights of links; w_i is the sum over the links of node i.
+# s    share of a node for the nodes it links to: the damping c, or 0 without links.
+# v    targets of jumps, summing to 1.
+# a    share of a node that jumps to v.
+# b    share of a node that is spread over all nodes.
+# κ    contraction: the largest s. |G x - G y| <= κ |x - y| if x and y have equal sums, with |.| as
+#      the sum over all nodes: at least 1 - κ of every node goes the same way, and only the rest can
+#      differ. (Uniformly spread dangling mass is c of a node.)
 #
 # So there is one limit x* = G x* of sum 1 if κ < 1, and for x of sum 1
 #
@@ -65,17 +65,17 @@ from minicrawl.ranks.scores import FURTHEST, Floats, Scores, share_done
 
 
 class Dangling(StrEnum):
-    """Where a page without links hands what it has."""
+    """Destination of the mass of a page without links."""
 
     UNIFORM = "uniform"
     TELEPORT = "teleport"
     VIRTUAL = "virtual"
-    """To OPIC's virtual page, which also gets the small edge of all others and links to all."""
+    """OPIC's virtual page, which also gets the small edge of all others and links to all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Walk:
-    """`per_weight` is what node i hands along a link of weight 1, `contraction` is κ."""
+    """A walk; `per_weight` is what node i passes along a link of weight 1, `contraction` is κ."""
 
     links: Adjacency
     shares: AnyFloats
@@ -86,7 +86,7 @@ class Walk:
     def jumps(
         self, x: AnyFloats, rows: slice | NDArray[np.intp] = slice(None)
     ) -> tuple[float, float]:
-        """How much of x jumps, and how much goes to all alike; `x` is that of these rows."""
+        """Return how much of x jumps, and how much is spread over all nodes; `x` has these rows."""
         held = float(x.sum(dtype=np.float64))
         handed = float(np.einsum("i,i->", x, self.shares[rows], dtype=np.float64))
         match self.dangling:
@@ -100,7 +100,7 @@ class Walk:
                 assert_never(other)
 
     def step(self, xs: AnyFloats, teleports: AnyFloats) -> AnyFloats:
-        """G x of every row x, each with the jumps of its own row."""
+        """Return G x for every row x, with the jumps of the same row."""
         found = self.links.pushed_all(xs * self.per_weight)
         for row, x in enumerate(xs):
             jumping, to_all = self.jumps(x)
@@ -115,7 +115,7 @@ def walk_of(
     dangling: Dangling,
     precision: type[np.float32 | np.float64],
 ) -> Walk:
-    """Without a damping the virtual page is one more link of each page, as in OPIC's paper."""
+    """Return the walk; without damping, each page has one more link, to the virtual page."""
     if damping is None and dangling is not Dangling.VIRTUAL:
         raise UsageError("a walk without a damping needs the virtual page")
     if damping is not None and not 0 <= damping < 1:
@@ -137,7 +137,7 @@ def walk_of(
 
 
 def _strengths(graph: Csr, weights: Weights | None) -> AnyFloats:
-    """The weight of all links that leave each node."""
+    """Return the total weight of the links of each node."""
     if weights is None:
         return graph.out_degrees().astype(np.float64)
     return Adjacency(graph, weights).pulled(np.ones(graph.nodes))
@@ -146,16 +146,16 @@ def _strengths(graph: Csr, weights: Weights | None) -> AnyFloats:
 # ================================================================ pagerank
 
 _NODES_AT_ONCE = 1 << 15
-_MUCH = 2.0  # times what is waiting on average
-_MOST_FEW = 8  # one of so many links
+_MUCH = 2.0  # times the average that waits
+_MOST_FEW = 8  # at most one in this many links
 _TURNS_OF_FEW = 3
 
 Turns = Callable[[Adjacency, AnyFloats], Iterable[AdjacencyBlock]]
-"""The nodes that hand on in an iteration, one block after the other; r changes in between."""
+"""Yields the nodes that pass on in an iteration, block by block; r changes in between."""
 
 
 def in_order(links: Adjacency, r: AnyFloats) -> Iterator[AdjacencyBlock]:
-    """All nodes, and then the few at which much waits some times more."""
+    """Yield all nodes, then repeatedly the few nodes at which much waits."""
     yield from links.blocks()
     waiting = _waiting(r)
     few = _holding(links, r, _MUCH * waiting)
@@ -166,13 +166,13 @@ def in_order(links: Adjacency, r: AnyFloats) -> Iterator[AdjacencyBlock]:
 
 
 def above_average(links: Adjacency, r: AnyFloats) -> Iterator[AdjacencyBlock]:
-    """The nodes at which more waits than on average; one node at least."""
+    """Yield the nodes at which more than average waits; at least one node."""
     return links.blocks_of(_holding(links, r, 0.999 * _waiting(r)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ResidualMethod:
-    """How to come to the limit of a walk whose jumps lead to `teleport`."""
+    """Method to reach the limit of a walk whose jumps lead to `teleport`."""
 
     walk: Walk
     teleport: AnyFloats
@@ -181,7 +181,7 @@ class ResidualMethod:
     stop: PowerMethod
 
     def run(self, x: AnyFloats, tell: Progress) -> tuple[int, float]:
-        """Bring x to the limit, in place: the number of iterations, and the bound of the error."""
+        """Bring x to the limit in place; return the number of iterations and the error bound."""
         iterations, stop = 0, self.stop
         goal = max(stop.tolerance - stop.floor, 0.5 * stop.floor)
         while True:
@@ -203,9 +203,9 @@ class ResidualMethod:
         r += self.teleport * r.dtype.type(jumping) + r.dtype.type(to_all / len(r))
 
     def _hand_on(self, x: AnyFloats, r: AnyFloats) -> tuple[float, float, float]:
-        """Nodes take in a part of what waits for them and hand it on.
+        """Let nodes take a part of what waits for them and pass it on.
 
-        The result is what of it jumps, what goes to all alike, and how much it was.
+        Return how much of it jumps, how much is spread over all nodes, and how much it was.
         """
         walk, part = self.walk, r.dtype.type(0.5 if self.lazy else 1.0)
         jumping = to_all = held = 0.0
@@ -223,19 +223,19 @@ class ResidualMethod:
     def _without_usual_jumps(
         self, jumping: float, to_all: float, held: float
     ) -> tuple[float, float]:
-        """What jumps and goes to all, but for the 1 - κ of what was held that always does."""
+        """Subtract the 1 - κ of `held` that always jumps or spreads."""
         usual = (1 - self.walk.contraction) * held
         if self.walk.dangling is Dangling.VIRTUAL:
             return jumping, to_all - usual
         return jumping - usual, to_all
 
     def _bound(self, x: AnyFloats, r: AnyFloats) -> float:
-        """|r| / ((1 - κ) |x|)."""
+        """Return the error bound |r| / ((1 - κ) |x|)."""
         return _waiting(r) / ((1 - self.walk.contraction) * float(x.sum(dtype=np.float64)))
 
 
 def _holding(links: Adjacency, r: AnyFloats, waiting: float) -> NDArray[np.intp]:
-    """Nodes for which more waits, by each of their links, than if so much waited for all."""
+    """Return the nodes for which more waits, per link, than if `waiting` were spread evenly."""
     graph = links.graph
     bar = waiting / (graph.edges + graph.nodes)
     is_holding = np.empty(graph.nodes, dtype=np.bool_)
@@ -245,18 +245,18 @@ def _holding(links: Adjacency, r: AnyFloats, waiting: float) -> NDArray[np.intp]
 
 
 def _waiting(r: AnyFloats) -> float:
-    # Some at a time: no vector as large as r is made, nor given back.
+    # In parts: no vector as large as r is allocated.
     some = (r[first : first + _NODES_AT_ONCE] for first in range(0, len(r), _NODES_AT_ONCE))
     return sum(float(np.abs(each).sum(dtype=np.float64)) for each in some)
 
 
 DAMPING = 0.85
 TOLERANCE = 1e-8
-"""The error that will do, summed over all nodes."""
+"""Default tolerance of the error, summed over all nodes."""
 
 
 class Method(StrEnum):
-    """How the limit is found."""
+    """Method to compute the limit."""
 
     POWER = "power"
     GAUSS_SEIDEL = "gauss-seidel"
@@ -273,15 +273,15 @@ PRECISIONS: dict[str, type[np.float32 | np.float64]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRankOptions:
-    """Which PageRank, and how well it must be known.
+    """Parameters of a PageRank, and its precision.
 
-    A `damping` of None is for the virtual page alone: it is one more link of each page.
+    A `damping` of None is for the virtual page only: it is one more link of each page.
     """
 
     damping: float | None = DAMPING
     dangling: Dangling = Dangling.UNIFORM
     method: Method | None = None
-    """By default Gauss-Seidel for one rank, and power for several at once."""
+    """Gauss-Seidel by default for one rank, and power for several at once."""
     lazy: bool = False
     tolerance: float = TOLERANCE
     most_iterations: int = 1000
@@ -306,10 +306,10 @@ def pagerank(
     start: Floats | None = None,
     tell: Progress = unreported,
 ) -> Scores:
-    """The limit, or how near so many iterations come to it.
+    """Return the limit, or the approximation after `most_iterations`.
 
-    Jumps go to all nodes alike, or by the weights in `teleport`. The iterations begin with all
-    nodes alike, or with the scores in `start`.
+    Jumps go to all nodes equally, or by the weights in `teleport`. The iterations begin with all
+    nodes equal, or with the scores in `start`.
     """
     if teleport is None:
         jumps = _alike(graph.nodes, options)
@@ -329,16 +329,16 @@ def pageranks(
     options: PageRankOptions = USUAL,
     tell: Progress = unreported,
 ) -> list[Scores]:
-    """One rank for each row of `teleports`. The method power passes over the links for all at once.
+    """Return a rank for each row of `teleports`; the power method computes all in one pass.
 
-    Rows need not sum to 1: each counts as its share of the row's sum.
+    Rows need not sum to 1: they are normalised.
     """
     jumps = _shares_of(teleports, options)
     return _ranks(graph, weights, jumps, jumps, options, tell)
 
 
 def _alike(nodes: int, options: PageRankOptions) -> AnyFloats:
-    """Jumps to all nodes alike: one share stands for them all."""
+    """Return jumps to all nodes equally: one share stands for all."""
     return np.full((1, 1), 1 / max(nodes, 1), dtype=PRECISIONS[options.precision])
 
 
@@ -365,7 +365,7 @@ def _ranks(
     options: PageRankOptions,
     tell: Progress,
 ) -> list[Scores]:
-    """One rank for each row of `jumps`; row i begins with row i of `begin`."""
+    """Return a rank for each row of `jumps`; row i begins with row i of `begin`."""
     if not graph.nodes:
         return [_without_nodes() for _ in jumps]
     walk = walk_of(graph, weights, options.damping, options.dangling, PRECISIONS[options.precision])

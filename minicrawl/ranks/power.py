@@ -1,14 +1,13 @@
-"""The power method: the same step again and again, until the limit is near enough.
+"""The power method: repeats a step until the limit is near enough.
 
-κ  the contraction: a step brings any two vectors nearer to each other by this factor, |.| being the
-   sum over all nodes. So there is one limit x*, and after a step from x to x'
+κ  contraction: a step brings any two vectors closer by this factor, with |.| as the sum over all
+   nodes. So there is one limit x*, and after a step from x to x'
 
     |x' - x*| <= κ |x - x*| <= κ (|x' - x| + |x' - x*|)
     |x' - x*| <= |x' - x| κ / (1 - κ)
 
-Rounding is allowed for with 64 ε of what is handed on, which is far more than was ever seen but is
-not a proof: no bound is below 64 ε / (1 - κ), and scores say that an error below that was not
-reached.
+Rounding is covered by 64 ε of what is passed on, far more than was ever observed but not proven: no
+bound is below 64 ε / (1 - κ), and scores report a smaller tolerance as not reached.
 """
 
 from collections.abc import Callable
@@ -25,26 +24,26 @@ _ROUNDINGS = 64
 
 
 def rounding_floor(contraction: float, precision: np.dtype[np.floating]) -> float:
-    """No bound is below this."""
+    """Return the least possible bound."""
     return float(_ROUNDINGS * np.finfo(precision).eps / (1 - contraction))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PowerMethod:
-    """When to stop, and how far the last vectors may be from their limits."""
+    """Stopping rule, and bounds of the distance of the last vectors from their limits."""
 
     contraction: float
     tolerance: float
     most_iterations: int
     floor: float = 0.0
-    """What rounding adds to each bound."""
+    """Rounding error that is added to each bound."""
 
     def run(
         self, step: Callable[[], float | NDArray[np.float64]], tell: Progress
     ) -> tuple[int, list[float]]:
-        """The number of iterations, and the bounds of the errors.
+        """Iterate; return the number of iterations, and the bounds of the errors.
 
-        Each call of `step` makes a step and answers with |x' - x|, of one vector or of several.
+        Each call of `step` makes a step and returns |x' - x|, of one vector or of several.
         """
         iterations, bounds = 0, np.array([inf])
         while iterations < self.most_iterations and not self.is_enough(float(bounds.max())):
@@ -54,5 +53,5 @@ class PowerMethod:
         return iterations, np.minimum(bounds, FURTHEST).tolist()
 
     def is_enough(self, bound: float) -> bool:
-        """Whether a bound is low enough, or as low as it can be."""
+        """Return True if a bound is low enough, or as low as rounding allows."""
         return bound <= max(self.tolerance, 1.5 * self.floor)

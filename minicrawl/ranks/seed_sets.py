@@ -1,6 +1,6 @@
-"""Seeds from the communities of a graph: found, carried over to a newer graph, and tried.
+"""Seeds from the communities of a graph: selection, transfer to a newer graph, and evaluation.
 
-Law: whatever is drawn is drawn from the seed of the dice; the same graph gives the same seeds.
+Random choices come from the given dice only; the same graph gives the same seeds.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ from minicrawl.report.source import ProgressFactory, Source
 
 
 class Take(StrEnum):
-    """Which page of a core is the seed."""
+    """Page of a core that becomes its seed."""
 
     HUB = "hub"
     AUTHORITY = "authority"
@@ -40,11 +40,11 @@ class Take(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SeedSet:
-    """Seeds and the cores that they were taken from, one from each; there is one at least."""
+    """Seeds and the cores that they were taken from, one from each; at least one."""
 
     named: NamedGraph
     between_hosts: Csr
-    """Its links that lead from one host to another; these alone count for the cores."""
+    """Links of the graph from one host to another; only these count for the cores."""
     cores: Sequence[Core]
     seeds: Sequence[int]
     hosts: NodeHosts
@@ -52,7 +52,7 @@ class SeedSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sown:
-    """Seeds in the graph that is crawled; in a newer one they are what the heirs say."""
+    """Seeds in the graph to be crawled; in a newer graph they come from the heirs."""
 
     named: NamedGraph
     seeds: Sequence[int]
@@ -61,7 +61,7 @@ class Sown:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Trial:
-    """How far apart the cores are, in a graph so wide, and what crawls read how soon."""
+    """Distances between cores and in the graph, and coverage of the crawls."""
 
     between_cores: NDArray[np.int32]
     extent: Extent
@@ -69,7 +69,7 @@ class Trial:
 
 
 def seed_set(source: Source, count: int, rule: CoreRule, take: Take) -> SeedSet:
-    """So many seeds, or as many as there are communities."""
+    """Return `count` seeds, or as many as there are communities."""
     named = source.graph
     hosts = named.names.hosts()
     pruned = between_hosts(named.graph, hosts.of_node)
@@ -83,12 +83,12 @@ def seed_set(source: Source, count: int, rule: CoreRule, take: Take) -> SeedSet:
 
 
 def sown(found: SeedSet) -> Sown:
-    """The seeds where they were found."""
+    """Return the seeds in the graph they were found in."""
     return Sown(named=found.named, seeds=found.seeds)
 
 
 def sown_anew(found: SeedSet, newer: NamedGraph, *, similar: bool) -> Sown:
-    """The seeds in a newer graph; where `similar`, pages like them stand in for who vanished."""
+    """Return the seeds in a newer graph; with `similar`, similar pages replace vanished seeds."""
     inherit = most_similar if similar else still_there
     heirs = inherit(found.named, newer, found.seeds)
     nodes = [heir.node for heir in heirs if heir.node is not None]
@@ -100,7 +100,7 @@ def sown_anew(found: SeedSet, newer: NamedGraph, *, similar: bool) -> Sown:
 def trial(
     found: SeedSet, crawled: Sown, *, draws: int, dice: Generator, progress: ProgressFactory
 ) -> Trial:
-    """The cores are tried where they were found, the seeds where they are crawled from."""
+    """Evaluate the cores in the graph they were found in, and the seeds in the crawled graph."""
     graph = found.named.graph
     with progress("distances") as tell:
         extent = extent_of(graph, dice, tell)

@@ -1,7 +1,7 @@
 """Seeds for a crawl, one from each community of a graph (Daneshpajouh, Nasiri, Ghodsi, 2008).
 
-cores       a community's core: hubs and the authorities they link to, one core after another
-evaluation  how far apart cores lie, and what crawls from seeds read how soon
+cores       cores of communities: hubs and the authorities they link to, one core after another
+evaluation  distances between cores, and how fast crawls from seeds gather importance
 succession  seeds from an old graph in a newer one
 """
 
@@ -27,31 +27,28 @@ from minicrawl.ranks.scores import Floats
 #
 # The core of a community: hubs and the authorities that they link to, grown by scores.
 #
-# Laws: a core begins with the best authority of all. Hubs and authorities join in turn:
+# A core begins with the best authority of all. Hubs and authorities join in turn:
 #
 #     to Hubs         the page v of best h(v) with v -> w, w in Authorities, v not in Hubs
 #     to Authorities  the page w of best a(w) with v -> w, v in Hubs, w not in Authorities
 #
-# Of equals the lower number is the better. A page may be both. When a core is complete, is its
-# rule:
+# Ties go to the lower number. A page may be both. The rule decides when a core is complete:
 #
-# size      |Hubs| + |Authorities| has come to `size`; up to `at_once` of either join in a turn.
-#         (The
-#           paper looks at the size after both sides had their turn, so its cores may be larger.)
+# size      |Hubs| + |Authorities| has reached `size`; up to `at_once` of either join in a turn.
+#           (The paper checks the size after both sides had their turn, so its cores may be larger.)
 # density   the cover density, 100 E(Hubs, Authorities) / (|Hubs| |Authorities|), would fall below
-#           `density`: the page that would bring it there is taken back, and the core is complete.
-#           (The paper tests it after adding and keeps that page: where it asks for a density of 100
-#           its cores have 67 to 99.)
-# maximal   as `density`, but the page is passed over for good, and the next best is tried.
+#           `density`: the page that would lower it is rejected, and the core is complete. (The
+#           paper tests after adding and keeps that page: with a density of 100 its cores have 67 to
+#           99.)
+# maximal   as `density`, but the page is rejected for good, and the next best is tried.
 #
-# h, a        the scores as hub and as authority.
-# E(H, A)     how many links lead from pages in H to pages in A.
+# h, a        scores as hub and as authority.
+# E(H, A)     number of links from pages in H to pages in A.
 #
-# One core from each community of a graph, the strongest community first.
-#
-# Law: links inside a host count for nothing. Then, until there are cores enough or no links: HITS
-# on what is left, a core is grown from its best authority, and the pages of the core are taken
-# away. So no page is in two cores.
+# The graph gives one core for each community, the strongest community first. Links inside a host
+# are ignored. Then, until there are enough cores or no links: HITS is computed on the rest, a core
+# is grown from its best authority, and the pages of the core are removed. So no page is in two
+# cores.
 
 MOST_HUBS = 999
 FEWEST_PAGES = 2  # a hub and an authority
@@ -59,7 +56,7 @@ ALL_LINKS = 100  # percent
 
 
 class CoreKind(StrEnum):
-    """When a core is complete."""
+    """Rule that decides when a core is complete."""
 
     SIZE = "size"
     DENSITY = "density"
@@ -68,7 +65,7 @@ class CoreKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoreRule:
-    """When a core is complete, in numbers. A rule of density takes no more than `most_hubs`."""
+    """Parameters of the rule. Rules of density take at most `most_hubs` hubs."""
 
     kind: CoreKind = CoreKind.MAXIMAL
     size: int = 20
@@ -89,7 +86,7 @@ class CoreRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RankedGraph:
-    """A graph, followed either way, and what its pages are worth as hubs and as authorities."""
+    """A graph with its reverse, and the scores of its pages as hubs and as authorities."""
 
     graph: Csr
     backwards: Csr
@@ -99,10 +96,11 @@ class RankedGraph:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Core:
-    """Its pages in the order in which they joined; `links` lead from hubs to authorities.
+    """A core. Its pages are in the order of joining; `links` is the number from hubs to
+    authorities.
 
-    The best hub is the one of highest h(v), of equals the first that joined. The best authority
-    is the first. `links_left` are all links of the graph that the core was grown in.
+    The best hub has the highest h(v); ties go to the first that joined. The best authority is the
+    first. `links_left` counts all links of the graph that the core was grown in.
     """
 
     hubs: tuple[int, ...]
@@ -121,12 +119,12 @@ class Core:
 
     @property
     def density(self) -> float:
-        """The cover density, in percent."""
+        """Cover density in percent."""
         return ALL_LINKS * self.links / (len(self.hubs) * len(self.authorities))
 
 
 def grown(ranked: RankedGraph, rule: CoreRule) -> Core:
-    """The core around the best authority of a graph that has links."""
+    """Return the core around the best authority of a graph that has links."""
     core = _Growing(ranked)
     while not _is_complete(core, rule) and _go_round(core, rule):
         pass
@@ -147,7 +145,7 @@ def _is_complete(core: "_Growing", rule: CoreRule) -> bool:
 
 
 def _go_round(core: "_Growing", rule: CoreRule) -> bool:
-    """Both sides have a turn; whether it may go on."""
+    """Let both sides have a turn; return True if the core may grow on."""
     has_grown = False
     for side in (core.hubs, core.authorities):
         answer = _TURNS[rule.kind](core, side, rule)
@@ -158,7 +156,7 @@ def _go_round(core: "_Growing", rule: CoreRule) -> bool:
 
 
 class _Answer(Enum):
-    """What came of it that the best candidate wanted to join."""
+    """Result of the attempt to add the best candidate."""
 
     JOINED = auto()
     REFUSED = auto()
@@ -166,21 +164,21 @@ class _Answer(Enum):
 
 
 class _Side:
-    """One side of a core, and who may join it for being linked with the other side."""
+    """One side of a core, with the candidates that are linked with the other side."""
 
     def __init__(self, links: Csr, scores: Floats) -> None:
-        """`links` lead from pages of this side to pages of the other."""
+        """Take links from pages of this side to pages of the other."""
         self.links = links
         self.members: list[int] = []
         self.is_member = np.zeros(links.nodes, dtype=np.bool_)
         self._scores = scores
         self._was_offered = np.zeros(links.nodes, dtype=np.bool_)
-        # Each run is sorted, and the heap holds the best of each: a page costs what it takes to
-        # sort it with its like, and only who is taken costs more.
+        # Runs are sorted, and the heap holds the best of each: a page costs its share of a sort,
+        # and only pages that are taken cost a heap operation.
         self._bests: list[tuple[float, int, Iterator[tuple[float, int]]]] = []
 
     def offer(self, pages: NDArray[np.integer]) -> None:
-        """These are linked with the other side; whoever was offered before is no news."""
+        """Add pages that are linked with the other side as candidates, each at most once."""
         news = pages[~self._was_offered[pages]]
         self._was_offered[news] = True
         losses = -self._scores[news]
@@ -188,7 +186,7 @@ class _Side:
         self._push(iter(zip(losses[order].tolist(), news[order].tolist(), strict=True)))
 
     def take(self) -> int | None:
-        """The best of those who were offered and not yet taken."""
+        """Remove and return the best candidate, or None."""
         if not self._bests:
             return None
         _, page, run = heappop(self._bests)
@@ -206,7 +204,7 @@ class _Side:
 
 
 class _Growing:
-    """A core on its way."""
+    """A core that is still growing."""
 
     def __init__(self, ranked: RankedGraph) -> None:
         self.hubs = _Side(ranked.graph, ranked.hubs)
@@ -216,7 +214,7 @@ class _Growing:
         self.admit(self.authorities)
 
     def admit(self, side: _Side, least_density: float = 0.0) -> _Answer:
-        """The best candidate joins, unless the density would fall below the least."""
+        """Add the best candidate, unless the density would fall below `least_density`."""
         page = side.take()
         if page is None:
             return _Answer.NOBODY
@@ -255,7 +253,7 @@ _TURNS: dict[CoreKind, Callable[[_Growing, _Side, CoreRule], _Answer]] = {
 
 
 ROUNDS = 60
-"""Of HITS before each core."""
+"""Default number of HITS iterations before each core."""
 
 
 def extracted(
@@ -266,7 +264,7 @@ def extracted(
     rounds: int = ROUNDS,
     tell: Progress = unreported,
 ) -> list[Core]:
-    """So many cores, or as many as there are, of a graph without the links inside hosts."""
+    """Return up to `count` cores of a graph without links inside hosts."""
     cores = []
     for core in islice(_all_cores(graph, rule, rounds), count):
         cores.append(core)
@@ -275,7 +273,7 @@ def extracted(
 
 
 def between_hosts(graph: Csr, hosts: NDArray[np.integer]) -> Csr:
-    """The graph without the links that stay inside a host."""
+    """Return the graph without the links inside a host."""
     return with_links(graph, hosts[graph.sources()] != hosts[graph.targets])
 
 
@@ -289,14 +287,14 @@ def _all_cores(graph: Csr, rule: CoreRule, rounds: int) -> Iterator[Core]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Left:
-    """What is left of a graph; its page i is `pages[i]` of the whole."""
+    """Rest of a graph; its page i is `pages[i]` of the whole."""
 
     graph: Csr
     backwards: Csr
     pages: NDArray[np.integer]
 
     def linked(self) -> "_Left":
-        """Without the pages that no link leaves or leads to."""
+        """Return the rest without pages that have no links."""
         return self._with((self.graph.out_degrees() > 0) | (self.backwards.out_degrees() > 0))
 
     def without(self, core: Core) -> "_Left":
@@ -332,23 +330,22 @@ def _renumbered(core: Core, pages: NDArray[np.integer]) -> Core:
 
 # ================================================================ evaluation
 #
-# How good seeds are: how far apart their cores lie, and what crawls from them read how soon.
+# Quality of seeds: distances between their cores, and how fast crawls gather importance.
 #
-# Laws: a crawl goes breadth first along all links, so that a page is read on the depth that is its
-# distance from the nearest seed. What several crawls read on a depth is the mean of their pages,
-# and the mean importance of what all of them read there together. Depths of two crawls are not
-# alike: the one that is wider there has read more, also of less importance. So both are compared
-# after as many pages, too; a crawl that has come to its end by then keeps what it gathered.
-# Distances between cores are those of two different ones between which a path leads, in its
-# direction.
+# A crawl is breadth-first along all links, so a page's depth is its distance from the nearest seed.
+# For several crawls, a depth has the mean number of pages and the mean importance of all pages that
+# they read there. Depths of two crawls are not comparable: a crawl that is wider at a depth has
+# also read more unimportant pages. So crawls are compared after equal numbers of pages, too; a
+# crawl that has ended keeps what it gathered. Distances between cores are those of two different
+# cores with a path between them, in its direction.
 
 
 class DepthCoverage(NamedTuple):
-    """What crawls read on one depth."""
+    """Pages that crawls read at one depth."""
 
     pages: float = 0.0
     importance: float | None = None
-    """The mean of the pages, where there were any."""
+    """Mean importance of the pages, None without pages."""
 
 
 class Depth(NamedTuple):
@@ -359,17 +356,17 @@ class Depth(NamedTuple):
 
 
 class EqualPages(NamedTuple):
-    """The share of all importance that crawls have gathered after as many pages."""
+    """Shares of all importance that crawls have gathered after equal numbers of pages."""
 
     pages: int
     seeds: float
     random: float
     random_error: float | None
-    """The standard error of `random`; None if there was one draw."""
+    """Standard error of `random`; None with a single draw."""
 
 
 class CrawlComparison(NamedTuple):
-    """A crawl from the seeds beside crawls from as many random pages."""
+    """A crawl from the seeds, and crawls from as many random pages."""
 
     depths: list[Depth]
     after: list[EqualPages]
@@ -378,7 +375,7 @@ class CrawlComparison(NamedTuple):
 def between_cores(
     graph: Csr, cores: Sequence[Core], tell: Progress = unreported
 ) -> NDArray[np.int32]:
-    """[i, j] is the length of the shortest path from any page of core i to any page of core j."""
+    """Return the length [i, j] of the shortest path from any page of core i to any of core j."""
     pages = [[*core.hubs, *core.authorities] for core in cores]
     rows = []
     for sources in pages:
@@ -388,7 +385,7 @@ def between_cores(
 
 
 class CoreDistances(NamedTuple):
-    """The distances between cores in short."""
+    """Summary of the distances between cores."""
 
     smallest: int
     mean: float
@@ -396,7 +393,7 @@ class CoreDistances(NamedTuple):
 
 
 def in_short(distances: NDArray[np.int32]) -> CoreDistances | None:
-    """Of the distances that `between_cores` found; None where no path leads."""
+    """Summarise the distances from `between_cores`; None without any path."""
     found = distances[distances > 0]
     if not found.size:
         return None
@@ -404,14 +401,14 @@ def in_short(distances: NDArray[np.int32]) -> CoreDistances | None:
 
 
 class DegreeCounts(NamedTuple):
-    """How many pages have each degree; degrees that no page has are left out."""
+    """Number of pages with each degree that occurs."""
 
     degrees: NDArray[np.intp]
     pages: NDArray[np.intp]
 
 
 def distribution(degrees: NDArray[np.integer]) -> DegreeCounts:
-    """Of all degrees above 0, which logarithms have a place for."""
+    """Return the distribution of degrees above 0; 0 has no logarithm."""
     pages = np.bincount(degrees)
     found = np.flatnonzero(pages)
     found = found[found > 0]
@@ -427,7 +424,7 @@ def compared(
     draws: int,
     tell: Progress = unreported,
 ) -> CrawlComparison:
-    """So many times random pages are drawn, any of the graph."""
+    """Compare a crawl from the seeds with `draws` crawls from random pages."""
     marks = _marks(len(seeds), graph.nodes)
     crawls = [_crawl(graph, importance, seeds, marks)]
     for _ in range(draws):
@@ -441,14 +438,14 @@ def compared(
 
 
 class _Sum(NamedTuple):
-    """The pages that one crawl read on one depth, and what they are worth together."""
+    """Number and total importance of the pages that one crawl read at one depth."""
 
     pages: int
     importance: float
 
 
 class _Crawl(NamedTuple):
-    """What one crawl read, depth by depth, and what it had gathered after so many pages each."""
+    """One crawl: its depths, and the importance gathered at each mark."""
 
     depths: list[_Sum]
     gathered: Floats
@@ -456,12 +453,12 @@ class _Crawl(NamedTuple):
 
 
 def _nearest(level: NDArray[np.int32], cores: Sequence[Sequence[int]]) -> list[int]:
-    # Without a sign UNREACHED is further away than any.
+    # As unsigned numbers, UNREACHED is farther than any distance.
     return [int(level[core].view(np.uint32).min().view(np.int32)) for core in cores]
 
 
 def _marks(first: int, last: int) -> NDArray[np.int64]:
-    """The numbers of pages after which crawls are compared: 1, 2, 5, 10, ... above the seeds."""
+    """Return the numbers of pages to compare crawls at: 1, 2, 5, 10, ... above the seeds."""
     steps = [count * 10**power for power in range(len(str(last))) for count in (1, 2, 5)]
     return np.array([count for count in steps if first < count < last] + [last] * (last > 0))
 
@@ -475,7 +472,7 @@ def _crawl(graph: Csr, importance: Floats, seeds: Nodes, marks: NDArray[np.int64
 
 
 def _after(marks: NDArray[np.int64], crawls: Sequence[_Crawl]) -> list[EqualPages]:
-    """Up to where the longest crawl has come to its end."""
+    """Return comparisons up to the end of the longest crawl."""
     first, *others = crawls
     most = max((crawl.pages for crawl in crawls), default=0)
     shown = int(np.searchsorted(marks, most)) + 1
@@ -501,34 +498,34 @@ def _mean(sums: Sequence[_Sum]) -> DepthCoverage:
 
 # ================================================================ succession
 #
-# Seeds from an old graph in a newer one: which are still there, and what may stand in for others.
+# Seeds from an old graph in a newer one: which still exist, and which pages can replace the others.
 #
-# Laws: a seed is still there if the newer graph has a node of its name. Otherwise the page most
-# like it is one on the same host that shares a link with it, and the most links: the seed's are
-# those of the old graph, the page's those of the newer one, in or out, the other ends being known
-# by name. Of equals, it is the one with the fewest links besides, then the first of the graph. No
-# page stands in for two seeds, nor is one taken that is a seed already.
+# A seed still exists if the newer graph has a node of its name. Otherwise the most similar page is
+# on the same host and shares the most links with it, at least one: links of the seed in the old
+# graph, links of the page in the newer one, in or out, with ends matched by name. Ties go to the
+# page with the fewest other links, then to the first of the graph. No page replaces two seeds, and
+# no seed replaces another.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heir:
-    """What became of a seed; `node` is of the newer graph, None where nothing is left of it."""
+    """Successor of a seed; `node` is in the newer graph, None if there is no successor."""
 
     seed: str
     node: int | None
     shared_links: int | None = None
-    """Where another page stands in for the seed."""
+    """Number of shared links if another page replaces the seed."""
 
 
 def still_there(old: NamedGraph, new: NamedGraph, seeds: Sequence[int]) -> list[Heir]:
-    """The seeds by their names."""
+    """Look up the seeds in the newer graph by name."""
     names = old.names.of(seeds)
     found = new.names.find(names)
     return [Heir(seed=name, node=node) for name, node in zip(names, found, strict=True)]
 
 
 def most_similar(old: NamedGraph, new: NamedGraph, seeds: Sequence[int]) -> list[Heir]:
-    """The same, and for those that vanished what is like them."""
+    """Look up the seeds by name, and replace vanished seeds by similar pages."""
     heirs = still_there(old, new, seeds)
     taken = [heir.node for heir in heirs if heir.node is not None]
     if not (vanished := [place for place, heir in enumerate(heirs) if heir.node is None]):
@@ -543,7 +540,7 @@ def most_similar(old: NamedGraph, new: NamedGraph, seeds: Sequence[int]) -> list
 
 
 class _Likeness:
-    """Which nodes of a newer graph are like some of an old graph."""
+    """Similarity of nodes of a newer graph to some nodes of an old graph."""
 
     def __init__(self, old: NamedGraph, new: NamedGraph, nodes: Sequence[int]) -> None:
         self._links, self._backlinks = old.graph, old.graph.reversed()
@@ -555,7 +552,7 @@ class _Likeness:
         self._new_node = _in_the_new(old, new, np.unique(np.concatenate(ends)))
 
     def best(self, node: int, taken: Sequence[int]) -> tuple[int, int] | None:
-        """The node that is most like it, and how many links they share."""
+        """Return the most similar node and the number of shared links, or None."""
         shared = self._shared_links(node)
         shared[taken] = 0
         shared[~self._is_on_host(node)] = 0
@@ -571,7 +568,7 @@ class _Likeness:
         return np.bincount(np.concatenate(likes), minlength=self._new_links.nodes)
 
     def _new_nodes(self, nodes: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Those of them that are still there."""
+        """Return the nodes of the newer graph for those of these nodes that still exist."""
         found = map(self._new_node.get, nodes.tolist())
         return np.array([node for node in found if node is not None], dtype=np.int64)
 
@@ -586,6 +583,6 @@ class _Likeness:
 def _in_the_new(
     old: NamedGraph, new: NamedGraph, nodes: NDArray[np.integer]
 ) -> dict[int, int | None]:
-    """The nodes of the same names; asked for at once, as that may be a look at all names."""
+    """Return the nodes of the same names, in one look-up, which may scan all names."""
     places = nodes.tolist()
     return dict(zip(places, new.names.find(old.names.of(places)), strict=True))

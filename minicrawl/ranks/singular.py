@@ -1,27 +1,27 @@
-"""Pairs of authorities and hubs: the singular vectors of a link matrix A, the largest first.
+"""Pairs of authorities and hubs: the singular vectors of a link matrix A, largest first.
 
     A x = σ y,  Aᵀ y = σ x,  AᵀA x = σ² x,  ‖x‖ = ‖y‖ = 1
 
-The first pair has no negative entries. Every other has entries of either sign, and which sign is
-which means nothing: here the largest entry of x is positive. Pairs with the same σ are some of the
-many that span the same space.
+The first pair has no negative entries. Every other pair has entries of both signs, and the sign is
+arbitrary: here the largest entry of x is positive. Pairs with the same σ are one of many bases of
+the same space.
 
-They are found by Lanczos' method, from what AᵀA does to a vector: after k products it knows the
-best approximation among the starting vector and its k - 1 images. That takes a half to a tenth of
-the products of the power method, which knows the last image only. When there is no more room for
-images, the best few approximations stand for all before.
+They are computed by Lanczos' method from products with AᵀA: after k products, it has the best
+approximation in the span of the starting vector and its k - 1 images. That takes a half to a tenth
+of the products of the power method, which uses the last image only. When the memory for images is
+full, the best few approximations replace them all.
 
-value     θ, the largest eigenvalue as far as it is known; never above the true one
-residual  ‖M x − θ x‖ of the unit vector x that belongs to θ, M being AᵀA
+value     θ, the approximation of the largest eigenvalue; never above the true one
+residual  ‖M x − θ x‖ for the unit vector x that belongs to θ, with M = AᵀA
 sine      of the angle φ between x and the eigenvector, at most residual / (θ − λ)
 
-What is proven: an eigenvalue is within `residual` of θ, and the bound of the sine, if λ is the next
-eigenvalue that the starting vector has a part of (Davis and Kahan). What is not: λ itself is known
-by an approximation, which cannot be above it. So that the bound is rather too large than too small,
-λ is taken as high as its own residual allows, and while it is not below θ the sine is 1. Of a pair
-that is not the first, the bound takes those before it for exact.
+Proven: an eigenvalue is within `residual` of θ, and the bound of the sine holds if λ is the next
+eigenvalue that the starting vector has a component of (Davis and Kahan). Not proven: λ is known
+only by an approximation, which is never above it. To keep the bound on the safe side, λ is raised
+by its own residual, and if it is not below θ the sine is 1. For later pairs, the bound assumes that
+the pairs before them are exact.
 
-Scores are the entries of x as shares. Their error, where x is at an angle φ from its limit v:
+Scores are the entries of x as shares. Their error, with x at an angle φ from its limit v:
 
     ‖x/‖x‖₁ − v/‖v‖₁‖₁ ≤ 2 √n ‖x − v‖₂ / ‖x‖₁,   ‖x − v‖₂ = 2 sin(φ/2)
 
@@ -43,33 +43,33 @@ from minicrawl.ranks.scores import FURTHEST, Floats, Scores, share_done
 Matrix = NDArray[np.float64]
 
 ROOM = 1 << 28
-"""Bytes that the search may take, but for so few that nothing is gained by them."""
+"""Default memory of a search in bytes, except that a minimum of images is always kept."""
 
-_NOTHING = 1e-12  # an eigenvalue that is less than this share of the first is 0
-_FEWEST_IMAGES, _MOST_IMAGES = 4, 16  # of fewer no good ones could be kept
-_KEPT = 2  # approximations that stand for all images when there is no more room
-_ROUNDING = 1e-14  # what is left by rounding, as a share of the largest eigenvalue
-_CANCELLED = 1e-2  # where so little is left of a vector, rounding has tilted it
+_NOTHING = 1e-12  # eigenvalues below this share of the first count as 0
+_FEWEST_IMAGES, _MOST_IMAGES = 4, 16  # fewer images leave no room to keep good ones
+_KEPT = 2  # approximations that replace all images when memory is full
+_ROUNDING = 1e-14  # rounding error, relative to the largest eigenvalue
+_CANCELLED = 1e-2  # if less than this is left of a vector, rounding has tilted it
 _NODES_AT_ONCE = 1 << 14
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Approximation:
-    """What is known after so many products."""
+    """Approximation of the first eigenvector after some products."""
 
     products: int
     value: float
     residual: float
     sine: float
     is_all: bool
-    """Nothing is left to find out of the starting vector."""
+    """True if the starting vector has no further component."""
     vector: Callable[[], Vector]
-    """The unit vector, until the next product is made."""
+    """Returns the unit vector; valid until the next product."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pair:
-    """Authorities x and hubs y of length 1, and how far they are known."""
+    """Authorities x and hubs y of length 1, with their precision."""
 
     authorities: Vector
     hubs: Vector
@@ -90,10 +90,10 @@ def pair(
     room: int = ROOM,
     tell: Progress = unreported,
 ) -> Pair:
-    """The first pair that `start` has a part of, at right angles to the authorities `beside`.
+    """Return the first pair that `start` has a component of, orthogonal to `beside`.
 
-    It is sought until the shares of both are known to `tolerance`, or for `most_steps`. Of nothing
-    comes a pair of nothing.
+    The search ends when the shares of both are known to `tolerance`, or after `most_steps`. A zero
+    vector gives a pair of zeros.
     """
     spread = FURTHEST
     approximations = leading(links.through, start, beside, room_in(room, len(start)))
@@ -120,7 +120,7 @@ def pairs(
     most_steps: int,
     tell: Progress = unreported,
 ) -> Iterator[Pair]:
-    """The first `count` pairs one by one, by deflation; fewer where there are no more."""
+    """Yield the first `count` pairs by deflation; fewer if there are no more."""
     nodes = links.graph.nodes
     known, first, start = np.empty((0, nodes)), 0.0, links.pushed(np.ones(nodes))
     while len(known) < min(count, nodes) and start.any():
@@ -135,13 +135,13 @@ def pairs(
 
 
 def unit(x: Floats) -> Vector:
-    """The vector brought to length 1, if it has any."""
+    """Return the vector scaled to length 1; a zero vector stays 0."""
     x = x.astype(np.float64, copy=False)
     return x / (length(x) or 1.0)
 
 
 def scores(x: Vector, sine: float, steps: int, tolerance: float) -> Scores:
-    """The entries of a vector, or those of one sign, as shares."""
+    """Return the entries of a vector, or those of one sign, as shares."""
     bound = min(_spread(x) * chord(sine), FURTHEST)
     return Scores(
         values=shares(x), iterations=steps, error_bound=bound, converged=bound <= tolerance
@@ -149,12 +149,12 @@ def scores(x: Vector, sine: float, steps: int, tolerance: float) -> Scores:
 
 
 def chord(sine: float) -> float:
-    """How far apart two unit vectors are, by the sine of the acute angle between them."""
+    """Return the distance of two unit vectors from the sine of the acute angle between them."""
     return 2 * sin(asin(sine) / 2)
 
 
 def _spread(x: Vector) -> float:
-    """How much further apart than unit vectors their shares may be; of nothing, not at all."""
+    """Return the factor from the distance of unit vectors to that of their shares; 0 for 0."""
     total = sum(float(np.abs(x[some]).sum()) for some in stretches(len(x)))
     return 2 * sqrt(len(x)) / total if total else 0.0
 
@@ -184,15 +184,15 @@ def leading(
     beside: Matrix | None = None,
     room: int = _MOST_IMAGES,
 ) -> Iterator[Approximation]:
-    """Better and better approximations of the first eigenvector that `start` has a part of.
+    """Yield improving approximations of the first eigenvector that `start` has a component of.
 
-    It is sought among the vectors at right angles to the rows of `beside`, of unit length; `room`
-    is for so many images. It ends where nothing is left to find out.
+    They are unit vectors orthogonal to the rows of `beside`; `room` is the number of images to
+    keep. The iteration ends when the starting vector is exhausted.
     """
     images = np.empty((room + 1, len(start)))
     np.divide(start, length(start) or 1.0, out=images[0])
     del start
-    seen = np.zeros((room, room))  # M, as far as it goes on among the images
+    seen = np.zeros((room, room))  # M restricted to the images
     size = products = 0
     while True:
         products += 1
@@ -203,7 +203,7 @@ def leading(
         seen[size, : size + 1] = seen[: size + 1, size] = parts
         size += 1
         np.divide(rest, left or 1.0, out=images[size])
-        del rest  # With millions of nodes each vector that nobody needs is missed.
+        del rest  # with millions of nodes, each unused vector matters
         found = _approximation(images[:size], seen[:size, :size], left, products)
         yield found
         if found.is_all:
@@ -213,24 +213,24 @@ def leading(
 
 
 def length(x: Vector) -> float:
-    """The Euclidean length, without the threads of BLAS: they take more time than they save."""
+    """Return the Euclidean length, without BLAS threads: they cost more time than they save."""
     return sqrt(np.einsum("i,i->", x, x))
 
 
 def upright(x: Vector, rows: Matrix) -> Vector:
-    """What of `x` is at right angles to the rows, which are so to each other and of length 1."""
+    """Return the component of `x` that is orthogonal to the rows, which are orthonormal."""
     rest = x.copy()
     _without(rest, rows)
     return rest
 
 
 def room_in(size: int, nodes: int) -> int:
-    """How many images so many bytes have room for; some there have to be."""
+    """Return how many images fit into `size` bytes, with a minimum."""
     return min(max(size // (8 * max(nodes, 1)) - 1, _FEWEST_IMAGES), _MOST_IMAGES)
 
 
 def _without(rest: Vector, rows: Matrix) -> tuple[Vector, float]:
-    """Take from `rest` its parts along the rows; what these were, and how long the rest is."""
+    """Remove from `rest` its components along the rows; return these and the remaining length."""
     before = length(rest)
     parts = _taken(rest, rows)
     left = length(rest)
@@ -270,7 +270,7 @@ def _sine(values: Vector, residuals: Vector) -> float:
 
 
 def _condense(images: Matrix, seen: Matrix) -> int:
-    """Let the best approximations take the place of all images; the last image is to go on from."""
+    """Replace all images by the best approximations and the last image; return their number."""
     values, mixtures = np.linalg.eigh(seen)
     best = mixtures[:, : -_KEPT - 1 : -1].T
     for some in stretches(images.shape[1]):
@@ -282,5 +282,5 @@ def _condense(images: Matrix, seen: Matrix) -> int:
 
 
 def stretches(nodes: int) -> Iterator[slice]:
-    """Nodes side by side whose parts of all vectors stay in the cache."""
+    """Yield slices of nodes small enough that their parts of all vectors fit into the cache."""
     return (slice(first, first + _NODES_AT_ONCE) for first in range(0, nodes, _NODES_AT_ONCE))

@@ -1,9 +1,9 @@
-"""Sites: the graph of registrable domains, and which node is of which.
+"""Sites: the graph of registrable domains, and the site of each node.
 
-Law: two sites are linked if a page of the one links to a page of the other; a link inside a site
-says nothing of it. Such a link weighs as much as the links it is made of together, or as many pages
-as they leave from: then a page that repeats itself counts once. The pages of a site share its
-score, all alike, so that what they have adds up to what it has.
+Two sites are linked if a page of one links to a page of the other; links inside a site are ignored.
+A link weighs the sum of its links between pages, or the number of pages that they leave from: then
+a page that repeats a link counts once. The pages of a site share its score equally, so their scores
+sum to that of the site.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from minicrawl.web.urls import site
 
 
 def sites_of(names: Names) -> NodeHosts:
-    """The site of each node, in the way of hosts; each has a node."""
+    """Return the site of each node, as hosts are returned; every site has a node."""
     hosts, numbers = names.hosts(), dict[str, int]()
     nodes = np.bincount(hosts.of_node, minlength=len(hosts.names)).tolist()
     of_host = [
@@ -29,7 +29,7 @@ def sites_of(names: Names) -> NodeHosts:
 
 
 class SiteNames:
-    """Sites as nodes, each a host of its own."""
+    """Names of sites as nodes, each a host of its own."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = names
@@ -49,7 +49,7 @@ class SiteNames:
 
 
 def site_graph(named: NamedGraph, *, by_page: bool = False) -> NamedGraph:
-    """The links between sites; `by_page` counts the pages they leave from, not the links."""
+    """Return the links between sites; `by_page` counts linking pages instead of links."""
     of_node, names = sites_of(named.names)
     graph, weights = named.graph, named.weights
     givers, takers = graph.sources(), of_node[graph.targets]
@@ -63,7 +63,7 @@ def site_graph(named: NamedGraph, *, by_page: bool = False) -> NamedGraph:
 
 
 def of_pages(found: Scores, sites: NodeHosts) -> Scores:
-    """The scores of sites as those of their pages, no less exact."""
+    """Return scores of pages from scores of their sites, with the same bound of the error."""
     pages = np.bincount(sites.of_node, minlength=len(sites.names))
     return replace(found, values=(found.values / pages)[sites.of_node])
 
@@ -74,7 +74,7 @@ def _summed(
     targets: NDArray[np.int64],
     amounts: NDArray[np.float64] | None,
 ) -> NamedGraph:
-    """The graph of these links; those between the same two become one."""
+    """Return the graph of these links, merging duplicates."""
     keys, which = np.unique(sources.astype(np.int64) * len(names) + targets, return_inverse=True)
     ends = np.divmod(keys, max(len(names), 1))
     weights = np.bincount(which, amounts, minlength=len(keys)).astype(np.float32)

@@ -1,22 +1,22 @@
 """TrustRank: trust flows along links from seeds that people have checked (Gyöngyi et al., 2004).
 
-d        what pages begin with: each seed the same, and the others nothing.
-split    a page shares c of its trust among its links: PageRank whose jumps lead to the seeds.
-maximum  each link gets c of the page's trust in full, and a page has the best that it gets:
+d        initial trust: equal for all seeds, 0 for other pages.
+split    a page splits c of its trust among its links: PageRank with jumps to the seeds.
+maximum  each link passes c of the page's trust in full, and a page takes the maximum:
          t_j = max(d_j, c max t_i), which is c^k at k links from the nearest seed.
-sum      each link gets c of it in full, and a page has the sum, but no more than a seed:
-         t_j = min(1, d_j + c Σ t_i).
+sum      each link passes c of the page's trust in full, and a page takes the sum, up to the trust
+         of a seed: t_j = min(1, d_j + c Σ t_i).
 
-Passes: without a number, until nothing changes; 1 is what seeds give to the pages they link to.
-After a number of passes, and of trust that is summed, the bound is 2: nothing is proven. Trust of
-`maximum` and `sum` only grows and is bounded; what `maximum` stays at is the limit itself.
+Passes: without a number they go on until nothing changes; with 1, seeds pass trust to the pages
+they link to. After a fixed number of passes, and for `sum`, the bound is 2: nothing is proven.
+Trust of `maximum` and `sum` only grows and is bounded; the fixpoint of `maximum` is the limit
+itself.
 
-Distrust: where bad pages are named, distrust flows from these in the same way, but back along the
-links, to the pages that link to them (Krishnan and Raj, 2006). What a page has in the end is its
-share of all trust less its share of all distrust, or nothing. Where nothing is left of all trust,
-all pages are alike.
+Distrust: from pages named as bad, distrust flows in the same way, but back along the links, to the
+pages that link to them (Krishnan and Raj, 2006). The result is a page's share of all trust less its
+share of all distrust, and at least 0. If no trust is left at all, all pages are equal.
 
-Seeds are chosen by their rank: the best by inverse PageRank, by PageRank or as hubs.
+Seeds can be chosen by a rank: the best by inverse PageRank, by PageRank or as hubs.
 """
 
 import re
@@ -51,39 +51,35 @@ from minicrawl.search.query import parts_by_counts
 
 # ================================================================ variants
 #
-# PageRank followed backwards, for each topic, with jumps to what is new, and without what dangles.
+# Variants of PageRank: reversed, by topic, with jumps to recent pages, without dangling pages.
 #
-# Inverse PageRank is PageRank of the links followed backwards: a node ranks high that leads to
-# much.
+# Inverse PageRank is PageRank of the reversed links: a node ranks high if it leads to much.
 #
-# Topic-specific PageRank is a rank for each topic, mixed for each query (Haveliwala, 2002).
-#
-# A query mixes the topics by how likely its words are in each (`parts_by_words`), with 1 added to
-# every count, so that no word rules a topic out:
+# Topic-specific PageRank has a rank for each topic, mixed for each query (Haveliwala, 2002). A
+# query weights topics by the likelihood of its words in each (`parts_by_words`), with 1 added to
+# every count, so that no word excludes a topic:
 #
 #     part(T) ~ Π over the query's words w of (count of w in T + 1) / (words in T + different words)
 #
-# Jumps that favour nodes that changed recently lead to a node half as often for each half-life that
-# it has been as it is (`favouring_recent`). What is not known counts as the mean of the others.
+# If nodes without links spread evenly over all nodes, PageRank is linear in the targets of jumps:
+# the mixture of the topics' ranks is the rank of the mixture of their jumps. The error of a mixture
+# is at most the same mixture of their errors.
 #
-# Pages without links may be left out and put back at the end (Page, Brin et al., 1998). To leave
-# them out takes links from others, which may dangle then, so it is done in rounds. PageRank is that
-# of the nodes that stay. Those of the last round come back first, and each gets once what is its
-# due:
+# Jumps that favour recently changed nodes lead to a node half as often for each half-life since its
+# last change (`favouring_recent`). Nodes of unknown age get the mean of the others.
+#
+# Dangling pages may be removed and put back at the end (Page, Brin et al., 1998). Their removal
+# takes links from others, which may dangle then, so it goes in rounds. PageRank is computed for the
+# nodes that stay. Those of the last round come back first, and each node gets its share once:
 #
 #     y(t) = (1 - d) / m + d * sum of w(s, t) y(s) / w(s)   over all links s -> t
 #
-# d       damping; what the nodes that stay have sums to 1 before, and all is brought to 1 at the
-#         end
-# m       how many nodes stay; all nodes if none does
-# w(s)    the weight of all links of s, also of those to nodes that were left out
+# d       damping; the nodes that stay sum to 1 before, and everything is scaled to 1 at the end
+# m       number of nodes that stay; number of all nodes if none does
+# w(s)    weight of all links of s, including those to removed nodes
 #
-# Law: nodes that stay keep their proportions. Links to a node come from nodes of later rounds
-# alone, so all that it gets is known when it comes back.
-#
-# Law: where nodes without links hand on to all nodes alike, PageRank is linear in where jumps lead
-# to, so that the mixture of the topics' ranks is the rank of the mixture of their jumps. The error
-# of a mixture is no more than the same mixture of their errors.
+# Nodes that stay keep their proportions. All links to a node come from nodes of later rounds, so
+# its inflow is known when it comes back.
 
 _WORD = re.compile(r"[^\W_]+")
 Nodes = NDArray[np.intp]
@@ -96,7 +92,7 @@ def inverse_pagerank(
     options: PageRankOptions = USUAL,
     tell: Progress = unreported,
 ) -> Scores:
-    """The PageRank of the reversed graph."""
+    """Return the PageRank of the reversed graph."""
     turned = None if weights is None else graph.turned(weights)
     return pagerank(graph.reversed(), turned, options=options, tell=tell)
 
@@ -109,7 +105,7 @@ def without_dangling(
     options: PageRankOptions = USUAL,
     tell: Progress = unreported,
 ) -> Scores:
-    """PageRank with pages that dangle left out, so many rounds or until none is left."""
+    """Return PageRank with dangling pages removed for `rounds` rounds, then put back."""
     if options.damping is None:
         raise UsageError("one more link is a damping of its own: leave out one of the two")
     backwards = graph.reversed()
@@ -119,7 +115,7 @@ def without_dangling(
         stays[nodes] = False
     part = with_pages(graph, stays)
     kept = None if weights is None else weights[links_between(graph, stays)]
-    # All that was wrong with it is passed on, and counts twice when it is brought to 1.
+    # Errors of this part are passed on, and count twice in the final scaling.
     passed_on = 2 / (1 - options.damping)
     finer = replace(options, tolerance=options.tolerance / passed_on)
     found = pagerank(part, kept, options=finer, tell=tell)
@@ -136,7 +132,7 @@ def without_dangling(
 
 
 def _removed_in_rounds(graph: Csr, backwards: Csr, rounds: int) -> list[Nodes]:
-    """The nodes that dangle, then those that dangle without them, and so on."""
+    """Return the nodes that dangle, then those that dangle without these, and so on."""
     left = graph.out_degrees()
     removed, dangling = list[Nodes](), np.flatnonzero(left == 0)
     while len(dangling) and len(removed) < rounds:
@@ -148,7 +144,7 @@ def _removed_in_rounds(graph: Csr, backwards: Csr, rounds: int) -> list[Nodes]:
 
 
 class _Given:
-    """What nodes hand on to others, each its score by the weights of its links."""
+    """Distributes the scores of nodes along their links, by weight."""
 
     def __init__(self, graph: Csr, backwards: Csr, weights: Weights | None) -> None:
         self._backwards = backwards
@@ -159,7 +155,7 @@ class _Given:
             self._shares *= graph.turned(weights)
 
     def to(self, nodes: Nodes, values: Vector) -> Vector:
-        """What each of these nodes gets over all its links."""
+        """Return the inflow of each of these nodes over all its links."""
         starts = self._backwards.starts[nodes]
         counts = self._backwards.starts[nodes + 1] - starts
         links = np.repeat(starts - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
@@ -177,7 +173,7 @@ def topic_ranks(
     options: PageRankOptions = USUAL,
     tell: Progress = unreported,
 ) -> dict[str, Scores]:
-    """The rank of each topic; its nodes are those that jumps lead to, all alike."""
+    """Return a rank for each topic, with uniform jumps to its nodes."""
     if options.dangling is Dangling.VIRTUAL:
         raise UsageError("the virtual page links to all alike: it has no topics")
     teleports = np.stack([teleport(graph.nodes, nodes) for nodes in topics.values()])
@@ -186,14 +182,14 @@ def topic_ranks(
 
 
 def teleport(count: int, nodes: Iterable[int]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Jumps that lead to these of so many nodes."""
+    """Return uniform jumps to these nodes, as a vector of length `count`."""
     found = np.zeros(count)
     found[list(nodes)] = 1.0
     return found
 
 
 def mixture(ranks: Mapping[str, Scores], parts: Mapping[str, float]) -> Scores:
-    """The ranks of some topics, each by its part of all."""
+    """Return the weighted mean of the ranks of some topics."""
     if missing := [name for name in parts if name not in ranks]:
         raise UsageError(f"no topic {missing[0]!r}; there are {', '.join(ranks)}")
     total = sum(parts.values())
@@ -209,7 +205,7 @@ def mixture(ranks: Mapping[str, Scores], parts: Mapping[str, float]) -> Scores:
 
 
 def parts_by_words(texts: Mapping[str, Sequence[str]], query: str) -> dict[str, float]:
-    """The part of each topic in a mixture for this query; they sum to 1."""
+    """Return the weight of each topic for this query; they sum to 1."""
     counts = {topic: Counter(words_of(" ".join(lines))) for topic, lines in texts.items()}
     wanted = words_of(query)
     if not any(word in count for count in counts.values() for word in wanted):
@@ -218,16 +214,16 @@ def parts_by_words(texts: Mapping[str, Sequence[str]], query: str) -> dict[str, 
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text, without regard to their case."""
+    """Return the case-folded words of a text."""
     return _WORD.findall(text.casefold())
 
 
 def favouring_recent(
     age: NDArray[np.float64], half_life: float
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Where jumps lead; `age` is how long a node has been as it is, NaN where nobody knows.
+    """Return the targets of jumps; `age` is the time since a node's last change, NaN if unknown.
 
-    The newest node weighs 1, so that one weight is above 0 however short the half-life is.
+    The newest node has weight 1, so at least one weight is above 0, however short the half-life.
     """
     if np.isnan(age).all():
         raise UsageError("no page of these was read yet: nothing is known of when they changed")
@@ -242,12 +238,12 @@ Trust = NDArray[np.float64]
 
 _MOST_PASSES = 1000
 _ROUNDING = 1e-12
-_FINER = 1e-3  # of trust and distrust little may be left, whose error is a larger part of it
+_FINER = 1e-3  # the difference may be small, and its relative error large
 _HALF = 0.5
 
 
 class Passing(StrEnum):
-    """How a page passes on trust."""
+    """Rule by which a page passes on trust."""
 
     SPLIT = "split"
     MAXIMUM = "maximum"
@@ -262,7 +258,7 @@ SEEDS_BY: dict[str, Callable[[Csr, Weights | None], Scores]] = {
 
 
 def chosen_seeds(graph: Csr, weights: Weights | None, by: str, count: int) -> list[int]:
-    """The best nodes of a rank; of equal ones the first."""
+    """Return the best nodes of a rank; ties go to the first."""
     scores = SEEDS_BY[by](graph, weights).values
     best: list[int] = np.argsort(-scores, kind="stable")[:count].tolist()
     return best
@@ -270,7 +266,7 @@ def chosen_seeds(graph: Csr, weights: Weights | None, by: str, count: int) -> li
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrustOptions:
-    """How trust is passed on, and how often: until it stays the same, or so many `passes`."""
+    """Parameters of trust; with `passes` of None it is passed on until nothing changes."""
 
     passing: Passing = Passing.SPLIT
     damping: float = DAMPING
@@ -290,7 +286,7 @@ def trust(
     options: TrustOptions = TrustOptions(),
     tell: Progress = unreported,
 ) -> Scores:
-    """How much trust each page has of all trust."""
+    """Return each page's share of all trust."""
     if not seeds:
         raise UsageError("trust begins at seeds: name at least one")
     beginning = teleport(graph.nodes, seeds)
@@ -320,7 +316,7 @@ def less_distrust(
     options: TrustOptions = TrustOptions(),
     tell: Progress = unreported,
 ) -> Scores:
-    """The trust of each page from `seeds`, less its distrust from `bad`."""
+    """Return the trust of each page from `seeds`, minus its distrust from `bad`."""
     if not {*seeds}.isdisjoint(bad):
         raise UsageError("a seed of trust is also named as bad: name it once")
     finer = replace(options, tolerance=options.tolerance * _FINER)
@@ -341,7 +337,7 @@ def less_distrust(
 def _passing_on(
     graph: Csr, weights: Weights | None, options: TrustOptions, beginning: Trust
 ) -> Callable[[Trust], Trust]:
-    """From the trust of all pages to that after one more pass."""
+    """Return the function from the trust of all pages to that after one more pass."""
     damping = options.damping
     match options.passing:
         case Passing.SPLIT:
@@ -365,7 +361,7 @@ def _best_given(graph: Csr, trust: Trust) -> Trust:
 def _after(
     beginning: Trust, passed_on: Callable[[Trust], Trust], passes: int, tell: Progress
 ) -> tuple[Trust, int, bool]:
-    """Trust after so many passes, or when it stays as it is; the passes; whether it stays."""
+    """Return trust after `passes` or at a fixpoint, the passes, and True at a fixpoint."""
     trust = beginning
     for done in range(1, passes + 1):
         before, trust = trust, passed_on(trust)

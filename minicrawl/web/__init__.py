@@ -1,16 +1,15 @@
-"""Parsers of the web's formats: URLs, HTML, encodings, headers, robots.txt, sitemaps.
+"""Parsers for the formats of the web: URLs, HTML, encodings, headers, robots.txt, sitemaps.
 
-urls      parse, resolve and canonicalize; hosts with letters beyond ASCII, as people read them;
-          hosts that belong together
+urls      parsing, resolution and canonical form of URLs; readable internationalised hosts; sites
 scope     which URLs may be fetched, by the user's rules
-traps     signs of traps in URLs and texts
+traps     signs of crawler traps in URLs and texts
 headers   parsers of response headers
-html      the encoding, tags, links and text of a page
+html      encoding, tags, links and text of a page
 robots    robots.txt: its rules, and the rule that matches a path
 sitemaps  sitemaps and feeds
-cookies   cookies and their jar
-words     the words of a text, as they are compared
-shingles  signatures of texts, to find those that are alike
+cookies   cookies and the cookie jar
+words     the words of a text, normalised for comparison
+shingles  signatures of texts (MinHash), to find near-duplicates
 
-All of it is pure: no I/O, no clock.
+Everything here is pure: no I/O, no clock.
 """

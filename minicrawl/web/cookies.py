@@ -1,6 +1,6 @@
-"""Cookies, by RFC 6265 and what browsers do since.
+"""Cookies, by RFC 6265 and the current practice of browsers.
 
-cookie    a cookie, as a server sets it
+cookie    a cookie, as set by a server
 jar       the cookies of all sites, bounded
 netscape  files of cookies
 """
@@ -17,14 +17,14 @@ from minicrawl.web.urls import is_address, site, split
 
 # ================================================================ cookie
 #
-# A cookie, and the Set-Cookie header that makes one.
+# A cookie, and the parser for the Set-Cookie header.
 #
-# Laws: a server sets cookies for its own host and for domains above it, but for none above its
-# registrable domain. A cookie that is not secure never replaces one that is. Whatever a header
-# says, it is read in linear time, and it is read as a cookie or not at all.
+# A server may set cookies for its own host and for the domains above it, up to its registrable
+# domain. An insecure cookie never replaces a secure one. Any header is parsed in linear time, and
+# yields a cookie or nothing.
 
 MOST_BYTES = 4096
-"""Of a name and a value together."""
+"""Limit of name and value together."""
 LONGEST_LIFE_S = 400 * 86_400.0
 _LONGEST_LINE = 8192
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -33,7 +33,7 @@ _DEAD = 0.0
 
 
 class Cookie(NamedTuple):
-    """`expires` is None for a cookie of a session, which lasts as long as the crawl."""
+    """A cookie. `expires` is None for a session cookie, which lasts as long as the crawl."""
 
     name: str
     value: str
@@ -46,15 +46,15 @@ class Cookie(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Characters of the name and the value."""
+        """Number of characters of the name and the value."""
         return len(self.name) + len(self.value)
 
     def is_over(self, now: float) -> bool:
-        """Whether it has expired."""
+        """Return True if the cookie has expired."""
         return self.expires is not None and self.expires <= now
 
     def is_for(self, scheme: str, host: str, path: str, now: float) -> bool:
-        """Whether a request has it."""
+        """Return True if a request includes the cookie."""
         if (self.is_secure and scheme != "https") or self.is_over(now):
             return False
         if not matches_domain(host, self.domain, is_host_only=self.is_host_only):
@@ -64,17 +64,17 @@ class Cookie(NamedTuple):
 
 
 def bucket(host: str) -> str:
-    """The site whose cookies may go to a host; an address is its own."""
+    """Return the site that shares cookies with a host; an address is its own site."""
     return host if is_address(host) else site(host)
 
 
 def matches_domain(host: str, domain: str, *, is_host_only: bool) -> bool:
-    """Whether a host is this one, or below it."""
+    """Return True if a host is this domain, or below it."""
     return host == domain or (not is_host_only and host.endswith(f".{domain}"))
 
 
 def parse_cookie(line: str, scheme: str, host: str, path: str, now: float) -> Cookie | None:
-    """The cookie that a Set-Cookie header of this URL makes; one that is over removes another."""
+    """Parse a Set-Cookie header of this URL; an expired cookie deletes an older one."""
     if len(line) > _LONGEST_LINE or _CONTROL.search(line):
         return None
     pair, *parts = line.split(";")
@@ -129,21 +129,20 @@ def _expires(given: dict[str, str], now: float) -> float | None:
 #
 # The cookies of all sites.
 #
-# Laws: a site has at most `PER_SITE` cookies of `SITE_BYTES` together, the jar `IN_ALL` and
-# `ALL_BYTES`; of a site the cookies go that were set first, of the jar the sites that were asked
-# least lately. What a request costs does not depend on how many sites there are. Time is an
-# argument.
+# A site has at most `PER_SITE` cookies with `SITE_BYTES`, the jar at most `IN_ALL` with
+# `ALL_BYTES`. A full site drops its oldest cookies, a full jar those of the least recently
+# requested site. The cost of a request does not depend on the number of sites. Time is an argument.
 
 PER_SITE, SITE_BYTES = 50, 8192
 IN_ALL, ALL_BYTES = 20_000, 8_000_000
 MOST_LINES = 50
-"""Set-Cookie headers of one answer that are read; browsers keep no more of a site."""
+"""Most Set-Cookie headers read from a response; browsers keep no more for a site."""
 
 _Key = tuple[str, str, str]
 
 
 class CookieJar:
-    """All cookies. `changes` counts what was set or removed."""
+    """The cookies of all sites. `changes` counts cookies set or removed."""
 
     def __init__(self) -> None:
         self._sites: dict[str, dict[_Key, Cookie]] = {}
@@ -155,24 +154,24 @@ class CookieJar:
         return self._count
 
     def __iter__(self) -> Iterator[Cookie]:
-        """The cookies, those of sites that were asked least lately first."""
+        """Yield the cookies, starting with the least recently requested sites."""
         for cookies in self._sites.values():
             yield from cookies.values()
 
     def header(self, url: str, now: float) -> str:
-        """The value of the Cookie header for a request to a canonical URL; "" for none."""
+        """Return the value of the Cookie header for a request to a canonical URL; "" for none."""
         scheme, host, path = _parts(url)
         name = bucket(host)
         cookies = self._sites.pop(name, None)
         if cookies is None:
             return ""
-        self._sites[name] = cookies  # now it is the last one that was asked
+        self._sites[name] = cookies  # the site is now the most recently requested one
         sent = [one for one in cookies.values() if one.is_for(scheme, host, path, now)]
         sent.sort(key=lambda one: -len(one.path))
         return "; ".join([f"{one.name}={one.value}" for one in sent])
 
     def take(self, url: str, lines: Iterable[str], now: float) -> None:
-        """An answer of this canonical URL had these Set-Cookie headers."""
+        """Store the cookies from the Set-Cookie headers of a response."""
         scheme, host, path = _parts(url)
         for line in islice(lines, MOST_LINES):
             cookie = parse_cookie(line, scheme, host, path, now)
@@ -180,7 +179,7 @@ class CookieJar:
                 self.add(cookie, now)
 
     def add(self, cookie: Cookie, now: float) -> None:
-        """Keep a cookie in place of the one with its name; if it is over, that one goes."""
+        """Store a cookie in place of one with its name; an expired one only deletes that."""
         name, key = bucket(cookie.domain), _key(cookie)
         cookies = self._sites.get(name, {})
         if cookies.get(key) == cookie:
@@ -218,7 +217,7 @@ class CookieJar:
             del self._sites[name], self._sizes[name]
 
     def _has_secure(self, cookie: Cookie) -> bool:
-        """Whether a secure cookie is there that only https may replace."""
+        """Return True if there is a secure cookie, which only https may replace."""
         kept = self._sites.get(bucket(cookie.domain), {}).get(_key(cookie))
         return kept is not None and kept.is_secure
 
@@ -234,11 +233,10 @@ def _parts(url: str) -> tuple[str, str, str]:
 
 # ================================================================ netscape
 #
-# Cookies in files of the Netscape format, which curl, wget and browsers' extensions write.
+# Cookie files in the Netscape format, as written by curl, wget and browser extensions.
 #
-# A line has seven fields, separated by tabs: domain, whether its hosts below count, path, whether
-# TLS is needed, the time when it ends or 0, name and value. `#` begins a comment, `#HttpOnly_` does
-# not.
+# A line has seven fields, separated by tabs: domain, whether subdomains count, path, whether TLS is
+# required, expiry time or 0, name and value. `#` begins a comment, `#HttpOnly_` does not.
 
 HEADER = "# Netscape HTTP Cookie File\n"
 _HTTP_ONLY = "#HttpOnly_"
@@ -247,7 +245,7 @@ _SWITCHES = {"TRUE": True, "FALSE": False}
 
 
 class BadLine(Exception):
-    """A line is no cookie. The message does not quote it."""
+    """A line is not a cookie. The message does not quote it, as it may hold a secret."""
 
     def __init__(self, number: int, why: str) -> None:
         super().__init__(number, why)
@@ -255,7 +253,7 @@ class BadLine(Exception):
 
 
 def read_cookies(lines: Iterable[str]) -> Iterator[Cookie]:
-    """The cookies of a file; raises `BadLine`."""
+    """Yield the cookies of a file; raises `BadLine`."""
     for number, line in enumerate(lines, 1):
         text = line.rstrip("\r\n")
         is_http_only = text.startswith(_HTTP_ONLY)
@@ -269,9 +267,9 @@ def read_cookies(lines: Iterable[str]) -> Iterator[Cookie]:
 
 
 def _cookie(fields: list[str], *, is_http_only: bool) -> Cookie | str:
-    """The cookie, or what is wrong."""
+    """Return the cookie, or a text that says what is wrong."""
     if len(fields) == _FIELDS - 1:
-        fields = [*fields, ""]  # some writers leave out an empty value
+        fields = [*fields, ""]  # some writers omit an empty value
     if len(fields) != _FIELDS:
         return f"must have {_FIELDS} fields, separated by tabs"
     domain, below, path, secure, expires, name, value = fields
@@ -309,7 +307,7 @@ def _number(text: str) -> float | None:
 
 
 def write_cookies(cookies: Iterable[Cookie]) -> str:
-    """The text of a file."""
+    """Return the text of a cookie file."""
     return HEADER + "".join(map(_line, cookies))
 
 

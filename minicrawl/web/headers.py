@@ -1,8 +1,8 @@
 """Parsers of response headers.
 
-Law: an invalid header counts as absent, and no value makes a parser fail.
+An invalid header counts as absent, and no value makes a parser fail.
 
-essence    the MIME type without parameters: "text/html" of "Text/HTML; charset=utf-8"
+essence    MIME type without parameters: "text/html" for "Text/HTML; charset=utf-8"
 """
 
 import re
@@ -24,7 +24,7 @@ _CHARSET = re.compile(
 
 
 def parse_content_type(content_type: str | None) -> tuple[str, str | None]:
-    """The essence, "" if there is none, and the charset. Of several types the first counts."""
+    """Return the essence, or "", and the charset. Of several types the first counts."""
     if not content_type:
         return "", None
     essence = _ESSENCE.match(content_type)
@@ -47,11 +47,11 @@ _LOOKS_LIKE_XHTML = re.compile(
     re.IGNORECASE,
 )
 _SNIFFED = 1445
-"""The resource header of the MIME Sniffing standard, in bytes."""
+"""Length of the resource header in the MIME Sniffing standard, in bytes."""
 
 
 def is_html(content_type: str | None, first_bytes: bytes) -> bool | None:
-    """Whether a response is HTML, by its type or its first bytes. None: the bytes are needed."""
+    """Return whether a response is HTML, by type or first bytes; None if the bytes are needed."""
     essence, _ = parse_content_type(content_type)
     if essence in HTML_TYPES:
         return True
@@ -68,14 +68,14 @@ def is_html(content_type: str | None, first_bytes: bytes) -> bool | None:
 # ---------------------------------------------------------------- Retry-After
 
 LONGEST_WAIT_S = 86_400.0
-"""The longest Retry-After that is respected."""
+"""Longest Retry-After that is respected."""
 
 _SECONDS = re.compile(r"[\t ]*+([0-9]++)[\t ]*+\Z")
 _DATE = re.compile(r"[\t ]*+[A-Z][a-z]++")
 
 
 def retry_after_s(value: str | None, now: datetime) -> float | None:
-    """The seconds from `now` until the server may be asked again; None without a valid value."""
+    """Return the seconds until the server may be asked again; None without a valid value."""
     if not value:
         return None
     if seconds := _SECONDS.match(value):
@@ -89,10 +89,10 @@ def _bounded(wait_s: float) -> float:
 
 
 def http_date(value: str) -> datetime | None:
-    """The date in a header, such as Last-Modified; None if there is none."""
-    if not _DATE.match(value):  # the parser would take "-1" for a year, or "5;x" for a day
+    """Return the date in a header, such as Last-Modified; None if there is none."""
+    if not _DATE.match(value):  # the parser would read "-1" as a year, or "5;x" as a day
         return None
-    from email.utils import parsedate_to_datetime  # slow to import, and seldom needed
+    from email.utils import parsedate_to_datetime  # slow to import, and rarely needed
 
     try:
         date = parsedate_to_datetime(value)
@@ -117,7 +117,7 @@ class RobotsTag(NamedTuple):
     nofollow: bool = False
 
     def combined_with(self, other: "RobotsTag") -> "RobotsTag":
-        """The stricter of both."""
+        """Return the stricter of both."""
         return RobotsTag(self.noindex or other.noindex, self.nofollow or other.nofollow)
 
 
@@ -125,7 +125,7 @@ NO_RESTRICTIONS = RobotsTag()
 
 
 def parse_robots_tag(values: str, agent: str) -> RobotsTag:
-    """The rules for `agent`. The name of a crawler applies to all rules after it."""
+    """Return the rules for `agent`. The name of a crawler applies to all rules after it."""
     rules: set[str] = set()
     for_us = True
     for part in values.lower().split(","):
@@ -149,7 +149,7 @@ _RELATION = re.compile(r""";[\t ]*+rel[\t ]*+=[\t ]*+(?:"([^"]*+)|([^\t ;,"]++))
 
 
 def link_canonical(value: str | None) -> str | None:
-    """The target of the first rel=canonical in a Link header, as written."""
+    """Return the target of the first rel=canonical in a Link header, as written."""
     for target, parameters in _LINK.findall(value or ""):
         relation = _RELATION.search(parameters)
         if relation and "canonical" in (relation[1] or relation[2] or "").lower().split():

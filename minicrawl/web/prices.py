@@ -1,20 +1,20 @@
-"""The price of a body: what parsing it takes at most, told before it is parsed.
+"""The price of a body: an upper bound of the time to parse it, computed without parsing it.
 
-Law: no body takes longer to parse than its price, whatever its bytes are, on a machine such as was
-measured. `python -m tests.fuzz --prices` looks for bodies that do. A crawl parses cheap bodies in
-processes that serve others, and dear ones where the parser can be killed.
+No body takes longer to parse than its price on the machine of reference, whatever its bytes.
+`python -m tests.fuzz --prices` searches for bodies that do. A crawl parses cheap bodies in
+processes that serve other requests too, and expensive ones where the parser can be killed.
 
-Size alone tells too little: of Markdown, 128 kB of prose take 10 ms, of empty lines 500. What costs
-is what a parser stops at, and each of these has a mark that bytes cannot hide: no line without a
-line end, no URL without a colon. Marks are counted:
+Size alone says too little: 128 kB of Markdown take 10 ms as prose and 500 ms as empty lines. The
+cost comes from the places where a parser stops, and each has a mark that bytes cannot hide: no line
+without a line end, no URL without a colon. So marks are counted:
 
     a JSON feed of 20 kB with 50 entries, 500 quotes, 350 other signs and 250 colons, in µs:
     20,000 x .035 + 500 x 1.2 + 350 x 1.2 + 250 x 4.5 = 2,845
 
-Most pages would look dear by their marks, so HTML is priced while it is read (`html.markup`).
+Marks would make most pages look expensive, so HTML is priced while it is parsed (`html.markup`).
 
-price    seconds; infinite if the body has to be unpacked or is read by foreign code
-mark     bytes that a parser stops at
+price    seconds; infinite if the body is compressed or is parsed by third-party code
+mark     bytes that make a parser stop
 """
 
 from codecs import BOM_UTF8
@@ -25,11 +25,12 @@ from minicrawl.web.documents.kinds import DocumentType
 
 _US = 1e-6
 _BYTE_US, _WRITING_BYTE_US, _RULES_BYTE_US, _UTF_16_BYTE_US = 0.04, 0.16, 0.35, 0.25
-"""For a byte that is no mark: it is decoded, hashed and passed over, or part of a URL."""
+"""Cost of a byte that is no mark: it is decoded, hashed and skipped, or part of a URL."""
 _Marks = Mapping[bytes, float]  # microseconds for each mark
 _URL_US = 8.5
 _EXPANDING: _Marks = {b"\xef\xb7": 0.8, "\ufdfa".encode("gb18030")[:2]: 0.8}
-"""Characters that become up to 18 others in the name of a host; in UTF-8 and in GB 18030."""
+"""First bytes of characters that expand to up to 18 others in a host name, in UTF-8 and GB 18030.
+"""
 
 _ROBOTS: _Marks = {b"\n": 9.0, b"\r": 9.0, b"*": 0.8, b"%": 0.5}
 _TEXT: _Marks = {b":": _URL_US}
@@ -43,19 +44,19 @@ _XML: _Marks = {
     b"<": 5.5,
     b"&": 1.5,
     b"=": 5.0,
-    **dict.fromkeys((b" ", b"\n", b"\t", b"\r", b"/"), 0.45),  # before each attribute there is one
+    **dict.fromkeys((b" ", b"\n", b"\t", b"\r", b"/"), 0.45),  # one precedes each attribute
 }
 _JSON: _Marks = {**dict.fromkeys((b'"', b"{", b"}", b"[", b"]", b","), 1.2), b":": 4.5, b"\\": 3.0}
 _LINES: _Marks = {b":": _URL_US, b"\n": 0.2, b"\r": 0.2}
 _LISTS = {b"<": _XML, b"{": _JSON}
-"""Sitemaps and feeds, by their first byte."""
+"""Marks of sitemaps and feeds, by their first byte."""
 _PACKED = b"\x1f\x8b"
 _LOOKED_AT = 100
-"""Bytes before which a list begins; what comes later is read elsewhere."""
+"""Number of bytes within which a list must begin; otherwise its price is infinite."""
 
 
 def document_s(body: bytes, kind: DocumentType | None) -> float:
-    """Return the price of a document, but for HTML, which is priced while it is read."""
+    """Return the price of a document; HTML is priced while it is parsed."""
     match kind:
         case None | DocumentType.HTML:
             return len(body) * _BYTE_US * _US
@@ -65,7 +66,7 @@ def document_s(body: bytes, kind: DocumentType | None) -> float:
             return _priced(body, _MARKDOWN, _WRITING_BYTE_US)
         case DocumentType.FEED | DocumentType.SITEMAP:
             return list_s(body)
-        case _:  # code that is not ours reads PDF
+        case _:  # PDF is parsed by third-party code
             return inf
 
 

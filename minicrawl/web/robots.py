@@ -1,7 +1,7 @@
-"""robots.txt: its rules, and the rule that matches a path.
+"""robots.txt: parser of its rules, and matcher for paths.
 
-rules   parses robots.txt
 match   finds the rule that matches a path
+rules   parses robots.txt
 """
 
 import math
@@ -20,39 +20,39 @@ from minicrawl.model import Failed, FailureKind, Refused
 #
 # The rule of a robots.txt that matches a path. Patterns are prepared once for many checks.
 #
-# Laws: paths and patterns are compared by RFC 9309 2.2.2, with equivalent escapes decoded. Of all
-# rules that match a path the longest one decides, and allow wins a tie. A check takes little time
-# for any file and any path. A check that would take more forbids more, never less.
+# Paths and patterns are compared by RFC 9309, 2.2.2, with equivalent escapes decoded. Of all rules
+# that match a path the longest decides, and allow wins a tie. A check takes little time for any
+# file and any path. A check that would take more time forbids more, never less.
 #
-# rule       a pattern of a path that is allowed or forbidden; `*` is any run of characters, a `$`
-#            at the end is the end of the path
-# rank       twice a pattern's length, and one more if it allows: the greatest rank decides
+# rule       pattern of a path that is allowed or forbidden; `*` is any run of characters, a `$` at
+#            the end is the end of the path
+# rank       twice a pattern's length, plus one if it allows: the greatest rank decides
 # escape     "%" and two hexadecimal digits
-# key        the normalized form in which paths and pieces of patterns are compared
-# literal    a pattern without a star inside; found by bisection
-# starred    a pattern with a star inside; tried one after the other
+# key        normalised form in which paths and pieces of patterns are compared
+# literal    pattern without a star inside; found by bisection
+# starred    pattern with a star inside; tried one after the other
 #
 # A printable ASCII character equals its escape, so `%2A` and `%24` in a pattern are a star and a
 # dollar. There are four exceptions: "%", "#", and in a path "/" and "?", which divide it. After the
-# first "?" these two divide nothing, and equal their escapes too.
+# first "?" these two no longer divide anything, and equal their escapes too.
 
 # More than twice the maximum of 3,000 real files.
 _MAX_STARRED, _MAX_STARRED_CHARS = 1000, 32 * 1024
-_UNRULED = 1  # the rank if nothing matches: like an empty pattern that allows
+_UNRULED = 1  # rank without a matching rule: that of an empty pattern that allows
 
 # ---------------------------------------------------------------- spelling
 
 _UNRESERVED = ascii_letters + digits + "-._~"
 _PRINTABLE = "".join(map(chr, range(0x20, 0x7F)))
 
-# Not after a "%" that is no escape, which would become one with the decoded character.
+# Not after a "%" that starts no escape: it would become one with the decoded character.
 _ESCAPE = re.compile("(?<!%)(?<!%[0-9a-fA-F])%([0-9a-fA-F]{2})")
 _BARE_PERCENT = re.compile("%(?![0-9a-fA-F]{2})")
 _BYTES = {code: f"%{code:02X}" for code in range(0x80, 0x100)}
 
 
 class _Spellings(dict[str, str]):
-    """The replacement of each escape, by its two digits. Some characters are decoded."""
+    """Replacement of each escape, by its two digits. Some characters are decoded."""
 
     def __init__(self, decoded: str) -> None:
         for code in (high + low for high in hexdigits for low in hexdigits):
@@ -60,7 +60,7 @@ class _Spellings(dict[str, str]):
             self[code] = char if char in decoded else f"%{code.upper()}"
 
     def __missing__(self, code: str) -> str:
-        """Not an escape: the "%" stays."""
+        """Return "%" and the code unchanged: this is not an escape."""
         return f"%{code}"
 
 
@@ -70,9 +70,9 @@ _IN_QUERIES = _Spellings(re.sub("[%#]", "", _PRINTABLE))
 
 
 def normalize_pattern(pattern: str) -> str:
-    """Decode escapes of unreserved characters, put others in upper case, and escape bytes.
+    """Decode escapes of unreserved characters, uppercase other escapes, and escape bytes.
 
-    Bytes beyond ASCII come as Latin-1 characters. To normalize again changes nothing.
+    Bytes beyond ASCII come as Latin-1 characters. The function is idempotent.
     """
     pattern = _ESCAPE.sub(lambda escape: _IN_RULES[escape[1]], pattern)
     return pattern if pattern.isascii() else pattern.translate(_BYTES)
@@ -91,7 +91,7 @@ def _key(text: str) -> str:
 
 
 def _keys_of_pieces(pattern: str) -> list[str]:
-    """The keys of the pieces between the stars. All after a "?" is query."""
+    """Return the keys of the pieces between the stars. Everything after a "?" is query."""
     pieces: list[str] = []
     in_query = False
     for piece in pattern.split("*"):
@@ -104,10 +104,10 @@ def _keys_of_pieces(pattern: str) -> list[str]:
 
 
 class _Literals:
-    """Prefixes with their ranks: finds the greatest rank of the prefixes of a path.
+    """Prefixes with ranks, for the greatest rank among the prefixes of a path.
 
-    In sorted order, all prefixes of a path come before it. The nearest entry before the path is a
-    prefix itself, or the prefixes of the path are among its own, which are linked as parents.
+    In sorted order, all prefixes of a path come before it. The nearest entry before the path is
+    either a prefix itself, or shares the prefixes of the path, which are linked as its parents.
     """
 
     __slots__ = ("_parents", "_prefixes", "_ranks")
@@ -147,7 +147,7 @@ class _Starred(NamedTuple):
     longest: str  # piece of middle and tail; a path without it cannot match
 
     def matches(self, path: str) -> bool:
-        """Whether the path matches. The first place of each piece is always the best one."""
+        """Return True if the path matches. The first position of each piece is always the best."""
         if not path.startswith(self.head):
             return False
         end = len(self.head)
@@ -192,7 +192,7 @@ class _Stars:
         self._searches = [(it.longest, it.longest[-1], 6 + len(it.longest) // 3) for it in patterns]
 
     def rank(self, path: str, least: int, budget: int) -> int:
-        """The greatest rank of the patterns that match, or `least` if that is greater."""
+        """Return the greatest rank of the matching patterns, or `least` if that is greater."""
         count = bisect_right(self._ranks, -least)
         length = len(path)
         comparisons = min(self._chars, count * length // 4) * length
@@ -225,7 +225,7 @@ class _Stars:
 
 
 def _affordable(starred: Iterable[_Starred]) -> int:
-    """The number of patterns to try. The others that forbid match by their heads alone."""
+    """Return how many patterns to try. Of the rest, those that forbid match by their heads."""
     chars = list(accumulate(pattern.rank // 2 for pattern in starred))
     return min(bisect_right(chars, _MAX_STARRED_CHARS), _MAX_STARRED)
 
@@ -234,7 +234,7 @@ def _affordable(starred: Iterable[_Starred]) -> int:
 
 
 class _Patterns:
-    """All patterns: finds the greatest rank of those that match a key."""
+    """The patterns of a host, for the greatest rank that matches a key."""
 
     __slots__ = ("_exact", "_literals", "_stars")
 
@@ -274,7 +274,7 @@ class Matcher:
         self._as_written = _Patterns(unsure) if unsure else None
 
     def allows(self, path: str) -> bool:
-        """Whether the rules allow a path: the part of a canonical URL after its origin."""
+        """Return whether the rules allow a path: the part of a canonical URL after its origin."""
         if "%" not in path:
             key, budget = path, _BUDGET
         else:
@@ -286,9 +286,9 @@ class Matcher:
 
 
 def _depends_on_place(pattern: str) -> bool:
-    """Whether one key is not enough: text after a star may be in the path or in the query.
+    """Return True if one key is not enough: text after a star may be in the path or the query.
 
-    It is not enough for a "%" that is no escape either: it may be the beginning of one.
+    A "%" that is not an escape needs more keys too: it may become the start of one.
     """
     behind_star = pattern.partition("?")[0].partition("*")[2]
     is_either = any(escape in behind_star for escape in ("%2F", "%2f", "%3F", "%3f"))
@@ -296,7 +296,7 @@ def _depends_on_place(pattern: str) -> bool:
 
 
 def _other_keys(path: str, key: str) -> Iterator[str]:
-    """The path as written, and the key with all "/" and "?" of the query escaped."""
+    """Yield the path as written, and the key with all "/" and "?" of the query escaped."""
     yield _respelled(path, _IN_RULES)
     above, question, query = key.partition("?")
     yield above + question + query.replace("/", "%2F").replace("?", "%3F")
@@ -304,20 +304,19 @@ def _other_keys(path: str, key: str) -> Iterator[str]:
 
 # ================================================================ rules
 #
-# Parse robots.txt by RFC 9309, and like Google's parser where the RFC leaves it open.
+# Parser of robots.txt by RFC 9309, and like Google's parser where the RFC leaves it open.
 #
-# Laws: only the groups that name the crawler apply, or the groups of `*` if there are none. A host
-# that cannot answer forbids everything. Parsing takes time proportional to the length. `match`
-# compares paths and rules. Escapes are decoded as by the RFC, unlike in Google's matcher: `/%61` is
-# `/a`.
+# Only the groups that name the crawler apply, or the groups of `*` if there are none. A host that
+# cannot answer forbids everything. Parsing takes linear time. Escapes are decoded as in the RFC,
+# unlike in Google's matcher: `/%61` is `/a`.
 #
-# /robots.txt itself follows the rules like any path: a caller that checks it has it already.
+# /robots.txt itself follows the rules like any path; whoever checks it has already fetched it.
 
 ANSWER_VALID_S = 24 * 3600.0
-"""How long a robots.txt may be cached. RFC 9309 allows a day."""
+"""Time for which a robots.txt may be cached. RFC 9309 allows a day."""
 
 SILENCE_VALID_S = 3600.0
-"""How long to wait after a host could not answer."""
+"""Time to wait after a host could not answer."""
 
 _MAX_LINE_BYTES = 8 * 2083 - 1
 
@@ -350,12 +349,12 @@ class Rules:
         object.__setattr__(self, "_matcher", Matcher(self.allowed, self.forbidden))
 
     def allows(self, url: str) -> bool:
-        """Whether a canonical URL of this host may be requested."""
+        """Return True if a canonical URL of this host may be requested."""
         start = url.find("/", len("https://"))
         return self._matcher.allows(url[start:] if start > 0 else "/")
 
     def text(self) -> str:
-        """The shortest robots.txt with these rules. `from_text` parses it."""
+        """Return the shortest robots.txt with these rules. `from_text` parses it."""
         lines = ["User-agent: *"]
         lines += [f"Allow: {pattern}" for pattern in self.allowed]
         lines += [f"Disallow: {pattern}" for pattern in self.forbidden]
@@ -377,9 +376,9 @@ FORBID_ALL = Rules(forbidden=("/",))
 
 
 def parse(body: bytes, agent: str, *, cut: bool = False) -> Rules:
-    """The rules for `agent`, a product token. `cut`: the end of the body is missing.
+    """Return the rules for `agent`, a product token. `cut`: the end of the body is missing.
 
-    The last line of such a body is ignored, because half a rule is another rule.
+    The last line of such a body is ignored, because half a rule is a different rule.
     """
     text = _utf8(body)
     if cut:
@@ -451,7 +450,7 @@ def _names(value: bytes, token: bytes) -> bool:
 
 
 def _field(line: bytes) -> tuple[str, bytes] | None:
-    """The field and its value. Between two words the colon may be missing."""
+    """Return the field and its value. Between two words the colon may be missing."""
     content = line.partition(b"#")[0].strip()
     known = _FIELD.match(content)
     if known is None or known.lastgroup is None:
@@ -491,7 +490,7 @@ class RobotsDecision(NamedTuple):
 
     @property
     def has_no_answer(self) -> bool:
-        """Whether the host could not answer."""
+        """True if the host could not answer."""
         return self.valid_s == SILENCE_VALID_S
 
 
@@ -499,11 +498,10 @@ _NO_SUCH_FILE = (FailureKind.NOT_FOUND, FailureKind.CLIENT_ERROR, FailureKind.BA
 
 
 def decision_for(answer: Rules | Failed | Refused, known: Rules = FORBID_ALL) -> RobotsDecision:
-    """The rules after a request for robots.txt. `known` are the rules before it.
+    """Return the rules after a request for robots.txt; `known` are those before it.
 
-    A missing file forbids nothing. A host that cannot answer keeps its old rules for now, and
-    forbids everything if it has none: after an overload, a timeout, or a redirect that the crawler
-    does not follow.
+    A missing file forbids nothing. A host that cannot answer (overload, timeout, or a redirect that
+    the crawler does not follow) keeps its old rules for now, and forbids everything if it has none.
     """
     if isinstance(answer, Rules):
         return RobotsDecision(answer, ANSWER_VALID_S)

@@ -1,8 +1,8 @@
-"""Scope: which URLs may be fetched. All others are only known and ranked.
+"""Scope: which URLs may be fetched. All others are only discovered and ranked.
 
-Law: the answer depends only on the rules and the URL, so it never changes during a crawl. A URL may
-be fetched if it is within reach of the seeds, matches one of `allow` if there are any, matches none
-of `deny`, and does not have the file extension of something other than a page.
+The answer depends on the rules and the URL alone, so it never changes during a crawl. A URL may be
+fetched if it is within reach of the seeds, matches one of `allow` if there are any, matches none of
+`deny`, and does not have the file extension of something other than a page.
 
 reach      any | domain: the same site as a seed, on any port; for an IP address, only that address
            | host: the same host and port | prefix: in or below the folder of a seed, on the same
@@ -27,22 +27,22 @@ _EXTENSIONS = """
     woff woff2 ttf otf eot css rss atom
 """
 PROGRAMS = frozenset(("js", "mjs", "exe"))
-"""Scripts and programs. A seed may be one: whoever names it knows why."""
+"""Scripts and programs. A seed may be one of them: the user chose it."""
 NOT_HTML = PROGRAMS.union(_EXTENSIONS.split())
 """File extensions that are never HTML.
 
-Extensions that may be HTML are not among them: dll and cgi are programs that write pages, as is an
-exe with a query; com and app are domains that a page may be about, txt and json are part of titles.
+Extensions that may be HTML are missing: dll and cgi are programs that generate pages, as is an exe
+with a query; com and app are domains that a page may be about; txt and json are parts of titles.
 For these the Content-Type decides, which costs a request but no body.
 """
 _TITLE = "/wiki/"
-"""What lies below has its title as its name: "/wiki/Node.js"."""
+"""Below this path, the last segment is a title: "/wiki/Node.js"."""
 
 Reach = Callable[[str], bool]
 
 
 def may_be_html(url: str, not_html: frozenset[str] = NOT_HTML) -> bool:
-    """Whether the last segment of the path may be the name of a page."""
+    """Return True if the last segment of the path may be the name of a page."""
     path, query, _ = url.partition("?")
     name = path.rpartition("/")[2]
     stem, _, ending = name.rpartition(".")
@@ -67,7 +67,7 @@ def _on_a_site(seeds: Iterable[str]) -> Reach:
 
 
 def _domain(name: str) -> str:
-    """The site of a host; an IP address is its own site here."""
+    """Return the site of a host; an IP address is its own site here."""
     return name if is_address(name) else site(name)
 
 
@@ -91,7 +91,7 @@ def _below_a_folder(seeds: Iterable[str]) -> Reach:
 
 
 def folders(seeds: Iterable[str]) -> list[str]:
-    """The servers and paths below which `prefix` reaches, without those below another one."""
+    """Return the servers and paths that `prefix` covers, without those inside another one."""
     found: list[str] = []
     for folder in sorted(map(_folder, seeds)):
         if not found or not folder.startswith(found[-1]):
@@ -100,18 +100,18 @@ def folders(seeds: Iterable[str]) -> list[str]:
 
 
 def _folder(url: str) -> str:
-    """The server, and the path up to the last slash."""
+    """Return the server, and the path up to the last slash."""
     path = split(url)[1].partition("?")[0]
     return _server(url) + path[: path.rindex("/") + 1]
 
 
 def _server(url: str) -> str:
-    """Host and port. In a canonical URL, :80 and :443 are default ports of the other scheme."""
+    """Return host and port, without the default port of the other scheme (:80 or :443)."""
     return origin(url).partition("//")[2].removesuffix(":80").removesuffix(":443")
 
 
 def _origins(server: str) -> tuple[str, ...]:
-    """All origins on a server."""
+    """Return all origins of a server."""
     if ":" in server.rpartition("]")[2]:
         return f"http://{server}", f"https://{server}"
     return f"http://{server}", f"https://{server}", f"http://{server}:443", f"https://{server}:80"
@@ -147,7 +147,7 @@ class ScopeRules:
         deny: Iterable[str] = (),
         not_html: frozenset[str] = NOT_HTML,
     ) -> "ScopeRules":
-        """Rules for canonical `seeds`, and regular expressions as the user wrote them."""
+        """Return rules for canonical `seeds`, and regular expressions as the user wrote them."""
         if kind not in REACHES:
             raise UsageError(f"scope {kind!r} must be one of {', '.join(REACHES)}")
         return cls(
@@ -158,7 +158,7 @@ class ScopeRules:
         )
 
     def allows(self, url: str) -> bool:
-        """Whether the canonical `url` may be fetched."""
+        """Return whether the canonical `url` may be fetched."""
         return (
             may_be_html(url, self.not_html)
             and self.reach(url)
@@ -167,7 +167,7 @@ class ScopeRules:
         )
 
     def denies(self, url: str) -> bool:
-        """Whether a pattern of `deny` keeps the canonical `url` from being requested at all."""
+        """Return True if a pattern of `deny` forbids any request for the canonical `url`."""
         return any(pattern.search(url) for pattern in self.deny)
 
 

@@ -1,12 +1,12 @@
-"""Signatures of texts: two texts are about as alike as their signatures (MinHash).
+"""Signatures of texts (MinHash): the similarity of two signatures estimates that of the texts.
 
-Laws: the share of places in which two signatures agree is, but for chance, the share of shingles
-that the texts have in common (Jaccard's coefficient J). A signature depends on the words of a text
-alone, and is the same on every machine.
+The share of places in which two signatures agree estimates the share of shingles that the texts
+have in common (Jaccard's coefficient J). A signature depends on the words of a text alone, and is
+the same on every machine.
 
-shingle         three consecutive words, as a hash of 32 bits
-place           the least of all shingles in one of 128 random orders; 8 bits of it are kept
-standard error  of an estimate: the root of J (1 - J) / 128, at most .044
+shingle         three consecutive words, as a 32-bit hash
+place           the least shingle in one of 128 random orders; 8 bits of it are kept
+standard error  of an estimate: sqrt(J (1 - J) / 128), at most .044
 """
 
 import numpy as np
@@ -18,14 +18,16 @@ PLACES = 128
 
 
 LONGEST_SIGNED = 200_000
-"""Characters of a text that count."""
+"""Number of characters of a text that count."""
 
 
 _WORDS_OF_SHINGLE = 3
 
 
 _AT_ONCE = 2048
-"""Shingles; the table of their orders is a megabyte, which caches hold."""
+"""Number of shingles processed together: the table of their orders is a megabyte and fits the
+cache.
+"""
 
 
 _BY_CHANCE = 1 / 256
@@ -37,7 +39,7 @@ Hashes = NDArray[np.uint32]
 Signatures = NDArray[np.uint8]
 
 
-_random = np.random.RandomState(128)  # whose numbers no version of numpy changes
+_random = np.random.RandomState(128)  # its numbers are the same in every version of numpy
 
 
 _FACTORS = _random.randint(0, 1 << 32, (PLACES, 1), dtype=np.uint32) | np.uint32(1)
@@ -47,14 +49,14 @@ _OFFSETS = _random.randint(0, 1 << 32, (PLACES, 1), dtype=np.uint32)
 
 
 _FACTOR, _INVERSE = 0x9E3779B97F4A7C15, 0xF1DE83E19937733D
-"""Their product is 1, modulo 2^64."""
+"""Inverse to each other modulo 2^64."""
 
 
 _MIXERS = np.array((0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93), np.uint64)
 
 
 def _letters() -> NDArray[np.uint64]:
-    """What each byte counts in a word; 0 is no part of a word."""
+    """Return the value of each byte in the hash of a word; 0 for bytes between words."""
     found = np.arange(256, dtype=np.uint64)
     ascii_letters = [chr(byte).isalnum() for byte in range(128)]
     found[:128][~np.array(ascii_letters)] = 0
@@ -63,7 +65,7 @@ def _letters() -> NDArray[np.uint64]:
 
 
 def _powers(first: int, factor: int) -> NDArray[np.uint64]:
-    """For each place of a text."""
+    """Return first * factor^k for each position k of a text."""
     factors = np.full(LONGEST_SIGNED, factor, np.uint64)
     factors[0] = first
     return np.cumprod(factors)
@@ -76,15 +78,17 @@ _POWERS, _SHIFTS = _powers(_FACTOR, _FACTOR), _powers(1, _INVERSE)
 
 
 def signature(text: str, words: str = "") -> bytes | None:
-    """The signature of a text; None if it has no shingle. `words` are all of its words as they are
-    indexed, for whoever has them: to find them is most of the work.
+    """Return the signature of a text; None if it has no shingle.
+
+    `words` may hold the indexed words of the whole text, if the caller has them: finding them is
+    most of the work.
     """
     found = shingles(text, words)
     return _least(found).tobytes() if len(found) else None
 
 
 def shingles(text: str, words: str = "") -> Hashes:
-    """The different shingles of a text, in order."""
+    """Return the distinct shingles of a text, in ascending order."""
     are_of_all, signed = len(text) <= LONGEST_SIGNED, text[:LONGEST_SIGNED]
     if not signed.isascii():
         signed = words if words and are_of_all else indexed(signed)
@@ -100,14 +104,14 @@ def shingles(text: str, words: str = "") -> Hashes:
 
 
 def likeness(ones: Signatures, others: Signatures) -> NDArray[np.float64]:
-    """How alike the texts of these signatures are, row by row."""
+    """Return the estimated similarity of the texts of these signatures, row by row."""
     agreeing = np.count_nonzero(ones == others, axis=1) / PLACES
     shares: NDArray[np.float64] = (agreeing - _BY_CHANCE) / (1 - _BY_CHANCE)
     return np.maximum(shares, 0.0)
 
 
 def _hashes_of_words(text: str) -> NDArray[np.uint64]:
-    """A hash of each word, in order: the sum of its letters times powers by their places."""
+    """Return a hash of each word, in order: the sum of its letters times powers by position."""
     letters = _LETTERS.take(np.frombuffer(text.encode()[:LONGEST_SIGNED], np.uint8))
     is_letter = letters != 0
     is_begin = is_letter.copy()
@@ -115,22 +119,22 @@ def _hashes_of_words(text: str) -> NDArray[np.uint64]:
     begins = np.flatnonzero(is_begin)
     if not len(begins):
         return np.empty(0, np.uint64)
-    # Powers by places in the text are quicker than by places in words; the inverse of where a word
-    # begins makes the one of the other.
+    # Powers by position in the text are faster than by position in the word; the inverse power of
+    # the word's start converts one into the other.
     letters *= _POWERS[: len(letters)]
     hashes: NDArray[np.uint64] = np.add.reduceat(letters, begins) * _SHIFTS[begins]
     return hashes ^ (hashes >> np.uint64(32))
 
 
 def _least(found: Hashes) -> Signatures:
-    """For each order some bits of the least shingle."""
+    """Return 8 bits of the least shingle in each order."""
     least = np.full(PLACES, np.iinfo(np.uint32).max, np.uint32)
     for start in range(0, len(found), _AT_ONCE):
         ordered = _FACTORS * found[start : start + _AT_ONCE]
-        ordered += _OFFSETS  # in place: another table would cost more than all the rest
+        ordered += _OFFSETS  # in place: a second table would cost more than all the rest
         np.minimum(least, ordered.min(axis=1), out=least)
     return (least * np.uint32(0x9E3779B1) >> np.uint32(24)).astype(np.uint8)
 
 
 ALIKE = 0.7
-"""From this share of common shingles on."""
+"""Share of common shingles from which texts count as near-duplicates."""

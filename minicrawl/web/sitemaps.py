@@ -1,7 +1,7 @@
-"""Sitemaps and feeds: the URLs in them, however broken they are.
+"""Parsers for sitemaps and feeds that extract URLs from any input, however broken.
 
 sitemap     XML sitemaps, sitemap indexes, RSS, Atom, lists of URLs
-json_feed   JSON Feed
+json feed   JSON Feed
 """
 
 import json
@@ -20,44 +20,39 @@ from minicrawl.web.html.encoding import codec, sniff
 from minicrawl.web.html.tokens import attributes
 from minicrawl.web.urls import LONGEST, MOST_CHARS, resolve_links
 
-# ================================================================ sitemaps
-#
-# Sitemaps and feeds: the URLs in them, however broken they are.
-#
-# sitemap     XML sitemaps, sitemap indexes, RSS, Atom, lists of URLs
-# json_feed   JSON Feed
+# ================================================================ limits
 
 MAX_BYTES = 50 * 1024 * 1024
-"""Of an unpacked sitemap. The rest is ignored."""
+"""Limit of the unpacked size. The rest of a sitemap is ignored."""
 
 
 # ================================================================ json feed
 #
-# JSON Feed: the URLs of its entries, and its title, however broken the rest is.
+# JSON Feed: its title and the URLs of its entries, however broken the rest is.
 #
-# Laws: it is read in one pass, in time proportional to its length; however deep it is nested, that
-# takes no memory. Only the strings that count are decoded. What is not a string where one belongs
-# is not there. A string that is broken is lost, but none before or after it, and no URL is guessed.
+# The text is scanned once, in linear time; nesting takes no memory. Only relevant strings are
+# decoded. A value of the wrong type counts as absent. A broken string is lost, but none before or
+# after it, and no URL is guessed.
 #
 # entry   an object in the list "items" of the outermost object
 
 _TOKEN = re.compile(r'"((?:[^"\\]|\\.)*+)("|\\?\Z)|([{}\[\]:,])', re.DOTALL)
 _OF_AN_ENTRY = ("url", "external_url", "id")
-"""The first one that is a URL counts. An id is one as a rule, and need not be."""
+"""Keys for the URL of an entry: the first that holds a URL counts. An id usually is one."""
 _URL = re.compile(r"https?://", re.IGNORECASE)
 _IN_FEED, _IN_ITEMS, _IN_ENTRY = 1, 2, 3
-"""How deep it is nested there."""
+"""Nesting depth of the feed, its items, and an entry."""
 
 
 class JsonFeed(NamedTuple):
-    """What is in it, as written."""
+    """Title and URLs of a feed, as written."""
 
     title: str
     urls: list[str]
 
 
 def read(text: str, most_urls: int) -> JsonFeed:
-    """The feed, with its first URLs."""
+    """Parse a feed up to its first `most_urls` URLs."""
     feed = _Feed()
     urls = list[str]()
     for token in _TOKEN.finditer(text):
@@ -72,7 +67,7 @@ def read(text: str, most_urls: int) -> JsonFeed:
 
 
 class _Feed:
-    """What was said so far, of the feed and of the entry that is open."""
+    """Values of the feed and the open entry so far."""
 
     def __init__(self) -> None:
         self.title = ""
@@ -80,7 +75,7 @@ class _Feed:
         self._entry: dict[str, str] = {}
 
     def take(self, written: str) -> None:
-        """Take a string, decoded only if it counts."""
+        """Take a string; it is decoded only if it is relevant."""
         place = self.place
         if place.is_key:
             place.name(_value(written))
@@ -90,7 +85,7 @@ class _Feed:
             self.title = _value(written)
 
     def end_entry(self) -> list[str]:
-        """End the open entry, and answer with its URL, if it has one."""
+        """End the open entry; return its URL in a list, or an empty list."""
         found = (self._entry.get(name, "").strip() for name in _OF_AN_ENTRY)
         urls = [url for url in found if _URL.match(url)][:1]
         self._entry.clear()
@@ -98,13 +93,13 @@ class _Feed:
 
 
 class _Place:
-    """Where in a feed the next string is."""
+    """Position of the next string in a feed."""
 
     def __init__(self) -> None:
-        self.key = ""  # of the value that is next, in the innermost object that matters
+        self.key = ""  # key of the next value, in the innermost object that matters
         self.is_key = False
         self._depth = 0
-        self._opened = ["", "", "", ""]  # by which mark, at each depth that matters
+        self._opened = ["", "", "", ""]  # opening bracket at each depth that matters
         self._is_in_items = False
 
     @property
@@ -117,11 +112,11 @@ class _Place:
         return is_object and self._is_in_items
 
     def name(self, key: str) -> None:
-        """The next value has this key."""
+        """Set the key of the next value."""
         self.key, self.is_key = key, False
 
     def move(self, mark: str) -> bool:
-        """Pass a mark; whether an entry has ended."""
+        """Process a bracket, colon or comma; return True if an entry has ended."""
         self.is_key = False
         if mark in "{[":
             self._open(mark)
@@ -143,8 +138,8 @@ class _Place:
 
 
 def _value(written: str) -> str:
-    """Decode a string; a string that is no text is empty."""
-    if "\\" not in written:  # as most are: the JSON parser takes 3 µs for a string
+    """Decode a string; return "" for an invalid one."""
+    if "\\" not in written:  # the common case: the JSON parser takes 3 µs for a string
         return written
     try:
         value: str = json.loads(f'"{written}"', strict=False)
@@ -156,26 +151,26 @@ def _value(written: str) -> str:
 
 # ================================================================ sitemap
 #
-# Parse sitemaps and feeds: the URLs of pages, and of further sitemaps.
+# Sitemaps and feeds: the URLs of pages, and of further sitemaps.
 #
 # The beginning of the body decides the format: gzip, with another format inside; XML, which may be
 # a sitemap, a sitemap index, RSS or Atom; JSON Feed; otherwise a list of absolute URLs, one a line.
 #
-# Laws: all readable URLs count, however broken the rest is. A broken entry is lost, but none before
-# or after it, and no URL is guessed. The input is limited in bytes, tags, URLs and characters of
-# URLs, whatever the body unpacks to, and a limit that was reached is reported. XML is parsed in one
-# pass in time proportional to its length: no quantifier backtracks, and none goes past the next
-# "<". Only the entities of XML itself are expanded, and no document type is read.
+# All readable URLs count, however broken the rest is. A broken entry is lost, but none before or
+# after it, and no URL is guessed. The input is limited in bytes, tags, URLs and characters of URLs,
+# whatever the body unpacks to, and a limit that was reached is reported. XML is parsed in one pass
+# in linear time: no quantifier backtracks, and none goes past the next "<". Only the predefined
+# entities of XML are expanded, and no document type is read.
 #
-# entry      an element whose content, or whose href, is a URL
-# leaf       an element without attributes that has only text, and is not an entry
-# local      a name without its namespace, which is wrong in many sitemaps
+# entry      element whose content, or whose href, is a URL
+# leaf       element without attributes that has only text, and is not an entry
+# local      name without its namespace, which is wrong in many sitemaps
 
 MAX_URLS = 50_000
 """The limit of the sitemap protocol. The rest of a longer file is ignored."""
 
 MAX_CHARS = MOST_CHARS
-"""Characters of all URLs together."""
+"""Limit of the characters of all URLs together."""
 
 _MAX_GROWTH, _FREE_BYTES = (
     100,
@@ -192,7 +187,7 @@ _UTF_16 = ("utf-16le", "utf-16be")
 
 @dataclass(frozen=True, slots=True)
 class Sitemap:
-    """The canonical URLs of a sitemap, each once, in order."""
+    """The canonical URLs of a sitemap, distinct and in order."""
 
     pages: tuple[str, ...] = ()
     sitemaps: tuple[str, ...] = ()
@@ -219,7 +214,7 @@ def parse(body: bytes, url: str, *, strip_marks: bool = True) -> Sitemap:
 
 
 def _content(body: bytes) -> tuple[bytes, str]:
-    """The unpacked content, with UTF-16 as UTF-8; and the limit that was reached."""
+    """Return the unpacked content, with UTF-16 as UTF-8; and the limit that was reached."""
     packed = body.startswith(_GZIP_MAGIC)
     content, limit = _unpacked(body) if packed else (body[:MAX_BYTES], "")
     if len(content) >= MAX_BYTES:
@@ -232,7 +227,7 @@ def _content(body: bytes) -> tuple[bytes, str]:
 
 
 def _unpacked(packed: bytes) -> tuple[bytes, str]:
-    """The unpacked bytes, as far as they can be unpacked; and the limit that was reached."""
+    """Return what can be unpacked of the bytes; and the limit that was reached."""
     member = zlib.decompressobj(_GZIP_ONLY)
     pieces = []
     most = room = min(max(_FREE_BYTES, _MAX_GROWTH * len(packed)), MAX_BYTES)
@@ -265,7 +260,7 @@ def _too_many() -> str:
 
 
 def _read_lines(content: bytes) -> _FoundUrls:
-    """The URLs of a list, without lines that are not UTF-8."""
+    """Return the URLs of a list, without lines that are not UTF-8."""
     lines = islice(_LINE.finditer(content.replace(b"\r", b"\n")), MAX_URLS)
     pages = [line[1].decode(errors="replace") for line in lines]
     limit = _too_many() if len(pages) == MAX_URLS else ""
@@ -291,7 +286,7 @@ def _read_json(content: bytes) -> _FoundUrls:
 
 
 _READERS: dict[bytes, Callable[[bytes], _FoundUrls]] = {b"<": _read_xml, b"{": _read_json}
-"""By the first byte."""
+"""Parsers by the first byte of the content."""
 
 
 class _Canonicalizer:
@@ -303,7 +298,7 @@ class _Canonicalizer:
         self._url, self._strip_marks = url, strip_marks
 
     def canonical(self, written: Sequence[str]) -> dict[str, str | None]:
-        """The canonical URLs, each with its original or None."""
+        """Return the canonical URLs, each with its original or None."""
         names: dict[str, str | None] = {}
         for start in range(0, len(written), _AT_ONCE):
             some = written[start : start + _AT_ONCE]
@@ -339,7 +334,7 @@ _INSIDE = re.compile(rb"(?P<text>[^<]*+)(?:%b|\Z)" % _MARKUP)
 
 _PAGES = {(b"url", b"loc"), (b"urlset", b"loc"), (b"item", b"link"), (b"entry", b"link")}
 _SITEMAPS = {(b"sitemap", b"loc"), (b"sitemapindex", b"loc")}
-"""Elements with a URL in them, each after its parent."""
+"""Pairs of parent and element whose content is a URL."""
 _SECTION_ENDS = {b"!--": b"-->", b"![CDATA[": b"]]>"}
 _REFERENCE = re.compile(
     r"&(?:(amp|lt|gt|quot|apos)|#(?=[0-9])0*+([0-9]*+)"
@@ -351,7 +346,7 @@ _MOST_DIGITS = 8  # more digits are never a valid code
 
 
 def _unescaped(text: str) -> str:
-    """Expand the entities of XML itself. Other references stay as text."""
+    """Expand the predefined entities of XML. Other references stay as text."""
     return _REFERENCE.sub(_character, text) if "&" in text else text
 
 
@@ -370,7 +365,7 @@ def _local(name: bytes) -> bytes:
 
 @dataclass(slots=True)
 class _Entry:
-    """An element that is open and has a URL in it, and the list that the URL belongs to."""
+    """Open element that holds a URL, and the list that the URL belongs to."""
 
     urls: list[str]
     text: list[str]
@@ -403,7 +398,7 @@ class UrlsInXml:
         self.has_more = at < len(self._content)
 
     def _take(self, markup: re.Match[bytes]) -> int:
-        """Process a tag; return the place after it."""
+        """Process a tag; return the position after it."""
         if (entry := self._entry) is not None:
             self._add(entry, markup["text"], _unescaped)
         opened, said, closed, section, broken = markup.group(*_GROUPS)
@@ -418,7 +413,9 @@ class UrlsInXml:
         return markup.end()
 
     def _skip_section(self, section: bytes, start: int) -> int:
-        """Skip a comment, or add CDATA; return the place after it. Unclosed, its entry is lost."""
+        """Skip a comment or add CDATA; return the position after it. If unclosed, the entry is
+        lost.
+        """
         end = _SECTION_ENDS[section]
         if start > self._last_ends[end]:
             self._entry = None

@@ -1,13 +1,13 @@
-"""Signs of traps: the shape of a URL, its parameters, and hashes of the text of a page.
+"""Signs of crawler traps: the shape of a URL, its parameters, and hashes of the text of a page.
 
-Law: a shape proves nothing. Two URLs of one shape are only suspected to be alike, and their content
-has to confirm it. All functions take time proportional to the URL or the page.
+A shape proves nothing: two URLs of one shape are only suspected to be alike, and their content has
+to confirm it. All functions take linear time.
 
-target     the part of a canonical URL after the origin
-segment    the part of a path between two slashes
-shape      a target without its generated parts: numbers, tokens, the letters of the last segment,
-           the values of the parameters and their order
-token      a segment that no person would write, such as a session id or a UUID
+target     part of a canonical URL after the origin
+segment    part of a path between two slashes
+shape      target without its generated parts: numbers, tokens, the letters of the last segment, the
+           values of the parameters and their order
+token      segment that no person would write, such as a session id or a UUID
 """
 
 import re
@@ -23,15 +23,15 @@ _DIGITS_AS_ONE = str.maketrans(dict.fromkeys("0123456789", "#"))
 _WORD = re.compile("[^0-9._/-]+")
 _LONGEST_ENDING = 5
 _LONGEST_NAME = 255
-"""File names are not longer. Of longer segments, only the end counts."""
+"""Longest file name. Of longer segments, only the end counts."""
 MOST_SEGMENTS = 64
-"""Segments of a path that are looked at one by one. The rest counts as one segment."""
+"""Number of path segments that are examined. The rest counts as one segment."""
 MOST_PARAMETERS = 32
-"""Parameters of a URL that count for its shape. Real pages do not have more."""
+"""Number of URL parameters that count for its shape. Real pages do not have more."""
 
 
 def shape(target: str) -> str:
-    """The shape of a target."""
+    """Return the shape of a target."""
     path, question, query = target.partition("?")
     folder, _, name = path.rpartition("/")
     keys = "&".join(sorted(set(map(_key, query.split("&", MOST_PARAMETERS)[:MOST_PARAMETERS]))))
@@ -39,7 +39,7 @@ def shape(target: str) -> str:
 
 
 def _shape_of_name(name: str) -> str:
-    """The shape of the last segment: its extension stays, its words become one letter."""
+    """Return the shape of the last segment: its extension stays, its words become one letter."""
     if _is_token(name):
         return "*"
     name = name[-_LONGEST_NAME:]
@@ -62,7 +62,7 @@ def _without_numbers(text: str) -> str:
 
 
 def most_repeats(target: str) -> int:
-    """The number of times that the most frequent segment is in the path.
+    """Return how often the most frequent segment occurs in the path.
 
     Numbers and single characters do not count, because archives and caches use such folders.
     """
@@ -74,7 +74,7 @@ def most_repeats(target: str) -> int:
 
 
 def segments(target: str) -> int:
-    """The number of segments of the path."""
+    """Return the number of segments of the path."""
     return target.partition("?")[0].count("/")
 
 
@@ -82,7 +82,7 @@ def segments(target: str) -> int:
 
 
 def program(target: str) -> str:
-    """The path without numbers and tokens: the program that gets the parameters."""
+    """Return the path without numbers and tokens: the program that gets the parameters."""
     *parts, rest = target.partition("?")[0].split("/", MOST_SEGMENTS)
     shapes = ["*" if _is_token(part) else part for part in parts]
     shapes.append("*" if _is_token(rest) else rest)
@@ -90,25 +90,25 @@ def program(target: str) -> str:
 
 
 def with_sorted_parameters(target: str) -> str:
-    """The target with its parameters sorted by name. Parameters of one name keep their order."""
+    """Return the target with its parameters sorted by name; equal names keep their order."""
     path, question, query = target.partition("?")
     return f"{path}{question}{'&'.join(sorted(query.split('&'), key=_key))}"
 
 
 def parameters(target: str) -> frozenset[str]:
-    """The names of the parameters."""
+    """Return the names of the parameters."""
     return frozenset(_keys(target.partition("?")[2]))
 
 
 def without_parameter(target: str, name: str) -> str:
-    """The target without the parameters of this name."""
+    """Return the target without the parameters of this name."""
     path, _, query = target.partition("?")
     kept = [part for part in query.split("&") if part.partition("=")[0] != name]
     return f"{path}?{'&'.join(kept)}" if kept else path
 
 
 def parameter_values(target: str, name: str) -> str:
-    """The parameters of this name with their values, as written."""
+    """Return the parameters of this name with their values, as written."""
     query = target.partition("?")[2]
     return "&".join(part for part in query.split("&") if _key(part) == name)
 
@@ -136,21 +136,21 @@ class TextHashes(NamedTuple):
 
     text: int = 0
     gist: int = 0
-    """The same for pages that differ only in numbers, such as the months of a calendar."""
+    """Equal for pages that differ only in numbers, such as the months of a calendar."""
 
 
 def title_hash(title: str) -> int:
-    """A hash of the title without its digits; 0 without a title."""
+    """Return a hash of the title without its digits; 0 without a title."""
     return crc32(title.translate(_NO_DIGITS).encode(errors="surrogatepass"))
 
 
 def title_bit(title: str) -> int:
-    """One of 1024 bits for a title. Only pages with the same bit are compared."""
+    """Return one of 1024 bits for a title. Only pages with the same bit are compared."""
     return 1 << title_hash(title) % _TITLE_BITS
 
 
 def text_hashes(body: bytes) -> TextHashes:
-    """The hashes of the text between the tags of a page."""
+    """Return the hashes of the text between the tags of a page."""
     pieces = set(_PIECE.findall(body))
     gist = {piece.translate(None, _NUMERALS) for piece in pieces}
     return TextHashes(sum(map(crc32, pieces)), sum(map(crc32, gist)))

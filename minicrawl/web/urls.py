@@ -1,17 +1,16 @@
 """URLs: parse, resolve and canonicalize.
 
-Law: a canonical URL is absolute, http or https, serialized by the WHATWG URL standard, without
-fragment and credentials, and at most `LONGEST` characters long. To canonicalize it again changes
-nothing. Two URLs get one canonical form only if no server uses them for two pages, so no page is
-lost: the query is not sorted, and no slash, `www` or `index.html` is removed. Only visit marks are
-removed: session ids and campaign parameters whose names mean nothing else. With `strip_marks=False`
-they stay.
+A canonical URL is absolute, http or https, serialized by the WHATWG URL standard, without fragment
+and credentials, and at most `LONGEST` characters long. Canonicalization is idempotent. Two URLs
+share a canonical form only if no server uses them for two pages, so no page is lost: the query is
+not sorted, and no slash, `www` or `index.html` is removed. Only visit marks are removed: session
+ids and campaign parameters whose names mean nothing else. `strip_marks=False` keeps them.
 
-original   the URL with the marks that its canonical form lacks
+original   URL with the marks that its canonical form lacks
 origin     scheme, host, and the port if it is not the default: "https://example.com:8443"
-host       the name or address alone: "example.com", "[2001:db8::1]"
-location   origin and path of any node of a graph, as a store keeps them
-plain      a reference that the standard does not change, such as "/docs/a.html?page=2"
+host       name or address alone: "example.com", "[2001:db8::1]"
+location   origin and path of any node of a graph, as stored
+plain      reference that the standard does not change, such as "/docs/a.html?page=2"
 """
 
 from __future__ import annotations
@@ -33,10 +32,10 @@ if TYPE_CHECKING:
 
 
 LONGEST = 2048
-"""Characters of a URL. Longer ones are not pages that people link to."""
+"""Most characters of a URL. Nobody links to longer ones."""
 
 MOST_CHARS = 6 * 1024 * 1024
-"""Characters of all absolute URLs of a document."""
+"""Most characters of all absolute URLs of a document."""
 
 _NO_BASE = "about:blank"  # only a fragment can be relative to it
 _SCHEMES = ("http://", "https://")
@@ -86,7 +85,7 @@ _MARK_IN_QUERY = re.compile(
     # the visitor
     r"|jsessionid|phpsessid|aspsessionid[a-z]{8}|oscsid|zenid|cftoken"
     r"|cfid(?==[^&;]*[&;]cftoken=)"  # alone it may be any id
-    r"|_?sid(?==[0-9a-f]{32}(?![^&;]))"  # this too, unless it is a hash
+    r"|_?sid(?==[0-9a-f]{32}(?![^&;]))"  # also ambiguous, unless the value is a hash
     r")=[^&;]*",
     re.ASCII | re.IGNORECASE,
 )
@@ -105,13 +104,13 @@ class ResolvedUrl(NamedTuple):
 
 
 def canonical(href: str, base: str | None = None, *, strip_marks: bool = True) -> str | None:
-    """The canonical URL of `href` on a page at `base`; None if it is not http or https."""
+    """Return the canonical URL of `href` on a page at `base`; None if it is not http or https."""
     url = _absolute(href, base or _NO_BASE)
     return url and _canonical_form(url, strip_marks)
 
 
 def resolve(href: str, base: str | None = None, *, strip_marks: bool = True) -> ResolvedUrl | None:
-    """The same, with the original."""
+    """Return the canonical URL as in `canonical`, with its original."""
     url = _absolute(href, base or _NO_BASE)
     found = url and _canonical_form(url, strip_marks)
     return ResolvedUrl(found, _original(url, found)) if url and found else None
@@ -120,7 +119,7 @@ def resolve(href: str, base: str | None = None, *, strip_marks: bool = True) -> 
 def resolve_links(
     hrefs: Iterable[str], base: str, *, strip_marks: bool = True
 ) -> dict[str, str | None]:
-    """The canonical URLs of all links of a page, each with its first original or None.
+    """Return the canonical URLs of all links of a page, each with its first original or None.
 
     Short references can have long URLs, so links beyond `MOST_CHARS` characters are dropped.
     """
@@ -145,7 +144,7 @@ def resolve_links(
 def resolve_each(
     hrefs: Iterable[str], base: str, *, strip_marks: bool = True
 ) -> Iterator[tuple[str, str]]:
-    """Each of these references that has a canonical URL, with it."""
+    """Yield each reference that has a canonical URL, together with that URL."""
     base_url = _absolute(base, _NO_BASE)
     here = _Base(base_url or _NO_BASE)
     for href in hrefs:
@@ -158,7 +157,7 @@ def resolve_each(
 
 
 class _Base:
-    """A base URL, to resolve plain references."""
+    """Base URL that resolves plain references."""
 
     def __init__(self, url: str) -> None:
         self._root, self._folders = "", [""]  # without http or https, nothing resolves to a page
@@ -168,7 +167,7 @@ class _Base:
             self._folders = list(accumulate((f"{name}/" for name in names), initial=self._root))[1:]
 
     def join(self, href: str, plain: re.Match[str]) -> str:
-        """The absolute URL. A reference that climbs above the root stays at the root."""
+        """Return the absolute URL. A reference that climbs above the root stays at the root."""
         match plain.lastgroup:
             case "relative":
                 return self._folders[-1] + href
@@ -201,7 +200,7 @@ def _without_fragment(href: str) -> str:
 
 
 def _canonical_form(url: str, strip_marks: bool) -> str | None:
-    """The canonical form of an absolute URL; None if it is too long, or not http or https."""
+    """Return the canonical form of an absolute URL; None if too long, or not http or https."""
     if len(url) > LONGEST or not url.startswith(_SCHEMES):
         return None
     if "@" in url:
@@ -212,7 +211,7 @@ def _canonical_form(url: str, strip_marks: bool) -> str | None:
 
 
 def _original(url: str, found: str) -> str | None:
-    """The absolute URL, if its canonical form lacks marks."""
+    """Return the absolute URL without credentials, or None if it is the canonical form."""
     if "@" in url:
         url = _without_credentials(url)
     return None if url == found else url
@@ -238,7 +237,7 @@ def _without_marks(url: str) -> str:
 
 
 def split(url: str) -> tuple[str, str]:
-    """The origin, and the rest from the first slash of the path on."""
+    """Return the origin, and the rest from the first slash of the path on."""
     path = url.index("/", _SHORTEST_ORIGIN)
     return url[:path], url[path:]
 
@@ -266,13 +265,13 @@ _ADDRESS = re.compile(
 
 
 def canonical_seed(text: str, *, strip_marks: bool = True) -> str | None:
-    """The canonical URL of a user's text, which may lack the scheme; None if it is not a URL."""
+    """Return the canonical URL of a user's text, with or without scheme; None if it is none."""
     found = resolve_seed(text, strip_marks=strip_marks)
     return found and found.url
 
 
 def resolve_seed(text: str, *, strip_marks: bool = True) -> ResolvedUrl | None:
-    """The same, with the original."""
+    """Return the canonical URL as in `canonical_seed`, with its original."""
     text = text.strip()
     if not text[:6].lower().startswith(("http:", "https:")):
         address = _ADDRESS.fullmatch(text)
@@ -288,12 +287,12 @@ _URL_COLUMN = "url"
 def read_seeds(
     lines: Iterable[str], complain: Callable[[int, str], None], *, with_logins: bool = False
 ) -> Iterator[str]:
-    """The URLs of a list with one URL a line, or in the column `url` of a CSV file.
+    """Yield the URLs of a list with one URL a line, or in the column `url` of a CSV file.
 
-    `#` begins a comment. Complains about other lines. A login in a URL is left out, or it comes
-    with the URL as it was written.
+    `#` begins a comment. Other lines are reported to `complain`. Logins in URLs are removed, or
+    kept as written with `with_logins`.
     """
-    import csv  # every worker process imports this module, and no worker reads seeds
+    import csv  # every worker process imports this module, but no worker reads seeds
 
     rest = iter(lines)
     first = next(rest, "")
@@ -316,11 +315,11 @@ def read_seeds(
 # ---------------------------------------------------------------- nodes that need not be URLs
 
 Location = tuple[str, str]
-"""Origin and path, which together are the canonical URL or the name of a node."""
+"""Origin and path; joined they are the canonical URL or the name of a node."""
 
 
 def location(name: str) -> Location:
-    """The location of the node with this name. For a URL it is the one that a crawl would give it.
+    """Return the location of the node with this name; a URL gets the one that a crawl gives it.
 
     Any other name, such as a host, a title or a number, is an origin of its own with an empty path.
     The origin of a URL is never a name, because it would be a URL itself.
@@ -330,18 +329,18 @@ def location(name: str) -> Location:
 
 
 def host_of(origin: str) -> str:
-    """The host of an origin. A name that is not a URL is its own host."""
+    """Return the host of an origin. A name that is not a URL is its own host."""
     return host(f"{origin}/") if origin.startswith(_SCHEMES) else origin
 
 
 # ================================================================ idn
 #
-# Hosts with letters beyond ASCII, as people read them.
+# Internationalised host names in readable form.
 #
-# Laws: what is shown leads to the same host when it is typed in again. A label is shown in punycode
-# if it could be taken for another one: if it mixes scripts that are not written together, or if all
-# its letters look like Latin ones under a Latin top-level domain. Nothing but what is shown
-# changes: URLs are stored and sent in punycode.
+# A host that is shown leads to the same host when it is typed in. A label is shown in punycode if
+# it could be mistaken for another: if it mixes scripts that are not written together, or if all its
+# letters look like Latin ones under a Latin top-level domain. Only the display changes: URLs are
+# stored and sent in punycode.
 
 _PREFIX = "xn--"
 _HOST_IDN = re.compile(r"(?:(?<=://)|\A)[0-9A-Za-z.-]*xn--[0-9A-Za-z.-]*")
@@ -351,7 +350,7 @@ _TOGETHER = (
     {"HAN", "BOPOMOFO", "LATIN"},
     {"HAN", "HANGUL", "LATIN"},
 )
-"""Scripts that one label may mix (UTS 39, highly restrictive)."""
+"""Sets of scripts that one label may mix (UTS 39, highly restrictive)."""
 _SCRIPTS = {"CJK": "HAN", "KATAKANA-HIRAGANA": "KATAKANA", "IDEOGRAPHIC": "HAN"}
 _COMMON = frozenset(("DIGIT", "HYPHEN-MINUS"))
 _LIKE_LATIN = frozenset("асԁеһіјӏорԛѕԝхуъЬҽпгѵѡкмнтввαβγεηικνοορτυχωѐҁոսցօհ")
@@ -360,12 +359,12 @@ _LONGEST_HOST = 255
 
 
 def readable(text: str) -> str:
-    """A text that is a host, or has URLs, with readable hosts."""
+    """Return a text, which is a host or has URLs, with readable hosts."""
     return _HOST_IDN.sub(lambda host: readable_host(host[0]), text) if _PREFIX in text else text
 
 
 def readable_hosts(text: str) -> dict[str, str]:
-    """The hosts anywhere in a text that are shown otherwise than they are sent, and how."""
+    """Return the readable form of each host in a text for which it differs."""
     if _PREFIX not in text:
         return {}
     shown = {host: readable_host(host) for host in set(_HOST_ANYWHERE.findall(text))}
@@ -374,7 +373,7 @@ def readable_hosts(text: str) -> dict[str, str]:
 
 @lru_cache(1 << 10)
 def readable_host(host: str) -> str:
-    """The host with each label readable that cannot be taken for another one."""
+    """Return the host in readable form, with ambiguous labels in punycode."""
     if len(host) > _LONGEST_HOST:
         return host
     labels = host.split(".")
@@ -385,8 +384,8 @@ def readable_host(host: str) -> str:
 
 
 def _typed(host: str) -> str:
-    """The host that a browser makes of this one; "" if it refuses it."""
-    import ada_url  # a table is shown without it if no host needs it
+    """Return the host that a browser would request for this one; "" if it refuses it."""
+    import ada_url  # most tables have no such host and need no import
 
     return ada_url.idna.encode(host).decode()
 
@@ -407,7 +406,7 @@ def _is_of_one_script(label: str) -> bool:
 
 
 def _script(character: str) -> str:
-    """The first word of the name of a letter; "" for what all scripts share."""
+    """Return the first word of a letter's Unicode name; "" for characters of all scripts."""
     first = unicodedata.name(character, "UNNAMED").partition(" ")[0]
     return (
         "" if first in _COMMON or unicodedata.combining(character) else _SCRIPTS.get(first, first)
@@ -416,27 +415,27 @@ def _script(character: str) -> str:
 
 # ================================================================ sites
 #
-# Sites: hosts that belong together, by the Public Suffix List that comes with tldextract.
+# Sites: hosts that belong together, by the Public Suffix List of tldextract.
 #
-# Law: the site of a host is its registrable domain. A host without one, such as `localhost` or a
-# public suffix, is its own site. The private section of the list counts too, so under github.io
-# every name is a site. The site of an IP address is its network, a /24 of IPv4 or a /64 of IPv6,
-# because the addresses of such a network mostly have one owner.
+# The site of a host is its registrable domain. A host without one, such as `localhost` or a public
+# suffix, is its own site. The private section of the list counts too, so every name under github.io
+# is a site. The site of an IP address is its network, a /24 of IPv4 or a /64 of IPv6, because such
+# a network mostly has one owner.
 
 _ENDS_OF_ADDRESSES = frozenset("0123456789]")
-"""A host that ends with one of these is an address, so the list is not needed."""
+"""Last characters of addresses, which need no look-up in the list."""
 _HOST_BITS_6, _HOST_BITS_4 = 64, 8
 _PUNYCODE = "xn--"
 
 
 def is_address(host: str) -> bool:
-    """Whether the host of a canonical URL is an IP address."""
+    """Return True if the host of a canonical URL is an IP address."""
     return host[-1:] in _ENDS_OF_ADDRESSES
 
 
 @lru_cache(maxsize=1 << 14)
 def site(host: str) -> str:
-    """The site of the host of a canonical URL."""
+    """Return the site of the host of a canonical URL."""
     if is_address(host):
         return _network(host)
     if _PUNYCODE not in host and host[-1:] != ".":
@@ -449,7 +448,7 @@ def site(host: str) -> str:
 
 
 def _below_suffix(host: str) -> str:
-    """The same by the list alone, 10 times as fast: a crawl asks for every host that it meets."""
+    """Look up the site in the list directly, 10 times as fast: a crawl does it for every host."""
     suffixes, before, rest = _suffixes(), "", host
     while True:
         label, _, above = rest.partition(".")
@@ -461,13 +460,13 @@ def _below_suffix(host: str) -> str:
 
 
 def has_public_suffix(host: str) -> bool:
-    """Whether the host is a name below a suffix of the list, such as example.org."""
+    """Return True if the host is a name below a suffix of the list, such as example.org."""
     found = _extract().extract_str(host)
     return bool(found.suffix and found.domain)
 
 
 def _network(host: str) -> str:
-    """The network of an IP address."""
+    """Return the network of an IP address."""
     try:
         if host[0] != "[":
             return _of_ipv4(IPv4Address(host))
@@ -488,7 +487,7 @@ def _of_ipv4(address: IPv4Address) -> str:
 
 @cache
 def _suffixes() -> frozenset[str]:
-    """The rules of the list, as they are written."""
+    """Return the rules of the list, as written."""
     written = _written_list()
     if written is None:
         return frozenset(_extract().tlds)
@@ -497,7 +496,7 @@ def _suffixes() -> frozenset[str]:
 
 
 def _written_list() -> str | None:
-    """The list, if it lies where it always was in tldextract."""
+    """Return the text of the list, if it is where tldextract has kept it so far."""
     package = find_spec("tldextract")
     for place in (package and package.submodule_search_locations) or ():
         file = Path(place, ".tld_set_snapshot")
@@ -508,7 +507,7 @@ def _written_list() -> str | None:
 
 @cache
 def _extract() -> TLDExtract:
-    """Imported on first use, because tldextract imports a whole HTTP client."""
+    """Return an extractor. tldextract is imported on first use, as it imports an HTTP client."""
     from tldextract import TLDExtract
 
     # No network and no cache folder: the answer depends only on the host.

@@ -1,11 +1,11 @@
-"""The words of a text as they are compared: in an index, in a query, in a signature.
+"""The words of a text, normalised for comparison: for an index, a query or a signature.
 
-Laws: a word of a query finds the same word of a page, however it is written: in capitals, composed
-or decomposed, with accents or without. Scripts without spaces become pairs of neighbours, so that
-any part of a run is found. Nothing raises: lone surrogates are replaced, and what is no word
-separates words.
+A query word matches the same word of a page in any spelling: upper or lower case, composed or
+decomposed, with or without accents. Scripts without spaces are indexed as pairs of adjacent
+characters, so that any part of a run is found. Nothing raises: lone surrogates are replaced, and
+characters that belong to no word separate words.
 
-run    letters of a script that puts no spaces between words
+run    letters of a script that is written without spaces between words
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 LONGEST = 64
-"""Characters of a word; longer ones are parted, on both sides."""
+"""Longest word in characters; longer ones are split, in pages and in queries."""
 
 
 _RUNS = (
@@ -34,7 +34,7 @@ _RUNS = (
 _FIRST_OF_RUNS = "\u0e00"
 
 
-# Vowel signs of India are no letters for Python, but parts of words.
+# Vowel signs of Indic scripts are not letters for Python, but parts of words.
 _SIGNS_IN_WORDS = "\u0900-\u0963\u0971-\u0dff\u0f18-\u0fbc"
 
 
@@ -57,18 +57,18 @@ _ACCENTS = (
 _BREVE = "\u0306"
 
 
-# It stays on Cyrillic letters, where it makes another letter.
+# The breve stays on Cyrillic letters, where it makes a different letter.
 _ACCENT = re.compile(f"(?<![\u0438\u0443]){_BREVE}|[{_ACCENTS}]")
 
 
-# Takes half the time that an expression for words takes.
+# A table takes half the time of a regular expression for words.
 _ASCII_WORDS = bytes(
     ord(sign.lower()) if sign.isascii() and sign.isalnum() else ord(" ")
     for sign in map(chr, range(256))
 )
 
 
-# Without these signs most lines with letters of English alone are ASCII, which takes half the time.
+# Without these characters, most English lines are pure ASCII, which takes half the time.
 _PUNCTUATION = re.compile(
     "[\xa0-\xa9\xab\xac\xae-\xb1\xb4\xb6-\xb8\xbb\xbf\xd7\xf7\u2000-\u200a\u2010-\u2029\u202f-\u203b]+"
 )
@@ -80,14 +80,14 @@ _WORD = re.compile(rf"[^\W_][\w{_SIGNS_IN_WORDS}{_RUNS}{_ACCENTS}{_BREVE}]*+|[{_
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
-# Letters that have no accent for Unicode, and that people write without it all the same.
+# Letters without a Unicode decomposition that people also write without the diacritic.
 _PLAIN = str.maketrans(
     dict(zip("\u0131łøđðħŧ", "iloddht", strict=True)) | {"æ": "ae", "œ": "oe", "þ": "th"}
 )
 
 
 class Span(NamedTuple):
-    """Where words are in a text. A run has several."""
+    """Part of a text, and its words. A run has several."""
 
     begin: int
     end: int
@@ -95,12 +95,12 @@ class Span(NamedTuple):
 
 
 def whole(text: str) -> str:
-    """The text without lone surrogates, so that it can be encoded."""
+    """Return the text with lone surrogates replaced, so that it can be encoded."""
     return text if text.isascii() else _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text, in order."""
+    """Return the words of a text, in order."""
     if text.isascii():
         return _words_of_ascii(text)
     found: list[str] = []
@@ -111,8 +111,9 @@ def words_of(text: str) -> list[str]:
 
 
 def _plain_lines(text: str) -> list[str]:
-    """The lines of a text; one with a sign of another script is no reason to look at each of all,
-    as most lines of most texts are ASCII.
+    """Return the lines of a text, with punctuation replaced in lines that are not ASCII.
+
+    Line by line, because a single foreign character must not slow down the whole text.
     """
     return [line if line.isascii() else _PUNCTUATION.sub(" ", line) for line in text.split("\n")]
 
@@ -140,7 +141,7 @@ def _words_of_any(text: str) -> list[str]:
 
 
 def comparable(text: str) -> str:
-    """A text in which words can be found as they are; quickly, where only its case matters."""
+    """Return a text in which words can be searched; fast for texts where only case matters."""
     if text.isascii():
         return text.lower()
     lines = (line.lower() if line.isascii() else indexed(line) for line in _plain_lines(text))
@@ -148,12 +149,12 @@ def comparable(text: str) -> str:
 
 
 def indexed(text: str) -> str:
-    """The words of a text, with spaces between them: what the index is given."""
+    """Return the words of a text, separated by spaces: the input of the index."""
     return " ".join(words_of(text))
 
 
 def spans(text: str) -> Iterator[Span]:
-    """The words of a text with their places in it."""
+    """Yield the words of a text with their positions."""
     for found in _WORD.finditer(text.replace("_", " ")):
         word, begin = found[0], found.start()
         if word.isascii() and len(word) <= LONGEST:
@@ -167,12 +168,12 @@ def spans(text: str) -> Iterator[Span]:
 
 
 def is_single_sign(word: str) -> bool:
-    """Whether it is one sign of a script that is indexed by pairs."""
+    """Return True if the word is a single character of a script that is indexed by pairs."""
     return len(word) == 1 and re.match(f"[{_RUNS}]", word) is not None
 
 
 def of_phrase(text: str) -> list[str]:
-    """The words of a text whose end may lie within a run of the page."""
+    """Return the words of a phrase whose end may lie within a run of the page."""
     found = words_of(text)
     return found[:-1] if len(found) > 1 and is_single_sign(found[-1]) else found
 
@@ -198,5 +199,5 @@ def _parts(word: str) -> Iterator[str]:
     for run in _RUN.findall(word):
         if run[0] < _FIRST_OF_RUNS:
             yield from _parts_of_long(run)
-        else:  # the last sign alone, so that it is found without a neighbour
+        else:  # the last character also alone, so that it is found without a neighbour
             yield from (run[place : place + 2] for place in range(len(run)))

@@ -1,11 +1,9 @@
-"""The order by siblings: pages are judged by what became known together with them.
+"""The sibling order: a page is ranked by what pages discovered together with it have revealed.
 
-groups    pages of one host that became known together; what the members of all groups have shown
-          so far; what waiting pages are worth by that
-families  how much sites that the user did not name may have read; gifts that were posted and are
-          not counted yet; the means that the order needs, as it looks them up
-members   the best members of a group that are not on lease; what waits in the queues of hosts:
-          groups and lone pages
-queue     the best page among the hosts that may be asked now; groups that wait, each with the key
-          of its best member
+groups    groups of siblings in flat arrays; statistics of what their members revealed; the values
+          of waiting pages
+families  read budgets of sites that the user did not name; gifts posted but not yet counted; the
+          running means that the order uses
+members   the best unleased member of a group; the items (groups and lone pages) in host queues
+queue     the queue of groups, and the best page among the ready hosts
 """

@@ -1,21 +1,35 @@
-"""Budgets: how much a family of sites may have read that the user did not name.
+"""Read budgets: how many pages a crawl reads from sites that the user did not name.
 
-Laws: a farm that links to itself earns nothing, on however many domains it is. What the order uses
-is the budget as of the last *round*, which ends when reads or budget have grown by a thirty-second.
-Rounds end together: gifts are added up when they end, once for all of them. A round is told by the
-steps alone, so the same steps make the same rounds.
+Link farms are the reason. A farm can spread over any number of domains and link to itself as often
+as it likes, so neither a limit per site nor the cash inside the farm says anything. What a farm
+cannot fake is cash from elsewhere. So sites are joined to *families* by who introduced whom, and
+only cash that comes from outside a family counts as its *income*. A family has a budget of reads:
+
+    budget = free turns (10, plus 1 per 1,000 turns of the crawl, at most 200) + 60 * income
+
+Past its budget, all groups of the family get a factor of at most 1, times (budget / reads)^4.
+
+Example: seed.org has a seed. Its page links to a.com and d.com, and a.com's pages introduce b.com
+and c.com. So a.com, b.com and c.com are one family, d.com is another. seed.org gives a.com 0.5
+units, and a.com gives b.com 9. The income of the first family is 0.5, since the 9 units stay inside
+it, and its budget is 10 + 60 * 0.5 = 40 turns. After 80 turns of its pages the factor is multiplied
+by (40 / 80)^4 = 1/16, and a.com's pages wait until others have been read.
+
+Families could also feed each other. So of the cash that a family gives to others, only up to half
+of its own income counts, as of the last time that gifts were added up: together they earn at most
+twice what others gave them.
+
+The order uses budgets as of the last *round* of a family, which ends when its reads or its budget
+have grown by 1/32. Otherwise each turn would change the keys of whole sites. Rounds end together,
+so that gifts are added up once for all of them; when depends on the steps alone, so that a restored
+crawl makes the same rounds.
 
 site      the hosts of one registrable domain
-family    the sites that a site has led to, and it itself. A site that pages of a site with a seed
-          have led to begins one. Sites with a seed are of no family and have no budget, and neither
-          have those that were known before there was any seed, as in a store of web archives.
+family    a site introduced by a page of a site with a seed, and all sites that the family's pages
+          introduced. Sites with a seed belong to no family and have no budget, nor have sites
+          known before any seed, as in a store made from web archives.
 reads     turns of a family's pages
-income    units that came to a family along links from others, and from sites with a seed. What a
-          family gives counts up to half of its own income: so families that feed each other have
-          twice what others gave them, at most.
-budget    10 turns, and one more for each thousand of all turns, up to 200; and 60 for each unit of
-          income. Past that all groups of the family have at most factor 1, times
-          (budget / reads)^4.
+income    units that other families and seeded sites gave to the family, as far as they count
 """
 
 from __future__ import annotations
@@ -33,16 +47,16 @@ from minicrawl.opic.money import UNIT
 
 # ================================================================ posted
 #
-# Gifts that were posted and are not counted yet, in the order in which they were posted.
+# Gifts that were posted but not yet counted, in the order of posting.
 #
-# Law: when they are counted changes nothing of what they come to. So those of many plans are
-# counted at a time, by a few operations on arrays.
+# The result does not depend on when gifts are counted, so those of many plans are counted together
+# by a few array operations.
 
 Hosts = NDArray[np.uint32]
 
 
 class Gifts(NamedTuple):
-    """What pages gave to pages of other hosts, in units: hosts that took it, and that gave it."""
+    """Cash given to pages of other hosts: receiving hosts, giving hosts, amounts in units."""
 
     takers: Hosts
     givers: Hosts
@@ -50,23 +64,25 @@ class Gifts(NamedTuple):
 
 
 class PostedGifts:
-    """The links of plans that are not counted yet."""
+    """The links of plans whose gifts are not yet counted."""
 
     __slots__ = ("_extras", "_givers", "_links", "_shares", "_sizes")
 
     def __init__(self) -> None:
         self._givers, self._sizes, self._shares = array("I"), array("I"), array("d")
-        """Of each plan; a sum of atoms is rounded to 53 bits, as all that comes of it is."""
+        """Columns with a row for each plan; a share is a float, since all sums made of it are
+        floats.
+        """
         self._links = array("I")
         self._extras: list[tuple[int, Sequence[tuple[int, int]]]] = []
-        """Links that get sums of their own, and the place of the first of them."""
+        """Links with individual amounts, each run with the index of its first link."""
 
     def __len__(self) -> int:
-        """How many plans it has."""
+        """Return the number of plans."""
         return len(self._givers)
 
     def post(self, plan: Plan) -> None:
-        """A page spent."""
+        """Add the plan of a page that spent its cash."""
         self._givers.append(plan.page)
         self._sizes.append(len(plan.links) + len(plan.extras))
         self._shares.append(plan.share)
@@ -76,7 +92,7 @@ class PostedGifts:
             self._links.extend([link for link, _ in plan.extras])
 
     def between_hosts(self, host_of: Hosts) -> Gifts:
-        """All gifts to pages of other hosts."""
+        """Return the gifts to pages of other hosts."""
         sizes = np.frombuffer(self._sizes, dtype=np.uint32)
         givers = host_of[np.frombuffer(self._givers, dtype=np.uint32)].repeat(sizes)
         takers = host_of[np.frombuffer(self._links, dtype=np.uint32)]
@@ -89,25 +105,23 @@ class PostedGifts:
 
 # ================================================================ rounds
 #
-# What a turn brings, as the order by siblings looks it up: means over all turns.
+# What an average turn reveals: running means over all turns.
 #
-# Law: a sum that moves with every step would change all keys with every step. So what the order
-# uses is the sum as of the last *round*. A round ends when a mean has moved by a thirty-second, or
-# the relevance by a sixteenth; then all groups are keyed anew. Means settle, so rounds become rare.
-# A round is told by sums alone, so the same steps make the same rounds.
+# A mean that moves with every step would change all keys with every step. So the order uses the
+# means as of the last *round*. A round ends when the mean has moved by 1/32, or the relevance by
+# 1/16; then all groups get new keys. Means settle, so rounds become rare. A round depends on the
+# sums alone, so the same steps make the same rounds.
 #
-# late       what a turn revealed of late: a mean in which a turn counts until ten times as many
-#         have
-#            followed
-# relevance  of what siblings have revealed: .25 + .75 late / the mean over all turns, at most 1.
-#         When
-#            next to nothing is left to reveal, pages without links are worth nearly as much as
-#            others. It stays .25, as there may be more that is hidden
+# late       moving average of what recent turns revealed: the weight of a turn fades once ten times
+#            as many turns have followed
+# relevance  weight of what siblings revealed: .25 + .75 late / (mean over all turns), at most 1.
+#            When next to nothing is left to reveal, pages without links are worth nearly as much as
+#            others. It never falls below .25, as more pages may be hidden
 
 AT_ONCE, MOST_AT_ONCE, PART_AT_ONCE = 32, 64, 8192
 FEWEST_TURNS = 1000
-"""Before that many, what was revealed of late says little. A wiki tells of most of its pages at
-once: there what siblings have shown is of use though nothing is left to reveal.
+"""Below this number of turns, `late` is too noisy to use. A wiki reveals most of its pages in its
+first turns: what siblings revealed is still informative there, though nothing is left to reveal.
 """
 _LATE = 10
 _LEAST_RELEVANCE = 0.25
@@ -116,12 +130,12 @@ _SUMS = ("mean_revealed", "revealed", "turns")
 
 
 def at_once(turns: int) -> int:
-    """So many turns are looked at together, of so many so far: a few, and more in a large crawl."""
+    """Return the number of turns that are evaluated together: a few, more in a large crawl."""
     return max(AT_ONCE, min(turns // PART_AT_ONCE, MOST_AT_ONCE))
 
 
 class Means:
-    """What a turn brings: the means over all turns, as of the last round."""
+    """Means over all turns, as of the last round."""
 
     __slots__ = (*_SUMS, "late", "relevance")
 
@@ -131,7 +145,7 @@ class Means:
         self.relevance = 1.0
 
     def count(self, revealed: float) -> bool:
-        """One more turn; whether a round ends."""
+        """Count one more turn; return True if it ends a round."""
         self.turns += 1
         self.revealed += revealed
         self.late += (revealed - self.late) * _LATE / (self.turns + _LATE - 1)
@@ -151,14 +165,15 @@ class Means:
         return _LEAST_RELEVANCE + (1 - _LEAST_RELEVANCE) * self.late / mean
 
     def state(self) -> dict[str, bytes]:
-        """All of it, by names."""
+        """Return the state by name."""
         sums = array("d", [getattr(self, name) for name in _SUMS])
         late = array("d", [self.late, self.relevance])
         return {"means": sums.tobytes(), "late": late.tobytes()}
 
     def restore(self, state: Mapping[str, bytes]) -> None:
-        """Go on from what was saved. Stores of before have sums of links as well, which come first,
-        and may have nothing of late.
+        """Continue from a saved state.
+
+        Older stores have sums of links before these sums, and may lack `late`.
         """
         for name, value in zip(_SUMS, array("d", state["means"])[-len(_SUMS) :], strict=True):
             setattr(self, name, type(getattr(self, name))(value))
@@ -176,50 +191,50 @@ READS_A_UNIT = 60
 PASSED_ON = 0.5
 HOLD_BACK = 4.0
 LOOK_EVERY, PATIENCE = 64, 16
-"""Turns after which incomes are looked at, so many times as many where no family has had its free
-turns yet.
+"""Number of turns between two looks at the incomes; PATIENCE times as many while no family has used
+up its free turns.
 """
 _GROWTH = 1 + 1 / 32
 MANY_GIFTS = 1 << 16
-"""So many gifts that wait are joined: no round ends once nothing is left unread."""
+"""Number of waiting gifts that triggers joining them: after the last read no round would end."""
 NOBODY = (1 << 32) - 1
-"""In place of the host that made another one known."""
+"""Stands for the introducing host if no page introduced a host."""
 _SEEDED, _UNKNOWN = (1 << 32) - 1, (1 << 32) - 2
-"""In place of a family: the site has a seed; no page of the host is known."""
+"""Stand for a family: the site has a seed; no page of the host is known."""
 
 
 class Sites(Protocol):
-    """Which hosts are of one site. A site has any number, which may be another in the next run."""
+    """Maps hosts to sites. The number of a site may differ between runs."""
 
     def site(self, host: int) -> int:
-        """The site of a host."""
+        """Return the site of a host."""
 
 
 class Round(NamedTuple):
-    """A family as it was when its budget was looked at last."""
+    """Reads and budget of a family at the end of its last round."""
 
     reads: int
     budget: float
 
 
 class FamilyIncomes:
-    """What families were given by others, in units. Gifts wait until they are added up."""
+    """Income of each family, in units. Gifts wait until they are added up."""
 
     __slots__ = ("_gifts", "_given", "_joined", "of")
 
     def __init__(self) -> None:
         self.of, self._given = array("d"), array("d")
         self._gifts = _no_gifts()
-        """Hosts that were given something, by which hosts, and units."""
-        self._joined = 0  # how many were left when gifts were joined last
+        """Waiting gifts: receiving hosts, giving hosts, units."""
+        self._joined = 0  # number of gifts left by the last join
 
     def grow(self, families: int) -> None:
-        """There are so many more."""
+        """Add `families` families without income."""
         self.of.extend(repeat(0.0, families))
         self._given.extend(repeat(0.0, families))
 
     def earn(self, takers: Hosts, givers: Hosts, units: Floats) -> None:
-        """Pages of these hosts were given units by pages of others."""
+        """Add gifts: pages of `givers` gave units to pages of `takers`."""
         self._gifts[0].frombytes(takers.tobytes())
         self._gifts[1].frombytes(givers.tobytes())
         self._gifts[2].frombytes(units.tobytes())
@@ -227,7 +242,7 @@ class FamilyIncomes:
             self._join_gifts()
 
     def _join_gifts(self) -> None:
-        """Keep one gift for each pair of hosts."""
+        """Merge the waiting gifts into one for each pair of hosts."""
         takers, givers, units = (np.array(column) for column in self._gifts)
         pairs, places = np.unique(takers.astype(np.uint64) << 32 | givers, return_inverse=True)
         self._gifts, self._joined = _no_gifts(), len(pairs)
@@ -236,10 +251,11 @@ class FamilyIncomes:
         self._gifts[2].frombytes(np.bincount(places, weights=units).tobytes())
 
     def add_up(self, family_of: Hosts) -> set[int]:
-        """Add up the gifts that wait; `family_of` has the family of each host. Answers with the
-        families that were given something.
+        """Add up the waiting gifts; `family_of` maps hosts to families.
+
+        Return the families that received something.
         """
-        self._join_gifts()  # so the sums are the same to the bit, whenever gifts were joined before
+        self._join_gifts()  # makes sums bit-identical, whenever gifts were joined before
         takers, givers, units = (np.array(column) for column in self._gifts)
         self._gifts, self._joined = _no_gifts(), 0
         takers, givers = family_of[takers], family_of[givers]
@@ -252,7 +268,7 @@ class FamilyIncomes:
         return set(takers.tolist())
 
     def _shares_that_count(self, givers: Hosts, units: Floats, income: Floats) -> Floats:
-        """Of what each of these families gave."""
+        """Return the fraction of each gift that counts, by the limit of the giving family."""
         families, places = np.unique(givers, return_inverse=True)
         sums = np.bincount(places, weights=units, minlength=len(families))
         given = np.frombuffer(self._given, dtype=np.float64)
@@ -263,7 +279,7 @@ class FamilyIncomes:
         return shares
 
     def columns(self) -> dict[str, array[int] | array[float]]:
-        """All of it, by names."""
+        """Return the columns by name."""
         takers, givers, units = self._gifts
         return {
             "income": self.of,
@@ -275,33 +291,33 @@ class FamilyIncomes:
 
 
 class VouchedSites:
-    """The sites with a seed: they are of no family."""
+    """The sites with a seed: they belong to no family."""
 
     __slots__ = ("_names", "_sites", "hosts")
 
     def __init__(self, sites: Sites) -> None:
         self._sites = sites
         self.hosts, self._names = array("I"), set[int]()
-        """A host of each of them; the number of a site may be another in the next run."""
+        """One host of each site: the number of a site may differ in the next run."""
 
     def add(self, hosts: Iterable[int]) -> bool:
-        """The sites of these hosts have a seed; whether that is new of one."""
+        """Mark the sites of these hosts as seeded; return True if any of them is new."""
         new = [host for host in hosts if not self.has(host)]
         self.hosts += array("I", new)
         self.restore(new)
         return bool(new)
 
     def has(self, host: int) -> bool:
-        """Whether the host is of a site with a seed."""
+        """Return True if the host belongs to a seeded site."""
         return self._sites.site(host) in self._names
 
     def restore(self, hosts: Iterable[int]) -> None:
-        """Know the sites of these hosts."""
+        """Load the sites of these hosts."""
         self._names.update(map(self._sites.site, hosts))
 
 
 class FamilyBudgets:
-    """Turns and incomes of families. A family has the number of its first host."""
+    """Reads and incomes of families. The number of a family is that of its first host."""
 
     __slots__ = (
         "_due",
@@ -321,25 +337,25 @@ class FamilyBudgets:
     def __init__(self, sites: Sites) -> None:
         self._sites = sites
         self.family_of = array("I")
-        """Of each host."""
+        """Family of each host."""
         self.reads, self.incomes = array("I"), FamilyIncomes()
         self._held = array("d")
-        """What the factors of a family are multiplied by, if that is less than 1."""
+        """Multiplier of the factors of each family: 1, or less past the budget."""
         self.rounds: dict[int, Round] = {}
-        """Those of families that have had their free turns."""
+        """Last round of each family that has used up its free turns."""
         self._first_hosts = dict[int, int]()
-        """Of the sites that began a family."""
+        """First host of each site that founded a family."""
         self._vouched = VouchedSites(sites)
         self._due, self._free = set[int](), FREE_AT_FIRST
         self.has_families = False
-        """Whether there are sites without a seed."""
+        """True if there are sites without a seed."""
         self._free_then = 0
-        """What was free when budgets were looked at last; 0 if that is not known."""
+        """Free turns at the last look at the budgets; 0 if unknown."""
 
     # ------------------------------------------------------------ what happens
 
     def introduce(self, hosts: Sequence[int], by: int) -> None:
-        """Pages of these hosts became known by the links of this one, or by NOBODY's."""
+        """Register hosts whose pages became known through links of host `by`, or of NOBODY."""
         family_of = self.family_of
         for host in hosts:
             if host >= len(family_of):
@@ -363,12 +379,13 @@ class FamilyBudgets:
         self._held.extend(repeat(1.0, missing))
 
     def knows(self, host: int) -> bool:
-        """Whether a page of the host is known."""
+        """Return True if a page of the host is known."""
         return host < len(self.family_of) and self.family_of[host] != _UNKNOWN
 
     def vouch(self, hosts: Iterable[int]) -> list[int]:
-        """The user named pages of these: their sites are of no family. Answers with all hosts of
-        such sites, if that is new of one.
+        """Take the sites of these hosts, which the user named, out of all families.
+
+        Return all hosts of such sites if any site is new, else an empty list.
         """
         if not self._vouched.add(hosts):
             return []
@@ -383,7 +400,7 @@ class FamilyBudgets:
         return any(family < _UNKNOWN for family in self.family_of)
 
     def read(self, host: int, turns: int) -> bool:
-        """A page of the host had its turn, the last of so many. Whether it is time to `look`."""
+        """Count a turn of the host, the crawl's `turns`th; return True if it is time to `look`."""
         self._free = min(FREE_READS, FREE_AT_FIRST + turns // TURNS_A_READ)
         family = self.family_of[host]
         if family != _SEEDED:
@@ -398,8 +415,9 @@ class FamilyBudgets:
         return not turns % (LOOK_EVERY * (1 if self.rounds else PATIENCE))
 
     def look(self) -> dict[int, bool]:
-        """Add up the gifts that wait. Answers with the families whose rounds end, and whether their
-        groups count for more than before.
+        """Add up the waiting gifts, and end the rounds that are due.
+
+        Return the families whose rounds ended, and whether their multiplier has grown.
         """
         given = self.incomes.add_up(np.frombuffer(self.family_of, dtype=np.uint32))
         rounds = self.rounds
@@ -427,7 +445,6 @@ class FamilyBudgets:
     # ------------------------------------------------------------ what is asked
 
     def hosts(self, families: Collection[int]) -> list[int]:
-        """The hosts of some families."""
         if not families:
             return []
         family_of = np.frombuffer(self.family_of, dtype=np.uint32)
@@ -435,19 +452,19 @@ class FamilyBudgets:
         return found
 
     def held(self, host: int) -> float:
-        """What the factors of groups of the host are multiplied by, if that is less than 1."""
+        """Return the multiplier for groups of the host: 1, or less past the budget."""
         family = self.family_of[host]
         return 1.0 if family == _SEEDED else self._held[family]
 
     def hold_back(self, host: int, factor: float) -> float:
-        """The factor of a group of the host, by the budget of its family."""
+        """Return the factor of a group of the host, limited by the budget of its family."""
         family = self.family_of[host]
         if not self.rounds or family == _SEEDED or self._held[family] == 1:
             return factor
         return min(factor, 1.0) * self._held[family]
 
     def hold_back_many(self, hosts: Hosts, factors: Floats) -> Floats:
-        """The same for many groups."""
+        """Vectorised `hold_back`."""
         if not self.rounds:
             return factors
         families = np.frombuffer(self.family_of, dtype=np.uint32)[hosts]
@@ -460,7 +477,7 @@ class FamilyBudgets:
     # ------------------------------------------------------------ what a checkpoint has
 
     def state(self) -> dict[str, bytes]:
-        """All of it, by names."""
+        """Return the state by name."""
         rounds = [(family, *self.rounds[family]) for family in sorted(self.rounds)]
         return {
             "rounds": array("d", chain.from_iterable(rounds)).tobytes(),
@@ -470,11 +487,10 @@ class FamilyBudgets:
         }
 
     def restore(self, state: Mapping[str, bytes]) -> None:
-        """Go on from what was saved."""
         for name, column in self._columns().items():
             column.frombytes(state[name])
         (self._free,) = array("I", state["free"])
-        self._due.update(array("I", state.get("due", b"")))  # stores of before have none
+        self._due.update(array("I", state.get("due", b"")))  # absent from older stores
         self._held.extend(repeat(1.0, len(self.family_of)))
         rounds = array("d", state["rounds"])
         for family, reads, budget in zip(rounds[::3], rounds[1::3], rounds[2::3], strict=True):

@@ -1,10 +1,10 @@
-"""The groups of siblings: pages of one host that one page introduced, in flat arrays.
+"""Groups of siblings: pages of one host that one page introduced, in flat arrays.
 
-Law: a group is known by its first possible member and its host, and groups are in that order. So
-that of a page is found by two searches, or for many pages by two searches of all at once.
+A group is identified by its first possible member and its host, and groups are sorted by both. So
+two binary searches find the group of a page, and two vectorised ones find those of many pages.
 
-lone    A page that was introduced as the only one of its host. It is of no group, and takes a bit
-        and no record: far most pages of a broad crawl are lone.
+lone    page that was introduced as the only one of its host. It belongs to no group and takes a bit
+        instead of a record: most pages of a broad crawl are lone.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from minicrawl.opic.money import PARTS
 from minicrawl.opic.siblings.families import NOBODY, FamilyBudgets, Means, PostedGifts, Sites
 
 MOST_MEMBERS = 1000
-"""Pages that are looked through for the best member of a group."""
+"""Most pages that are scanned for the best member of a group."""
 MANY = 255
-NOVELTIES = 254  # an even number, so that a half is one of them
+NOVELTIES = 254  # even, so that a half is one of the values
 NO_GROUP = -1
-"""In place of the group of a lone page."""
+"""Stands for the group of a lone page."""
 
 _COLUMNS = ("at", "host", "turns", "revealed")
 _HALF, _HOST = 32, (1 << 32) - 1
@@ -40,28 +40,29 @@ Numbers = NDArray[np.int64]
 
 
 class Groups:
-    """All groups, in the order of their first possible members, and then by host."""
+    """The groups, sorted by their first possible member and then by host."""
 
     __slots__ = ("_lone", "at", "host", "members", "novelty", "revealed", "turns")
 
     def __init__(self) -> None:
         self.at, self.host = array("Q"), array("I")
-        """`at` has the first possible member, and in its low half the host."""
+        """`at` packs the first possible member (high half) and the host (low half)."""
         self.members, self.novelty = bytearray(), bytearray()
-        """`members` has their number, or 255 for more."""
+        """`members` counts the members, with 255 for more."""
         self.turns, self.revealed = array("I"), array("f")
         self._lone = bytearray()
-        """A bit for each page."""
+        """One bit for each page."""
 
     def __len__(self) -> int:
         return len(self.at)
 
     def add(self, first: PageId, hosts: array[int], novelty: float) -> list[int]:
-        """Pages of these hosts became known together, from the first one on. Answers with the
-        hosts of their groups.
+        """Group pages that became known together, from id `first` on; `hosts` has the host of each.
+
+        Return the hosts of the new pages, each once in a block of `MOST_MEMBERS`.
         """
         self._lone += bytes((first + len(hosts) + 7 >> 3) - len(self._lone))
-        if len(hosts) == 1:  # so are most
+        if len(hosts) == 1:  # as in most calls
             self._lone[first >> 3] |= 1 << (first & 7)
             return [hosts[0]]
         found: list[int] = []
@@ -88,7 +89,7 @@ class Groups:
                 self.revealed.append(0.0)
 
     def state(self) -> dict[str, bytes]:
-        """All columns, by their names."""
+        """Return the columns by name."""
         return {name: getattr(self, name).tobytes() for name in _COLUMNS} | {
             "members": bytes(self.members),
             "novelty": bytes(self.novelty),
@@ -96,7 +97,7 @@ class Groups:
         }
 
     def restore(self, state: Mapping[str, bytes]) -> None:
-        """Go on from saved columns."""
+        """Continue from saved columns."""
         for name in _COLUMNS:
             getattr(self, name).frombytes(state[name])
         self.members += state["members"]
@@ -104,31 +105,31 @@ class Groups:
         self._lone += state["lone"]
 
     def judged(self) -> Numbers:
-        """Those of which a member has had its turn: the factors of others are fixed."""
+        """Return the groups of which a member had its turn; other groups keep their factors."""
         return np.flatnonzero(np.frombuffer(self.turns, dtype=np.uint32))
 
     def count_turn(self, group: int, revealed: float) -> None:
-        """A member had its turn, which revealed so much."""
+        """Count a member's turn and what it revealed."""
         self.turns[group] += 1
         self.revealed[group] += revealed
 
     def is_lone(self, page: PageId) -> bool:
-        """Whether the page has no siblings."""
+        """Return True if the page has no siblings."""
         return self._lone[page >> 3] >> (page & 7) & 1 == 1
 
     def lone_among(self, pages: range) -> list[PageId]:
-        """Those of these pages that have no siblings."""
+        """Return the pages without siblings among these."""
         bits = self._lone
         return [page for page in pages if bits[page >> 3] >> (page & 7) & 1]
 
     def are_lone(self, pages: Pages) -> NDArray[np.bool_]:
-        """The same for many pages."""
+        """Vectorised `is_lone`."""
         bits = np.frombuffer(self._lone, dtype=np.uint8)[pages >> 3]
         found: NDArray[np.bool_] = (bits >> (pages & 7).astype(np.uint8) & 1).astype(np.bool_)
         return found
 
     def of(self, pages: Pages, hosts: Pages) -> Numbers:
-        """The groups of pages of these hosts."""
+        """Return the groups of these pages, which are on these hosts."""
         found = np.full(len(pages), NO_GROUP)
         (judged,) = (~self.are_lone(pages)).nonzero()
         if len(judged):
@@ -144,7 +145,6 @@ class Groups:
         return found
 
     def of_one(self, page: PageId, host: int) -> int:
-        """The group of one page."""
         if self.is_lone(page):
             return NO_GROUP
         last = bisect_right(self.at, page << _HALF | _HOST) - 1
@@ -153,10 +153,10 @@ class Groups:
         return bisect_left(self.at, self.at[last] & ~_HOST | host, 0, last + 1)
 
     def few_members(self, group: int, host_of: array[int]) -> Sequence[PageId]:
-        """Its members, if they are fewer than `MANY`; a range if they follow each other."""
+        """Return the members of a group with fewer than `MANY`; a range if they are consecutive."""
         host, page = self.host[group], (self.at[group] >> _HALF) - 1
         end = page + 1 + self.members[group]
-        if host_of[page + 1 : end].count(host) == self.members[group]:  # so are most
+        if host_of[page + 1 : end].count(host) == self.members[group]:  # as in most groups
             return range(page + 1, end)
         found = []
         for _ in range(self.members[group]):
@@ -165,25 +165,25 @@ class Groups:
         return found
 
     def firsts(self, groups: range) -> Numbers:
-        """Their first possible members."""
+        """Return the first possible members of these groups."""
         at = np.array(self.at[groups.start : groups.stop], dtype=np.uint64)
         return (at >> np.uint64(_HALF)).astype(np.int64)
 
     def span(self, group: int, pages: int) -> tuple[int, int]:
-        """Where its members are, of so many pages. Others there are of other hosts, or lone."""
+        """Return the range of pages that contains the members, among other pages."""
         at = self.at[group]
         first, after = at >> _HALF, bisect_right(self.at, at | _HOST, group)
         end = self.at[after] >> _HALF if after < len(self.at) else pages
         return first, min(end, first + MOST_MEMBERS)
 
     def until(self, group: int, pages: int) -> int:
-        """The group at which to stop, so that from this one on they span about so many pages."""
+        """Return where to stop so that the groups from `group` on span about `pages` pages."""
         end = (self.at[group] >> _HALF) + pages << _HALF
         return max(group + 1, bisect_left(self.at, end, group))
 
 
 def _members(hosts: array[int]) -> Mapping[int, int]:
-    """How many pages each host has. Most pages make known those of one host only."""
+    """Count the pages of each host. Most pages introduce pages of a single host."""
     count, host = len(hosts), hosts[0]
     if hosts.count(host) == count:
         return {host: count}
@@ -201,15 +201,15 @@ def _mark_lone(
 
 
 class OrderChanges:
-    """What has changed since it was asked last."""
+    """Changes of the order that a queue has not yet taken over."""
 
     __slots__ = ("hosts", "of_all")
 
     def __init__(self) -> None:
         self.hosts: set[int] = set()
-        """Those that are held back less than before."""
+        """Hosts whose multiplier has grown."""
         self.of_all = False
-        """The means have moved."""
+        """True if the means have moved."""
 
     def __bool__(self) -> bool:
         return self.of_all or bool(self.hosts)
@@ -217,44 +217,45 @@ class OrderChanges:
 
 # ================================================================ shown
 #
-# What siblings have shown: pages first seen on one page mostly share a template and a worth.
+# What siblings have revealed: pages first seen on the same page mostly share a template and a
+# worth.
 #
-# Laws: it is an order and no ledger: cash is read, never moved. All of it is a fold over what was
-# posted, so the same steps in the same order make the same values to the bit. What depends on sums
-# over all pages, or over all pages of a site, is looked up in *rounds* (`rounds`), so that one step
-# changes the factors of a few groups only.
+# This is an order and no ledger: cash is read, never moved. The statistics are a fold over the
+# posted plans, so the same steps in the same order give bit-identical values. Sums over all pages,
+# or over all pages of a site, take effect in *rounds* (see `families`), so that a step changes the
+# factors of a few groups only.
 #
-# group     the pages of one host that one page introduced, at most a thousand. Pages that no link
-#           introduced are a group for each host and each step that bore them. A page that is the
-#           only one is lone: it has no siblings, and is of no group.
-# u         how many pages of its host a page made known when it was read. Pages of other hosts
-#           do not count: they may be out of the scope, and a page that lists them says little of
-#           its siblings
-# F, S      of a group: its members' turns, and the sum of ln(1 + u) over them
-# novelty   new links / links of a page; of one that is no ordinary page with links it is unknown
+# group     pages of one host that one page introduced, at most a thousand. Pages that no link
+#           introduced form a group for each host and step. A page that would be the only member is
+#           lone: it has no siblings and no group.
+# u         number of pages of its own host that a page introduced when it was read. Pages of other
+#           hosts do not count: they may be out of scope, and a page that lists them says little
+#           about its siblings
+# F, S      turns of a group's members, and the sum of ln(1 + u) over them
+# novelty   new links / links of the introducing page; unknown for a page without ordinary links
 #
-# What a page is worth by all that is in `values`.
+# The section `values` below turns these into the worth of a page.
 
 UNKNOWN_NOVELTY = 0.5
-"""Half: neither good nor bad."""
+"""A half: neither raises nor lowers a factor."""
 
 _MOST_POSTED = 1024
-"""Plans: more of them are counted at once, so that they take no memory."""
+"""Number of plans that are buffered before their gifts are counted, to bound memory."""
 
 
 class Siblings:
-    """The groups of all pages, and what their members have shown so far."""
+    """The groups of all pages, and what their members have revealed."""
 
     def __init__(self, ledger: Ledger, host_of: array[int], sites: Sites) -> None:
         self.groups = Groups()
         self.known = 0
-        """How many pages were introduced."""
+        """Number of pages that were introduced."""
         self.means = Means()
         self.budgets = FamilyBudgets(sites)
         self.host_of = host_of
         self.ledger = ledger
         self.changes: OrderChanges | None = None
-        """What a queue has to hear of, if there is one."""
+        """Changes for the attached queue, or None without a queue."""
         self.seeds: set[int] = set()
         self._foretold: dict[int, list[range]] = {}
         self._posted = PostedGifts()
@@ -264,21 +265,22 @@ class Siblings:
     def introduce(
         self, pages: range, novelty: float = UNKNOWN_NOVELTY, by: PageId | None = None
     ) -> None:
-        """These pages were born, by links of a page or by nobody's."""
+        """Register newborn pages, introduced by the links of page `by` or by none."""
         self.known = pages.stop
         hosts = self.host_of[pages.start : pages.stop]
         found = self.groups.add(pages.start, hosts, novelty)
         self.budgets.introduce(found, NOBODY if by is None else self.host_of[by])
 
     def foretell(self, page: PageId, pages: range) -> None:
-        """A page whose turn has not ended yet makes these pages known, among others."""
+        """Register pages that `page` introduces before its turn ends."""
         self._foretold.setdefault(page, []).append(pages)
 
     def end_turn(self, plan: Plan, new: range, *, leads_on: bool = True) -> None:
-        """A page that had not been read spent its cash, and `new` pages were born by that.
+        """Count the first turn of a page, which spent its cash by `plan` and introduced `new`
+        pages.
 
-        `leads_on` says that its links are those of the plan. Those of a redirect are not: the page
-        stands for the one that the plan leads to.
+        `leads_on` tells that the plan has the page's own links. It is False for a redirect, whose
+        plan leads to the target.
         """
         host = self.host_of[plan.page]
         told = self._foretold.pop(plan.page, ()) if self._foretold else ()
@@ -304,19 +306,19 @@ class Siblings:
         return self.host_of[pages.start : pages.stop].count(host)
 
     def spend_again(self, plan: Plan) -> None:
-        """A page spent its cash, which tells of families alone."""
+        """Register the gifts of a page that spent its cash. They matter for families only."""
         if self.budgets.has_families:
             self._posted.post(plan)
             if len(self._posted) >= _MOST_POSTED:
                 self.count_gifts()
 
     def vouch(self, pages: Sequence[PageId]) -> None:
-        """The user named these pages, or pages that redirect to them: they have no budget."""
+        """Exempt pages that the user named, and pages that redirect to them, from budgets."""
         self.seeds.update(pages)
         self._note_hosts(self.budgets.vouch([self.host_of[page] for page in pages]))
 
     def group_of(self, page: PageId) -> int:
-        """The group of a page; a lone one has none."""
+        """Return the group of a page, `NO_GROUP` if it is lone."""
         return self.groups.of_one(page, self.host_of[page])
 
     # ------------------------------------------------------------ budgets
@@ -327,7 +329,7 @@ class Siblings:
         self._note_hosts(self.budgets.hosts([one for one, is_more in ended.items() if is_more]))
 
     def count_gifts(self) -> None:
-        """Let families have what was posted for them."""
+        """Credit the posted gifts to families."""
         posted, self._posted = self._posted, PostedGifts()
         if len(posted):
             host_of = np.frombuffer(self.host_of, dtype=np.uint32)
@@ -340,7 +342,7 @@ class Siblings:
     # ------------------------------------------------------------ what a checkpoint has
 
     def state(self) -> dict[str, bytes]:
-        """All of it, by names."""
+        """Return the state by name."""
         self.count_gifts()
         foretold = [
             (page, pages.start, pages.stop)
@@ -356,13 +358,13 @@ class Siblings:
         }
 
     def restore(self, state: Mapping[str, bytes], pages: int) -> None:
-        """Go on from a saved state with so many pages; nothing was introduced before."""
+        """Continue from a saved state with `pages` pages; nothing was introduced before."""
         self.known = pages
         numbers = array("I", state["foretold"])
         for page, start, stop in zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True):
             self.foretell(page, range(start, stop))
         self.seeds.update(array("I", state["seeds"]))
-        # A store of before has no lone pages: those without siblings are groups of one.
+        # Older stores have no lone pages: pages without siblings are groups of one there.
         nobody = bytes(pages + 7 >> 3)
         self.groups.restore({"lone": nobody, **state})
         self.means.restore(state)
@@ -371,31 +373,29 @@ class Siblings:
 
 # ================================================================ values
 #
-# The order by siblings: by factor * worth.
+# The sibling order: pages by factor * worth.
 #
-# Laws: nothing is kept here; all is made of what the siblings have shown. One by one and many at
-# once it comes to the same to the bit: the hash of a page is that of the last 16 bits of its
-# number, its powers are in a table, and a factor is counted in 65,536ths.
+# No state is kept here: values are computed from what siblings revealed. The scalar and vectorised
+# versions agree to the bit, because the hash of a page uses the last 16 bits of its id, the powers
+# of hashes are in a table, and factors are rounded to 65,536ths.
 #
-# worth     of a page: its key * hash^-.03
-# factor    of a group: ((3 m + S) / ((3 + F) m))^(.2 r) * exp(.1 (novelty of the introducing page -
-#           .5)); F, S and novelty are those of `shown`, m is S a turn, over all pages, and r is the
-#           relevance of `rounds`. That of a lone page is 1. A site without a seed has a budget on
-#           top
-#           of that.
+# worth     key * hash^-.03 of a page
+# factor    ((3 m + S) / ((3 + F) m))^(.2 r) * exp(.1 (novelty of the introducing page - .5)) of a
+#           group; F, S and novelty as in `shown`, m is the mean of S for a turn over all pages, and
+#           r the relevance. It is 1 for a lone page. A family budget limits both
 
 Floats = NDArray[np.float64]
 
 PRIOR = 3
-"""A group begins as if so many of its members had been average."""
+"""Number of average turns that a group starts with."""
 REVEALED, NOVELTY, CHANCE = 0.2, 0.1, -0.03
-"""The exponents; what is revealed counts that much where it is relevant."""
+"""Exponents; that of what was revealed is multiplied by the relevance."""
 
 _HASHED = (1 << 16) - 1
 
 
 def _lifts() -> Floats:
-    """hash^-.03 of all numbers of 16 bits, the same in every run."""
+    """Return hash^-.03 for all 16-bit numbers, the same in every run."""
     mixed = np.arange(_HASHED + 1, dtype=np.uint32) * np.uint32(0x9E3779B1)
     mixed ^= mixed >> 16
     mixed *= np.uint32(0x85EBCA6B)
@@ -405,7 +405,7 @@ def _lifts() -> Floats:
 
 _LIFTS = _lifts()
 _LIFT: list[float] = [*_LIFTS.tolist(), *_LIFTS[:MOST_MEMBERS].tolist()]
-"""With as many more as a group may have members, so that those of a group are a slice."""
+"""Repeats its beginning, so that the members of any group are one slice."""
 MOST_LIFT = max(_LIFT)
 _NOVELTY_FACTORS = np.exp(NOVELTY * (np.arange(NOVELTIES + 1) / NOVELTIES - 0.5))
 _NOVELTY_FACTOR: list[float] = _NOVELTY_FACTORS.tolist()
@@ -415,12 +415,11 @@ _NOVELTY_FACTOR: list[float] = _NOVELTY_FACTORS.tolist()
 
 
 def worth(siblings: Siblings, page: PageId) -> float:
-    """What one page is worth."""
     return siblings.ledger.key[page] * _LIFT[page & _HASHED]
 
 
 def best(siblings: Siblings, pages: Sequence[PageId]) -> tuple[float, PageId]:
-    """The worth of the best of a few pages, and the page; of equals it is the first."""
+    """Return the best of a few pages with its worth; ties go to the first."""
     keys, most, found = siblings.ledger.key, -inf, pages[0]
     for page in pages:
         own = keys[page] * _LIFT[page & _HASHED]
@@ -430,7 +429,7 @@ def best(siblings: Siblings, pages: Sequence[PageId]) -> tuple[float, PageId]:
 
 
 def best_in_a_row(siblings: Siblings, pages: range) -> tuple[float, PageId]:
-    """The same of pages that follow each other, at most as many as a group has members."""
+    """Return the best of consecutive pages with its worth; at most `MOST_MEMBERS` pages."""
     first = pages.start & _HASHED
     found = list(
         map(mul, siblings.ledger.key[pages.start : pages.stop], _LIFT[first : first + len(pages)])
@@ -440,7 +439,7 @@ def best_in_a_row(siblings: Siblings, pages: range) -> tuple[float, PageId]:
 
 
 def worths(siblings: Siblings, pages: Pages) -> Floats:
-    """What many pages are worth."""
+    """Vectorised `worth`."""
     keys = np.frombuffer(siblings.ledger.key, dtype=np.int64)[pages]
     found: Floats = keys * _LIFTS[pages & _HASHED]
     return found
@@ -450,7 +449,7 @@ def worths(siblings: Siblings, pages: Pages) -> Floats:
 
 
 def factor(siblings: Siblings, group: int) -> float:
-    """What the siblings of its members have shown, in 65,536ths."""
+    """Return the factor of a group, in 65,536ths."""
     of, means = siblings.groups, siblings.means
     weight = of.turns[group] + PRIOR
     found = _NOVELTY_FACTOR[of.novelty[group]]
@@ -462,7 +461,7 @@ def factor(siblings: Siblings, group: int) -> float:
 
 
 def factors(siblings: Siblings, groups: Numbers) -> Floats:
-    """The same for many groups."""
+    """Vectorised `factor`."""
     of, means = siblings.groups, siblings.means
     weight = np.frombuffer(of.turns, dtype=np.uint32)[groups] + float(PRIOR)
     found = _NOVELTY_FACTORS[np.frombuffer(of.novelty, dtype=np.uint8)[groups]]
@@ -476,12 +475,12 @@ def factors(siblings: Siblings, groups: Numbers) -> Floats:
 
 
 def lone_factor(siblings: Siblings, host: int) -> float:
-    """The factor of lone pages of a host."""
+    """Return the factor of the lone pages of a host."""
     return _in_parts(siblings.budgets.hold_back(host, 1.0))
 
 
 def lone_factors(siblings: Siblings, hosts: Pages) -> Floats:
-    """The same for many hosts."""
+    """Vectorised `lone_factor`."""
     parts: Floats = np.rint(siblings.budgets.hold_back_many(hosts, np.ones(len(hosts))) * PARTS)
     return parts
 
@@ -493,23 +492,23 @@ def _in_parts(factor: float) -> float:
 # ---------------------------------------------------------------- both
 
 _SCALE = 2.0**-12
-"""A key is counted in 16ths of atoms: factors are in 65,536ths."""
+"""Keys are in 16ths of atoms, factors in 65,536ths."""
 _MOST = 2.0**62
 
 
 def key_of(factor: float, worth: float) -> int:
-    """The key of a page, or of a group by its best member."""
+    """Return the key of a page, or of a group from its best member."""
     return int(min(factor * worth * _SCALE, _MOST))
 
 
 def keys_of(factors: Floats | float, worths: Floats) -> Numbers:
-    """The same for many."""
+    """Vectorised `key_of`."""
     found: Numbers = np.minimum(factors * worths * _SCALE, _MOST).astype(np.int64)
     return found
 
 
 def key(siblings: Siblings, page: PageId) -> int:
-    """By what the page is ordered: the cash that it is as good as, in 16ths of atoms."""
+    """Return the sort key of a page: its cash times the sibling factor, in 1/16 atom."""
     group = siblings.group_of(page)
     if group == NO_GROUP:
         return lone_key(siblings, page)
@@ -517,15 +516,15 @@ def key(siblings: Siblings, page: PageId) -> int:
 
 
 def lone_key(siblings: Siblings, page: PageId) -> int:
-    """The same of a page that is known to be lone."""
-    if not siblings.budgets.rounds:  # then all lone pages have the factor 1
+    """Return the sort key of a page that is known to be lone."""
+    if not siblings.budgets.rounds:  # then all lone pages have factor 1
         own = siblings.ledger.key[page] * _LIFT[page & _HASHED]
         return int(min(own * (PARTS * _SCALE), _MOST))
     return key_of(lone_factor(siblings, siblings.host_of[page]), worth(siblings, page))
 
 
 def lone_keys(siblings: Siblings, pages: Pages) -> Numbers:
-    """The same for many lone pages."""
+    """Vectorised `lone_key`."""
     found = worths(siblings, pages)
     if not siblings.budgets.rounds:
         return keys_of(PARTS, found)
@@ -534,7 +533,7 @@ def lone_keys(siblings: Siblings, pages: Pages) -> Numbers:
 
 
 def urgency(siblings: Siblings, pages: Pages) -> Floats:
-    """The cash that these pages are as good as, in atoms: the one with the most comes first."""
+    """Return factor * worth of these pages, in atoms: the page with the most comes first."""
     hosts = np.frombuffer(siblings.host_of, dtype=np.uint32)[pages]
     groups, found = siblings.groups.of(pages, hosts), lone_factors(siblings, hosts)
     (judged,) = (groups != NO_GROUP).nonzero()

@@ -1,8 +1,8 @@
-"""The best members of groups: found when a group is taken, and kept while they hold.
+"""The best member of each group: found when the group is taken, and cached while that is valid.
 
-Law: of a group that is ranked, all members are that wait, have no lease and are worth more than its
-floor, but for the one that was found last. So one has to tell of members that grow, and of those
-that fall; then all are looked through again.
+Invariant: the ranking of a group holds all members that wait, are not on lease and are worth at
+least its floor, except the member returned last. So members whose worth grows must be reported with
+`rank`; after a fall, `forget` drops the ranking and the next `take_best` scans all members again.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from minicrawl.opic.siblings import groups as values
 from minicrawl.opic.siblings.groups import NO_GROUP, Floats, Numbers, Pages, Siblings
 
 NOBODY = 0xFFFFFFFF
-"""In place of the best member, where none may be taken."""
+"""Stands for the best member if no member may be taken."""
 _RANKED, _MOST_RANKED, _MOST_LISTS = 16, 64, 256
-"""Members of a large group that are ranked at once and at most, and groups that are remembered so.
+"""Number of members of a large group that are ranked at first and at most; number of rankings kept.
 """
 _FEW_MEMBERS = 16
-"""Up to so many it is quicker to go one by one."""
+"""Up to this number a loop is faster than arrays."""
 
 Ranked = list[tuple[float, int]]
-"""Members of a group by their worth and, below 0, their pages."""
+"""Members as (worth, -page), worst first."""
 
 
 class FreeMembers:
     """Finds the best member of a group that is not on lease.
 
-    Of a large group the best members are ranked by (worth, -page), the best one last. A member that
-    grows is ranked once more; entries that are out of date are dropped when they come up.
+    The best members of a large group are ranked by (worth, -page), the best one last. A member
+    that grows is ranked again; its older entry is dropped when it comes up.
     """
 
     __slots__ = ("_held", "_ranked", "_siblings", "floors", "leased")
@@ -45,21 +45,21 @@ class FreeMembers:
         self._siblings = siblings
         self._ranked: dict[int, Ranked] = {}
         self.floors: dict[int, float] = {}
-        """Of the groups that are ranked: members that are worth less are not."""
+        """For each ranked group, the least worth that its ranking covers."""
         self.leased: dict[int, int] = {}
-        """The pages on lease, and their groups."""
+        """Group of each page on lease."""
         self._held: dict[int, set[int]] = {}
-        """The members of groups that are on lease."""
+        """Members on lease, by group."""
 
     # ------------------------------------------------------------ leases
 
     def lease(self, group: int, page: int) -> None:
-        """Nobody may take the member now."""
+        """Put the member on lease: nobody else may take it."""
         self.leased[page] = group
         self._held.setdefault(group, set()).add(page)
 
     def end_lease(self, page: int) -> int | None:
-        """The page has no lease. Answers with its group, which may be `NO_GROUP`, if it had one."""
+        """End the page's lease; return its group (maybe `NO_GROUP`), or None if it had no lease."""
         group = self.leased.pop(page, None)
         if group is not None and group != NO_GROUP:
             held = self._held[group]
@@ -69,13 +69,13 @@ class FreeMembers:
         return group
 
     def is_held(self, group: int) -> bool:
-        """Whether a member is on lease."""
+        """Return True if a member of the group is on lease."""
         return group in self._held
 
     # ------------------------------------------------------------ the best one
 
     def take_best(self, group: int) -> tuple[float, int] | None:
-        """The worth of the best member that may be taken, and the member, if there is one."""
+        """Return the best available member with its worth; None if there is none."""
         if self._siblings.groups.members[group] <= _FEW_MEMBERS:
             return best_of_few(self._siblings, group, self.leased)
         ranked = self._ranked.get(group)
@@ -89,7 +89,7 @@ class FreeMembers:
         return self._last(ranked)
 
     def _last(self, ranked: Ranked) -> tuple[float, int] | None:
-        """The last entry of a member that may be taken. One that grew had another one behind it."""
+        """Pop entries until one is available. A member that grew has its current entry last."""
         flags, leased = self._siblings.ledger.flags, self.leased
         while ranked:
             worth, below_0 = ranked.pop()
@@ -98,11 +98,11 @@ class FreeMembers:
         return None
 
     def is_quick(self, group: int) -> bool:
-        """Whether the best member is found with little work."""
+        """Return True if the best member is found with little work."""
         return self._siblings.groups.members[group] <= _FEW_MEMBERS or group in self._ranked
 
     def rank(self, group: int, page: int, worth: float) -> None:
-        """The member waits and is worth so much now."""
+        """Insert a waiting member with its new worth into the ranking."""
         if worth >= self.floors.get(group, inf):
             ranked = self._ranked[group]
             insort(ranked, (worth, -page))
@@ -110,19 +110,19 @@ class FreeMembers:
                 self._keep_best(group, ranked)
 
     def _keep_best(self, group: int, ranked: Ranked) -> None:
-        """Equals stay together, so that the floor tells all that there is."""
+        """Truncate the ranking, but never between equals: the floor must cover ties."""
         first = bisect_left(ranked, (ranked[-_RANKED][0], -inf))
         del ranked[:first]
         self.floors[group] = ranked[0][0]
 
     def forget(self, group: int) -> None:
-        """A member is worth less than before."""
+        """Drop the group's ranking because a member is worth less than before."""
         if self._ranked.pop(group, None) is not None:
             del self.floors[group]
 
 
 def best_members(siblings: Siblings, groups: range) -> tuple[Pages, Floats]:
-    """The best members of a range of groups and what they are worth; below 0 if none waits."""
+    """Return the best members of a range of groups, and their worths; below 0 if none waits."""
     of, known = siblings.groups, siblings.known
     first, end = of.span(groups.start, known)[0], of.span(groups.stop - 1, known)[1]
     pages = np.arange(first, end, dtype=np.uint32)
@@ -139,7 +139,7 @@ def best_members(siblings: Siblings, groups: range) -> tuple[Pages, Floats]:
 
 
 def best_of_newborn(siblings: Siblings, group: int) -> tuple[float, int] | None:
-    """The best member of a group with few, none of which was taken yet."""
+    """Return the best member of a small newborn group; None for a large group."""
     if siblings.groups.members[group] > _FEW_MEMBERS:
         return None
     members = siblings.groups.few_members(group, siblings.host_of)
@@ -149,14 +149,14 @@ def best_of_newborn(siblings: Siblings, group: int) -> tuple[float, int] | None:
 
 
 def best_of_few(siblings: Siblings, group: int, leased: Container[int]) -> tuple[float, int] | None:
-    """The best member that may be taken of a group with few, if there is one."""
+    """Return the best available member of a small group; None if there is none."""
     flags, members = siblings.ledger.flags, siblings.groups.few_members(group, siblings.host_of)
     free = [page for page in members if flags[page] == UNREAD and page not in leased]
     return values.best(siblings, free) if free else None
 
 
 def _rank(siblings: Siblings, group: int, held: Iterable[int]) -> Ranked:
-    """The best members of a large group that are not held."""
+    """Rank the best members of a large group, except those that are held."""
     first, end = siblings.groups.span(group, siblings.known)
     waits = np.frombuffer(siblings.ledger.flags, dtype=np.uint8)[first:end] == UNREAD
     hosts = np.frombuffer(siblings.host_of, dtype=np.uint32)[first:end]
@@ -174,26 +174,28 @@ def _rank(siblings: Siblings, group: int, held: Iterable[int]) -> Ranked:
 
 # ================================================================ waiting
 #
-# What waits in the queues of hosts: groups, each with its best member, and lone pages.
+# The items in the queues of hosts: groups, each with its best member, and lone pages.
 #
-# Law: the key of a lone page is computed when it is asked for, so a lone page that waits takes the
-# four bytes of its place in the queue and no more.
+# The key of a lone page is computed on demand, so a waiting lone page costs the four bytes of its
+# place in the queue and no more.
 #
-# item    a group, or LONE + a lone page: one whole number, as the queues have for a page
+# item    a group, or LONE + a lone page: one integer, so the queues for pages can hold items
 
 LONE = 1 << 31
 _LONE = np.uint32(LONE)
 PAGES_AT_ONCE = 1 << 18
 _LARGE = 8
-"""Items of a host from which on it keeps candidates: their keys fall as often as they grow."""
+"""Number of items from which a host keeps candidates; small, as keys of items fall as often as
+grow.
+"""
 _FEW_PAGES = 32
-"""Up to so many it is quicker to go one by one."""
+"""Up to this number a loop is faster than arrays."""
 _MANY_HOSTS, _LARGE_OF_MANY = 4096, 256
-"""Of so many hosts only larger ones do: candidates take more memory than the items."""
+"""With this many hosts, only larger ones keep candidates: these need more memory than the items."""
 
 
 class ItemColumn:
-    """A number of each item: that of the group, or that of the lone page."""
+    """A number for each item: that of the group or of the lone page."""
 
     __slots__ = ("_of_group", "_of_page")
 
@@ -224,10 +226,12 @@ class EligibleItems(EligiblePages):
     __slots__ = ("_flags", "_keyed", "_keys", "_siblings")
 
     def __init__(self, siblings: Siblings, keys: array[int], flags: bytearray) -> None:
-        """`keys` and `flags` are those of the groups."""
+        """Take the groups' keys and flags; those of lone pages come from the ledger."""
         self._siblings, self._keys, self._flags = siblings, keys, flags
         self._keyed: dict[int, float] = {}
-        """Hosts, and by how much they were held back when all of their groups were keyed."""
+        """Multiplier of the family budget for each host, as of the last time all its groups were
+        keyed.
+        """
         super().__init__(
             ItemKeys(keys, siblings),
             ItemColumn(flags, siblings.ledger.flags),
@@ -249,10 +253,10 @@ class EligibleItems(EligiblePages):
         return flag == self.pool
 
     def is_current(self, entry: int) -> bool:
-        """Whether the entry of a group is up to date, and that of a lone page not too good.
+        """Return True if a group's entry is up to date, or a lone page's entry is not too high.
 
-        A lone page may have been given cash since it was offered last: it is offered anew when
-        gifts are looked at, and must not be missing until then.
+        A lone page may have received cash since it was last offered. It is offered again at the
+        next look at gifts, and its old entry must stay in the queue until then.
         """
         item = entry & PAGE
         if not self.is_eligible(item):
@@ -263,11 +267,11 @@ class EligibleItems(EligiblePages):
         return bool(self._siblings.budgets.rounds) and self.is_outdated(self.host_of[item])
 
     def is_outdated(self, host: int) -> bool:
-        """Whether the host is held back more than when its groups were keyed."""
+        """Return True if the host's multiplier has changed since its groups were keyed."""
         return self._siblings.budgets.held(host) != self._keyed.get(host, 1.0)
 
     def note_keyed(self, host: int) -> None:
-        """All groups of the host are keyed by what is known now."""
+        """Note that all groups of the host have keys from its current multiplier."""
         self._keyed[host] = self._siblings.budgets.held(host)
 
     def keys_of(self, pages: Pages) -> Numbers:
@@ -297,7 +301,7 @@ class EligibleItems(EligiblePages):
 
 
 class LonePages:
-    """The lone pages in the queues of hosts. Groups are in the same queues."""
+    """The lone pages in the queues of hosts, next to the groups."""
 
     __slots__ = ("_hosts", "_siblings")
 
@@ -305,7 +309,7 @@ class LonePages:
         self._siblings, self._hosts = siblings, hosts
 
     def among(self, known: int) -> Iterator[Pages]:
-        """The items of all that wait of so many pages, block by block."""
+        """Yield the waiting lone pages among the first `known` pages, as items, block by block."""
         flags = np.frombuffer(self._siblings.ledger.flags, dtype=np.uint8)
         for first in range(0, known, PAGES_AT_ONCE):
             pages = np.arange(first, min(first + PAGES_AT_ONCE, known), dtype=np.uint32)
@@ -313,7 +317,7 @@ class LonePages:
             yield pages[waits] + _LONE
 
     def bear(self, new: range) -> None:
-        """Those of these pages wait from now on."""
+        """Enqueue the pages without siblings among these new pages."""
         if len(new) <= _FEW_PAGES:
             self._hosts.born([LONE + page for page in self._siblings.groups.lone_among(new)])
             return

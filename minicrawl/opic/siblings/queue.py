@@ -1,14 +1,14 @@
-"""Groups that wait, each with the key of its best member, and the lone pages beside them.
+"""The queue of groups, each with the key of its best member, and of the lone pages beside them.
 
-Law: a group waits in the queue of its host, so `by_host` does for groups what it does for pages.
-That a factor changes costs one key, however many members the group has. Which member is the best is
-looked for only when the group is taken: until then its key is that of a member worth as much as any
-may be. What waits of a host that is held back more than before has keys that are too good until one
-of them is taken: then all of that host are keyed anew.
+A group waits in the queue of its host, so `ByHost` handles groups as it does pages. A changed
+factor then costs one new key, however many members the group has. The best member is searched for
+only when the group is taken; until then its key assumes a member with the highest possible worth.
+When a host's multiplier falls, its keys stay too high until one of its items is taken: then all
+items of the host get new keys.
 
-worth    of a group: that of its best member, or a bound for it where the best is not known
-held     a group whose waiting members are all on lease
-empty    a group without members that wait
+worth    of a group: the worth of its best member, or an upper bound if the member is unknown
+held     group whose waiting members are all on lease
+empty    group without waiting members
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ from minicrawl.opic.siblings.members import (
 
 _NOT_KNOWN = 0xFFFFFFFE
 _FEW_GROUPS = 8
-"""Up to so many it is quicker to go one by one."""
+"""Up to this number a loop is faster than arrays."""
 _WAITING, _EMPTY = 0, 1
 
 
 class GroupQueue:
-    """The groups that wait. `hosts` are the queues of their hosts, `members` knows the leases."""
+    """The waiting groups. `hosts` has the queues of their hosts, `members` knows the leases."""
 
     __slots__ = (
         "_best",
@@ -70,13 +70,13 @@ class GroupQueue:
     )
 
     def __init__(self, siblings: Siblings, importance: ImportanceOfHosts | None = None) -> None:
-        """With `importance` groups of the site that matters most come first."""
+        """Rank the hosts by the importance of their site first if `importance` is given."""
         self._siblings = siblings
         self._keys, self._flags = array("q"), bytearray()
         self._best, self._worth = array("I"), array("d")
         self.members = FreeMembers(siblings)
         self.known = 0
-        """The pages that it has heard of."""
+        """Number of pages registered here."""
         self._eligible = eligible = EligibleItems(siblings, self._keys, self._flags)
         self.hosts = ByHost(eligible) if importance is None else BySite(eligible, importance)
         self.lone = LonePages(siblings, self.hosts)
@@ -84,7 +84,7 @@ class GroupQueue:
     # ------------------------------------------------------------ pages that become known
 
     def load(self) -> None:
-        """All groups and lone pages wait from now on."""
+        """Enqueue all groups and lone pages."""
         first = 0
         while first < len(self._siblings.groups):
             stop = self._siblings.groups.until(first, PAGES_AT_ONCE)
@@ -96,7 +96,7 @@ class GroupQueue:
         self.hosts.wait([waiting, *self.lone.among(self.known)])
 
     def bear(self) -> None:
-        """New groups and lone pages wait."""
+        """Enqueue new groups and lone pages."""
         pages = range(self.known, self._siblings.known)
         if not pages:
             return
@@ -110,7 +110,7 @@ class GroupQueue:
         self.lone.bear(pages)
 
     def _add_few(self, new: range, pages: range) -> None:
-        """The members of these groups are among these pages, and all of them wait."""
+        """Add groups whose members are among `pages`, all of which wait."""
         siblings = self._siblings
         for group in new:
             found = best_of_newborn(siblings, group)
@@ -135,7 +135,7 @@ class GroupQueue:
     # ------------------------------------------------------------ leases
 
     def take(self) -> int | None:
-        """Lease the best page and its host; None if no ready host has a page."""
+        """Lease and return the best page and its host; None if no ready host has a page."""
         while True:
             item = self.hosts.take()
             if item is None:
@@ -151,7 +151,7 @@ class GroupQueue:
             self.hosts.resume(self._siblings.groups.host[item])
 
     def _has_fallen(self, item: int) -> bool:
-        """Whether its host is held back more than when it was keyed. Then it is keyed anew."""
+        """Return True if the keys of the item's host were outdated, after updating them."""
         host = self._eligible.host_of[item]
         if not self._eligible.is_outdated(host):
             return False
@@ -168,14 +168,14 @@ class GroupQueue:
         return page
 
     def end_lease(self, page: PageId) -> None:
-        """The page has no lease, whether it had one or not. Its turn may have shown something."""
+        """End the page's lease, if any, and update its group, whose factor may have changed."""
         group = self.members.end_lease(page)
         if group == NO_GROUP:
             self.hosts.release(LONE + page)
         elif group is None:
             return
         elif self._best[group] == _NOT_KNOWN and self.members.is_quick(group):
-            self._look_through(group)  # now it costs less than to take the group in vain later
+            self._look_through(group)  # cheaper now than taking the group for nothing later
         elif self._best[group] == NOBODY:
             self._hold(group)
         else:
@@ -184,7 +184,7 @@ class GroupQueue:
     # ------------------------------------------------------------ the best member
 
     def give(self, pages: Pages) -> None:
-        """These pages were given cash."""
+        """Update the keys of pages that received cash."""
         siblings = self._siblings
         pages = pages[np.frombuffer(siblings.ledger.flags, dtype=np.uint8)[pages] == UNREAD]
         hosts = np.frombuffer(siblings.host_of, dtype=np.uint32)[pages]
@@ -197,7 +197,7 @@ class GroupQueue:
         self.hosts.offer_many(pages + LONE, hosts, values.lone_keys(self._siblings, pages))
 
     def _compare(self, pages: Pages, groups: Numbers) -> None:
-        """Find which of these pages, which wait, are the best of their groups now."""
+        """Find the waiting pages that have become the best of their groups."""
         worths = values.worths(self._siblings, pages)
         if floors := self.members.floors:
             for page, group, worth in _rows(pages, groups, worths):
@@ -217,7 +217,7 @@ class GroupQueue:
             self.key_many(np.array(list(found)))
 
     def _put_before(self, group: int, page: int, worth: float) -> None:
-        """The page is worth more than the best member, which waits behind it."""
+        """Make a page the best member in place of one that is worth less."""
         best = self._best[group]
         if best != _NOT_KNOWN:
             self.members.rank(group, best, self._worth[group])
@@ -225,12 +225,12 @@ class GroupQueue:
         self._worth[group] = worth
 
     def let_wait(self, page: PageId) -> None:
-        """The page waits, and has no lease."""
+        """Enqueue a page that waits and has no lease."""
         group, worth = self._siblings.group_of(page), values.worth(self._siblings, page)
         if group == NO_GROUP:
             self.hosts.offer((LONE + page,))
             return
-        self.members.forget(group)  # what was ranked of the page may be more than that
+        self.members.forget(group)  # the ranking may overrate the page
         if self._best[group] == NOBODY:
             self._put_first(group, page, worth)
         elif worth > self._worth[group]:
@@ -239,14 +239,14 @@ class GroupQueue:
             self.hosts.offer((group,))
 
     def wait_again(self, page: PageId) -> None:
-        """The page had its turn, and waits for another one."""
+        """Enqueue a page after its turn for another one."""
         if self._siblings.groups.is_lone(page):
             self.hosts.born((LONE + page,))
         else:
             self.let_wait(page)
 
     def _look_through(self, group: int) -> None:
-        """Find the best member that may be taken; if there is none, the group is held or empty."""
+        """Find the best available member; without one the group is held or empty."""
         found = self.members.take_best(group)
         if found is None:
             self._best[group] = NOBODY
@@ -256,7 +256,7 @@ class GroupQueue:
             self._put_first(group, page, worth)
 
     def _hold(self, group: int) -> None:
-        """All members of the group that wait are on lease, if any do."""
+        """Mark the group as held if members are on lease, else as empty."""
         if self.members.is_held(group):
             self._flags[group] = _WAITING
             self.hosts.hold(group)
@@ -265,7 +265,7 @@ class GroupQueue:
             self.hosts.release(group)
 
     def _put_first(self, group: int, page: int, worth: float) -> None:
-        """The page is the best that the group has."""
+        """Make the page the group's best member."""
         was_empty = self._flags[group] == _EMPTY
         self._best[group], self._worth[group] = page, worth
         self._flags[group] = _WAITING
@@ -278,7 +278,7 @@ class GroupQueue:
     # ------------------------------------------------------------ keys
 
     def key_all_of(self, host: int) -> Numbers:
-        """The factors of what waits of a host may have changed. Answers with the groups of it."""
+        """Update the keys of a host's lone pages; return its groups, to be keyed by the caller."""
         self._eligible.note_keyed(host)
         items = self.hosts.waiting(host)
         lone = items[items >= LONE] - LONE
@@ -287,12 +287,12 @@ class GroupQueue:
         return found
 
     def _key(self, group: int) -> None:
-        """The factor of the group may have changed."""
+        """Update the key of a group whose factor may have changed."""
         self._keys[group] = key_of(values.factor(self._siblings, group), self._worth[group])
         self.hosts.offer((group,))
 
     def key_many(self, groups: Numbers) -> None:
-        """The factors of these groups may have changed."""
+        """Vectorised `_key`."""
         groups = groups[np.frombuffer(self._best, dtype=np.uint32)[groups] != NOBODY]
         keys = np.frombuffer(self._keys, dtype=np.int64)
         worths = np.frombuffer(self._worth, dtype=np.float64)[groups]
@@ -310,47 +310,47 @@ def _rows(pages: Pages, groups: Numbers, worths: Floats) -> Iterator[tuple[int, 
 
 # ================================================================ by group
 #
-# The best page by its siblings among the hosts that may be asked now: exact order.
+# The best page in the sibling order among the ready hosts: exact order.
 #
-# Law: `take` answers with a page of the largest factor * worth among the pages of ready hosts that
-# wait and are not on lease; see `values` for what these are. Pages wait from their birth, and what
-# a turn has revealed counts for its group at once. What links give to pages that were known before
-# is looked at after 32 plans: in the beginning after a sixteenth of those so far, and in a large
-# crawl after an 8,192nd of them, up to 64.
+# `take` returns a page with the largest factor * worth among the waiting, unleased pages of ready
+# hosts (see `groups`). Newborn pages wait at once, and a turn changes the key of its group at once.
+# Cash given to older pages takes effect every 32 plans: more often at first, after each sixteenth
+# of the plans so far, and in a large crawl after each 8,192nd of them, up to 64 plans.
 
 PART_AT_FIRST = 16
 
 
 class ByGroup:
-    """Picks pages by what their siblings have shown. It has to hear of all that is `posted`."""
+    """Picks pages by what their siblings revealed. Every plan must be reported with `posted`."""
 
     __slots__ = ("_changes", "_given", "_look_at", "_plans", "_queue", "_siblings")
 
     def __init__(self, siblings: Siblings, importance: ImportanceOfHosts | None = None) -> None:
-        """With `importance` pages of the site that matters most come first."""
+        """Rank pages by the importance of their site first if `importance` is given."""
         self._siblings, self._queue = siblings, GroupQueue(siblings, importance)
         self._changes = siblings.changes = OrderChanges()
         self._given = array("I")
-        """Pages that were given cash since it looked last."""
+        """Pages that received cash since the last `look`."""
         self._plans = self._look_at = siblings.means.turns
-        """How many plans there were, and when it looks next."""
+        """Number of plans so far, and at the next look."""
 
     # ------------------------------------------------------------ pages that wait
 
     def load(self) -> None:
-        """All pages that are known and not read wait from now on."""
+        """Enqueue all known pages that were not read."""
         self._queue.load()
 
     def wait_again(self, pages: Iterable[int]) -> None:
-        """These pages had their turn, and wait for another one."""
+        """Enqueue pages after their turn for another one."""
         for page in pages:
             self._queue.wait_again(page)
 
     def posted(
         self, plans: Sequence[Plan], new: Sequence[int] = (), paid: Sequence[int] = ()
     ) -> None:
-        """Plans were posted, so their pages have no lease; `new` pages were born before, and
-        `paid` ones, which were not read, were endowed.
+        """Update the order after plans were posted, which ends the leases of their pages.
+
+        `new` pages were born before; `paid` are unread pages that were endowed.
         """
         for plan in plans:
             self._queue.end_lease(plan.page)
@@ -370,7 +370,7 @@ class ByGroup:
         self._plans += 1
 
     def look(self) -> None:
-        """Order pages by all that was posted."""
+        """Update the order by everything posted since the last look."""
         self._look_at = self._plans + min(self._plans // PART_AT_FIRST, at_once(self._plans))
         given, self._given = self._given, array("I")
         if given:
@@ -386,45 +386,45 @@ class ByGroup:
         self._queue.key_many(_once(np.concatenate(groups)))
 
     def release(self, page: PageId) -> None:
-        """The lease of the page has ended, and it waits again. Its host stays as it is."""
+        """End the page's lease and enqueue it again. The state of its host does not change."""
         self._queue.end_lease(page)
         self._queue.let_wait(page)
 
     def take(self) -> int | None:
-        """Lease the best page and its host; None if no ready host has a page."""
+        """Lease and return the best page and its host; None if no ready host has a page."""
         return self._queue.take()
 
     # ------------------------------------------------------------ hosts
 
     def resume(self, host: int) -> None:
-        """The host may be asked again."""
+        """Mark the host as ready."""
         self._queue.hosts.resume(host)
 
     def pause(self, host: int) -> None:
-        """The host may not be asked."""
+        """Mark the host as not ready."""
         self._queue.hosts.pause(host)
 
     def is_ready(self, host: int) -> bool:
-        """Whether the host may be asked."""
+        """Return True if the host is ready."""
         return self._queue.hosts.is_ready(host)
 
     def has_pages(self, host: int) -> bool:
-        """Whether a host that may be asked has pages that wait."""
+        """Return True if a ready host has waiting pages."""
         return self._queue.hosts.has_pages(host)
 
     # ------------------------------------------------------------ what is known
 
     def precedence(self, host: int) -> float:
-        """Pages of hosts with less come first, whatever their keys are."""
+        """Return the rank of the host: lower ones come first, whatever the keys of pages."""
         return self._queue.hosts.precedence(host)
 
     def key(self, page: PageId) -> int:
-        """By what the page is ordered: the cash that it is as good as, in 16ths of atoms."""
+        """Return the sort key of a page: its cash times the sibling factor, in 1/16 atom."""
         return values.key(self._siblings, page)
 
 
 def _once(numbers: NDArray[Any]) -> NDArray[Any]:
-    """Each of them once, in ascending order: of a few hundred it takes a third of `np.unique`."""
+    """Return the distinct numbers, ascending; for a few hundred 3 times as fast as `np.unique`."""
     numbers.sort()
     is_first = np.empty(len(numbers), dtype=np.bool_)
     is_first[:1] = True

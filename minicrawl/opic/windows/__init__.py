@@ -1,12 +1,12 @@
 """Windows: how much of its past a page's history remembers, so that ranks follow a changing web.
 
-A window keeps what it needs for each page and turns it into an estimate of importance, up to a
+A window keeps a few numbers for each page and turns them into an estimate of importance, up to a
 factor that is the same for all pages.
 
-interpolation  one number a page, which stands for what flowed in the last T; what every window
-               keeps to, and its glossary; static: all of the past
-measured       the last measures themselves: so many of them, or those of the last T; the same,
-               wide where a page is steady and narrow where it changes
+interpolation  the protocol of all windows and its glossary; static: the whole past; interpolation:
+               one number a page, the flow of the last T
+measured       windows that store single measures: the last k, or those of the last T; adaptive:
+               wide where a page is steady, narrow where it changes
 """
 
 from collections.abc import Callable
@@ -22,9 +22,9 @@ WINDOWS: dict[str, Callable[[float, int | None], Window]] = {
     "interpolation": lambda width, _most: Interpolation(width),
     "adaptive": lambda width, _most: Adaptive(width),
 }
-"""Each by its width, in readings for `variable` and in circulations for the others, and by the most
-measures of a page."""
+"""Constructors by name. They take the width (in readings for `variable`, in circulations for the
+others) and the largest number of measures a page may keep."""
 
 WITHOUT_WIDTH = frozenset({"static"})
 WITHOUT_MEASURES = frozenset({"static", "interpolation", "adaptive"})
-"""Those that have no use for a width, or for a number of measures."""
+"""Windows that take no width, and windows that take no number of measures."""

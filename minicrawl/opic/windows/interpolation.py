@@ -1,4 +1,24 @@
-"""The interpolating window: one number a page, which forgets evenly what was handed on before."""
+"""The window protocol, and the two windows that keep one number a page: static and interpolating.
+
+A window answers: how much cash flows through a page per tick *now*? Summing the whole past (static)
+is right for a web that does not change. On a changing web, old flow must fade. Keeping every
+reading with its time would do, but costs memory (see `measured`). The interpolating window keeps
+one number H, the flow of the last T ticks, and assumes that the flow between two readings was even.
+When a page is read after d ticks and hands on c:
+
+    H = H (T - d) / T + c   if d < T        the part of H that is still within T, plus the new cash
+    H = c T / d             if d >= T       only the part of c that flowed within T
+
+Example with T = 100 units, in units of cash:
+
+    read at 100, hands on 10, after 100 since its birth    H = 10 * 100 / 100 = 10
+    read at 140, hands on 3                                H = 10 * 60 / 100 + 3 = 9
+    at 160, holds 2     estimate 9 * 80 / 100 + 2 = 9.2 in T: 0.092 a unit of time
+    read at 290, hands on 3, 150 after the last reading    H = 3 * 100 / 150 = 2
+
+A page that was never read has H = 0 and only a time of birth. Most pages of a crawl are like that,
+so `Readings` stores these times as runs, and a row for a page only after its first reading.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +38,13 @@ from minicrawl.slots import DenseRows
 
 # ================================================================ window
 #
-# What every window keeps to: remember what pages handed on, and judge the pages by it.
+# The protocol of all windows, and the simplest window: the static one.
 #
-# The simplest window is here: the static one, of which all of the past counts.
-#
-# G            all cash ever recorded, the clock; here in *ticks* of 2^16 atoms.
-# circulation  ticks in which as much cash flows as there is: a width of 8 is 8 circulations.
-# T            the width of a window in ticks.
-# c            the cash that a page hands on when it is read; G_i is the time of that.
-# d            time since the page was last read (or born).
+# G            cash recorded so far, the clock; here in *ticks* of 2^16 atoms.
+# circulation  number of ticks in which as much cash flows as exists; widths are multiples of it.
+# T            width of a window in ticks.
+# c            cash that a page hands on when it is read; G_i is the time of that reading.
+# d            time since the last reading of the page, or since its birth.
 
 TICK_BITS = 16
 TICKS_IN_A_UNIT = UNIT >> TICK_BITS
@@ -34,25 +52,26 @@ TICKS_IN_A_UNIT = UNIT >> TICK_BITS
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 Past = tuple[int, int, bytes | None]
-"""History in atoms, time in ticks, and the measures of windows that keep them."""
+"""History in atoms, time in ticks, and the packed measures of windows that keep measures."""
 Pasts = Iterable[tuple[Numbers, Numbers]]
-"""Histories and times of many pages, block by block."""
+"""Histories and times of pages, block by block."""
 
 
 class Births(NamedTuple):
-    """When the pages of a range were born: so many at each of these times, one after the other."""
+    """Times of birth of a range of pages, run-length encoded."""
 
     times: Numbers
     counts: Numbers | int = 1
 
     def by_page(self) -> Numbers:
-        """A time for each page."""
+        """Return a time for each page."""
         return np.repeat(self.times, self.counts)
 
 
 class Flows(NamedTuple):
-    """What flows to each page by its past alone, in units a tick, and for how long it has not been
-    read. NaN for a page without a past.
+    """Flow to each page predicted from its past alone, and the time since its last reading.
+
+    `flow` is in units per tick, NaN for pages without a past.
     """
 
     flow: Floats
@@ -60,47 +79,47 @@ class Flows(NamedTuple):
 
 
 class Window(Protocol):
-    """Remembers what pages handed on, and judges them by it."""
+    """Memory of the cash that pages handed on, and an estimate of importance from it."""
 
     def grow(self, count: int, now: int, circulation: int) -> None:
-        """So many pages are born, each with what a page is given in a circulation on average."""
+        """Add `count` newborn pages, assumed to receive the average inflow of a circulation."""
 
     def record(self, page: PageId, cash: int, now: int, circulation: int) -> None:
-        """The page hands on its cash; `now` counts it already."""
+        """Record that the page hands on its cash; `now` includes this cash."""
 
     def presume(self, pages: Sequence[PageId], flow: int, now: int, circulation: int) -> None:
-        """These pages, just born, count as if each had handed on `flow` atoms a circulation."""
+        """Treat newborn pages as if each had handed on `flow` atoms per circulation."""
 
     def importance(self, cash: Floats, now: int, circulation: int, first: int = 0) -> Floats:
-        """The estimate for the pages from `first` on; `cash` is what each holds, in units."""
+        """Return the estimate for the pages from `first` on, which hold `cash` units."""
 
     def flows(self, now: int, circulation: int) -> Flows:
-        """What flows to every page if its cash of now says nothing."""
+        """Return the flow to every page, without regard to the cash it holds now."""
 
     def measures_per_page(self) -> float:
-        """How many measures a page keeps, on average: amounts of cash, each with its time."""
+        """Return the average number of measures (amounts of cash with their times) a page keeps."""
 
     def past(self, page: PageId) -> Past:
-        """What must be saved of a page."""
+        """Return the state of a page to be saved."""
 
     def births(self, first: int, end: int) -> Births:
-        """The same of those that were never read: a copy, made in no time."""
+        """Return the saved state of the unread pages of a range, as a cheap copy."""
 
     def histories(self, pages: NDArray[np.int64]) -> Floats:
-        """What these pages handed on, as far as it counts, in units."""
+        """Return what these pages handed on within the window, in units."""
 
     def restore(self, pasts: Pasts, measures: Mapping[int, bytes]) -> None:
-        """All pages, as they were saved; `measures` are by page."""
+        """Load the saved pasts of all pages; `measures` maps pages to packed measures."""
 
     def restate(self, importance: Floats, cash: Floats, now: int, circulation: int) -> None:
-        """Rewrite the past so that `importance` is what it says of each page, given its cash.
+        """Rewrite the past so that the estimate for each page, given its cash, is `importance`.
 
-        `importance` sums to 1 over the pages and the virtual page, `cash` is in units.
+        `importance` sums to 1 over the pages and the virtual page; `cash` is in units.
         """
 
 
 def atoms(units: Floats) -> array[int]:
-    """Amounts in units as whole atoms."""
+    """Convert amounts in units to integer atoms."""
     return array("q", np.rint(units * UNIT).astype(np.int64).tobytes())
 
 
@@ -108,7 +127,7 @@ def atoms(units: Floats) -> array[int]:
 
 
 class Static:
-    """All of the past: H += c. For a web that does not change, or a crawl that reads once."""
+    """Window over the whole past: H += c. For a static web, or for pages that are read once."""
 
     def __init__(self) -> None:
         self._history = array("q")
@@ -133,12 +152,12 @@ class Static:
         return estimate.growing(history, cash, now / TICKS_IN_A_UNIT, circulation / TICKS_IN_A_UNIT)
 
     def pasts(self, first: int, end: int) -> tuple[Numbers, Numbers, Numbers]:
-        """History in atoms; the times are not known: all counts from the beginning."""
+        """Return histories in atoms; the times are 0, as the whole past counts."""
         times = np.zeros(end - first, dtype=np.int64)
         return np.frombuffer(self._history, dtype=np.int64)[first:end], times, times
 
     def flows(self, now: int, circulation: int) -> Flows:
-        """Nothing is known: it does not keep when a page was read."""
+        """Return NaN for all pages: the static window stores no times of readings."""
         pages = len(self._history)
         return Flows(np.full(pages, np.nan), np.zeros(pages, dtype=np.int64))
 
@@ -167,7 +186,7 @@ class Static:
 
 
 class Interpolation:
-    """One number a page: the cash of the last T, as if it flowed evenly between two readings.
+    """Window with one number a page: the flow of the last T, even between two readings.
 
     H = H (T - d) / T + c   if d < T, else   c T / d
     """
@@ -197,7 +216,7 @@ class Interpolation:
         return estimate.interpolated(history / UNIT, cash, away, width) / width
 
     def pasts(self, first: int, end: int) -> tuple[Numbers, Numbers, Numbers]:
-        """History in atoms, the time of the last reading, and that of the birth."""
+        """Return histories in atoms, times of the last reading, and times of birth."""
         births = self._readings.births(first, end).by_page()
         return *self._readings.between(first, end), births
 
@@ -231,9 +250,9 @@ class Interpolation:
 class Readings:
     """History and time of the last reading of each page.
 
-    Most pages of a web that is being discovered were never read: they have no history, and their
-    time is that of their birth, which is kept once for all that were born together. A page that is
-    born with a history counts as read at its birth.
+    While a web is being discovered, most pages were never read: they have no history, and their
+    time is their time of birth, which is stored once for all pages born together. A page born with
+    a history counts as read at its birth.
     """
 
     def __init__(self) -> None:
@@ -241,7 +260,7 @@ class Readings:
         self._first = array("I", [0])
         self._born = array("q", [0])
         self.rows = DenseRows()
-        """Of the pages that were read; others have none."""
+        """Rows of the pages that were read; other pages have none."""
         self._history = array("q")
         self._read = array("q")
 
@@ -253,7 +272,7 @@ class Readings:
         self._count += count
 
     def _bear(self, first: int, now: int) -> None:
-        """The pages from `first` on were born now."""
+        """Start a run of pages born at `now`."""
         if self._born[-1] != now:
             self._first.append(first)
             self._born.append(now)
@@ -262,19 +281,19 @@ class Readings:
         return self.at(self.rows.get(page), page)
 
     def at(self, row: int | None, page: PageId) -> tuple[int, int]:
-        """The same for a page whose row is known."""
+        """Return history and time of a page whose row is known."""
         if row is None:
             return 0, self._born[bisect_right(self._first, page) - 1]
         return self._history[row], self._read[row]
 
     def rows_between(self, first: int, end: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Of the pages of a range that were read, the places in the range, and the rows."""
+        """Return the read pages of a range, as offsets into the range, and their rows."""
         pages = self.rows.pages
         rows = np.flatnonzero((pages >= first) & (pages < end))
         return pages[rows].astype(np.intp) - first, rows
 
     def put(self, row: int | None, page: PageId, history: int, now: int) -> None:
-        """The page, which has this row, was read."""
+        """Record a reading of the page, which has this row or None."""
         if row is None:
             self.rows.add(page)
             self._history.append(history)
@@ -288,7 +307,7 @@ class Readings:
         return np.array([0 if row is None else history[row] for row in rows]) / UNIT
 
     def between(self, first: int, end: int) -> tuple[Numbers, Numbers]:
-        """History and time of the pages of a range."""
+        """Return histories and times of a range of pages."""
         history, times = np.zeros(end - first, dtype=np.int64), self.births(first, end).by_page()
         places, rows = self.rows_between(first, end)
         history[places] = np.frombuffer(self._history, dtype=np.int64)[rows]
@@ -296,13 +315,13 @@ class Readings:
         return history, times
 
     def births(self, first: int, end: int) -> Births:
-        """When the pages of a range were born, also those that were read since."""
+        """Return the times of birth of a range of pages, whether or not they were read since."""
         here = slice(bisect_right(self._first, first) - 1, bisect_right(self._first, end - 1))
         edges = np.clip(np.append(np.array(self._first[here]), end), first, end)
         return Births(np.array(self._born[here]), np.diff(edges))
 
     def restore(self, pasts: Pasts) -> None:
-        """All pages, as they were saved. A page without a history was never read."""
+        """Load the saved pasts of all pages. A page without a history was never read."""
         for history, times in pasts:
             self._restore_births(np.flatnonzero(history == 0), times)
             read = np.flatnonzero(history)

@@ -1,13 +1,14 @@
-"""Windows that keep the last measures of each page: variable, fixed and improved fixed.
+"""Windows that keep single measures of each page: variable, fixed, improved fixed; and adaptive.
 
-measure   the cash of one or several readings, and when the last of them was
-since     when the flow of a page's oldest measure began: at the reading before it, or a circulation
-          before its birth, as it is born with what a page is given in a circulation. Otherwise the
-          unit of a page that was just born would have come in no time, and the page be the richest.
+measure   cash of one or more consecutive readings, and the time of the last of them
+since     time at which the flow of a page's oldest measure began: the reading before it, or one
+          circulation before the page's birth, as its initial cash is the average inflow of one
+          circulation. Counted from the birth itself, the unit of a new page would have flowed in no
+          time and would make the page the richest.
 
-Law: what flowed in the measures kept is their cash, and it flowed from `since` to the last reading.
-So k measures need no other one to say where they begin, and measures that become one lose nothing
-but the moment between them.
+Invariant: the cash of the kept measures flowed between `since` and the last reading. So k measures
+need no extra one to mark their beginning, and merging two measures loses only the time between
+them.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from minicrawl.opic.windows.interpolation import (
 
 
 class Measure(NamedTuple):
-    """What a page handed on."""
+    """Cash of one or more readings of a page, with the time of the last one."""
 
     at: int
     cash: int
@@ -45,10 +46,10 @@ class Measure(NamedTuple):
 
 
 class MeasuredWindow(ABC):
-    """Windows that keep the last measures themselves: what flowed in them over how long."""
+    """Base of the windows that keep measures: the flow is their cash over their duration."""
 
     def __init__(self, width: float, most: int | None = None) -> None:
-        """`most` is how many measures a page keeps; more are compressed, without it none are."""
+        """Keep at most `most` measures a page and merge older ones; without `most` keep all."""
         self.width = width
         self._most = most
         self._since = array("q")
@@ -56,7 +57,7 @@ class MeasuredWindow(ABC):
 
     @abstractmethod
     def _superfluous(self, measures: list[Measure], now: int, circulation: int) -> int:
-        """How many of the oldest measures count no more."""
+        """Return the number of oldest measures that no longer count."""
 
     def grow(self, count: int, now: int, circulation: int) -> None:
         self._since.extend(repeat(now - circulation, count))
@@ -72,7 +73,7 @@ class MeasuredWindow(ABC):
             _compress(measures)
 
     def presume(self, pages: Sequence[PageId], flow: int, now: int, circulation: int) -> None:
-        """One reading, of what flowed since a circulation before the birth."""
+        """Store one reading whose flow began one circulation before the birth."""
         for page in pages:
             self._measures[page] = [Measure(now, flow)]
 
@@ -106,7 +107,7 @@ class MeasuredWindow(ABC):
         return 0, self._since[page], self._packed(measures) if measures else None
 
     def _packed(self, measures: list[Measure]) -> bytes:
-        """Whoever compresses no measure need not say how many readings are in it."""
+        """Pack the measures; windows that never merge measures omit the reading counts."""
         return array("q", chain(*(one if self._most else one[:2] for one in measures))).tobytes()
 
     def births(self, first: int, end: int) -> Births:
@@ -126,7 +127,7 @@ class MeasuredWindow(ABC):
             self._measures[page] = [Measure(*row) for row in zip(*columns, strict=True)]
 
     def restate(self, importance: Floats, cash: Floats, now: int, circulation: int) -> None:
-        """One measure a page: what flowed through it since the last circulation began."""
+        """Store one measure a page: its flow since the last circulation began."""
         flows = importance * (circulation / TICKS_IN_A_UNIT)
         self._since = array("q", repeat(now - circulation, len(flows)))
         self._measures = {
@@ -138,7 +139,7 @@ class MeasuredWindow(ABC):
 
 
 def _compress(measures: list[Measure]) -> None:
-    """Make one measure of two neighbours: of those with the fewest readings, the oldest."""
+    """Merge two neighbours: those with the fewest readings, the oldest in case of a tie."""
     pairs = range(len(measures) - 1)
     place = min(pairs, key=lambda at: measures[at].readings + measures[at + 1].readings)
     one, other = measures[place : place + 2]
@@ -148,7 +149,7 @@ def _compress(measures: list[Measure]) -> None:
 
 
 def _before_the_last(readings: int, measures: list[Measure]) -> int:
-    """How many of the oldest measures the last so many readings do without."""
+    """Return the number of oldest measures that are not needed for the last `readings` readings."""
     for place in range(len(measures) - 1, -1, -1):
         readings -= measures[place].readings
         if readings <= 0:
@@ -164,7 +165,7 @@ class Variable(MeasuredWindow):
 
 
 class Fixed(MeasuredWindow):
-    """The measures of the last T. A page that was not read for so long counts for nothing."""
+    """The measures of the last T. A page that was not read within T counts for nothing."""
 
     def _superfluous(self, measures: list[Measure], now: int, circulation: int) -> int:
         oldest = now - int(self.width * circulation)
@@ -188,31 +189,30 @@ class ImprovedFixed(Fixed):
 #
 # The adaptive window: wide where a page is steady, narrow where its importance changes.
 #
-# H, T   what flowed in the page's own width, and that width
-# n, N   what flowed in a narrow window, which follows changes at once but is unsteady, and its
-#         width
-# unit   cash comes in lumps of about a unit, so that by chance alone an amount of A units is off by
+# H, T   flow in the page's own window, and the width of that window
+# n, N   flow in a narrow window, which follows changes at once but is noisy, and its width
+# noise  cash arrives in lumps of about a unit, so by chance alone an amount of A units is off by
 #        about the square root of A
 #
-# Law: while both say the same of a page, its width grows with the time, up to a limit: H += c and T
-# += d. Where they differ by more than chance explains, the page has changed, and the narrow window
-# is all that is left of its past: H = n, T = N.
+# While the two windows agree, the page's width grows with time, up to a limit: H += c and T += d.
+# If they differ by more than noise explains, the page has changed, and only the narrow window is
+# kept of its past: H = n, T = N.
 
 _NARROW, _WIDEST = 4, 4
-"""The narrow window is a quarter of the width that the user sets, the widest four times as wide."""
+"""The narrow window is a quarter of the user's width, the widest is four times that width."""
 _CHANCE = UNIT // 2
-"""The square of what chance explains of an amount of 1, all in atoms."""
+"""Square of the deviation that chance explains, for an amount of 1 atom."""
 
 
 class Widths(NamedTuple):
-    """How narrow and how wide the windows are, in ticks."""
+    """Narrowest and widest window, in ticks."""
 
     narrow: int
     widest: int
 
 
 class Adaptive:
-    """A width for each page, four numbers in all: it grows until the page changes."""
+    """Window with its own width for each page, which grows until the page changes."""
 
     def __init__(self, width: float) -> None:
         self.width = width
@@ -242,7 +242,7 @@ class Adaptive:
     def _after(
         self, row: int, cash: int, away: int, history: int, widths: Widths
     ) -> tuple[int, int, int]:
-        """H, T and what flowed of late, once a page has handed on this cash."""
+        """Return H, T and n after a page has handed on `cash`."""
         narrow = widths.narrow
         before = self._narrow[row] * (narrow - away) // narrow if away < narrow else 0
         recent, span = before + cash, max(away, narrow)
@@ -270,7 +270,7 @@ class Adaptive:
             self._put(None, own, int(flow * self.width / _NARROW))
 
     def importance(self, cash: Floats, now: int, circulation: int, first: int = 0) -> Floats:
-        """As if all pages were read now."""
+        """Return the estimates, as if all pages were read now."""
         end, (narrow, widest) = first + len(cash), self._widths(circulation)
         history, times = self._readings.between(first, end)
         before, lately = self._columns(first, end)
@@ -286,7 +286,7 @@ class Adaptive:
         return np.where(has_changed | (history == 0), recent / span, steady)
 
     def _columns(self, first: int, end: int) -> tuple[Numbers, Numbers]:
-        """Own width and narrow history of the pages of a range; 1 and 0 if one was never read."""
+        """Return own widths and narrow histories of a range of pages; 1 and 0 for unread pages."""
         own, narrow = np.ones(end - first, dtype=np.int64), np.zeros(end - first, dtype=np.int64)
         places, rows = self._readings.rows_between(first, end)
         own[places] = np.frombuffer(self._own, dtype=np.int64)[rows]
@@ -299,7 +299,7 @@ class Adaptive:
         return Flows(np.where(history, history / UNIT / own, np.nan), now - times)
 
     def measures_per_page(self) -> float:
-        """A measure is two numbers."""
+        """Return 2: a page keeps as many numbers as two measures take."""
         return 2.0
 
     def past(self, page: PageId) -> Past:

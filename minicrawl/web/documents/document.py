@@ -1,8 +1,8 @@
-"""Parse a document of any type: from a response to what it says, as a page says it.
+"""Parser for documents of any type: from a response to a parsed page.
 
-Laws: any bytes and headers can be parsed. What a type does not have is empty. The rules of robots
-in the headers and a canonical link in them hold for each type. A feed and a sitemap are read for
-their links, and are no pages to be found themselves.
+Any bytes and headers can be parsed. Fields that a type does not have stay empty. Robots rules and
+canonical links in the headers hold for every type. Feeds and sitemaps are read for their links, and
+are never search results themselves.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 # ================================================================ feed
 #
-# The title of a feed. Its links are read as those of a sitemap are, by `sitemaps.sitemap`.
+# The title of a feed. Its links are read like those of a sitemap, by `sitemaps`.
 
 _READ = 20_000
 _LONGEST = 4_000
@@ -54,7 +54,7 @@ _TITLE = re.compile(
 
 
 def title_of(body: bytes) -> str:
-    """The title of the feed itself, which comes before its entries."""
+    """Return the title of the feed itself, which comes before its entries."""
     if body.lstrip()[:1] == b"{":
         return tidy(json_feed.read(body.decode(errors="replace"), 1).title[:_LONGEST])
     head = body[:_READ]
@@ -73,12 +73,12 @@ def title_of(body: bytes) -> str:
 #
 # PDF files: title, text and links, by PDFium.
 #
-# Laws: call `read` where it can be killed: a file made to do harm may take long, or end the
-# process. A file that cannot be read says why, and nothing else. No more than `MOST_PAGES` pages
-# and `MOST_CHARS` characters are read; a limit that was reached is reported. No script of a file
-# runs, and nothing that it names is opened.
+# Call `read` only where the process can be killed: a malicious file may take long or crash it. A
+# file that cannot be read gives a reason and nothing else. At most `MOST_PAGES` pages and
+# `MOST_CHARS` characters are read; a limit that was reached is reported. No script of a file runs,
+# and nothing that it refers to is opened.
 #
-# link    what a viewer lets people click: an area that leads to a URL, or a URL in the text
+# link    area of a page that leads to a URL when clicked, or a URL in the text
 
 MOST_PAGES = 2_000
 MOST_CHARS = 5_000_000
@@ -88,16 +88,16 @@ MISSING = "reading PDF needs pypdfium2: install minicrawl[pdf]"
 
 
 class PdfText(NamedTuple):
-    """What a file says."""
+    """Title, links and text of a file."""
 
     title: str = ""
     links: tuple[str, ...] = ()
     lines: tuple[str, ...] = ()
-    limit: str = ""  # why not all is there
+    limit: str = ""  # why content is missing
 
 
 def is_readable() -> bool:
-    """Whether the package that reads PDF is there."""
+    """Return True if the package that reads PDF is installed."""
     return find_spec("pypdfium2") is not None
 
 
@@ -118,7 +118,7 @@ def read(body: bytes) -> PdfText:
 
 
 class _Reading:
-    """What the pages say so far."""
+    """Content of the pages read so far."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -127,7 +127,7 @@ class _Reading:
         self._left = MOST_CHARS
 
     def read(self, document: PdfDocument) -> None:
-        """Read page after page; one that is broken is left out."""
+        """Read page after page; broken pages are skipped."""
         import pypdfium2
 
         count = len(document)
@@ -168,7 +168,7 @@ class _Reading:
 
 
 def _areas(document: PdfDocument, page: PdfPage) -> Iterator[str]:
-    """The URLs of the areas that lead to one."""
+    """Yield the URLs of the clickable areas."""
     from pypdfium2 import raw
 
     at, link = ctypes.c_int(0), raw.FPDF_LINK()
@@ -184,7 +184,7 @@ def _areas(document: PdfDocument, page: PdfPage) -> Iterator[str]:
 
 
 def _urls_in(text: PdfTextPage) -> Iterator[str]:
-    """The URLs that PDFium finds in the text, also where they go over the end of a line."""
+    """Yield the URLs that PDFium finds in the text, even across line ends."""
     from pypdfium2 import raw
 
     found = raw.FPDFLink_LoadWebLinks(text)
@@ -205,11 +205,11 @@ def _urls_in(text: PdfTextPage) -> Iterator[str]:
 # ================================================================ document
 
 _LOOKED_AT = 20 * ENOUGH
-"""Characters of a text in which it says enough not to be thin."""
+"""Number of characters after which a text counts as thin if it has too little text by then."""
 
 
 class Received(NamedTuple):
-    """A response, as far as it matters to its readers. Names of headers are in lower case."""
+    """A response as the readers need it. Header names are in lower case."""
 
     body: bytes
     url: str
@@ -221,7 +221,7 @@ class Received(NamedTuple):
 
     @property
     def content(self) -> int:
-        """The hash of the body."""
+        """Hash of the body."""
         return content_hash(self.body) if self.known_content is None else self.known_content
 
 
@@ -236,9 +236,10 @@ def parse_document(  # the last ones are given by their names
     content: int | None = None,
     most_us: float = inf,
 ) -> ParsedPage:
-    """Parse the document at a canonical `url`, which is one of these types. What is none of them
-    says nothing. `content` is the hash of the body, if that is known. HTML raises `TooDear` if it
-    is more than `most_us` of work.
+    """Parse the document at a canonical `url` as one of `types`; other types give an empty page.
+
+    `content` is the hash of the body, if known. HTML raises `TooDear` if it takes more than
+    `most_us` of work.
     """
     kind = type_of(headers.get("content-type"), url, body, types)
     received = Received(body, url, headers, options, suspicious, content, most_us)
@@ -273,7 +274,7 @@ def _read_writing(received: Received, read: Callable[[str], Written]) -> ParsedP
 
 
 def decoded_text(body: bytes, content_type: str | None) -> tuple[str, str]:
-    """A text that is no markup, with one kind of line ends; and its encoding."""
+    """Return a text without markup, with uniform line ends; and its encoding."""
     text, encoding = decode(body, parse_content_type(content_type)[1])
     return text.replace("\r\n", "\n").replace("\r", "\n"), encoding
 
@@ -294,7 +295,7 @@ def _is_thin(text: str) -> bool:
 def _page_of(
     title: str, links: Iterable[tuple[str, str]], facts: BodyFacts, received: Received
 ) -> ParsedPage:
-    """A page with these links, each with its words."""
+    """Return a page with these links, each with its words."""
     url, headers, options = received.url, received.headers, received.options
     markup, rest = Markup(title=title), iter(links)
     markup.links.update(islice(rest, options.max_links))
@@ -306,7 +307,7 @@ def _page_of(
 
 
 def _read_sitemap(received: Received) -> ParsedPage:
-    """Its links are all that it lists: the limits are those of the protocol."""
+    """Return all links that the sitemap lists, within the limits of the protocol."""
     found, facts = _listed(received), _facts_of_a_list(received)
     page = page_of(Markup(), facts, received.url, received.headers, received.options)
     if is_closed(received):
@@ -347,12 +348,12 @@ def _listed(received: Received) -> sitemap.Sitemap:
 
 
 def _facts_of_a_list(received: Received) -> BodyFacts:
-    """Two lists are no copies of each other because both are short."""
+    """Return facts with `is_thin`, so that two short lists are not taken for duplicates."""
     return BodyFacts(received.content, is_thin=True)
 
 
 def is_closed(received: Received) -> bool:
-    """Whether the owner wants nobody to follow the links."""
+    """Return True if the headers forbid to follow the links."""
     said = received.headers.get("x-robots-tag", "")
     return parse_robots_tag(said, received.options.agent).nofollow
 

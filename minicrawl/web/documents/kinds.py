@@ -1,12 +1,11 @@
-"""The types of documents that can be read, and how one is told.
+"""Types of documents that can be read, and their detection.
 
-Laws: the media type of a response decides, as far as it says anything; where it does not, the first
-bytes do, and for text the ending of the URL. What is HTML by `headers.is_html` is HTML here, unless
-it begins as a feed or a sitemap and these are wanted. The answer depends on nothing but the head,
-the URL and the first `SNIFFED` bytes, so the process that fetches a body and the one that reads it
-agree.
+The media type of a response decides if it is specific enough; otherwise the first bytes decide, and
+for text the extension of the URL. HTML by `headers.is_html` is HTML here, unless it begins as a
+feed or a sitemap and these are wanted. The answer depends on the head, the URL and the first
+`SNIFFED` bytes alone, so the process that fetches a body and the one that parses it agree.
 
-wanted     the types that are read, as bits
+wanted     the types to be read, as bits
 """
 
 import re
@@ -18,11 +17,11 @@ from minicrawl.web.headers import HTML_TYPES, NO_TYPES, XML_TYPES, is_html, pars
 from minicrawl.web.scope import NOT_HTML, may_be_html
 
 SNIFFED = 1445
-"""The first bytes that are looked at."""
+"""Number of first bytes that are examined."""
 
 
 class DocumentType(IntFlag):
-    """What a document is."""
+    """Type of a document."""
 
     HTML = 1  # XHTML, too
     PDF = 2
@@ -33,21 +32,21 @@ class DocumentType(IntFlag):
 
 
 HTML, PDF, SITEMAP = int(DocumentType.HTML), int(DocumentType.PDF), int(DocumentType.SITEMAP)
-"""As plain numbers, which travel between processes and are compared in a tenth of the time."""
+"""Types as integers, which are sent between processes and compare in a tenth of the time."""
 
 ALL = int(sum(DocumentType))
 FROM_SEEDS = int(DocumentType.FEED | DocumentType.SITEMAP)
-"""What a page is read as that the user names, whatever other pages are read as."""
+"""Types that are always read for seeds, beside those for other pages."""
 
 NO_TYPE = "no type"
-"""What is said of a response without a media type."""
+"""Stands for the media type of a response that has none."""
 
 WORDS = {kind.name.lower(): kind for kind in DocumentType if kind.name}
-"""The types by the names that users write."""
+"""Types by the names that users write."""
 
 
 def types_of(names: Iterable[str]) -> int:
-    """The types with these names, as bits."""
+    """Return the types with these names, as bits."""
     return sum({int(WORDS[name]) for name in names})
 
 
@@ -81,7 +80,7 @@ _BY_MEDIA_TYPE: tuple[tuple[frozenset[str], DocumentType], ...] = (
 
 
 def possible(content_type: str | None, url: str) -> int:
-    """What a response may be, by its head alone."""
+    """Return the types that a response may have, by its head alone."""
     essence, _ = parse_content_type(content_type)
     found = next((types for names, types in _BY_MEDIA_TYPE if essence in names), DocumentType(0))
     if essence not in _MARKDOWN and not _ENDS_AS_MARKDOWN.search(url):
@@ -90,7 +89,7 @@ def possible(content_type: str | None, url: str) -> int:
 
 
 def is_wanted(content_type: str | None, url: str, wanted: int) -> bool | None:
-    """Whether a response is to be read. None: its first bytes are needed."""
+    """Return whether a response is to be read; None if its first bytes are needed."""
     if wanted == HTML:
         return is_html(content_type, b"")
     if not (left := possible(content_type, url) & wanted):
@@ -109,7 +108,7 @@ _CERTAIN = _PDF | _FEEDS | _MARKDOWN
 _PDF_BEGINS = b"%PDF-"
 _GZIP_BEGINS = b"\x1f\x8b"
 _GZIP_ONLY = 16 + zlib.MAX_WBITS
-_BINARY = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")  # the binary data bytes of MIME Sniffing
+_BINARY = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")  # the "binary data bytes" of MIME Sniffing
 _BEFORE_ROOT = (
     rb"(?:\xef\xbb\xbf)?+(?:[\t\n\f\r ]++|<\?(?s:.*?)\?>|<!--(?s:.*?)-->|<!doctype[^>\[]*+>)*+"
 )
@@ -128,7 +127,7 @@ _LIST_OF_URLS = re.compile(rb"(?:\xef\xbb\xbf)?+\s*+https?://[^\s<>]++[\t ]*+(?:
 def type_of(
     content_type: str | None, url: str, first_bytes: bytes, wanted: int
 ) -> DocumentType | None:
-    """What a response is, if that is wanted."""
+    """Return the type of a response, or None if that is not wanted."""
     if wanted == HTML:
         return DocumentType.HTML if is_html(content_type, first_bytes) else None
     essence, _ = parse_content_type(content_type)
@@ -147,7 +146,7 @@ _IN_DOUBT = (
     DocumentType.MARKDOWN,
     DocumentType.TEXT,
 )
-"""Of several types that a response may be the first one that it looks like."""
+"""Order of detection: of several possible types, the first one that matches counts."""
 
 
 def _is(kind: DocumentType, content_type: str | None, essence: str, start: bytes) -> bool:
@@ -167,7 +166,7 @@ def _is(kind: DocumentType, content_type: str | None, essence: str, start: bytes
 
 
 def _unpacked(start: bytes) -> bytes:
-    """The beginning of a packed sitemap; other bytes as they are."""
+    """Return the beginning of a gzipped sitemap unpacked; other bytes unchanged."""
     if not start.startswith(_GZIP_BEGINS):
         return start
     try:
@@ -183,14 +182,14 @@ _PACKED_SITEMAP = re.compile(r"[^?]*\.(?:xml|txt)\.gz(?:\?|\Z)", re.IGNORECASE)
 
 
 def unwanted_endings(wanted: int) -> frozenset[str]:
-    """The file extensions of what is not read."""
+    """Return the file extensions of types that are not read."""
     return NOT_HTML.difference(*(_ENDINGS[kind] for kind in _ENDINGS if kind & wanted))
 
 
 def may_be_wanted(url: str, wanted: int, endings: frozenset[str] = NOT_HTML) -> bool:
-    """Whether the ending of a URL lets it be one of these types; `endings` are those that do not.
+    """Return True if the extension of a URL may be of a wanted type; `endings` are excluded.
 
-    For all endings that it does not know, the response decides.
+    For unknown extensions the response decides.
     """
     if may_be_html(url, endings):
         return True
@@ -201,7 +200,7 @@ def may_be_wanted(url: str, wanted: int, endings: frozenset[str] = NOT_HTML) -> 
 
 
 def media_types(wanted: int) -> frozenset[str]:
-    """The types that `<link rel=alternate type=...>` may name for its target to be read."""
+    """Return the types that `<link rel=alternate type=...>` may name for its target to be read."""
     named = {
         DocumentType.HTML: HTML_TYPES,
         DocumentType.PDF: _PDF,

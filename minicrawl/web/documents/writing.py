@@ -1,11 +1,10 @@
-"""Plain text and Markdown: their links, titles and headings, as readers show them.
+"""Plain text and Markdown: their links, titles and headings, as rendered.
 
-Laws: the time is proportional to the length, whatever the text is: no quantifier backtracks, and
-and none is tried again on what it has read. Each link comes once, in the
-order of the text. In Markdown, code has no links.
+The time is linear for any text: no quantifier backtracks, and none is tried again on text it has
+read. Each link comes once, in the order of the text. Code in Markdown has no links.
 
-bare       a URL in the text, as `https://example.org/`
-fence      the line before and after code, of backticks or tildes
+bare       URL in the text, such as `https://example.org/`
+fence      line before and after code, of backticks or tildes
 """
 
 import re
@@ -23,7 +22,7 @@ _MOST_HEADINGS = 10_000
 
 
 class Written(NamedTuple):
-    """What a text says. The links are as written, each with its words."""
+    """Title, links and headings of a text. Links are as written, each with its words."""
 
     title: str
     links: dict[str, str]
@@ -31,7 +30,7 @@ class Written(NamedTuple):
 
 
 def tidy(text: str, most: int = TITLE_LENGTH) -> str:
-    """One line of so many characters, without what is no character."""
+    """Return one line of at most `most` characters, without invalid characters."""
     line = " ".join(text[: 4 * most].replace("\0", " ").split())
     return line[:most].encode("utf-8", "replace").decode().rstrip()
 
@@ -41,18 +40,20 @@ def tidy(text: str, most: int = TITLE_LENGTH) -> str:
 _IN_A_URL = r"[^\s<>\"`\\{}|\0-\x1f]"
 _BARE = re.compile(rf"https?://{_IN_A_URL}{{1,{_LONGEST_HREF}}}+", re.IGNORECASE)
 _AFTER_A_URL = "?!.,:;*_~'"
-"""Punctuation at the end of a bare URL is the sentence's (GitHub Flavored Markdown, 6.9)."""
+"""Punctuation at the end of a bare URL that belongs to the sentence (GitHub Flavored Markdown,
+6.9).
+"""
 _PAIRS = (("(", ")"), ("[", "]"))
 
 
 def bare_urls(text: str) -> Iterator[str]:
-    """The URLs in plain text, without the punctuation that follows them."""
+    """Yield the URLs in plain text, without the punctuation that follows them."""
     for found in _BARE.finditer(text):
         yield _trimmed(found[0])
 
 
 def _trimmed(url: str) -> str:
-    """A bracket that closes what is open in the URL is its own."""
+    """Strip trailing punctuation, but keep a closing bracket that the URL has opened."""
     left = {closing: url.count(closing) - url.count(opening) for opening, closing in _PAIRS}
     end = len(url)
     while end:
@@ -66,7 +67,7 @@ def _trimmed(url: str) -> str:
 
 
 def read_text(text: str) -> Written:
-    """Plain text. Its title is its first line."""
+    """Read plain text. Its title is its first line."""
     lines = text.lstrip().split("\n", 1)
     return Written(tidy(lines[0]), dict.fromkeys(bare_urls(text), ""))
 
@@ -96,8 +97,9 @@ _TOKEN = re.compile(
 
 
 def read_markdown(text: str) -> Written:
-    """Markdown as CommonMark has it, with bare URLs. The title is that of the front matter, or the
-    first heading.
+    """Read CommonMark with bare URLs.
+
+    The title is that of the front matter, or else the first heading.
     """
     front = _FRONT_MATTER.match(text)
     lines = _lines_without_code(text[front.end() :] if front else text)
@@ -112,7 +114,7 @@ def read_markdown(text: str) -> Written:
 
 
 def _lines_without_code(text: str) -> list[str]:
-    """All lines but those of fenced and of indented code."""
+    """Return the lines of a text, without fenced code and with indented code blanked."""
     lines, fence, is_apart = list[str](), "", True
     for line in text.split("\n"):
         mark = _FENCE.match(line)
@@ -129,7 +131,7 @@ def _lines_without_code(text: str) -> list[str]:
 
 
 def _without_code(line: str) -> str:
-    """Code ends at the next mark with as many backticks as the one that began it."""
+    """Remove code spans: each ends at the next run of as many backticks."""
     marks = list(_CODE_MARK.finditer(line))
     ends: dict[int, int] = {}
     end_of: list[int | None] = [None] * len(marks)
@@ -162,7 +164,7 @@ def _headings(lines: list[str]) -> Iterator[str]:
 
 
 def _links(line: str) -> Iterator[tuple[str, str]]:
-    """The links of a line with their words; a link that began on a line before has none."""
+    """Yield the links of a line with their words; a link from an earlier line has none."""
     if defined := _DEFINITION.match(line):
         yield _target(defined[2] or defined[3]), tidy(defined[1], _LONGEST_WORDS)
         return

@@ -1,13 +1,14 @@
 """Encodings: from the bytes of a page to its text.
 
-Law: every page has a text, whatever its bytes and its labels. The encoding comes from, in this
-order: a byte order mark, the Content-Type, a declaration in the first 1024 bytes of the page (by
-the labels of the WHATWG Encoding Standard), UTF-8 if the bytes are valid, a later declaration as in
-browsers, GB18030 or Big5 if the bytes are Chinese in it, windows-1252.
+Every page has a text, whatever its bytes and its labels. The encoding comes from, in this order: a
+byte order mark, the Content-Type, a declaration in the first 1024 bytes (by the labels of the
+WHATWG Encoding Standard), UTF-8 if the bytes are valid, a later declaration as in browsers, GB18030
+or Big5 if the bytes look like Chinese in it, windows-1252.
 
-Nearly any bytes are characters in GB18030, but in Chinese some 300 characters are more than half of
-all. Read in a wrong encoding, bytes rarely become these: lower-case letters of Cyrillic, Greek and
-Hebrew are pairs of the second level, which is rare, and those of the others are spread out.
+Nearly any bytes are characters in GB18030, but in Chinese some 300 characters make up more than
+half of a text. Bytes read in the wrong encoding rarely become these: lower-case Cyrillic, Greek and
+Hebrew letters become characters of the second level, which is rare, and those of others are spread
+out.
 """
 
 import codecs
@@ -22,8 +23,8 @@ UTF_8 = "utf-8"
 
 # ---------------------------------------------------------------- labels
 
-# Labels by encoding. The "replacement" encodings of the standard are left out: a page with such a
-# label is read by its bytes, as its markup is ASCII.
+# Labels by encoding. The "replacement" encodings of the standard are missing: a page with such a
+# label is decoded by its bytes, as its markup is ASCII.
 _LABELS = """
 utf-8: unicode-1-1-utf-8 unicode11utf8 unicode20utf8 utf8 x-unicode20utf8
 ibm866: 866 cp866 csibm866
@@ -98,7 +99,7 @@ _ENCODINGS = _encodings()
 
 
 def encoding_of_label(label: str | None) -> str | None:
-    """The encoding of a label, by its name in the standard; None for an unknown label."""
+    """Return the encoding of a label, by its name in the standard; None if unknown."""
     return _ENCODINGS.get(label.strip("\t\n\f\r ").lower()) if label else None
 
 
@@ -107,7 +108,7 @@ def encoding_of_label(label: str | None) -> str | None:
 _PRESCAN_BYTES = 1024  # by the standard
 _LATE_BYTES = 1 << 16
 _MOST_DECLARATIONS, _DECLARATION_READ = 10, 1024
-"""Pages have one or two, of a line each; an attack is full of long ones."""
+"""Limits for declarations: a page has one or two, of a line each; an attack has many long ones."""
 
 _SPACES = r"[\t\n\f\r ]*+"
 _TAG = re.compile(
@@ -128,7 +129,7 @@ _XML = "<?xml"
 
 
 def sniff(body: bytes, limit: int = _PRESCAN_BYTES) -> str | None:
-    """The encoding that a page declares in its first bytes."""
+    """Return the encoding that a page declares in its first bytes."""
     head = body[:limit].decode("latin-1")
     if head.startswith("<\0?\0x\0"):
         return "utf-16le"
@@ -158,7 +159,7 @@ def _by_meta(attributes: dict[str, str]) -> str | None:
 
 
 def _ascii_compatible(label: str) -> str | None:
-    """The encoding of a label that could be read as ASCII, so UTF-16 becomes UTF-8."""
+    """Return the encoding of a label that was read as ASCII, so UTF-16 becomes UTF-8."""
     encoding = encoding_of_label(label)
     if encoding in {"utf-16le", "utf-16be"}:
         return UTF_8
@@ -175,7 +176,7 @@ _MARKS = (
 
 
 def decode(body: bytes, content_type_charset: str | None) -> tuple[str, str]:
-    """The text of a page, and the name of its encoding. Invalid bytes become U+FFFD."""
+    """Return the text of a page and the name of its encoding. Invalid bytes become U+FFFD."""
     for mark, encoding in _MARKS:
         if body.startswith(mark):
             return _text(body[len(mark) :], encoding), encoding
@@ -207,7 +208,7 @@ _OTHER_IN_TAIWAN = (
     "难難权權设設记記类類据據边邊张張该該规規万萬觉覺术術领領确確传傳师師观觀让讓识識带帶导導争爭运運笔筆网網页頁录錄"
     "册冊简簡输輸载載图圖闻聞联聯测測试試码碼编編汉漢语語乐樂游遊戏戲将將"
 )
-"""Each simplified character, and its traditional one."""
+"""Pairs of a simplified character and its traditional form."""
 _TRADITIONAL = str.maketrans(dict(zip(_OTHER_IN_TAIWAN[::2], _OTHER_IN_TAIWAN[1::2], strict=True)))
 _CHARACTERS = {
     "gb18030": frozenset(_COMMON),
@@ -222,14 +223,14 @@ _NEIGHBOURS = (
     ("euc-jp", re.compile("[\u3040-\u30ff]"), 0.25),
     ("shift_jis", re.compile("[\u3040-\u30ff]"), 0.25),
 )
-"""Encodings, the letters that tell their languages, and the least share of these."""
+"""Encodings, the letters that identify their languages, and the least share of these."""
 _HIGH = re.compile(rb"[\x80-\xff]")
 _NEUTRAL = re.compile("[\0-\x7f\u2010-\u203b\u3000-\u303f\uff00-\uffef]+")
-"""ASCII, and punctuation that Chinese shares with others."""
+"""ASCII, and punctuation that Chinese shares with other languages."""
 
 
 def chinese(body: bytes) -> str | None:
-    """The encoding of a Chinese text: GB18030, Big5 or None, by a sample of its beginning."""
+    """Return GB18030 or Big5 if a sample looks like Chinese in it, else None."""
     first = _HIGH.search(body)
     if first is None:
         return None
@@ -241,7 +242,7 @@ def chinese(body: bytes) -> str | None:
 
 
 def _share(sample: bytes, encoding: str) -> float:
-    """The share of common characters among those that tell languages apart."""
+    """Return the share of common characters among those that identify a language."""
     told = _NEUTRAL.sub("", _text(sample, encoding))
     common = sum(map(_CHARACTERS[encoding].__contains__, told))
     is_enough = common >= max(_FEWEST, _LEAST_SHARE * len(told) + 1)
@@ -249,12 +250,12 @@ def _share(sample: bytes, encoding: str) -> float:
 
 
 def _is_whole(told: str) -> bool:
-    """Whether next to no byte is invalid; the last character of a sample may be half of one."""
+    """Return True if hardly any byte is invalid; the sample may end within a character."""
     return told.count("\ufffd") <= _MOST_INVALID * len(told) + told.endswith("\ufffd")
 
 
 def _is_of_neighbours(sample: bytes) -> bool:
-    """Whether it is Korean or Japanese in the encodings whose bytes are those of GB18030."""
+    """Return True for Korean or Japanese in encodings whose bytes are valid in GB18030."""
     for encoding, letters, least in _NEIGHBOURS:
         told = _NEUTRAL.sub("", _text(sample, encoding))
         if _is_whole(told) and len(letters.findall(told)) >= least * max(len(told), 1):
@@ -266,23 +267,23 @@ _OF_MANY_BYTES = {
     *(UTF_8, "utf-16le", "utf-16be"),
     *("gb18030", "big5hkscs", "euc-jp", "iso-2022-jp", "cp932", "cp949"),
 }
-"""The codecs in which a character may have several bytes."""
+"""Codecs in which a character may have several bytes."""
 
 
 def _text(body: bytes, encoding: str) -> str:
     name = codec(encoding)
     if name in _OF_MANY_BYTES:
         return body.decode(name, errors="replace")
-    # An error handler takes 0.2 µs for each undefined byte; a table takes no time for it.
+    # An error handler takes 0.2 µs for each undefined byte; a table costs nothing for it.
     return codecs.charmap_decode(body, "replace", _characters(name))[0]
 
 
 @cache
 def _characters(name: str) -> str:
-    """Return the character of each byte in a codec of single bytes; U+FFFD where it has none."""
+    """Return the character of each byte in a single-byte codec; U+FFFD for undefined bytes."""
     return bytes(range(256)).decode(name, errors="replace")
 
 
 def codec(encoding: str) -> str:
-    """The Python codec of an encoding, by its name in the standard."""
+    """Return the Python codec of an encoding, by its name in the standard."""
     return _CODECS.get(encoding, encoding)

@@ -1,17 +1,16 @@
-"""The content of the tags of a page: title, base, links, canonical, refresh, robots, and the words
-in and around each link. No URL is resolved yet.
+"""Content of the tags of a page: title, base, links with their words, canonical, refresh, robots.
 
-Laws: each link comes once, in the order of the page. Of a base, a title, a canonical link and a
-refresh, the first counts. All robots rules of the page are combined.
+No URL is resolved here. Each link comes once, in the order of the page. Of a base, a title, a
+canonical link and a refresh, the first counts. All robots rules of the page are combined.
 
-written    as in the page, with its character references not decoded
+The scan counts its *work*, an upper bound in microseconds for the scan and everything that follows
+from it, on the machine of reference. Nothing before the scan distinguishes a page of prose from one
+of links, though 128 kB take 1 ms or 30. Tags that are skipped are first charged by size; if that
+makes the page too expensive, their marks are counted instead. The scan gives up when the work
+exceeds the caller's time. `python -m tests.fuzz --prices` searches for pages that take longer.
+
+written    as in the page, with character references not decoded
 said       the attributes of a tag, as written
-work       what the scan, and all that follows from it, takes at most: in microseconds, on a machine
-           such as was measured. It is counted while the page is scanned. No count before the scan
-           tells a page of prose from one of links: 128 kB take 1 ms or 30. What tags take that are
-           passed over is guessed by size; if the page would be too dear by that guess, their marks
-           are counted. The scan gives up when there is more work than the caller has time for.
-           `python -m tests.fuzz --prices` looks for pages that take longer.
 """
 
 import re
@@ -47,27 +46,27 @@ from minicrawl.web.urls import resolve_each, split
 
 # ================================================================ written
 #
-# Links as they are written: one entry for each link of a page, of a few characters.
+# Links as written: one short entry for each link of a page.
 #
-# Laws: what an entry says is what was written: href, text and rel. A link that is written in the
-# usual way, relative to its page, and says nothing has an empty entry. No entry has a separator in
-# it, so that entries can be joined.
+# An entry preserves what was written: href, text and rel. A link written in the usual way, relative
+# to its page and without text, has an empty entry. Entries contain no separators, so they can be
+# joined.
 #
-# entry      form, fragment, text and rel; what is empty at its end is left out
-# form       nothing for the shortest relative reference, "=" for the whole URL, "/" for its path
-#            from the root, or "!" and whatever is written
+# entry      form, fragment, text and rel; empty parts at the end are omitted
+# form       empty for the shortest relative reference, "=" for the whole URL, "/" for its path from
+#            the root, or "!" and the reference as written
 
 LONGEST_TEXT = 200
-"""Characters of the text of a link."""
+"""Most characters of the text of a link."""
 LONGEST_FORM = 2_000
-"""Characters of what is written; what is longer is kept as the URL that it leads to."""
+"""Most characters of a reference as written; longer ones are stored as the resolved URL."""
 BETWEEN_ENTRIES, BETWEEN_PARTS = "\x1e", "\x1f"
 _WHOLE, _ROOTED, _OTHER = "=", "/", "!"
 _SEPARATORS = str.maketrans("", "", "\x1c\x1d\x1e\x1f")
 
 
 class AnchorTag(NamedTuple):
-    """The first anchor of a page with some href. Of a link without one, all but that is empty."""
+    """First anchor of a page with some href; empty fields for a link without an anchor."""
 
     written: str
     text: str = ""
@@ -82,7 +81,7 @@ def entries(
     *,
     strip_marks: bool = True,
 ) -> tuple[str, ...]:
-    """The entry of each link of the page at `own`; of several anchors the first with a text."""
+    """Return the entry of each link of the page at `own`; anchors with a text come first."""
     found: dict[str, AnchorTag] = {}
     for written, url in resolve_each(anchors, base, strip_marks=strip_marks):
         anchor = anchors[written]
@@ -93,7 +92,7 @@ def entries(
 
 
 def read_entry(entry: str, own: str, target: str) -> AnchorTag:
-    """What was written on the page at `own` as a link to the target."""
+    """Return the link to the target as it was written on the page at `own`."""
     form, text, rel = (*entry.split(BETWEEN_PARTS), "", "")[:3]
     if form.startswith(_OTHER):
         return AnchorTag(form[1:], text, rel)
@@ -105,12 +104,12 @@ def read_entry(entry: str, own: str, target: str) -> AnchorTag:
 
 
 def joined(found: Iterable[str]) -> str:
-    """Entries as one text."""
+    """Join entries into one text."""
     return BETWEEN_ENTRIES.join(found)
 
 
 def parted(text: str) -> list[str]:
-    """The entries in a text."""
+    """Split a text into its entries."""
     return text.split(BETWEEN_ENTRIES)
 
 
@@ -136,14 +135,14 @@ def _form(written: str, url: str, folders: list[str], *, has_base: bool) -> str:
 
 
 def _folders(url: str) -> list[str]:
-    """The folder of a page and those above it, the nearest first."""
+    """Return the folder of a page and those above it, the nearest first."""
     origin, path = split(url)
     names = path.partition("?")[0].split("/")[:-1]
     return list(accumulate((f"{name}/" for name in names), initial=origin))[:0:-1]
 
 
 def _relative(folders: list[str], url: str) -> str | None:
-    """The shortest relative reference to a URL; None if it is of another host."""
+    """Return the shortest relative reference to a URL; None if it is on another host."""
     for above, folder in enumerate(folders):
         if url.startswith(folder):
             return "../" * above + url[len(folder) :]
@@ -156,14 +155,14 @@ def _rooted(url: str) -> str:
 
 # ================================================================ words
 #
-# The words of a link, of its anchor and around it, and whether it is emphasised.
+# Words of a link, in its anchor and around it, and whether it is emphasised.
 #
-# Law: whatever the markup is, only so many characters of it are read for a link.
+# Whatever the markup, a bounded number of characters is read for each link.
 
 CHARS_AROUND = 50
-"""Characters of text on each side of a link that are around it; a word that is cut is left out."""
+"""Characters of text on each side of a link that count as around it, without cut words."""
 
-MARKUP_AROUND = 600  # characters in which these are
+MARKUP_AROUND = 600  # characters of markup searched for these
 ANCHOR_READ = 2000  # characters after which an unclosed anchor ends
 _ANCHOR_ENDS = re.compile(rf"</?a{STOP}", re.IGNORECASE | re.ASCII)
 _NOT_TEXT = re.compile(
@@ -174,13 +173,13 @@ _NOT_TEXT = re.compile(
 
 
 _EMPHASIS = re.compile(rf"<(?P<closing>/?)(?:b|strong|h[1-6]){STOP}", re.IGNORECASE | re.ASCII)
-_EMPHASIS_BEFORE = 300  # characters before a link in which it may begin
+_EMPHASIS_BEFORE = 300  # characters before a link in which emphasis may begin
 
 
 def is_emphasised(text: str, start: int, end: int) -> bool:
-    """Whether the anchor with the start tag `text[start:end]` is in bold, or in a heading.
+    """Return True if the anchor with the start tag `text[start:end]` is bold or in a heading.
 
-    As far as tags say: no style sheet is read, and a tag that is far before it is not seen.
+    Only tags count: no style sheet is read, and tags far before the anchor are not seen.
     """
     depth = 0
     for tag in _EMPHASIS.finditer(text, max(start - _EMPHASIS_BEFORE, 0), start):
@@ -190,14 +189,14 @@ def is_emphasised(text: str, start: int, end: int) -> bool:
 
 
 def _close(text: str, end: int) -> int:
-    """Where the content of an anchor ends that begins there."""
+    """Return the end of the anchor content that begins at `end`."""
     limit = end + ANCHOR_READ
     closing = _ANCHOR_ENDS.search(text, end, limit)
     return closing.start() if closing else min(limit, len(text))
 
 
 def words_around(text: str, start: int, end: int) -> str:
-    """The words of the anchor with the start tag `text[start:end]`, and those around it."""
+    """Return the words of the anchor with the start tag `text[start:end]`, and those around it."""
     close = _close(text, end)
     before = _last(_plain_words(text[max(start - MARKUP_AROUND, 0) : start]))
     after = _first(_plain_words(text[close : close + MARKUP_AROUND]))
@@ -205,7 +204,7 @@ def words_around(text: str, start: int, end: int) -> str:
 
 
 def _first(words: list[str]) -> str:
-    """As many of the words as there is room for around a link."""
+    """Return the first words that fit into `CHARS_AROUND`."""
     text = " ".join(words)
     if len(text) > CHARS_AROUND:
         text = text[: CHARS_AROUND + 1].rpartition(" ")[0]
@@ -213,7 +212,7 @@ def _first(words: list[str]) -> str:
 
 
 def _last(words: list[str]) -> str:
-    """The same from the end."""
+    """Return the last words that fit into `CHARS_AROUND`."""
     text = " ".join(words)
     if len(text) > CHARS_AROUND:
         text = text[-CHARS_AROUND - 1 :].partition(" ")[2]
@@ -226,12 +225,12 @@ def _plain_words(markup: str) -> list[str]:
 
 @cache
 def _image() -> re.Pattern[str]:
-    """Compiled when it is needed, since most crawls start without it."""
+    """Return the pattern, compiled on demand, as most crawls do not need it."""
     return re.compile(rf"<img{STOP}({ATTRIBUTES})", re.IGNORECASE | re.ASCII)
 
 
 def anchor_of(text: str, written: str, tag: re.Match[str]) -> AnchorTag:
-    """What the anchor with this start tag says; without a text, that of its image."""
+    """Return the anchor with this start tag; without a text, that of its image."""
     said = {} if tag["plain"] else attributes(tag["said"])
     rel = _said(said.get("rel", ""))
     if not tag["plain"] and tag["name"].lower() == "area":
@@ -249,24 +248,24 @@ def _said(value: str) -> str:
 # ================================================================ markup
 
 TITLE_LENGTH = 300
-"""The maximum length of a title, in characters."""
+"""Most characters of a title."""
 
 AT_ONCE_S = 1
-"""The longest delay of a refresh that counts as a redirect. With a longer one, it is a link."""
+"""Longest delay of a refresh that counts as a redirect. With a longer one, it is a link."""
 
 _TITLE_READ = 20_000  # characters of markup that may be a title
 _LONGEST_HREF = 8192  # characters; longer URLs are not kept
 
 
-_PASSED_US, _UNCLOSED_US = 0.07, 0.1  # a character of tags passed over; of the one never closed
-_CHARACTER_US, _TAG_US, _ATTRIBUTE_US = 0.012, 0.34, 0.1  # the same, by what is there
+_PASSED_US, _UNCLOSED_US = 0.07, 0.1  # a character of skipped tags; of one never closed
+_CHARACTER_US, _TAG_US, _ATTRIBUTE_US = 0.012, 0.34, 0.1  # the same, counted by marks
 _BEFORE_ATTRIBUTES = " \n\t\r\f/\"'"
-_TOKEN_US, _SAID_US = 1.5, 0.24  # a stop; a character of the attributes that are read there
+_TOKEN_US, _SAID_US = 1.5, 0.24  # a stop; a character of attributes that are read
 _LINK_US, _HREF_US = 9.0, 0.08  # to resolve a link; for each of its characters
 _WRITTEN_US, _EMPHASIS_US, _WORDS_US = 14.0, 10.0, 25.0
-"""More for each link, if what is around it is looked at."""
+"""Extra cost of each link if what surrounds it is read."""
 _AROUND_US, _TAG_AROUND_US, _REFERENCE_US = 0.01, 0.3, 1.4
-_FOREIGN_US = 0.6  # a character may become 18 in the name of a host
+_FOREIGN_US = 0.6  # a character may expand to 18 in a host name
 
 
 class TooDear(Exception):
@@ -282,17 +281,17 @@ class MetaRefresh(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Markup:
-    """The content of the tags of a page, collected while it is scanned. No URL is resolved yet.
+    """Content of the tags of a page, collected during the scan. No URL is resolved yet.
 
-    `links` has the hrefs without fragments, each once and in order, with their words. Links with
-    nofollow are not among them.
+    `links` has the hrefs without fragments, distinct and in order, with their words. Links with
+    nofollow are omitted.
     """
 
     title: str = ""
     base: str | None = None
     links: dict[str, str] = field(default_factory=dict)
-    emphasised: set[str] = field(default_factory=set)  # those in bold or in a heading
-    anchors: dict[str, AnchorTag] = field(default_factory=dict)  # of those that have one, if wanted
+    emphasised: set[str] = field(default_factory=set)  # links in bold or in a heading
+    anchors: dict[str, AnchorTag] = field(default_factory=dict)  # on request
     canonical: str | None = None
     refresh: str | None = None  # the URL of a refresh without delay
     robots: RobotsTag = NO_RESTRICTIONS
@@ -312,8 +311,10 @@ def scan(  # noqa: PLR0913  # each is given by its name
     with_sitemaps: bool = False,
     most_us: float = inf,
 ) -> Markup:
-    """Scan a page. `agent` is the crawler name that its robots rules may use; `types` are those of
-    alternates that are links. Raises `TooDear` if the page is more than `most_us` of work.
+    """Scan a page; raise `TooDear` if it takes more than `most_us` of work.
+
+    `agent` is the crawler name that robots rules may use; `types` are those of alternates that
+    count as links.
     """
     relations = _RELATIONS_AND_SITEMAPS if with_sitemaps else _RELATIONS
     wanted = _Wanted(
@@ -331,7 +332,7 @@ def scan(  # noqa: PLR0913  # each is given by its name
 
 
 class _Wanted(NamedTuple):
-    """What is collected, and for which crawler."""
+    """Content to collect, and the name of the crawler."""
 
     agent: str
     max_links: int
@@ -339,7 +340,7 @@ class _Wanted(NamedTuple):
     with_emphasis: bool
     with_anchors: bool
     types: frozenset[str]
-    relations: frozenset[str]  # of a <link> to another page, whatever its type
+    relations: frozenset[str]  # relations of a <link> to another page, whatever its type
     most_us: float
 
 
@@ -372,7 +373,7 @@ class _PageScanner:
             self._count_marks()
 
     def _count_marks(self) -> None:
-        """Replace the guess, once; raise TooDear if there is too much work all the same."""
+        """Replace the guess, once; raise `TooDear` if there is still too much work."""
         count = self.text.count
         attributes = sum(map(count, _BEFORE_ATTRIBUTES))
         counted_us = _CHARACTER_US * len(self.text) + _TAG_US * count("<")
@@ -383,7 +384,7 @@ class _PageScanner:
             raise TooDear
 
     def read(self, token: re.Match[str]) -> None:
-        """Read any token but a plain anchor."""
+        """Process any token but a plain anchor."""
         self._left_us -= _TOKEN_US
         if name := token["name"]:
             self._spend(_SAID_US * len(token["said"]))
@@ -403,7 +404,7 @@ class _PageScanner:
             self.add_link(written, tag)
 
     def add_link(self, written: str, anchor: re.Match[str] | None = None) -> None:
-        """Add a link. Its character references are decoded here."""
+        """Add a link, and decode its character references."""
         if len(written) > _LONGEST_HREF:
             return
         whole = href = written
@@ -437,7 +438,7 @@ class _PageScanner:
             self.found.emphasised.add(href)
 
     def _work_around_us(self, start: int, end: int) -> float:
-        """Return what it takes to look at the content of an anchor, and at what is around it."""
+        """Return the work to read the content of an anchor and its surroundings."""
         close = self.text.find("</a", end, end + ANCHOR_READ)
         stop = close if close >= 0 else end + ANCHOR_READ
         around = MARKUP_AROUND if self.wanted.with_words else 0
@@ -521,7 +522,7 @@ _RELATIONS_AND_SITEMAPS = _RELATIONS | {"sitemap"}
 
 
 def _is_nofollow(values: dict[str, str]) -> bool:
-    """Only `nofollow` counts; `ugc` and `sponsored` say who wrote a link, and why."""
+    """Return True for `nofollow`; `ugc` and `sponsored` only say who wrote a link, and why."""
     return "nofollow" in _tokens(values.get("rel", ""))
 
 
@@ -561,20 +562,20 @@ def meta_refresh(content: str) -> MetaRefresh | None:
 
 # ================================================================ scripts
 #
-# The scripts of a page: may they add to what its markup says?
+# Scripts of a page: could they add to the content of its markup?
 #
-# Laws: any text has an answer, in a time proportional to its length. Pages of one template have one
-# signature, whatever they say: numbers and hashes in the names of scripts do not count.
+# Any text has an answer, in linear time. Pages of one template share a signature, whatever their
+# content: numbers and hashes in the names of scripts are ignored.
 #
-# tracker    a script that watches readers, or shows them advertisements
-# shell      a page with scripts and next to nothing else
-# hint       something that is there for scripts to fill in, or a script that fills something in
+# tracker    script that watches readers, or shows them advertisements
+# shell      page with scripts and hardly anything else
+# hint       empty element for scripts to fill, or a script that fills elements
 
 FEW_LINKS = 5
-"""A page with little text is no shell if it has more: it is a list of them."""
+"""Most links of a shell: a page with more links is a list of them."""
 _INLINE_READ = 20_000
 _NAMED = 40
-"""Letters of a script that name it: what follows may be the content of the page."""
+"""Characters at the start of an inline script that name it: what follows may be content."""
 
 TRACKERS = re.compile(
     r"googletagmanager\.com|google-analytics\.com|googlesyndication\.com|doubleclick\.net|gtag\("
@@ -585,7 +586,7 @@ TRACKERS = re.compile(
     r"|bat\.bing\.com|statcounter\.com|sentry-cdn\.com|optimizely\.com|goatcounter\.com",
     re.IGNORECASE,
 )
-"""What names a tracker, in a URL or in a script."""
+"""Names of trackers, in a URL or in a script."""
 
 _SCRIPT = re.compile(
     rf"<script{STOP}([^<>]{{0,2000}}+)>((?:[^<]++|<(?!/script{STOP}))*+)", re.IGNORECASE | re.ASCII
@@ -611,7 +612,7 @@ _MARKS = 20
 
 
 def scripting(text: str, links: int, *, is_thin: bool) -> Scripting:
-    """What the scripts of a page may do for it; it has so many links without them."""
+    """Return what the scripts of a page may add; the page has `links` links without them."""
     names, fills = _scripts(text)
     has_onload = "onload" in text and _ON_LOAD.search(text) is not None
     if not names and not has_onload:
@@ -630,7 +631,7 @@ def scripting(text: str, links: int, *, is_thin: bool) -> Scripting:
 
 
 def _scripts(text: str) -> tuple[list[str], bool]:
-    """The names of those that run and are no trackers; whether one fills something in."""
+    """Return the names of active scripts other than trackers, and True if one fills elements."""
     names, fills = list[str](), False
     for said, inline in _SCRIPT.findall(text):
         values = attributes(said)

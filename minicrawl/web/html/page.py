@@ -1,8 +1,8 @@
-"""Parse a page: from a response to the content of the page.
+"""Parser for HTML pages: from a response to a parsed page.
 
-Laws: any bytes and headers can be parsed. A link is a canonical URL of another page, comes once,
-and may be followed by robots. It is told beside them whether the page links to itself. A reference
-to a place on the page, such as `#top`, is no link.
+Any bytes and headers can be parsed. A link is a canonical URL of another page, comes once, and may
+be followed by robots. Links of a page to itself are reported separately. A reference to a place on
+the page, such as `#top`, is not a link.
 """
 
 import re
@@ -24,20 +24,19 @@ from minicrawl.wording import counted
 
 # ================================================================ thin
 #
-# Thin pages: those with next to no text, such as errors, placeholders and empty lists.
+# Thin pages: those with hardly any text, such as errors, placeholders and empty lists.
 #
 # Many hosts have the same thin pages, which are not copies of each other.
 #
-# Laws: a page is thin if it has little text, or a heading like those of pages that servers
-# generate. The check stops when there is enough text, and its time is at most proportional to the
-# length.
+# A page is thin if it has little text, or a heading like those of pages that servers generate. The
+# check stops when there is enough text, and takes linear time at most.
 #
-# text      all outside tags, comments, scripts, styles and the title; a tag ends at the first ">";
-#           whitespace is collapsed
+# text      everything outside tags, comments, scripts, styles and the title; a tag ends at the
+#           first ">"; whitespace is collapsed
 # heading   the title, or the beginning of the text of a page without a title
 
 ENOUGH = 200
-"""The characters of text that make a page not thin."""
+"""Number of characters of text from which a page is not thin."""
 
 
 def _raw(name: str) -> str:
@@ -88,7 +87,7 @@ _LONGEST_HEADING = 100
 
 
 def is_thin(text: str, title: str) -> bool:
-    """Whether a page with this text and this title is thin."""
+    """Return True if a page with this text and this title is thin."""
     if title and _is_generated_heading(title):
         return True
     start = max(text.find(_BODY), 0)
@@ -103,7 +102,7 @@ def _is_generated_heading(heading: str) -> bool:
 
 
 def _has_prose(text: str, start: int) -> bool:
-    """Whether there is enough text in the middle, which is a quick check for most pages."""
+    """Return True if the middle has enough text: a quick check for most pages."""
     if len(text) - start < _SMALL:
         return False
     found, middle = 0, (start + len(text)) // 2
@@ -115,7 +114,7 @@ def _has_prose(text: str, start: int) -> bool:
 
 
 def _beginning(text: str, start: int) -> str:
-    """The beginning of the text after <body>: enough characters, or all."""
+    """Return the beginning of the text after <body>: enough characters, or all."""
     read = _AT_FIRST
     while len(words := _words(_TEXT.findall(text, start, start + read))) < ENOUGH:
         if start + read >= len(text):
@@ -134,7 +133,7 @@ def _words(pieces: list[str]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParseOptions:
-    """What to extract from a page, and for which crawler."""
+    """Content to extract from a page, and the name of the crawler."""
 
     agent: str = "minicrawl"
     max_links: int = 10_000
@@ -142,15 +141,15 @@ class ParseOptions:
     with_emphasis: bool = False
     with_written: bool = False
     strip_marks: bool = True
-    types: frozenset[str] = HTML_TYPES  # of alternates, that are read
+    types: frozenset[str] = HTML_TYPES  # media types of alternates that are read
     with_sitemaps: bool = False
-    with_text: bool = False  # of documents whose text only their parser can tell
+    with_text: bool = False  # for documents whose text only their parser can extract
     with_scripting: bool = False
 
 
 DEFAULT_OPTIONS = ParseOptions()
 _GUESS_US, _SCRIPTS_US = 3000.0, 0.1
-"""Work: to find an encoding that is not declared; to look for scripts, for each character."""
+"""Cost of detecting an undeclared encoding, and of looking for scripts, per character."""
 
 
 def parse_page(  # the last ones are given by their names
@@ -163,8 +162,9 @@ def parse_page(  # the last ones are given by their names
     content: int | None = None,
     most_us: float = inf,
 ) -> ParsedPage:
-    """Parse the page at a canonical `url`. The names of `headers` are in lower case. `content` is
-    the hash of the body, if that is known. Raises `TooDear` if it is more than `most_us` of work.
+    """Parse the page at a canonical `url`; raise `TooDear` if it takes more than `most_us` of work.
+
+    Header names are in lower case. `content` is the hash of the body, if known.
     """
     essence, charset = parse_content_type(headers.get("content-type"))
     text, encoding = decode(body, charset)
@@ -185,7 +185,7 @@ def parse_page(  # the last ones are given by their names
 
 
 class BodyFacts(NamedTuple):
-    """What is told of a document by its bytes alone."""
+    """Facts about a document from its bytes alone."""
 
     content: int
     encoding: str = "utf-8"
@@ -200,7 +200,7 @@ def page_of(
     headers: Mapping[str, str],
     options: ParseOptions,
 ) -> ParsedPage:
-    """The page, of what its markup, its bytes and its headers say."""
+    """Return the page described by its markup, its bytes and its headers."""
     header_robots = parse_robots_tag(headers.get("x-robots-tag", ""), options.agent)
     robots = markup.robots.combined_with(header_robots)
     resolver = _UrlResolver(markup, url, options)
@@ -230,7 +230,7 @@ def page_of(
 
 
 def content_hash(body: bytes) -> int:
-    """64 bits with a sign, as SQLite keeps numbers."""
+    """Return 64 bits as a signed integer, as SQLite stores them."""
     return int.from_bytes(blake2b(body, digest_size=8).digest(), "little", signed=True)
 
 
@@ -250,7 +250,7 @@ def _scanned(text: str, options: ParseOptions, most_us: float, *, xhtml: bool) -
 
 
 class _HeaderRefresh(NamedTuple):
-    """Where a Refresh header leads: at once, or after a while, which makes it a link."""
+    """Target of a Refresh header if it is immediate, or a link if it is delayed."""
 
     target: ResolvedUrl | None = None
     link: ResolvedUrl | None = None
@@ -260,7 +260,7 @@ _NO_REFRESH = _HeaderRefresh()
 
 
 def _header_refresh(value: str | None, own: str, options: ParseOptions) -> _HeaderRefresh:
-    """A header knows no base URL of the page."""
+    """Parse a Refresh header, whose URL is relative to that of the page, not to its base."""
     refresh = meta_refresh(value.strip()) if value else None
     if refresh is None or not refresh.url:
         return _NO_REFRESH
@@ -274,13 +274,13 @@ def _header_refresh(value: str | None, own: str, options: ParseOptions) -> _Head
 def _originals(
     links: Mapping[str, str | None], *others: ResolvedUrl | None
 ) -> tuple[tuple[str, str], ...]:
-    """The URLs that have an original, with it."""
+    """Return the URLs that have an original, with it."""
     resolved = chain(links.items(), filter(None, others))
     return tuple([(url, original) for url, original in resolved if original])
 
 
 def _text_hashes(body: bytes, markup: Markup, suspicious: int) -> traps.TextHashes:
-    """The hashes of the text, only for pages whose title is one of the `suspicious` ones."""
+    """Return the hashes of the text, if the title is one of the `suspicious` ones."""
     is_suspicious = suspicious & traps.title_bit(markup.title)
     return traps.text_hashes(body) if is_suspicious else traps.TextHashes()
 
@@ -294,7 +294,7 @@ def _why_cut(markup: Markup, links: Collection[str], options: ParseOptions) -> s
 
 
 class _FoundLinks(NamedTuple):
-    """The links of a page to others, each with its original or None; and the words of each."""
+    """Links of a page to others, each with its original or None; and the words of each."""
 
     links: dict[str, str | None]
     words: tuple[str, ...]
@@ -315,7 +315,7 @@ class _UrlResolver:
         self._with_words, self._strip_marks = options.with_words, options.strip_marks
 
     def links(self, last: ResolvedUrl | None) -> _FoundLinks:
-        """All links, `last` the last one."""
+        """Return the links, with `last` appended."""
         stays = "#" if self._base == self._own else None
         hrefs = [href for href in self._hrefs if href != stays]
         if self._with_words:
@@ -330,17 +330,17 @@ class _UrlResolver:
         return _FoundLinks(links, told, self_link)
 
     def written(self, links: Collection[str]) -> tuple[str, ...]:
-        """The entry of each of the links, in their order."""
+        """Return the entry of each of the links, in their order."""
         marks = self._strip_marks
         return entries(self._anchors, links, self._own, self._base, strip_marks=marks)
 
     def emphasised(self, links: Collection[str]) -> tuple[str, ...]:
-        """Those of the links that are emphasised."""
+        """Return those of the links that are emphasised."""
         found = map(self.other_page, sorted(self._emphasised))
         return tuple({page.url: None for page in found if page and page.url in links})
 
     def other_page(self, href: str | None) -> ResolvedUrl | None:
-        """The URL of a reference, if it is another page."""
+        """Return the URL of a reference, if it is another page."""
         found = resolve(href, self._base, strip_marks=self._strip_marks) if href else None
         return None if found is None or found.url == self._own else found
 
@@ -364,9 +364,9 @@ class _UrlResolver:
 #
 # The text of a page, for people and for data sets.
 #
-# Laws: comments, scripts, styles, templates and the head are no text. Blocks stand on lines of
-# their own, as do lines of preformatted text; blank lines are left out. The time is proportional to
-# the length: no quantifier backtracks, and what is not closed extends to the end of the page.
+# Comments, scripts, styles, templates and the head are left out. Blocks are on lines of their own,
+# as are lines of preformatted text; blank lines are removed. The time is linear: no quantifier
+# backtracks, and unclosed markup extends to the end of the page.
 
 
 def _raw_text(name: str) -> str:
@@ -393,7 +393,7 @@ _TAG_OR_LINE_END = re.compile(r"<[^>]*+(?:>|\Z)|\r\n?|\n")
 
 
 def plain_text(markup: str) -> str:
-    """The text of a page, line by line."""
+    """Return the text of a page, line by line."""
     text = _PREFORMATTED.sub(_with_breaks, _HIDDEN.sub("", markup))
     text = " ".join(text.split())
     text = _TAG.sub("", _CELL.sub(" ", _BLOCK.sub("\n", text)))
@@ -402,7 +402,7 @@ def plain_text(markup: str) -> str:
 
 
 def _with_breaks(found: re.Match[str]) -> str:
-    """Preformatted text, whose lines end as markup ends lines."""
+    """Return preformatted text with its line ends as markup."""
     return _TAG_OR_LINE_END.sub(lambda one: one[0] if one[0][0] == "<" else "<br>", found[0])
 
 
@@ -414,13 +414,13 @@ _LANG = re.compile(rf"<html{STOP}({ATTRIBUTES})", re.IGNORECASE | re.ASCII)
 
 
 def headings(markup: str) -> list[str]:
-    """The headings of a page, each on one line."""
+    """Return the headings of a page, each on one line."""
     found = _HEADING_TEXT.findall(_HIDDEN.sub("", markup))
     return [line for one in found if (line := " ".join(plain_text(one).split()))]
 
 
 def language(markup: str) -> str:
-    """The language that a page says it is in, such as `en` or `pt-br`."""
+    """Return the language that a page declares, such as `en` or `pt-br`."""
     found = _LANG.search(markup)
     said = attributes(found[1]) if found else {}
     return unescaped(said.get("lang", said.get("xml:lang", ""))).strip().lower()

@@ -1,12 +1,12 @@
-"""What a page refers to, as it is written: links with their texts, assets, and anchors to jump to.
+"""References of a page as written: links with their texts, assets, and anchors.
 
-Law: whatever the bytes are, the time is in proportion to them. This is for reports, which read a
-page once more; a crawl reads its links by `markup`, in a tenth of the time.
+Takes linear time for any input. Reports use this module to read a page again; a crawl reads links
+with `markup`, in a tenth of the time.
 
-reference  a URL as it is written in an attribute or in a style, with the text of its link
-asset      what a page needs to be shown: an image, a style, a script, a medium
-style      CSS: a file of its own, an element, or an attribute
-anchor     a place in a page that a fragment names, by `id` or by `name`
+reference  URL as written in an attribute or a style, with the text of its link
+asset      something needed to show a page: an image, a style, a script, a medium
+style      CSS: a file, an element, or an attribute
+anchor     place in a page that a fragment names, by `id` or by `name`
 """
 
 import re
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
 LONGEST_TEXT = 200
-"""Characters of the text of a link."""
+"""Most characters of the text of a link."""
 _LONGEST_HREF = 8192
 _IN_A_STYLE = re.compile(
     r"""(?:@import\s+)?url\(\s*(?:"([^"\n]*)"|'([^'\n]*)'|([^\s"'()]+))\s*\)"""
@@ -45,12 +45,12 @@ class Reference(NamedTuple):
     written: str
     text: str
     rel: str
-    kind: str  # of an asset: image, style, script or media; of a link the name of its tag
+    kind: str  # image, style, script or media for an asset; the name of the tag for a link
 
 
 @dataclass(slots=True)
 class References:
-    """All of a page, each as often as it is written, in its order."""
+    """The references of a page, with duplicates, in their order."""
 
     base: str | None = None
     links: list[Reference] = field(default_factory=list)
@@ -59,8 +59,8 @@ class References:
 
 
 def references(markup: str) -> References:
-    """What the markup of a page refers to."""
-    from lxml import etree  # here, since reports that read no page start without it
+    """Return the references in the markup of a page."""
+    from lxml import etree  # not at the top: most reports read no page and start faster without it
 
     reader = _Reader()
     parser = etree.HTMLParser(target=cast(Any, reader), encoding="utf-8", huge_tree=True)
@@ -71,7 +71,7 @@ def references(markup: str) -> References:
 
 
 def style_references(style: str) -> Iterator[Reference]:
-    """What a style refers to: other styles, images and fonts."""
+    """Yield the references in a style: other styles, images and fonts."""
     for found in _IN_A_STYLE.finditer(style):
         written = "".join(filter(None, found.groups()))
         if written and written[0] != "#" and len(written) <= _LONGEST_HREF:
@@ -80,17 +80,17 @@ def style_references(style: str) -> Iterator[Reference]:
 
 
 class _Reader:
-    """Hears of each tag and each text, one after the other."""
+    """Parser target that receives tags and texts one by one."""
 
     def __init__(self) -> None:
         self.found = References()
-        self._open: tuple[str, str] | None = None  # the href and the rel of the open anchor
+        self._open: tuple[str, str] | None = None  # href and rel of the open anchor
         self._words: list[str] = []
         self._left = LONGEST_TEXT
-        self._style: list[str] | None = None  # of the open style
+        self._style: list[str] | None = None  # content of the open style
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        """A tag begins."""
+        """Process a start tag."""
         self.found.anchors.update(filter(None, (attributes.get("id"),)))
         if tag == "a":
             self._begin_anchor(attributes)
@@ -107,7 +107,7 @@ class _Reader:
         self._read_style(attributes.get("style", ""))
 
     def end(self, tag: str) -> None:
-        """A tag ends."""
+        """Process an end tag."""
         if tag == "a":
             self._end_anchor()
         elif tag == "style" and self._style is not None:
@@ -115,7 +115,7 @@ class _Reader:
             self._style = None
 
     def data(self, text: str) -> None:
-        """Text outside of tags."""
+        """Process text."""
         if self._style is not None:
             self._style.append(text)
         elif self._open is not None and self._left > 0:
@@ -123,7 +123,7 @@ class _Reader:
             self._left -= len(text)
 
     def close(self) -> None:
-        """The page ends, and with it what is open."""
+        """End the page, and close what is open."""
         self._end_anchor()
 
     def _begin_anchor(self, attributes: dict[str, str]) -> None:
@@ -168,7 +168,7 @@ class _Reader:
 
 
 def _candidates(srcset: str) -> Iterator[str]:
-    """The URLs in a list such as `a.png 1x, b.png 2x`. A URL may have commas in it."""
+    """Yield the URLs of a list such as `a.png 1x, b.png 2x`. A URL may contain commas."""
     is_url = True
     for word in srcset.split():
         written = word if is_url else word.partition(",")[2]

@@ -1,12 +1,11 @@
 """Tokens of HTML: the relevant tags of a page, their attributes, and character references.
 
-Laws: tags and attributes are found by the tokenization rules of the HTML standard, so no nesting,
-no size and no unclosed markup can hide a tag, and text is never taken for a tag. The time is
-proportional to the text, whatever it is: no quantifier backtracks, an unclosed token extends to the
-end of the page, and each match goes on to the next relevant tag. Every character reference has a
-value, whatever its number.
+Tags and attributes are found by the tokenization rules of the HTML standard, so no nesting, no size
+and no unclosed markup can hide a tag, and text is never mistaken for a tag. The time is linear for
+any text: no quantifier backtracks, an unclosed token extends to the end of the page, and each match
+goes on to the next relevant tag. Every character reference has a value, whatever its number.
 
-relevant     a tag that is read: an anchor, <base>, <frame>, <iframe>, <link>, <meta>, <title>, and
+relevant     tag that is read: an anchor, <base>, <frame>, <iframe>, <link>, <meta>, <title>, and
              the start and end of <noscript> and <svg>
 skipped      any other tag
 plain        in lower case, with every value in double quotes, as programs write. Most tags are
@@ -21,12 +20,12 @@ from html import unescape
 from html.entities import html5
 
 S = r"[\t\n\f\r ]"
-"""A whitespace character."""
+"""Pattern of a whitespace character."""
 
 STOP = r"(?=[\t\n\f\r />])"
-"""The end of a tag name."""
+"""Pattern of the end of a tag name."""
 
-_NAME = r"[^\t\n\f\r />][^\t\n\f\r />=]*+"  # a "=" at its start is part of it
+_NAME = r"[^\t\n\f\r />][^\t\n\f\r />=]*+"  # a leading "=" is part of the name
 
 
 def _value(opening: str) -> str:
@@ -40,17 +39,16 @@ def _value(opening: str) -> str:
 _VALUE = _value("(?:")
 _CAPTURED_VALUE = _value("(")  # in one of three groups
 ATTRIBUTES = rf"(?:[\t\n\f\r /]++|{_NAME}{_VALUE})*+"
-"""All attributes of a tag, up to its end or the end of the page."""
+"""Pattern of all attributes of a tag, up to its end or the end of the page."""
 
 _ATTRIBUTE = re.compile(rf"({_NAME}){_CAPTURED_VALUE}")
 _ATTRIBUTES_READ = 1 << 16  # characters; beyond that a tag is an attack
 
 
 def attributes(text: str) -> dict[str, str]:
-    """The attributes in a match of `ATTRIBUTES`, by lower-case name. Of duplicates the first
-    counts.
+    """Return the attributes in a match of `ATTRIBUTES`, by lower-case name; the first one counts.
 
-    Values are as written, with their character references not decoded.
+    Values are as written, with character references not decoded.
     """
     found: dict[str, str] = {}
     for name, *values in _ATTRIBUTE.findall(text, 0, _ATTRIBUTES_READ):
@@ -65,7 +63,7 @@ _HREF = re.compile(
 
 
 def href(text: str) -> str | None:
-    """The attribute href, as in `attributes`."""
+    """Return the attribute href, as in `attributes`."""
     found = _HREF.match(text)
     return found and "".join(found.groups(""))
 
@@ -83,14 +81,14 @@ _SHORT = len("&#12345678;")
 
 
 def unescaped(text: str) -> str:
-    """Text with its character references decoded."""
+    """Return text with its character references decoded."""
     return unescape(text if len(text) <= _SHORT else _LONG_NUMBER.sub(r"&#0\1", text))
 
 
 def decoded(value: str) -> str:
-    """The value of an attribute with its character references decoded.
+    """Return the value of an attribute with its character references decoded.
 
-    Unlike in text, "&copy=1" and "&copyright" stay as they are: that keeps queries intact in which
+    Unlike in text, "&copy=1" and "&copyright" stay unchanged. That keeps queries intact in which
     "&" is not written as "&amp;".
     """
     return _REFERENCE.sub(_character, value) if "&" in value else value
@@ -106,7 +104,7 @@ def _character(reference: re.Match[str]) -> str:
 _PLAIN_ATTRIBUTE = r'[ \n]++[a-z-]++="[^"]*+"'
 _PLAIN_END = r"[ \n]?+/?+>"
 
-_TARGET = r'(?:id|name)="[^"]*+">'  # of links, and not a link itself
+_TARGET = r'(?:id|name)="[^"]*+">'  # anchors to link to, without a link of their own
 _NO_LINK = r'rel="(?!(?:alternate|canonical|next|prev|sitemap)")[a-z]++"'
 _MAY_BE_RELEVANT = (
     rf"a[\t\n\f\r />](?!{_TARGET})|area|base|i?+frame|link(?![ \n]++{_NO_LINK})|meta|no|plaintext"
@@ -174,7 +172,7 @@ def _tokens(end_of_raw_tag: str) -> re.Pattern[str]:
 
 
 HTML = _tokens(">")
-"""Matches up to the end of the next token. The groups of a relevant tag are:
+"""Pattern that matches up to the end of the next token. The groups of a relevant tag are:
 
 - `href` of a plain anchor without rel, which begins at `plain`
 - `name` of another tag, and its attributes `said`
@@ -182,10 +180,10 @@ HTML = _tokens(">")
 """
 
 HREF = HTML.groupindex["href"]
-"""The number of the group, which is used for every token: by number takes half the time."""
+"""Number of the group `href`, which is read for every token: by number takes half the time."""
 
 
 @cache
 def xhtml_tokens() -> re.Pattern[str]:
-    """The same for XHTML, made when it is needed: only there has <script/> no content."""
+    """Return the pattern for XHTML, compiled on demand: only there has <script/> no content."""
     return _tokens("(?<!/)>")
