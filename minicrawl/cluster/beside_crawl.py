@@ -6,13 +6,15 @@
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from minicrawl.cli.crawl.companions import Companion, CrawlRequest
 from minicrawl.config import Cluster
-from minicrawl.control.requests import ControlRequest
+
+if TYPE_CHECKING:
+    from minicrawl.control.requests import ControlRequest
 
 _DEMO = "demo"
 _DEMO_PAGES = 2000
@@ -81,7 +83,7 @@ class Nats:
         return store_of_cluster(cluster, pages=pages)
 
     def steer(
-        self, cluster: Cluster, action: str, request: ControlRequest, *, as_json: bool
+        self, cluster: Cluster, action: str, request: "ControlRequest", *, as_json: bool
     ) -> None:
         """Steer the crawl of all nodes."""
         from minicrawl.cluster.commands.status import steer

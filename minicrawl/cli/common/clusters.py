@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from minicrawl import plugins
 from minicrawl.cli import is_missing
 from minicrawl.config import Cluster
-from minicrawl.control.requests import ControlRequest
+
+if TYPE_CHECKING:
+    from minicrawl.control.requests import ControlRequest
 
 
 class ClusterDoor(Protocol):
@@ -18,7 +20,7 @@ class ClusterDoor(Protocol):
         """Return a store of all shards, with the pages that were kept or without them."""
 
     def steer(
-        self, cluster: Cluster, action: str, request: ControlRequest, *, as_json: bool
+        self, cluster: Cluster, action: str, request: "ControlRequest", *, as_json: bool
     ) -> None:
         """Steer the crawl of all nodes."""
 
