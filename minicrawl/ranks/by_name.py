@@ -231,9 +231,12 @@ def _found_by_index(seen: Snapshot, words: str, count: int) -> list[int] | None:
     """Return pages by their whole text; None without a usable index."""
     if not search_folder(seen.path).is_dir():
         return None
-    from minicrawl.search.indexing import has_index, why_useless
-    from minicrawl.search.query import parse
-    from minicrawl.search.searching import Finder, SearchRequest
+    try:
+        from minicrawl.search.indexing import has_index, why_useless
+        from minicrawl.search.query import parse
+        from minicrawl.search.searching import Finder, SearchRequest
+    except ModuleNotFoundError:  # without the search, titles and URLs are looked at
+        return None
 
     folder = search_folder(seen.path)
     if not has_index(folder) or why_useless(folder, seen.connection):

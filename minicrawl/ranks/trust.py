@@ -47,7 +47,7 @@ from minicrawl.ranks.pagerank import (
     walk_of,
 )
 from minicrawl.ranks.scores import FURTHEST, Scores
-from minicrawl.search.query import parts_by_counts
+from minicrawl.web.words import parts_by_counts
 
 # ================================================================ variants
 #

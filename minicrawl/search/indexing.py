@@ -43,7 +43,7 @@ from minicrawl.search.index import FOLDER, SearchIndex
 from minicrawl.search.notes import VERSION, AnchorRow, Entry, Notes, Watermark
 from minicrawl.search.page_reader import PageReader, ReadPage
 from minicrawl.search.page_text import SiteLines, codes_of
-from minicrawl.search.query import Query, parts_by_counts
+from minicrawl.search.query import Query
 from minicrawl.search.searching import Floats, keep_importance, sort_out
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import kept_topics
@@ -51,7 +51,7 @@ from minicrawl.store.reader import reading, search_folder
 from minicrawl.store.records import translating_derived_errors
 from minicrawl.web.shingles import signature
 from minicrawl.web.urls import site
-from minicrawl.web.words import indexed, words_of
+from minicrawl.web.words import indexed, parts_by_counts, words_of
 
 # ================================================================ index folder
 #

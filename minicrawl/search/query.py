@@ -13,16 +13,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import accumulate, chain, islice
-from math import log
 from typing import NamedTuple
-
-import numpy as np
 
 from minicrawl.errors import UsageError
 from minicrawl.web.words import is_single_sign, of_phrase, spans, words_of
@@ -306,19 +303,3 @@ def _marks(text: str, wanted: set[str]) -> Iterator[tuple[int, int]]:
         end = span.end
     if end:
         yield begin, end
-
-
-def parts_by_counts(counts: Mapping[str, Counter[str]], wanted: Iterable[str]) -> dict[str, float]:
-    """Return the part of each topic, by how often it has each word; equal parts if none has any."""
-    words = list(wanted)
-    if not any(word in count for count in counts.values() for word in words):
-        return dict.fromkeys(counts, 1 / len(counts))
-    different = len(set().union(*counts.values()))
-    logs = np.array(
-        [
-            sum(log((count[word] + 1) / (count.total() + different)) for word in words)
-            for count in counts.values()
-        ]
-    )
-    likely = np.exp(logs - logs.max())
-    return dict(zip(counts, (likely / likely.sum()).tolist(), strict=True))

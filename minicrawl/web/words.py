@@ -12,14 +12,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import chain, groupby
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    pass
-
+from math import exp, log
+from typing import NamedTuple
 
 LONGEST = 64
 """Longest word in characters; longer ones are split, in pages and in queries."""
@@ -201,3 +199,17 @@ def _parts(word: str) -> Iterator[str]:
             yield from _parts_of_long(run)
         else:  # the last character also alone, so that it is found without a neighbour
             yield from (run[place : place + 2] for place in range(len(run)))
+
+
+def parts_by_counts(counts: Mapping[str, Counter[str]], wanted: Iterable[str]) -> dict[str, float]:
+    """Return the part of each topic, by how often it has each word; equal parts if none has any."""
+    words = list(wanted)
+    if not any(word in count for count in counts.values() for word in words):
+        return dict.fromkeys(counts, 1 / len(counts))
+    different = len(set().union(*counts.values()))
+    logs = [
+        sum(log((count[word] + 1) / (count.total() + different)) for word in words)
+        for count in counts.values()
+    ]
+    likely = [exp(one - max(logs)) for one in logs]
+    return {topic: one / sum(likely) for topic, one in zip(counts, likely, strict=True)}

@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 ROOMS = ("cluster", "dashboard", "demo", "lab", "ranks", "search")
@@ -41,9 +42,9 @@ OF_THE_WHOLE = (
 """Tests that look at the project as a whole, with all of its rooms."""
 
 
-def tests_without(room: str, folder: Path, below: Sequence[str]) -> list[str]:
-    """Return the files of the core's tests that do not need the room."""
-    gone = {room, *NEEDED_BY[room]}
+def tests_without(rooms: Sequence[str], folder: Path, below: Sequence[str]) -> list[str]:
+    """Return the files of the core's tests that do not need the rooms."""
+    gone = {*rooms, *chain.from_iterable(NEEDED_BY[room] for room in rooms)}
     files = (file for name in below for file in sorted((folder / name).rglob("test_*.py")))
     chosen = []
     for file in files:

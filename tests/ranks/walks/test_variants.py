@@ -18,7 +18,7 @@ from minicrawl.ranks.trust import (
     topic_ranks,
     without_dangling,
 )
-from minicrawl.search.query import parts_by_counts
+from minicrawl.web.words import parts_by_counts
 from tests.ranks.graphs import NODES, Pairs, a_node, graph_of, some_links
 
 TIGHT = PageRankOptions(tolerance=1e-12)
