@@ -83,7 +83,7 @@ def test_a_deep_graph_is_not_looked_at_in_so_many_rounds(monkeypatch: pytest.Mon
     monkeypatch.setattr("minicrawl.graph.outline.SAMPLE", 32)
     graph, dice = random_graph(3000, 3000), partial(np.random.default_rng, 1)
     by_paths = sampled(graph, dice(), 32)
-    monkeypatch.setattr("minicrawl.graph.outline._MOST_LOOKS", by_paths.diameter * graph.edges - 1)
+    monkeypatch.setattr("minicrawl.graph.distances.MOST_LOOKS", by_paths.diameter * graph.edges - 1)
     assert estimate(graph, dice()) == by_paths
 
 
