@@ -129,8 +129,8 @@ class Extent(NamedTuple):
 
 
 def exact_work(graph: Csr) -> int:
-    """What `exact` has to do in one round, in links that it looks at."""
-    return -(-graph.nodes // _SOURCES) * graph.edges
+    """What `exact` has to do in one round, in links and nodes that it looks at."""
+    return -(-graph.nodes // _SOURCES) * (graph.edges + graph.nodes)
 
 
 def most_rounds(graph: Csr) -> int:
