@@ -2,7 +2,8 @@
 
 Law: a file beside a store, and a file in a folder beside it, is no symbolic link and has no second
 name (a hard link): nothing is written or read elsewhere by opening a store. The path of the store
-itself may be a symbolic link, as the user has named it.
+itself may be a symbolic link, as the user has named it. Nor is it a pipe or a device, which whoever
+opens it could wait at for ever.
 """
 
 import os
@@ -21,12 +22,18 @@ def refuse_links(path: Path) -> Path:
                 f"{file} is a link to {file.readlink()}: files of a store are no links, as "
                 "others could lead them anywhere; put the file itself in its place"
             )
+        if _is_special(status.st_mode):
+            raise UsageError(f"{file} is a pipe or a device, and no file of a store: remove it")
         if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
             raise UsageError(
                 f"{file} has {status.st_nlink} names (hard links): a change would show under all "
                 "of them; put a copy in its place"
             )
     return path
+
+
+def _is_special(mode: int) -> bool:
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISBLK(mode)
 
 
 def _files_at(path: Path) -> Iterator[tuple[Path, os.stat_result]]:

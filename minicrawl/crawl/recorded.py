@@ -71,6 +71,8 @@ from minicrawl.web.scope import may_be_html
 from minicrawl.web.urls import ResolvedUrl, resolve
 
 _ANSWERS = ("response", "resource", "revisit")
+_KINDS = ("warcinfo", "request", "metadata", "conversion", "continuation")
+"""The other ones of the standard. What a stranger calls a record is not counted by its name."""
 _ROBOTS = "/robots.txt"
 _UNCOMMITTED = 3 * MOST_STEPS
 """Limit of responses that are not in the archive yet."""
@@ -194,7 +196,8 @@ class RecordedCrawl:
     async def _read(self, record: WarcRecord) -> None:
         """Give a record its turn, or count why it has none."""
         if record.kind not in _ANSWERS:
-            self.skipped[f"{record.kind or 'nameless'} records"] += 1
+            kind = record.kind if record.kind in _KINDS else "other"
+            self.skipped[f"{kind} records"] += 1
             return
         found = resolve(record.url, strip_marks=self._settings.storing.strip_marks)
         if found is None:

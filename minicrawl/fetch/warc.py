@@ -102,9 +102,10 @@ def _begin(file: BinaryIO, one: ZipInfo) -> int:
 # damage   bytes that cannot be decompressed; the rest of their member is lost, and no other
 #
 # Laws: only a few pieces are held in memory, whatever a member expands to. A file yields at most
-# `MOST_SWELLING` times the bytes read from it, beyond the first `ALWAYS_UNPACKED` bytes; a member
-# that exceeds this is treated as damaged there. After damage, the next intact member is found if it
-# begins with a record.
+# `MOST_SWELLING` times the bytes read from it, beyond the first `ALWAYS_UNPACKED` bytes, and one
+# record for each `LEAST_PACKED` bytes read, beyond the first `ALWAYS_READ` records; a member that
+# exceeds this is treated as damaged there. The files in a WACZ file share these allowances. After
+# damage, the next intact member is found if it begins with a record.
 
 BEGIN = b"WARC/"
 _GZIP, _ZSTD = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"
@@ -127,6 +128,9 @@ _HEAD_MEMBERS = 8
 MOST_SWELLING = 100
 """Maximum expansion; pages of real crawls expand 3 to 20 times."""
 ALWAYS_UNPACKED = 1 << 24
+LEAST_PACKED = 48
+"""Bytes of a record in a packed file: its id and its digest alone take 40, as they are random."""
+ALWAYS_READ = 5_000
 
 
 class DamagedMember(Exception):
@@ -214,7 +218,10 @@ class Members:
 
     def __init__(self, file: WarcFile) -> None:
         self._raw = _RawBytes(file)
-        self._allowance = ALWAYS_UNPACKED
+        share = self._raw.length / max(file.path.stat().st_size, 1)  # files in one share the rest
+        self._allowance = int(ALWAYS_UNPACKED * share)
+        self._for_records = int(LEAST_PACKED * ALWAYS_READ * share)  # bytes
+        self._counted = 0  # of the file
         self.begin = 0
         """Offset of the current member in the file."""
         self.buffer = bytearray()
@@ -367,13 +374,26 @@ class Members:
             given, self._raw.held, ended = self._decoder.decode(self._raw.held)
         except (zlib.error, zstandard.ZstdError) as error:
             raise DamagedMember(f"it cannot be decompressed ({error})") from error
-        self._count(held - len(self._raw.held), len(given))
+        if self._raw.at >= self._counted:  # else it was given before
+            packed = min(held - len(self._raw.held), self._raw.at - self._counted)
+            self._counted = self._raw.at
+            self._count(packed, len(given))
         self.buffer += given
         if ended:
             self._decoder = None
         return True
 
+    def count_record(self) -> None:
+        """Another record, or bytes that are none, begins here."""
+        if self.is_plain:
+            return
+        self._for_records -= LEAST_PACKED
+        if self._for_records < 0:
+            self._for_records = 0
+            raise DamagedMember(f"its records take less than {LEAST_PACKED} bytes each")
+
     def _count(self, packed: int, unpacked: int) -> None:
+        self._for_records += packed
         self._allowance += MOST_SWELLING * packed - unpacked
         if self._allowance < 0:
             self._allowance = 0
@@ -400,6 +420,10 @@ _END = b"\r\n\r\n"
 _NEXT_BYTES = 32
 _DIGITS = re.compile(r"[0-9]{1,18}")
 _BETWEEN = 16  # bytes between two records; there should be 4
+_MOST_NOTES = 100
+"""Of a file; how many more there were is told in the last one."""
+_LONGEST_SHOWN = 2048
+"""Characters of a URL, as long as one may be."""
 _MOST_WRONG = 20
 """Wrong lengths after which those of a file are ignored: each may cost a long search."""
 
@@ -427,7 +451,8 @@ class _Head(NamedTuple):
     @property
     def name(self) -> str:
         kind, url = self.fields.get("warc-type", "record"), self.fields.get("warc-target-uri", "")
-        return f"the {kind} of {url.strip('<> ')}" if url else f"a {kind}"
+        kind, url = kind[:_LONGEST_SHOWN], url.strip("<> ")[:_LONGEST_SHOWN]
+        return f"the {kind} of {url}" if url else f"a {kind}"
 
 
 class WarcRecords:
@@ -444,9 +469,15 @@ class WarcRecords:
         self._file, self._most_bytes = file, most_bytes
         self._note, self._tell = note, tell
         self._current = ""
-        self._wrong = 0
+        self._wrong = self._notes = 0
 
     def __iter__(self) -> Iterator[WarcRecord]:
+        yield from self._records()
+        if (more := self._notes - _MOST_NOTES) > 0:
+            others = counted(more, "more such line is", "more such lines are")
+            self._note(f"{self._file.name}: {others} left out")
+
+    def _records(self) -> Iterator[WarcRecord]:
         with closing(Members(self._file)) as members:
             self._members = members
             while True:
@@ -461,12 +492,15 @@ class WarcRecords:
                     self._warn(members.begin, f"{damage}: {_bytes_are(lost)} lost{named}")
 
     def _warn(self, place: int, text: str) -> None:
-        self._note(f"{self._file.name}: at byte {place:,}: {text}")
+        self._notes += 1
+        if self._notes <= _MOST_NOTES:
+            self._note(f"{self._file.name}: at byte {place:,}: {text}")
 
     # ------------------------------------------------------------ one member
 
     def _in_member(self) -> Iterator[WarcRecord]:
         while self._skip_blank():
+            self._members.count_record()
             head = self._head()
             if head is None:
                 self._skip_to_next()

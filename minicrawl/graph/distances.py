@@ -15,6 +15,10 @@ sampled  Measures the paths from randomly drawn nodes, by searches from 64 at a 
          farthest, then along the links from there, and so on while the path grows. The diameter is
          a lower bound. The mean is a ratio of sums over the sources, with a standard error from the
          differences between groups of eight sources.
+
+A round visits all links, so a graph that is one long path would take a round for each node. No
+search goes deeper than `most_rounds`. In a deeper graph the mean is unknown, and the diameter is a
+lower bound.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,6 +45,16 @@ _WORDS = 8
 _WORD = 64
 _SOURCES = _WORD * _WORDS
 _LINKS_AT_ONCE = 1 << 18
+MOST_LOOKS = 200_000_000
+"""Links that a search, or all rounds of HyperBall, may look at: some fifteen seconds."""
+_SURE_ROUNDS = 200
+"""However many links there are: the web is less deep."""
+_ROUNDS_OF_ALL = 30
+"""The searches from all pages may be so deep on average, or take as long as one from some."""
+_MOST_WALKS = 10
+"""To and fro; each takes a search."""
+_NARROW = 8
+"""Nodes of a level, up to which it takes less time to look at each link by itself."""
 _ONES = np.array([number.bit_count() for number in range(256)], dtype=np.uint8)
 
 
@@ -49,15 +63,36 @@ def fronts(graph: Csr, sources: Nodes) -> Iterator[NDArray[np.integer]]:
     is_met = np.zeros(graph.nodes, dtype=np.bool_)
     # Last position of a node in a list of finds: removes duplicates without sorting.
     place = np.empty(graph.nodes, dtype=np.int64)
-    found: NDArray[np.integer] = np.asarray(sources, dtype=np.int64)
-    while found.size:
-        is_met[found] = True
-        order = np.arange(len(found))
-        place[found] = order
-        found = found[place[found] == order]
+    near: NDArray[np.integer] = np.asarray(sources, dtype=np.int64)
+    while near.size:
+        is_met[near] = True
+        order = np.arange(len(near))
+        place[near] = order
+        found = near[place[near] == order]
         yield found
-        found = linked_from(graph, found)
-        found = found[~is_met[found]]
+        while 0 < len(found) <= _NARROW and _few_links(graph, found):
+            found = _next_of_few(graph, found, is_met)
+            if found.size:
+                yield found
+        near = linked_from(graph, found)
+        near = near[~is_met[near]]
+
+
+def _few_links(graph: Csr, pages: NDArray[np.integer]) -> bool:
+    return all(graph.starts[page + 1] - graph.starts[page] <= _NARROW for page in pages.tolist())
+
+
+def _next_of_few(
+    graph: Csr, pages: NDArray[np.integer], is_met: NDArray[np.bool_]
+) -> NDArray[np.integer]:
+    """The nodes on the next level, which are marked: a tenth of the time where paths are long."""
+    near = []
+    for page in pages.tolist():
+        for target in graph.targets[graph.starts[page] : graph.starts[page + 1]].tolist():
+            if not is_met[target]:
+                is_met[target] = True
+                near.append(target)
+    return np.array(near, dtype=np.int64)
 
 
 def levels(graph: Csr, sources: Nodes) -> NDArray[np.int32]:
@@ -94,18 +129,28 @@ class Extent(NamedTuple):
 
 
 def exact_work(graph: Csr) -> int:
-    """Return the work of `exact` in one round, as a number of visited links."""
-    return -(-graph.nodes // _SOURCES) * graph.edges
+    """Return the work of `exact` in one round, as a number of visited links and nodes."""
+    return -(-graph.nodes // _SOURCES) * (graph.edges + graph.nodes)
+
+
+def most_rounds(graph: Csr) -> int:
+    """Return the largest depth of a search."""
+    return max(_SURE_ROUNDS, MOST_LOOKS // max(graph.edges + graph.nodes, 1))
 
 
 def exact(graph: Csr, tell: Progress = unreported) -> Extent:
-    """Measure the paths from all pages."""
+    """Measure the paths from all pages. Paths so long that they take minutes are cut: not exact."""
     back = graph.reversed()
     longest = total = pairs = 0
+    most = max(_SURE_ROUNDS, most_rounds(graph) // 4)  # eight words take four times as long as one
+    left = max(most, _ROUNDS_OF_ALL * -(-graph.nodes // _SOURCES))
     for first in range(0, graph.nodes, _SOURCES):
         sources = np.arange(first, min(first + _SOURCES, graph.nodes))
-        found = _search(back, sources, _WORDS)
+        found = _search(back, sources, _WORDS, min(most, left))
         longest = max(longest, found.depth)
+        left -= found.depth
+        if found.is_cut:
+            return Extent(longest, None, 0, is_exact=False)
         total += int(found.totals.sum())
         pairs += int(found.pairs.sum())
         tell(float(sources[-1] + 1) / graph.nodes)
@@ -118,10 +163,13 @@ def sampled(
     """Measure the paths from randomly drawn pages that have links."""
     starting = np.flatnonzero(graph.out_degrees())
     chosen = rng.choice(starting, size=min(sources, len(starting)), replace=False)
-    back, searches = graph.reversed(), list[_Search]()
+    back, searches, most = graph.reversed(), list[_Search](), most_rounds(graph)
     for first in range(0, len(chosen), _WORD):
-        searches.append(_search(back, np.sort(chosen[first : first + _WORD]), 1))
+        searches.append(_search(back, np.sort(chosen[first : first + _WORD]), 1, most))
         tell(min(1.0, (first + _WORD) / len(chosen)))
+        if searches[-1].is_cut:
+            longest = max(most, _to_and_fro(back, graph, searches[-1].last))
+            return Extent(longest, None, 0, is_exact=False)
     if not any(search.depth for search in searches):
         return Extent(0, None, 0, is_exact=False)
     longest = max(_to_and_fro(back, graph, search.last) for search in searches)
@@ -144,7 +192,10 @@ def _ratio_error(totals: Counts, pairs: Counts) -> float:
 def _to_and_fro(graph: Csr, back: Csr, page: int) -> int:
     """Return the longest shortest path met on walks to and fro that begin at this page."""
     forth, longest = graph, 0
-    while (level := levels(forth, [page])).max() > longest:
+    for _ in range(_MOST_WALKS):
+        level = levels(forth, [page])
+        if level.max() <= longest:
+            break
         longest, page = int(level.max()), int(level.argmax())
         forth, back = back, forth
     return longest
@@ -161,9 +212,11 @@ class _Search(NamedTuple):
     """Sum of the distances of these pairs, by group."""
     last: int
     """A page that was reached last."""
+    is_cut: bool
+    """Whether there are longer distances."""
 
 
-def _search(back: Csr, sources: NDArray[np.int64], words: int) -> _Search:
+def _search(back: Csr, sources: NDArray[np.int64], words: int, most: int) -> _Search:
     """Search from up to 64 sources a word at once; `back` has the in-links."""
     heard = np.zeros((back.nodes, words), dtype=np.uint64)
     places = np.arange(len(sources), dtype=np.uint64)
@@ -173,13 +226,14 @@ def _search(back: Csr, sources: NDArray[np.int64], words: int) -> _Search:
     while True:
         news = _gathered(back, news)
         news &= ~heard
-        counts = _ONES[news.view(np.uint8)].sum(axis=0, dtype=np.int64)
-        if not counts.any():
-            return _Search(depth, pairs, totals, last)
+        hear = news.any(axis=1)
+        counts = _ONES[news[hear].view(np.uint8)].sum(axis=0, dtype=np.int64)
+        if not counts.any() or depth == most:
+            return _Search(depth, pairs, totals, last, is_cut=bool(counts.any()))
         depth += 1
         pairs += counts
         totals += depth * counts
-        last = int(news.any(axis=1).argmax())
+        last = int(hear.argmax())
         heard |= news
 
 
@@ -327,10 +381,13 @@ def estimated(graph: Csr, rng: Generator, tell: Progress = unreported) -> Extent
     """Estimate the distances of all pairs."""
     balls, sizes = Balls(graph, _BITS, rng), np.empty((graph.nodes, _GROUPS + 1), dtype=np.float32)
     grown, reached = np.arange(graph.nodes), list[Sizes]()
+    most = most_rounds(graph)
     while grown.size:
         sizes[grown] = balls.sizes_without(grown)
         reached.append(sizes.sum(axis=0, dtype=np.float64))
         tell(1 - 1 / (1 + len(reached)))
+        if len(reached) > most:
+            return Extent(most, None, 0, is_exact=False, by_hyperball=True)
         grown = balls.grow()
     return _extent(np.array(reached).reshape(-1, _GROUPS + 1))
 

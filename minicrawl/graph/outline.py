@@ -261,8 +261,6 @@ COARSE = 0.02
 """Largest acceptable error, as a share of the mean distance."""
 _FEW_SOURCES = 128
 _MANY_NODES = 1_000_000
-_MOST_LOOKS = 200_000_000
-"""Most links that HyperBall may visit in all rounds: about fifteen seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,6 +283,7 @@ class Outline:
     out_degrees: DegreeDistribution
     in_degrees: DegreeDistribution
     mean_distance: float | None
+    """None where no node reaches another one, and where paths are too long to be measured."""
     mean_distance_error: float
     """Standard error of the mean; 0 if all distances were measured."""
     diameter: int
@@ -321,8 +320,9 @@ def extent(
     graph: Csr, rng: Generator, tell: Progress = unreported, most_work: int = MOST_WORK
 ) -> Extent:
     """Return exact distances if they take at most `most_work`, else an estimate."""
-    is_small = exact_work(graph) <= most_work
-    return exact(graph, tell) if is_small else estimate(graph, rng, tell)
+    if exact_work(graph) <= most_work and (found := exact(graph, tell)).is_exact:
+        return found
+    return estimate(graph, rng, tell)
 
 
 def estimate(graph: Csr, rng: Generator, tell: Progress = unreported) -> Extent:
@@ -330,7 +330,7 @@ def estimate(graph: Csr, rng: Generator, tell: Progress = unreported) -> Extent:
     sources = _FEW_SOURCES if graph.nodes > _MANY_NODES else SAMPLE
     by_paths = sampled(graph, rng, sources, tell)
     is_fine = by_paths.error <= COARSE * (by_paths.mean_distance or 0)
-    if is_fine or by_paths.diameter * graph.edges > _MOST_LOOKS:
+    if is_fine or by_paths.diameter * graph.edges > hyperball.MOST_LOOKS:
         return by_paths
     by_balls = hyperball.estimated(graph, rng, tell)
     better = min(by_paths, by_balls, key=lambda found: (found.mean_distance is None, found.error))

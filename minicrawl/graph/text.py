@@ -381,8 +381,8 @@ class NameList:
 #           ways. `c` begins a comment.
 #
 # Two nodes may have the same name; they stay two nodes. Nodes without a name are called by their
-# number. Above 65,536 nodes, DIMACS lists may have at most 8 nodes for each link, so that a short
-# file cannot exhaust the memory.
+# number. Above 65,536 nodes, at least one in eight must have a link, so that a short file cannot
+# exhaust the memory.
 
 _NUMBER_NUMBERED = rb"([0-9]{1,18})"
 _NAME = rb"(\S.*?)"
@@ -491,6 +491,7 @@ class DimacsList:
         self._has_weights = False
         self._promised: tuple[int, int] | None = None
         self._links = 0
+        self._is_linked = np.zeros(0, dtype=np.bool_)
 
     @property
     def names(self) -> range:
@@ -500,9 +501,10 @@ class DimacsList:
     def links(self, block: LineBlock) -> LinkArrays:
         found = self._plain(block) or self._line_by_line(block)
         self._links += len(found.sources)
+        sources, targets, _ = found
+        self._is_linked[sources] = self._is_linked[targets] = True
         if self._has_weights:
             return found
-        sources, targets, _ = found
         return LinkArrays(np.append(sources, targets), np.append(targets, sources))
 
     def finish(self) -> None:
@@ -511,10 +513,10 @@ class DimacsList:
         if not self._promised or self._links != links:
             said = f"{links} links were announced" if self._promised else "no line `p` announces"
             raise GraphFileError(f"{self._place}: {said}, {self._links} are there")
-        if nodes > min(max(_FEW_NODES, _SPARSE * links), MOST_NODES):
-            raise GraphFileError(f"{self._place}: {nodes:,} nodes are too many for {links:,} links")
         if not links:
             raise GraphFileError(f"{self._place}: no link in it; expected {self._expected()}")
+        if nodes > max(_FEW_NODES, _SPARSE * (linked := int(np.count_nonzero(self._is_linked)))):
+            raise GraphFileError(f"{self._place}: of {nodes:,} nodes only {linked:,} have a link")
 
     def _expected(self) -> str:
         return "`a from to weight`" if self._has_weights else "`e one other`"
@@ -557,7 +559,10 @@ class DimacsList:
             expected = "`p sp nodes links` or `p edge nodes edges`"
             raise refusal(self._place, number, expected, line)
         self._has_weights = found[1] == b"sp"
-        self._promised = int(found[2]), int(found[3])
+        self._promised = nodes, links = int(found[2]), int(found[3])
+        if nodes > min(max(_FEW_NODES, _SPARSE * links), MOST_NODES):
+            raise GraphFileError(f"{self._place}: {nodes:,} nodes are too many for {links:,} links")
+        self._is_linked = np.zeros(nodes, dtype=np.bool_)  # takes no memory until it is written
 
     def _link(self, number: int, line: bytes) -> tuple[bytes, ...]:
         found = (_ARC if self._has_weights else _EDGE).fullmatch(line)

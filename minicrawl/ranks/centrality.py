@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from minicrawl.errors import UsageError
 from minicrawl.graph.adjacency import Adjacency, Vector, Weights
 from minicrawl.graph.csr import BuiltGraph, Csr
-from minicrawl.graph.distances import Balls, fronts
+from minicrawl.graph.distances import Balls, fronts, most_rounds
 from minicrawl.opic.estimate import shares
 from minicrawl.progress import Progress, unreported
 from minicrawl.ranks.hits import all_alike
@@ -89,11 +89,16 @@ def hyperball(
     memory_bytes: int = MEMORY_BYTES,
     tell: Progress = unreported,
 ) -> Scores:
-    """Estimate harmonic centrality with HyperLogLog counters, until no ball grows."""
+    """Estimate harmonic centrality with HyperLogLog counters, until no ball grows, or until what is
+    farther away adds next to nothing.
+    """
     check(graph.nodes, precision, memory_bytes)
     balls = Balls(graph.reversed(), precision, rng)
     sums, sizes, steps = np.zeros(graph.nodes), np.ones(graph.nodes), 0
-    while (grown := balls.grow()).size:
+    most, is_done = most_rounds(graph), False
+    while steps < most:
+        if is_done := not (grown := balls.grow()).size:
+            break
         steps += 1
         # An estimate may fall slightly when it switches from one way of counting to the other.
         larger = np.maximum(balls.sizes(grown), sizes[grown])
@@ -104,7 +109,7 @@ def hyperball(
         values=shares(sums),
         iterations=steps,
         error_bound=inf if steps else 0.0,
-        converged=True,
+        converged=is_done,
         standard_error=standard_error(precision) if steps else None,
     )
 

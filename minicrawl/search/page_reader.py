@@ -1,8 +1,9 @@
 """Reads archived pages in a process that can be killed.
 
 Laws: a page that exceeds its deadline loses its markup, and no other page is affected: the process
-is killed, and the next one reads that page as plain text. Pages are returned in the requested
-order.
+is killed, and the next one reads that page as plain text. A site whose pages have cost far more
+than usual has all further ones read so; after many slow pages, deadlines become short. So no number
+of such pages takes hours. Pages are returned in the requested order.
 """
 
 from __future__ import annotations
@@ -12,12 +13,15 @@ import os
 import select
 import subprocess
 import sys
+import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer, RecordKind
@@ -37,8 +41,14 @@ from minicrawl.web.documents.kinds import ALL, DocumentType, type_of
 from minicrawl.web.documents.writing import Written, read_markdown, read_text
 from minicrawl.web.headers import parse_content_type
 from minicrawl.web.html.encoding import decode
+from minicrawl.web.urls import site
 
-DEADLINE_S = 5.0
+DEADLINE_S, SHORT_DEADLINE_S = 5.0, 1.0
+_MANY_SLOW = 20
+"""Pages that took too long, after which deadlines are short."""
+_MOST_OF_A_SITE_S = 10.0
+_USUAL_S, _USUAL_BYTE_S = 0.01, 0.3e-6
+"""Of a page: ten times what the pages of manuals take."""
 _PATIENCE_S = 60.0
 _MOST_READ = 4 << 20
 """Maximum bytes to read of a page."""
@@ -119,6 +129,8 @@ class PageReader:
         self._arguments = (str(folder), str(end))
         self._deadline_s = deadline_s
         self._process: _Process | None = None
+        self._spent_s: defaultdict[str, float] = defaultdict(float)  # by site
+        self._slow = 0
 
     def close(self) -> None:
         """End the process."""
@@ -134,8 +146,18 @@ class PageReader:
                 done += 1
                 yield page
             if done < len(places):  # this page took too long
-                yield next(self._answers(places[done : done + 1], is_simple=True), None)
+                page = next(self._answers(places[done : done + 1], is_simple=True), None)
+                self._charge(page)
+                yield page
                 done += 1
+
+    def _charge(self, page: ReadPage | None) -> None:
+        """It took too long, and was read as plain text then."""
+        self._slow += 1
+        if page is not None:
+            self._spent_s[_site(page.url)] += self._deadline_s
+        if self._slow == _MANY_SLOW:
+            self._deadline_s = min(self._deadline_s, SHORT_DEADLINE_S)
 
     def _answers(self, places: Sequence[int], *, is_simple: bool) -> Iterator[ReadPage | None]:
         """Yield pages until one takes too long."""
@@ -143,7 +165,7 @@ class PageReader:
             self._process = _Process.started(self._arguments)
         process = self._process
         try:
-            process.ask.send((tuple(places), is_simple))
+            process.ask.send((tuple(places), is_simple, self._spent_s))
             for _ in places:
                 if not process.waiting.poll(1000 * self._deadline_s):
                     break
@@ -163,23 +185,36 @@ def main() -> None:
     asked, answers = Connection(0, writable=False), Connection(1, readable=False)
     archive = ArchiveReader(Path(folder), int(end))
     answers.send(None)
+    spent_s: defaultdict[str, float] = defaultdict(float)
     with suppress(EOFError, BrokenPipeError):  # the parent has closed the pipe
         while True:
-            places, is_simple = asked.recv()
+            places, is_simple, spent_before_s = asked.recv()
+            for name, cost_s in spent_before_s.items():
+                spent_s[name] = max(spent_s[name], cost_s)
             for place in places:
-                page = _read(archive, place, is_simple=is_simple)
+                page = _read(archive, place, spent_s, is_simple=is_simple)
                 answers.send_bytes(b"" if page is None else page.as_bytes())
 
 
-def _read(archive: ArchiveReader, place: int, *, is_simple: bool) -> ReadPage | None:
+def _read(
+    archive: ArchiveReader, place: int, spent_s: defaultdict[str, float], *, is_simple: bool
+) -> ReadPage | None:
     try:
         answer = archive.answer(place)
     except Damaged:
         return None
     if answer.status not in _OK:
         return None
-    text = _text(answer, is_simple=is_simple)
+    name, began = _site(answer.url), time.process_time()
+    text = _text(answer, is_simple=is_simple or spent_s[name] > _MOST_OF_A_SITE_S)
+    spent_s[name] += max(
+        0.0, time.process_time() - began - _USUAL_S - _USUAL_BYTE_S * len(answer.body)
+    )
     return ReadPage(place, answer.url, text, answer.at, answer.headers.get("last-modified", ""))
+
+
+def _site(url: str) -> str:
+    return site(urlsplit(url).hostname or "")
 
 
 def _text(answer: Answer, *, is_simple: bool) -> PageText:

@@ -279,6 +279,13 @@ def test_a_record_of_ten_gigabytes_is_a_line_and_costs_no_other_page(
     assert grown < 150_000  # KiB; a body is held up to 10 MB, and copied while it is read
 
 
+def test_kinds_of_records_that_a_stranger_made_up_are_counted_together(capsys: Captured) -> None:
+    made_up = [record(f"kind-{number}", b"x") for number in range(50)]
+    told = imported(capsys, [*RECORDS[:4], *made_up])
+    assert told["skipped"]["other records"] == 50
+    assert not [reason for reason in told["skipped"] if "kind" in reason]
+
+
 def test_control_characters_of_a_file_reach_no_terminal(capsys: Captured) -> None:
     Path("a.warc").write_bytes(
         record("response", b"x", length=7000, WARC_Target_URI="http://a/\x1b[31m") + RECORDS[3]

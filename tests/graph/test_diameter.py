@@ -1,6 +1,8 @@
 """The diameter is the longest of all shortest paths; only pairs that a path joins count."""
 
+import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import networkx
@@ -10,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.graph import distances
-from minicrawl.graph.distances import Extent, exact, exact_work, sampled
+from minicrawl.graph.csr import Csr
+from minicrawl.graph.distances import Extent, estimated, exact, exact_work, sampled
+from minicrawl.graph.outline import outline
 from tests.graph.graphs import Link, graph_of, nodes_and_links
 from tests.real_graphs import graph_in
 
@@ -67,7 +71,7 @@ def test_more_pages_than_are_searched_from_at_once_are_all_searched_from() -> No
     found = exact(chain)
     assert (found.diameter, found.pairs) == (1199, 1200 * 1199 // 2)
     assert found.mean_distance == pytest.approx(1201 / 3)
-    assert exact_work(chain) == 3 * 1199
+    assert exact_work(chain) == 3 * (1199 + 1200)
 
 
 def test_links_that_are_looked_at_in_several_pieces_are_all_looked_at(
@@ -75,6 +79,29 @@ def test_links_that_are_looked_at_in_several_pieces_are_all_looked_at(
 ) -> None:
     monkeypatch.setattr(distances, "_LINKS_AT_ONCE", 2)
     assert exact(graph_of(5, LINKS)) == Extent(3, 16 / 10, 10, is_exact=True)
+
+
+@pytest.mark.parametrize(
+    "find", [exact, partial(sampled, rng=dice()), partial(estimated, rng=dice())]
+)
+def test_of_paths_that_are_too_long_to_follow_no_mean_is_told(
+    monkeypatch: pytest.MonkeyPatch, find: Callable[[Csr], Extent]
+) -> None:
+    monkeypatch.setattr(distances, "MOST_LOOKS", 0)
+    monkeypatch.setattr(distances, "_SURE_ROUNDS", 50)
+    path = graph_of(100, [(page, page + 1) for page in range(99)])
+    found = find(path)
+    assert (found.mean_distance, found.is_exact) == (None, False)
+    assert 50 <= found.diameter <= 99
+
+
+def test_a_graph_that_is_one_path_takes_no_round_for_each_of_its_pages() -> None:
+    """130,000 links take 400 kB as a packed file, and took many minutes."""
+    pages = np.arange(130_000)
+    began = time.thread_time()
+    found = outline(Csr.from_edges(130_001, pages, pages + 1), dice())
+    assert (found.mean_distance, found.diameter) == (None, 130_000)
+    assert time.thread_time() - began < 30
 
 
 def test_the_share_done_is_told_to_the_end() -> None:

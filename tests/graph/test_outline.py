@@ -1,5 +1,6 @@
 """An outline counts what there is, and says when it has not looked at all of it."""
 
+import time
 from functools import partial
 from pathlib import Path
 
@@ -83,7 +84,7 @@ def test_a_deep_graph_is_not_looked_at_in_so_many_rounds(monkeypatch: pytest.Mon
     monkeypatch.setattr("minicrawl.graph.outline.SAMPLE", 32)
     graph, dice = random_graph(3000, 3000), partial(np.random.default_rng, 1)
     by_paths = sampled(graph, dice(), 32)
-    monkeypatch.setattr("minicrawl.graph.outline._MOST_LOOKS", by_paths.diameter * graph.edges - 1)
+    monkeypatch.setattr("minicrawl.graph.distances.MOST_LOOKS", by_paths.diameter * graph.edges - 1)
     assert estimate(graph, dice()) == by_paths
 
 
@@ -92,6 +93,13 @@ def test_more_than_a_million_pages_are_searched_from_fewer(monkeypatch: pytest.M
     monkeypatch.setattr("minicrawl.graph.outline._FEW_SOURCES", 3)
     circle = graph_of(400, [(page, (page + 1) % 400) for page in range(400)])
     assert estimate(circle, np.random.default_rng(1)).pairs == 3 * 399
+
+
+def test_many_nodes_that_few_links_join_are_not_all_searched_from() -> None:
+    began = time.thread_time()
+    found = outline(graph_of(200_000, [(0, 1)]), np.random.default_rng(1))
+    assert (found.diameter, found.mean_distance) == (1, 1)
+    assert time.thread_time() - began < 10
 
 
 def test_nothing_is_no_trouble() -> None:

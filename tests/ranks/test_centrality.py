@@ -101,3 +101,10 @@ def test_on_a_real_graph_the_best_are_found(shared_graph: Callable[[str], Path])
     wanted, found = exact(graph), hyperball(graph, rng=rng(), precision=10)
     assert {*np.argsort(-wanted.values)[:5]} <= {*np.argsort(-found.values)[:15]}
     assert np.abs(wanted.values - found.values).sum() < standard_error(10)
+
+
+def test_balls_that_grow_without_end_stop_growing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("minicrawl.ranks.centrality.most_rounds", lambda _graph: 20)
+    path = graph_of(100, [(page, page + 1) for page in range(99)])
+    found = hyperball(path, rng=rng())
+    assert (found.iterations, found.converged) == (20, False)

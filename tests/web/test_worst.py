@@ -19,6 +19,8 @@ from hypothesis import strategies as st
 
 from minicrawl.config import Settings
 from minicrawl.web import sitemaps as sitemap
+from minicrawl.web.documents.document import parse_document
+from minicrawl.web.documents.kinds import types_of
 from minicrawl.web.html.encoding import decode
 from minicrawl.web.html.page import ParseOptions, parse_page
 from minicrawl.web.robots import Rules, parse
@@ -118,6 +120,60 @@ def test_five_megabytes_of_the_worst_are_read_in_time(body: bytes) -> None:
 def test_five_megabytes_of_the_worst_links_are_read_in_time(href: str) -> None:
     body = b"".join(b'<a href="%b%d">' % (href.encode(), n) for n in range(5 * MB // len(href)))
     do_within(LONGEST_S, lambda: parse_page(body[: 5 * MB], URL, {}))
+
+
+DEEP = 20_000
+NESTED_TAGS = ("ul><li", "ol><li><ul><li", "dl><dd", "blockquote", "div", "table><tr><td", "b><p")
+
+
+@pytest.mark.parametrize("tags", NESTED_TAGS)
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_elements_nested_twenty_thousand_deep_are_read_in_time(tags: str, is_closed: bool) -> None:
+    end = "".join(f"</{tag}>" for tag in reversed(tags.split("><"))) if is_closed else ""
+    body = f'{f"<{tags}>" * DEEP}<a href="/x">x</a>{end * DEEP}'.encode()
+    for options in (WITH_WORDS, ParseOptions(with_written=True, with_emphasis=True)):
+        do_within(LONGEST_S / 5, partial(parse_page, body, URL, {}, options))
+    assert parse_page(body, URL, {}, WITH_WORDS).links == ("http://a.example/x",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "> " * DEEP + "[x](/x)",
+        "- " * DEEP + "[x](/x)",
+        "1. " * DEEP + "[x](/x)",
+        "> - " * DEEP + "[x](/x)",
+        "\n".join("  " * (depth % 100) + "- x" for depth in range(DEEP)) + "\n[x](/x)",
+        "\n".join(">" * (depth % 100) + " x" for depth in range(DEEP)) + "\n\n[x](/x)",
+        "[" * DEEP + "x" + "](/x)" * DEEP,
+        "![" * DEEP + "x" + "]" * DEEP + " [x](/x)",
+        "[x](" + "(" * DEEP + ")" * DEEP + ") [x](/x)",
+        "*" * DEEP + "x" + "*" * DEEP + "[x](/x)",
+        "<ul><li>" * DEEP + "[x](/x)",
+        "".join("`" * length + "x" for length in range(1, 300)) + "[x](/x)",
+    ],
+    ids=lambda text: repr(text[:8]),
+)
+def test_markdown_nested_twenty_thousand_deep_is_read_in_time(text: str) -> None:
+    markdown = types_of(["markdown"])
+    headers = {"content-type": "text/markdown"}
+    read = partial(parse_document, text.encode(), URL, headers, types=markdown)
+    do_within(LONGEST_S / 5, read)
+    assert "http://a.example/x" in read().links
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * DEEP + b"]" * DEEP,
+        b'{"version":"https://jsonfeed.org/version/1","items":' + b"[" * DEEP,
+        b'{"version":"https://jsonfeed.org/version/1","items":[' + b'{"items":[' * DEEP,
+        b"<urlset>" + b"<url>" * DEEP,
+        b"<rss><channel>" + b"<item>" * DEEP,
+    ],
+)
+def test_lists_nested_twenty_thousand_deep_are_read_in_time(body: bytes) -> None:
+    do_within(LONGEST_S / 5, lambda: sitemap.parse(body, URL))
 
 
 def test_malformed_pages_are_read_however_they_are_repeated(

@@ -22,7 +22,7 @@ def outline_facts(found: Outline) -> Iterator[tuple[str, str]]:
         f"{found.weak_components:,}; the largest has {counted(found.largest_weak, 'node')}",
     )
     how = ", estimated by HyperBall" if found.by_hyperball else ", measured from some nodes"
-    how = "" if found.is_exact else how
+    how = "" if found.is_exact or found.mean_distance is None else how
     yield "mean distance", f"{_mean(found)}{how}"
     yield "diameter", _diameter(found)
     yield "reciprocity", _reciprocity(found)
@@ -83,7 +83,7 @@ def _age(seconds: float) -> str:
 
 def _mean(found: Outline) -> str:
     if found.mean_distance is None:
-        return "none"
+        return "not known, as paths are too long" if found.diameter else "none"
     error = "" if found.is_exact else f" ± {found.mean_distance_error:.2g}"
     return f"{found.mean_distance:.4g}{error} links"
 

@@ -1,9 +1,11 @@
 """WARC records: what is whole is read, whatever is wrong around it, and what is lost is named."""
 
 import gzip
+import random
 import resource
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 import zstandard
@@ -11,7 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minicrawl.fetch import warc as records_module
-from minicrawl.fetch.warc import ALWAYS_UNPACKED, MOST_SWELLING, WarcRecord, WarcRecords, warc_files
+from minicrawl.fetch.warc import (
+    ALWAYS_READ,
+    ALWAYS_UNPACKED,
+    LEAST_PACKED,
+    MOST_SWELLING,
+    WarcRecord,
+    WarcRecords,
+    warc_files,
+)
 from tests.fetch.warc.files import PACKED, body, http, pages, record, response, url
 
 LIMIT = 100_000
@@ -211,8 +221,60 @@ def test_members_that_swell_without_measure_are_cut_and_the_others_are_read(
     notes: list[str] = []
     read = [record.url for record in WarcRecords(file, LIMIT, notes.append)]
     assert [one for one in read if one not in (url(0), url(1))] == [url(2), url(3)]
-    swollen = [note for note in notes if f"more than {MOST_SWELLING} times its size" in note]
-    assert len(swollen) == 3
+    limits = (f"more than {MOST_SWELLING} times its size", f"less than {LEAST_PACKED} bytes each")
+    assert len([note for note in notes if any(limit in note for limit in limits)]) == 3
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
+@pytest.mark.parametrize(
+    "tiny",
+    [
+        b"WARC/1.0\r\nContent-Length: 0\r\n\r\n\r\n\r\n",
+        b"WARC/1.0\r\nWARC-Type: response\r\n\r\n",
+        b"WARC/1.0\r\nContent-Length: 9\r\n\r\n",
+        b"WARC/1.0\r\n\r\nnothing\r\n\r\n",
+    ],
+)
+def test_tiny_records_without_number_end_by_the_size_of_their_file(
+    tmp_path: Path, pack: Callable[[bytes], bytes], tiny: bytes
+) -> None:
+    """100,000 of them take some hundred bytes; to import them took minutes, and as many lines."""
+    path = tmp_path / "a.warc"
+    path.write_bytes(pack(tiny * 100_000) + pack(pages(1)[0]))
+    (file,) = warc_files(path)
+    notes: list[str] = []
+    read = list(WarcRecords(file, LIMIT, notes.append))
+    assert len(read) <= ALWAYS_READ + path.stat().st_size // LEAST_PACKED + 1
+    assert read[-1].url == url(0)
+    assert len(notes) <= records_module._MOST_NOTES + 1
+
+
+def test_what_is_read_again_because_of_wrong_lengths_counts_once(tmp_path: Path) -> None:
+    noise = record("x", random.Random(1).randbytes(400_000))
+    lie = record("x", b"x", length=10**6)
+    tiny = b"WARC/1.0\r\nContent-Length: 0\r\n\r\n\r\n\r\n"
+    path = tmp_path / "a.warc"
+    path.write_bytes(gzip.compress(noise + lie * 19 + tiny * 100_000))
+    read, _ = found(path)
+    assert len(read) <= ALWAYS_READ + path.stat().st_size // LEAST_PACKED + 1
+
+
+def test_files_in_a_wacz_file_share_what_is_always_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.wacz"
+    tiny = gzip.compress(b"WARC/1.0\r\nContent-Length: 0\r\n\r\n\r\n\r\n" * ALWAYS_READ)
+    with ZipFile(path, "w") as archive:
+        for number in range(20):
+            archive.writestr(f"archive/{number}.warc.gz", tiny)
+    read = sum(len(list(WarcRecords(file, LIMIT, lambda _line: None))) for file in warc_files(path))
+    assert read <= ALWAYS_READ + path.stat().st_size // LEAST_PACKED + 20
+
+
+def test_a_long_url_is_not_told_whole(tmp_path: Path) -> None:
+    path = tmp_path / "a.warc"
+    path.write_bytes(record("response", b"x", length=99, WARC_Target_URI=url(0) + "x" * 60_000))
+    _, notes = found(path)
+    assert notes
+    assert max(map(len, notes)) < 3000
 
 
 def test_a_file_that_is_not_packed_may_be_as_long_as_it_is(tmp_path: Path) -> None:

@@ -117,6 +117,10 @@ def test_many_arcs_are_those_that_were_written() -> None:
         (b"c nothing\n", "no line `p` announces, 0 are there"),
         (b"p edge 9000000 1\ne 1 2\n", "9,000,000 nodes are too many for 1 links"),
         (b"p sp 1000000 1\na 1 2 1\n", "1,000,000 nodes are too many for 1 links"),
+        (
+            b"p edge 80000 10000\n" + b"e 1 80000\n" * 10000,
+            "of 80,000 nodes only 2 have a link",
+        ),
         (b"p edge 2 0\n", "no link in it; expected `e one other`"),
         (b"p sp 0 0\n", "no link in it; expected `a from to weight`"),
     ],

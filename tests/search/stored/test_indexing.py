@@ -4,6 +4,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -262,6 +263,45 @@ def test_a_page_that_takes_too_long_is_read_as_plain_text_and_costs_no_other(
     assert not found[0].text.anchors
     assert "Welcome" in " ".join(found[0].text.lines)
     assert found[1].text.anchors
+
+
+_STUCK = (
+    "import minicrawl.report.search.page_reader as r, threading; "
+    "r.page_text = lambda *_: threading.Event().wait(); {}; r.main()"
+)
+
+
+@pytest.mark.parametrize(
+    ("deadline_s", "limit"), [(6.0, ""), (3.0, "r._MOST_OF_A_SITE_S = 9e9")], ids=["site", "all"]
+)
+def test_pages_that_take_too_long_do_not_take_hours_together(
+    store: Path, monkeypatch: pytest.MonkeyPatch, deadline_s: float, limit: str
+) -> None:
+    """A site whose pages did so has the others read as plain text; after many, deadlines are
+    short."""
+    monkeypatch.setattr(page_reader, "_CODE", _STUCK.format(limit or "pass"))
+    monkeypatch.setattr(page_reader, "_MANY_SLOW", 2)
+    monkeypatch.setattr(page_reader, "SHORT_DEADLINE_S", 1.0 if limit else deadline_s)
+    with snapshot(store) as seen, kept_pages(seen) as archive:
+        places = [found.place for found in scan(archive.segments, end=archive.end)]
+        times = 5 if limit else 50
+        with closing(PageReader(archive.segments.folder, archive.end, deadline_s)) as reader:
+            began = time.monotonic()
+            found = list(reader.read(places[:1] * times))
+    assert [one and one.url for one in found] == list(PAGES)[:1] * times
+    assert time.monotonic() - began < times * deadline_s
+
+
+@pytest.mark.parametrize("tags", ["ul><li", "dl><dt", "blockquote", "div", "i><div"])
+def test_nested_lists_of_twenty_thousand_are_indexed_within_the_deadline(
+    tmp_path: Path, tags: str
+) -> None:
+    path, deep = tmp_path / "crawl.db", f"<{tags}>".encode() * 20_000
+    read_into(path, {HOME: deep + b"a lantern", SEA: b"<title>Sea</title>salt"})
+    began = time.monotonic()
+    bring_up_to_date(path)
+    assert time.monotonic() - began < 20
+    assert (urls(path, "lantern"), urls(path, "salt")) == ([HOME], [SEA])
 
 
 def test_importance_is_joined_without_indexing_again(store: Path) -> None:

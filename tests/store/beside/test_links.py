@@ -46,6 +46,14 @@ def replaced(store: Path, end: str, link: Callable[[Path], None]) -> Path:
     return place
 
 
+@pytest.mark.parametrize("end", BESIDE)
+def test_a_store_with_a_pipe_beside_it_is_refused_and_nobody_waits(store: Path, end: str) -> None:
+    place = replaced(store, end, os.mkfifo)
+    for attempt in (lambda: StoreWriter.open(store), lambda: reading(store).__enter__()):
+        with pytest.raises(UsageError, match=f"{place.name} is a pipe or a device"):
+            attempt()
+
+
 @pytest.mark.parametrize("kind", ["symbolic", "hard", "to a new file", "to a folder"])
 @pytest.mark.parametrize("end", BESIDE)
 def test_a_store_with_a_link_beside_it_is_refused(
