@@ -53,14 +53,9 @@ EXAMPLES = {
         "minicrawl move old/site.db --store site.db --json",
     ),
     "config": (
-        "minicrawl config show",
-        "minicrawl config show --store site.db",
-        "minicrawl config show --json",
-    ),
-    "config show": (
-        "minicrawl config show",
-        "minicrawl config show --store site.db",
-        "minicrawl config show --delay 2s > minicrawl.toml",
+        "minicrawl config",
+        "minicrawl config --store site.db",
+        "minicrawl config --delay 2s > minicrawl.toml",
     ),
     "status": (
         "minicrawl status",
@@ -155,7 +150,7 @@ EXAMPLES = {
     "import": (
         "minicrawl import site.warc.gz --store site.db",
         "minicrawl import part-*.warc.gz --store site.db",
-        "minicrawl import site.warc --store site.db --json",
+        "minicrawl import links.txt.gz --store web.db --json",
     ),
     "check": (
         "minicrawl check",
@@ -203,9 +198,9 @@ EXAMPLES = {
         "minicrawl archive info crawl.db-pages --json",
     ),
     "graph": (
-        "minicrawl graph info",
-        "minicrawl graph info --graph links.txt.gz",
-        "minicrawl graph info --json",
+        "minicrawl graph",
+        "minicrawl graph --graph links.txt.gz",
+        "minicrawl graph --json",
     ),
     "rank pagerank": (
         "minicrawl rank pagerank -n 20",

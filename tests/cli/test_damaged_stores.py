@@ -23,6 +23,7 @@ GRADES = "grades.csv"
 RECORDED = "site.warc"
 SEEDS = "seeds.txt"
 FRESH = " --fresh"
+GRAPH = f"import {LINKS}"
 
 ARGUMENTS: dict[str, tuple[str, ...]] = {
     "crawl": (SEED, "--pages", "20", "--workers", "0", "--delay", "0", "--allow-private", "-q"),
@@ -40,8 +41,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "rank harmonic": (),
     "rank sites": (),
     "seed-set": ("--count", "2"),
-    "graph import": (LINKS,),
-    "graph info": (),
+    "graph": (),
     "top": ("--by", "pagerank"),
     "export": ("pages.csv", "--ranks", "pagerank", "--force"),
     "compare": ("opic", "pagerank"),
@@ -73,7 +73,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 }
 """Of every command that has to do with a store."""
 WITHOUT_A_STORE = {
-    "config show",
+    "config",
     "dashboard",  # it does not end; tests/dashboard
     "node",
     *(f"cluster {name}" for name in ("status", "drain", "rebalance", "workers", "gather")),
@@ -83,7 +83,7 @@ WITHOUT_A_STORE = {
     ),
 }
 REFUSED = {
-    *("graph import", "import", "control"),
+    *("import", "control"),
     *("page", "search", "index", "archive info", "archive verify", "archive prune"),
 }
 """By a store like this one: it is there, nobody crawls, and none of its pages was kept."""
@@ -94,8 +94,8 @@ ALIKE = {
         f"rank {name}"
         for name in ("degree", "inverse-pagerank", "eigenvector", "trust", "harmonic", "hits")
     ),
-    *("rank communities", "stability", "compare", "graph info", "graph import", "plot"),
-    *("broken", "redirects", "orphans", "duplicates", "report", "pages", "import"),
+    *("rank communities", "stability", "compare", "graph", "plot"),
+    *("broken", "redirects", "orphans", "duplicates", "report", "pages", "import", GRAPH),
 }
 """They read the same rows as others, by the same code: a proof tries damaged files with them."""
 
@@ -121,7 +121,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, Pat
             where: tuple[str, ...] = ()
             where += ("--resolve", f"*={server.address}") if command.startswith("crawl") else ()
             where += (str(store.with_name("moved.db")),) if command == "move" else ()
-            words = [*command.split(), *ARGUMENTS[command.removesuffix(FRESH)], *where]
+            words = [*command.split(), *ARGUMENTS.get(command.removesuffix(FRESH), ()), *where]
             return main([*words, "--store", str(store)])
 
         yield run

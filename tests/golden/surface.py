@@ -34,11 +34,11 @@ READERS = [
     *(f"rank {name}" for name in RANKS.split()),
     *("rank trust --seeds seeds.txt", "changes --since 2020-01-01", "compare opic pagerank"),
     *("agree opic grades.csv", "stability pagerank --times 2", "seed-set --count 3"),
-    *("graph info", "refine", "export pages.csv", "move moved.db"),
+    *("graph", "refine", "export pages.csv", "move moved.db"),
 ]
 """Commands with `--json` that read a store, one after the other. The last one moves it away."""
 OTHERS = [
-    *("import demo.warc.zst", "graph import web.tsv --store graph.db", "config show"),
+    *("import demo.warc.zst", "import web.tsv --store graph.db", "config"),
     *("lab order --nodes 100 --quick --draws 1", "lab windows --nodes 100 --quick"),
     "lab convergence --nodes 100 --quick",
     "crawl --demo --demo-pages 100 --pages 5 --concurrency 1 -q",
@@ -60,7 +60,7 @@ CODES = [
 """Of questions to a store that is there."""
 CODES_WITHOUT_STORE = [
     *("--version", "", "nonsense", "crawl", "crawl --resume", "crawl --strategy x", *READERS),
-    *("import web.tsv", f"crawl {NOBODY} --max-tries 1 -q"),
+    *("import absent.warc", f"crawl {NOBODY} --max-tries 1 -q"),
 ]
 
 

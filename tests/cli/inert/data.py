@@ -77,7 +77,7 @@ WALKED = {
     "rank degree": [],
     "rank eigenvector": [],
     "seed-set": [],
-    "graph info": [],
+    "graph": [],
     "compare": ["pagerank", "hits-authorities"],
     "stability": ["pagerank"],
 }
@@ -138,16 +138,14 @@ NOT_WALKED = {
         (
             "agree",
             "archive verify",
-            "config show",
+            "config",
             "export",
             "plot",
             "report",
         ),
         _STORE,
     ),
-    **dict.fromkeys(
-        ("archive prune", "graph import", "import", "index", "move", "rank rm", "refine"), _WRITES
-    ),
+    **dict.fromkeys(("archive prune", "import", "index", "move", "rank rm", "refine"), _WRITES),
     **dict.fromkeys(
         (
             "cluster drain",
