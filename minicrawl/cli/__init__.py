@@ -100,15 +100,25 @@ ROOMS = {
     "cluster": "cluster node",
     "dashboard": "dashboard",
     "lab": "lab",
-    "ranks": "agree compare rank seed-set stability",
+    "ranks": "compare rank seed-set",
     "search": "index search",
 }
 """The rooms beside the core with their commands, for who asks for one that is gone."""
 EXTRAS = {room: f"[{room}]" for room in ("cluster", "dashboard", "lab", "search")}
 MOVED = {
+    "agree --searches": "lab searches",
+    "agree": "lab agree",
     "config show": "config",
     "graph import": "import",
     "graph info": "graph",
+    "rank eigenvector": "lab eigenvector",
+    "rank inverse-pagerank": "rank pagerank --inverse",
+    "rank rm": "rank list --remove",
+    "search --judge": "lab judge",
+    "search --verdict": "lab judge --verdict",
+    "search --verdicts": "lab judge --verdicts",
+    "search --weight": "lab judge --weight",
+    "stability": "lab stability",
 }
 """The commands and options of 0.1 that have another name; 0.3 will not know the old ones."""
 

@@ -5,7 +5,7 @@ GROUPS = {
     "Cluster": "node cluster",
     "Look": "status top search page explain links backlinks errors frontier plot check",
     "Mend": "report broken redirects orphans duplicates pages changes",
-    "Rank": "rank compare agree stability seed-set",
+    "Rank": "rank compare seed-set",
     "Lab": "lab",
     "Data": "export import archive index graph",
 }
@@ -135,7 +135,7 @@ EXAMPLES = {
     "search": (
         "minicrawl search 'tide table'",
         """minicrawl search '"tide table" -harbour site:example.org'""",
-        "minicrawl search 'title:tide' --n 3 --judge",
+        "minicrawl search 'title:tide' --n 3 --explain",
     ),
     "index": (
         "minicrawl index",
@@ -160,22 +160,12 @@ EXAMPLES = {
     "rank": (
         "minicrawl rank pagerank",
         "minicrawl rank list",
-        "minicrawl rank rm pagerank",
+        "minicrawl rank list --remove pagerank",
     ),
     "compare": (
         "minicrawl compare opic pagerank",
         "minicrawl compare pagerank hits --k 10,50",
         "minicrawl compare degree harmonic --graph links.txt.gz",
-    ),
-    "agree": (
-        "minicrawl agree opic labels.csv",
-        "minicrawl agree pagerank labels.csv --sites",
-        "minicrawl agree --searches --score linear=0.7",
-    ),
-    "stability": (
-        "minicrawl stability pagerank",
-        "minicrawl stability hits-authorities --drop 0.1",
-        "minicrawl stability pagerank --graph links.txt",
     ),
     "seed-set": (
         "minicrawl seed-set",
@@ -186,6 +176,26 @@ EXAMPLES = {
         "minicrawl lab order",
         "minicrawl lab windows --help",
         "minicrawl lab convergence",
+    ),
+    "lab agree": (
+        "minicrawl lab agree opic labels.csv",
+        "minicrawl lab agree pagerank labels.csv --sites",
+        "minicrawl lab agree degree labels.csv --graph links.txt",
+    ),
+    "lab judge": (
+        "minicrawl lab judge 'tide table'",
+        "minicrawl lab judge 'tide table' --verdict 1=good --verdict 2=bad",
+        "minicrawl lab judge --verdicts verdicts.csv",
+    ),
+    "lab searches": (
+        "minicrawl lab searches --score linear=0.7",
+        "minicrawl lab searches --weight in-title=3",
+        "minicrawl lab searches --by pagerank --json",
+    ),
+    "lab stability": (
+        "minicrawl lab stability pagerank",
+        "minicrawl lab stability hits-authorities --drop 0.1",
+        "minicrawl lab stability pagerank --graph links.txt",
     ),
     "export": (
         "minicrawl export ranks.csv",
@@ -215,12 +225,7 @@ EXAMPLES = {
     "rank list": (
         "minicrawl rank list",
         "minicrawl rank list --store site.db",
-        "minicrawl rank list --json",
-    ),
-    "rank rm": (
-        "minicrawl rank rm pagerank",
-        "minicrawl rank rm hits-authorities hits-hubs",
-        "minicrawl rank rm pagerank --store site.db",
+        "minicrawl rank list --remove hits-authorities --remove hits-hubs",
     ),
 }
 """Each command with three lines that show its use."""

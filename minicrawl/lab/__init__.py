@@ -14,8 +14,9 @@ windows      how the windows follow a web that changes (figures 4, 5 and 6)
 cluster      a crawl in shards on many nodes, beside one machine
 figures      all of it drawn, and as numbers
 graphs       algorithms for graphs that grow edge by edge
+judgements   what people said of what a search found; how good an order is by all of it
 
 commands/    `minicrawl lab`
 
-An experiment is a function from a web and settings to series of numbers.
+An experiment of a web is a function from a web and settings to series of numbers.
 """

@@ -69,7 +69,7 @@ _BUILT_IN: dict[str, Rank] = {
 }
 
 RANKS = Registry(plugins.RANKS, _BUILT_IN)
-"""What `compare` and `stability` compute where nothing is kept."""
+"""What `compare` and `lab stability` compute where nothing is kept."""
 
 
 # ---------------------------------------------------------------- kept beside the store

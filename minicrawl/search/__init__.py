@@ -10,7 +10,6 @@ indexing         brings the index up to date, also while a crawl runs
 query            what a user asks for, and the lines of a page that have the words
 ranking          the second look at the best pages
 searching        finds pages, and the pages whose texts are alike (near_duplicates)
-judgements       what users said of results; how good a ranking is on all judged searches
 serving          the search in a browser, alone and as a panel of the dashboard; page/ is sent
 commands         `minicrawl search`; index_command is `minicrawl index`
 beside_crawl     `crawl --index`

@@ -30,11 +30,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "refine": ("--until", "0.01"),
     "move": (),
     "rank list": (),
-    "rank rm": ("pagerank",),
     "rank degree": (),
     "rank pagerank": (),
-    "rank inverse-pagerank": (),
-    "rank eigenvector": (),
     "rank trust": ("--seeds", SEEDS),
     "rank hits": (),
     "rank communities": (),
@@ -45,8 +42,11 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "top": ("--by", "pagerank"),
     "export": ("pages.csv", "--ranks", "pagerank", "--force"),
     "compare": ("opic", "pagerank"),
-    "stability": ("pagerank", "--times", "1"),
-    "agree": ("opic", GRADES),
+    "lab stability": ("pagerank", "--times", "1"),
+    "lab agree": ("opic", GRADES),
+    "lab eigenvector": (),
+    "lab judge": ("tide", "--json"),
+    "lab searches": (),
     "status": (),
     "check": (),
     "explain": (SEED,),
@@ -85,16 +85,15 @@ WITHOUT_A_STORE = {
 REFUSED = {
     *("import", "control"),
     *("page", "search", "index", "archive info", "archive verify", "archive prune"),
+    *("lab judge", "lab searches"),
 }
 """By a store like this one: it is there, nobody crawls, and none of its pages was kept."""
 DERIVED = ("rank pagerank", "backlinks")
 """They write what is beside a store."""
 ALIKE = {
-    *(
-        f"rank {name}"
-        for name in ("degree", "inverse-pagerank", "eigenvector", "trust", "harmonic", "hits")
-    ),
-    *("rank communities", "stability", "compare", "graph", "plot"),
+    *(f"rank {name}" for name in ("degree", "pagerank --inverse", "trust", "harmonic", "hits")),
+    *("lab eigenvector", "lab judge", "lab searches"),
+    *("rank communities", "lab stability", "compare", "graph", "plot"),
     *("broken", "redirects", "orphans", "duplicates", "report", "pages", "import", GRAPH),
 }
 """They read the same rows as others, by the same code: a proof tries damaged files with them."""

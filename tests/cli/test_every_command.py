@@ -56,8 +56,8 @@ REPORTS = (
     "rank list",
     "rank sites",
     "compare opic pagerank",
-    "agree opic grades.csv",
-    "stability pagerank --times 2",
+    "lab agree opic grades.csv",
+    "lab stability pagerank --times 2",
     "seed-set --count 3",
     "graph",
 )

@@ -57,7 +57,8 @@ WORK = [
     *(("export", "all.csv"), ("export", "all.gexf"), ("export", "-", "--format=jsonl")),
     *(("export", "all.csv", "--edges"), ("export", "hosts.dot", "--level=host")),
     *(("rank", "pagerank"), ("rank", "communities"), ("compare", "opic", "hits-hubs")),
-    *(("stability", "degree"), ("agree", "pagerank", "labels.csv"), ("refine", "--to=new.db")),
+    *(("lab", "stability", "degree"), ("lab", "agree", "pagerank", "labels.csv")),
+    ("refine", "--to=new.db"),
     ("import", "links.txt", "--store=new.db"),
 ]
 

@@ -68,18 +68,17 @@ INPUT_OPTIONS = frozenset(("--graph", "--store", "--cluster", "--help", "--confi
 
 WALKED = {
     "rank pagerank": [],
-    "rank inverse-pagerank": [],
     "rank hits": [],
     "rank trust": ["--count", "3"],
     "rank communities": [],
     "rank harmonic": [],
     "rank sites": [],
     "rank degree": [],
-    "rank eigenvector": [],
+    "lab eigenvector": [],
     "seed-set": [],
     "graph": [],
     "compare": ["pagerank", "hits-authorities"],
-    "stability": ["pagerank"],
+    "lab stability": ["pagerank"],
 }
 """The commands that read a graph, and what each is given besides it."""
 
@@ -116,19 +115,16 @@ STORE_VALUES = {
     "--since": ["2100-01-01", "2020-01-01"],
     "--at": ["2020-01-01"],
     "--score": ["linear=0.5", "linear=0"],
-    "--weight": ["title=0", "in-title=90", "importance=0", "written=90", "phrase=90"],
     "--n": ["0", "1", "2"],
 }
 """The values of their options."""
 STORE_INPUT_OPTIONS = INPUT_OPTIONS | {
     "--cloaking",
-    "--judge",
-    "--verdict",
-    "--verdicts",
+    "--remove",
     "--serve",
     "--port",
 }
-"""They name the input, ask a server or a person, or keep verdicts in the store."""
+"""They name the input, ask a server, or change the store."""
 
 _STORE = "it reads a store, and its options choose columns and rows that its own tests look at"
 _WRITES = "it makes, moves or changes a store"
@@ -136,7 +132,6 @@ _RUNS = "it starts a server, a cluster or a crawl"
 NOT_WALKED = {
     **dict.fromkeys(
         (
-            "agree",
             "archive verify",
             "config",
             "export",
@@ -145,7 +140,7 @@ NOT_WALKED = {
         ),
         _STORE,
     ),
-    **dict.fromkeys(("archive prune", "import", "index", "move", "rank rm", "refine"), _WRITES),
+    **dict.fromkeys(("archive prune", "import", "index", "move", "refine"), _WRITES),
     **dict.fromkeys(
         (
             "cluster drain",
@@ -163,10 +158,13 @@ NOT_WALKED = {
     **dict.fromkeys(
         (
             "lab cluster",
+            "lab agree",
             "lab convergence",
             "lab figures",
             "lab graphs",
+            "lab judge",
             "lab order",
+            "lab searches",
             "lab windows",
         ),
         "its experiments take seconds each, and its own tests look at their options",
@@ -185,7 +183,7 @@ MAY_STAY = {
 }
 """Options that change nothing that can be seen here, and why."""
 
-SHORT_WALKS = ("rank degree", "rank eigenvector", "rank harmonic", "rank communities")
+SHORT_WALKS = ("rank degree", "lab eigenvector", "rank harmonic", "rank communities")
 """Commands whose options are walked in pairs in every run of the tests."""
 
 MAY_STAY_BESIDE = {
@@ -196,7 +194,6 @@ MAY_STAY_BESIDE = {
     ("rank trust", "--passing maximum", "--tolerance"): "a maximum is exact after some passes",
     ("rank sites", "--rounds", "--precision"): "few rounds give the same digits",
     ("rank pagerank", "--rounds", "--precision"): "few rounds give the same digits",
-    ("rank inverse-pagerank", "--rounds", "--precision"): "few rounds give the same digits",
 }
 
 
