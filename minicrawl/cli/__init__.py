@@ -108,6 +108,9 @@ EXTRAS = {room: f"[{room}]" for room in ("cluster", "dashboard", "lab", "search"
 MOVED = {
     "agree --searches": "lab searches",
     "agree": "lab agree",
+    "cluster drain": "cluster set --drain",
+    "cluster rebalance": "cluster set --rebalance",
+    "cluster workers": "cluster set --workers",
     "config show": "config",
     "graph import": "import",
     "graph info": "graph",

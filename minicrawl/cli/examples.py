@@ -27,20 +27,10 @@ EXAMPLES = {
         "minicrawl cluster status --cluster nats://nats1:4222,nats://nats2:4222/news",
         "minicrawl cluster status --cluster nats://nats1:4222 --json",
     ),
-    "cluster drain": (
-        "minicrawl cluster drain east-2 --cluster nats://nats1:4222",
-        "minicrawl cluster drain east-2 --undo --cluster nats://nats1:4222",
-        "minicrawl cluster drain east-2 --cluster tls://nats1:4222/news",
-    ),
-    "cluster rebalance": (
-        "minicrawl cluster rebalance --cluster nats://nats1:4222",
-        "minicrawl cluster rebalance --cluster nats://nats1:4222/news",
-        "minicrawl cluster rebalance --cluster tls://nats1:4222 --cluster-creds crawler.creds",
-    ),
-    "cluster workers": (
-        "minicrawl cluster workers east-2 2 --cluster nats://nats1:4222",
-        "minicrawl cluster workers east-2 0 --cluster nats://nats1:4222",
-        "minicrawl cluster workers west 1 --cluster nats://nats1:4222/news",
+    "cluster set": (
+        "minicrawl cluster set east-2 --workers 2 --cluster nats://nats1:4222",
+        "minicrawl cluster set east-2 --drain --cluster nats://nats1:4222/news",
+        "minicrawl cluster set --rebalance --cluster tls://nats1:4222 --cluster-creds a.creds",
     ),
     "refine": (
         "minicrawl refine",

@@ -76,7 +76,7 @@ WITHOUT_A_STORE = {
     "config",
     "dashboard",  # it does not end; tests/dashboard
     "node",
-    *(f"cluster {name}" for name in ("status", "drain", "rebalance", "workers", "gather")),
+    *(f"cluster {name}" for name in ("status", "set", "gather")),
     *(
         f"lab {name}"
         for name in ("convergence", "windows", "order", "cluster", "graphs", "figures")

@@ -32,3 +32,7 @@ def test_no_help_lists_an_old_name(group: str, capsys: Captured) -> None:
     assert main([group, "--help"]) == 0
     listed = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line[:2] == "  "]
     assert [name for name in listed if f"{group} {name}" in MOVED] == []
+
+
+def test_there_are_few_commands_outside_the_laboratory() -> None:
+    assert sum(not path.startswith("lab ") for path in leaves()) <= 45

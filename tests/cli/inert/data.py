@@ -143,11 +143,9 @@ NOT_WALKED = {
     **dict.fromkeys(("archive prune", "import", "index", "move", "refine"), _WRITES),
     **dict.fromkeys(
         (
-            "cluster drain",
             "cluster gather",
-            "cluster rebalance",
+            "cluster set",
             "cluster status",
-            "cluster workers",
             "control",
             "crawl",
             "dashboard",
