@@ -24,6 +24,7 @@ RECORDED = "site.warc"
 SEEDS = "seeds.txt"
 FRESH = " --fresh"
 GRAPH = f"import {LINKS}"
+REMOVE = "rank list --remove pagerank"
 
 ARGUMENTS: dict[str, tuple[str, ...]] = {
     "crawl": (SEED, "--pages", "20", "--workers", "0", "--delay", "0", "--allow-private", "-q"),
@@ -138,7 +139,7 @@ def test_each_command_is_tried() -> None:
     assert set(leaves()) == ARGUMENTS.keys() | WITHOUT_A_STORE
 
 
-@pytest.mark.parametrize("command", [name for name in ARGUMENTS if name not in REFUSED])
+@pytest.mark.parametrize("command", [name for name in (*ARGUMENTS, REMOVE) if name not in REFUSED])
 def test_on_a_whole_store_it_succeeds(
     command: str, whole: Path, run: Callable[[str, Path], int], tmp_path: Path
 ) -> None:
@@ -178,7 +179,7 @@ def expect_no_traceback(
 def test_no_command_ends_in_a_traceback(
     damage: str, expect_no_traceback: Callable[[str, set[str]], None]
 ) -> None:
-    expect_no_traceback(damage, {*ARGUMENTS, f"crawl{FRESH}"} - ALIKE)
+    expect_no_traceback(damage, {*ARGUMENTS, f"crawl{FRESH}", REMOVE} - ALIKE)
 
 
 @pytest.mark.proof

@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOMS = ("cluster", "dashboard", "demo", "lab", "ranks", "search")
 WORDS = {
-    "cluster": r"--cluster|\bnats\b|\"(?:node|cluster)\"",
+    "cluster": r"--cluster|\bnats\b|\"(?:node\"|cluster[\" ])",
     "dashboard": r"--dashboard|\"dashboard\"",
     "demo": r"--demo\b|\bdemo_web\b",
     "lab": r"\"lab\"|\blab (?:agree|convergence|eigenvector|figures|graphs|judge|order|windows)\b",

@@ -93,6 +93,7 @@ STORES: dict[str, list[list[str]]] = {
     "errors": [[]],
     "explain": [[PAGE]],
     "frontier": [[]],
+    "lab judge": [["the wide ink", "--json"], ["the", "--json"]],
     "links": [["http://www.harbour-museum.example/"]],
     "orphans": [[]],
     "page": [[PAGE], ["http://www.harbour-museum.example/"]],
@@ -115,16 +116,19 @@ STORE_VALUES = {
     "--since": ["2100-01-01", "2020-01-01"],
     "--at": ["2020-01-01"],
     "--score": ["linear=0.5", "linear=0"],
+    "--weight": ["title=0", "in-title=90", "importance=0", "written=90", "phrase=90"],
     "--n": ["0", "1", "2"],
 }
 """The values of their options."""
 STORE_INPUT_OPTIONS = INPUT_OPTIONS | {
     "--cloaking",
     "--remove",
+    "--verdict",
+    "--verdicts",
     "--serve",
     "--port",
 }
-"""They name the input, ask a server, or change the store."""
+"""They name the input, ask a server, change the store or keep verdicts beside it."""
 
 _STORE = "it reads a store, and its options choose columns and rows that its own tests look at"
 _WRITES = "it makes, moves or changes a store"
@@ -160,7 +164,6 @@ NOT_WALKED = {
             "lab convergence",
             "lab figures",
             "lab graphs",
-            "lab judge",
             "lab order",
             "lab searches",
             "lab windows",
@@ -176,6 +179,8 @@ MAY_STAY = {
     "status --graph": "a small graph is described without it",
     "broken --n": "one link is broken in the demo web",
     "errors --n": "one page fails in the demo web, and kinds are never left out",
+    "lab judge --all": "the crawl may not have come to pages that are like another one",
+    "lab judge --explain": "JSON has the parts of each score anyway",
     "search --all": "the crawl may not have come to pages that are like another one",
     "page --version": "one answer is kept, and it is shown without it",
 }
