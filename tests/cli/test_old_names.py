@@ -1,8 +1,9 @@
 """A command that has another name says so, for one version."""
 
+import click
 import pytest
 
-from minicrawl.cli import MOVED, main
+from minicrawl.cli import MOVED, main, root
 from tests.cli.inert.walk import leaves, options_of
 
 Captured = pytest.CaptureFixture[str]
@@ -25,6 +26,11 @@ def _is_there(name: str) -> bool:
     """Whether there is such a command, with this option if it names one."""
     path, _, option = name.partition(" --")
     return path in leaves() and (not option or f"--{option}" in options_of(path))
+
+
+def test_a_command_that_took_the_name_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(root.commands, "agree", click.Command("agree", callback=lambda: None))
+    assert main(["agree"]) == 0
 
 
 @pytest.mark.parametrize("group", ["cluster", "lab", "rank"])
