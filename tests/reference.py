@@ -132,7 +132,7 @@ def settings_page() -> str:
     return _page(
         "Settings",
         "A flag wins over a variable, a variable over minicrawl.toml, that over what the store "
-        "keeps, and the store over the default. `minicrawl config show` prints each value and "
+        "keeps, and the store over the default. `minicrawl config` prints each value and "
         "where it came from. In Python a setting is an argument of `Settings.of`.",
         "The store keeps the settings that define a crawl, so a crawl that goes on has them again. "
         "The others hold for one run.",

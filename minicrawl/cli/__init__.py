@@ -23,6 +23,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from itertools import takewhile
 from pathlib import Path
 
 import click
@@ -50,13 +51,13 @@ COMMANDS = {
         "minicrawl.cli.crawl.control:control",
         "Pause, stop or change a crawl while it runs.",
     ),
-    "config": ("minicrawl.cli.config:config", "Show the settings and where they come from."),
+    "config": ("minicrawl.cli.config:config", "Show each setting and where it comes from."),
     "import": (
         "minicrawl.cli.stores:import_",
-        "Make a store of WARC files, without fetching.",
+        "Make a store of WARC files or of a graph file.",
     ),
     "refine": ("minicrawl.cli.crawl.refine:refine", "Compute converged ranks of a crawl."),
-    "graph": ("minicrawl.cli.graph:graph", "Describe a link graph, or import one from a file."),
+    "graph": ("minicrawl.cli.graph:graph", "Show the size and the structure of a graph."),
     "top": ("minicrawl.cli.reports.top:top", "Show the most important pages."),
     "export": ("minicrawl.cli.reports.export:export", "Write pages and their ranks to a file."),
     "status": ("minicrawl.cli.reports.status:status", "Show the progress of a crawl."),
@@ -99,11 +100,30 @@ ROOMS = {
     "cluster": "cluster node",
     "dashboard": "dashboard",
     "lab": "lab",
-    "ranks": "agree compare rank seed-set stability",
+    "ranks": "compare rank seed-set",
     "search": "index search",
 }
 """The rooms beside the core with their commands, for who asks for one that is gone."""
 EXTRAS = {room: f"[{room}]" for room in ("cluster", "dashboard", "lab", "search")}
+MOVED = {
+    "agree --searches": "lab searches",
+    "agree": "lab agree",
+    "cluster drain": "cluster set --drain",
+    "cluster rebalance": "cluster set --rebalance",
+    "cluster workers": "cluster set --workers",
+    "config show": "config",
+    "graph import": "import",
+    "graph info": "graph",
+    "rank eigenvector": "lab eigenvector",
+    "rank inverse-pagerank": "rank pagerank --inverse",
+    "rank rm": "rank list --remove",
+    "search --judge": "lab judge",
+    "search --verdict": "lab judge --verdict",
+    "search --verdicts": "lab judge --verdicts",
+    "search --weight": "lab judge --weight",
+    "stability": "lab stability",
+}
+"""The commands and options of 0.1 that have another name; 0.3 will not know the old ones."""
 
 
 class DeferredCommand(click.Command):
@@ -159,6 +179,14 @@ def is_missing(what: str, room: str) -> UsageError:
     )
 
 
+def _calls(old: str, args: Sequence[str]) -> bool:
+    """Whether the arguments begin with this command, and have its option if it has one."""
+    name, _, option = old.partition(" --")
+    words = name.split()
+    options = {word.partition("=")[0] for word in takewhile("--".__ne__, args)}
+    return list(args[: len(words)]) == words and (not option or f"--{option}" in options)
+
+
 class Program(LazyGroup):
     """The group of all commands, whose help lists them by what they are for."""
 
@@ -171,10 +199,13 @@ class Program(LazyGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Say of a command that is gone what brings it."""
+        """Say of a command that is gone what brings it, or what it is called now."""
         for room, names in ROOMS.items():
             if args[0] in names.split() and self.get_command(ctx, args[0]) is None:
                 raise is_missing(f"minicrawl {args[0]}", room)
+        for old, new in MOVED.items():
+            if _calls(old, args) and (" " in old or self.get_command(ctx, old) is None):
+                raise UsageError(f"{PROGRAM} {old} is now {PROGRAM} {new}")
         return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -9,23 +9,15 @@ from minicrawl.config.settings import as_document, as_toml, told_ignored
 from minicrawl.export.cells import visible
 
 
-@click.group()
-def config() -> None:
-    """Show the settings and where they come from.
-
-    Flags override MINICRAWL_* variables, which override minicrawl.toml, which overrides the
-    settings in the store, which override the defaults.
-    """
-
-
-@config.command(cls=CommandWithSettings)
+@click.command(cls=CommandWithSettings)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @loaded_options()
-def show(loaded: Loaded, as_json: bool) -> None:
+def config(loaded: Loaded, as_json: bool) -> None:
     """Show each setting and where it comes from.
 
-    The output is a minicrawl.toml with the same settings. If the store exists, these are the
-    settings with which its crawl would resume.
+    Flags override MINICRAWL_* variables, which override minicrawl.toml, which overrides the
+    settings in the store, which override the defaults. The output is a minicrawl.toml with the same
+    settings. If the store exists, these are the settings with which its crawl would resume.
     """
     from minicrawl.crawl.start.resume import with_store
 

@@ -5,7 +5,7 @@ GROUPS = {
     "Cluster": "node cluster",
     "Look": "status top search page explain links backlinks errors frontier plot check",
     "Mend": "report broken redirects orphans duplicates pages changes",
-    "Rank": "rank compare agree stability seed-set",
+    "Rank": "rank compare seed-set",
     "Lab": "lab",
     "Data": "export import archive index graph",
 }
@@ -27,20 +27,10 @@ EXAMPLES = {
         "minicrawl cluster status --cluster nats://nats1:4222,nats://nats2:4222/news",
         "minicrawl cluster status --cluster nats://nats1:4222 --json",
     ),
-    "cluster drain": (
-        "minicrawl cluster drain east-2 --cluster nats://nats1:4222",
-        "minicrawl cluster drain east-2 --undo --cluster nats://nats1:4222",
-        "minicrawl cluster drain east-2 --cluster tls://nats1:4222/news",
-    ),
-    "cluster rebalance": (
-        "minicrawl cluster rebalance --cluster nats://nats1:4222",
-        "minicrawl cluster rebalance --cluster nats://nats1:4222/news",
-        "minicrawl cluster rebalance --cluster tls://nats1:4222 --cluster-creds crawler.creds",
-    ),
-    "cluster workers": (
-        "minicrawl cluster workers east-2 2 --cluster nats://nats1:4222",
-        "minicrawl cluster workers east-2 0 --cluster nats://nats1:4222",
-        "minicrawl cluster workers west 1 --cluster nats://nats1:4222/news",
+    "cluster set": (
+        "minicrawl cluster set east-2 --workers 2 --cluster nats://nats1:4222",
+        "minicrawl cluster set east-2 --drain --cluster nats://nats1:4222/news",
+        "minicrawl cluster set --rebalance --cluster tls://nats1:4222 --cluster-creds a.creds",
     ),
     "refine": (
         "minicrawl refine",
@@ -53,14 +43,9 @@ EXAMPLES = {
         "minicrawl move old/site.db --store site.db --json",
     ),
     "config": (
-        "minicrawl config show",
-        "minicrawl config show --store site.db",
-        "minicrawl config show --json",
-    ),
-    "config show": (
-        "minicrawl config show",
-        "minicrawl config show --store site.db",
-        "minicrawl config show --delay 2s > minicrawl.toml",
+        "minicrawl config",
+        "minicrawl config --store site.db",
+        "minicrawl config --delay 2s > minicrawl.toml",
     ),
     "status": (
         "minicrawl status",
@@ -140,7 +125,7 @@ EXAMPLES = {
     "search": (
         "minicrawl search 'tide table'",
         """minicrawl search '"tide table" -harbour site:example.org'""",
-        "minicrawl search 'title:tide' --n 3 --judge",
+        "minicrawl search 'title:tide' --n 3 --explain",
     ),
     "index": (
         "minicrawl index",
@@ -155,7 +140,7 @@ EXAMPLES = {
     "import": (
         "minicrawl import site.warc.gz --store site.db",
         "minicrawl import part-*.warc.gz --store site.db",
-        "minicrawl import site.warc --store site.db --json",
+        "minicrawl import links.txt.gz --store web.db --json",
     ),
     "check": (
         "minicrawl check",
@@ -165,22 +150,12 @@ EXAMPLES = {
     "rank": (
         "minicrawl rank pagerank",
         "minicrawl rank list",
-        "minicrawl rank rm pagerank",
+        "minicrawl rank list --remove pagerank",
     ),
     "compare": (
         "minicrawl compare opic pagerank",
         "minicrawl compare pagerank hits --k 10,50",
         "minicrawl compare degree harmonic --graph links.txt.gz",
-    ),
-    "agree": (
-        "minicrawl agree opic labels.csv",
-        "minicrawl agree pagerank labels.csv --sites",
-        "minicrawl agree --searches --score linear=0.7",
-    ),
-    "stability": (
-        "minicrawl stability pagerank",
-        "minicrawl stability hits-authorities --drop 0.1",
-        "minicrawl stability pagerank --graph links.txt",
     ),
     "seed-set": (
         "minicrawl seed-set",
@@ -191,6 +166,26 @@ EXAMPLES = {
         "minicrawl lab order",
         "minicrawl lab windows --help",
         "minicrawl lab convergence",
+    ),
+    "lab agree": (
+        "minicrawl lab agree opic labels.csv",
+        "minicrawl lab agree pagerank labels.csv --sites",
+        "minicrawl lab agree degree labels.csv --graph links.txt",
+    ),
+    "lab judge": (
+        "minicrawl lab judge 'tide table'",
+        "minicrawl lab judge 'tide table' --verdict 1=good --verdict 2=bad",
+        "minicrawl lab judge --verdicts verdicts.csv",
+    ),
+    "lab searches": (
+        "minicrawl lab searches --score linear=0.7",
+        "minicrawl lab searches --weight in-title=3",
+        "minicrawl lab searches --by pagerank --json",
+    ),
+    "lab stability": (
+        "minicrawl lab stability pagerank",
+        "minicrawl lab stability hits-authorities --drop 0.1",
+        "minicrawl lab stability pagerank --graph links.txt",
     ),
     "export": (
         "minicrawl export ranks.csv",
@@ -203,9 +198,9 @@ EXAMPLES = {
         "minicrawl archive info crawl.db-pages --json",
     ),
     "graph": (
-        "minicrawl graph info",
-        "minicrawl graph info --graph links.txt.gz",
-        "minicrawl graph info --json",
+        "minicrawl graph",
+        "minicrawl graph --graph links.txt.gz",
+        "minicrawl graph --json",
     ),
     "rank pagerank": (
         "minicrawl rank pagerank -n 20",
@@ -220,12 +215,7 @@ EXAMPLES = {
     "rank list": (
         "minicrawl rank list",
         "minicrawl rank list --store site.db",
-        "minicrawl rank list --json",
-    ),
-    "rank rm": (
-        "minicrawl rank rm pagerank",
-        "minicrawl rank rm hits-authorities hits-hubs",
-        "minicrawl rank rm pagerank --store site.db",
+        "minicrawl rank list --remove hits-authorities --remove hits-hubs",
     ),
 }
 """Each command with three lines that show its use."""

@@ -1,22 +1,32 @@
-"""`minicrawl import` and `minicrawl move`: a store of WARC files, and a store in another place."""
+"""`minicrawl import` and `minicrawl move`: a store of files, and a store in another place."""
 
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from minicrawl.cli import PROGRAM
-from minicrawl.cli.common.options import CommandWithSettings, loaded_options, naming
+from minicrawl.cli.common.options import (
+    CommandWithSettings,
+    SettingOption,
+    loaded_options,
+    naming,
+)
 from minicrawl.cli.common.stores import json_option, own_store_option, progress
 from minicrawl.cli.common.tables import show_facts, show_json
-from minicrawl.config import Loaded
+from minicrawl.config import Loaded, Settings
+from minicrawl.errors import UsageError
 from minicrawl.export.cells import visible
 from minicrawl.wording import counted
 
 if TYPE_CHECKING:
     from minicrawl.crawl.recorded import WarcImport
+    from minicrawl.crawl.start.graph_import import Imported
     from minicrawl.report.status import Status
 
 
@@ -29,25 +39,43 @@ _OF_REQUESTS = ("warc", "check-external", "check-assets")
     "files",
     nargs=-1,
     required=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @loaded_options("types", "store", without=_OF_REQUESTS)
 def import_(files: tuple[Path, ...], loaded: Loaded, as_json: bool) -> None:
-    """Make a new store of what is recorded in FILES, without fetching anything.
+    """Make a new store of WARC files or of a graph file, without fetching anything.
 
     FILES are WARC files of any program: plain, .gz or .zst, or several in a .wacz. The records are
     read in their order, as if a crawl had received these answers. All commands work on the store,
     and `minicrawl crawl` goes on with the pages that were not recorded. The answers are kept beside
     the store, where `page` and `search` find them; with --requisites so are images, styles and the
     like, for the pages that need them.
+
+    Or FILES is one graph file, plain or .gz; `-` is stdin. The store is then as if a crawl had read
+    every page with links. Nodes that are not URLs keep their names.
     """
+    from minicrawl.fetch.warc import is_recorded
+
+    links = [file for file in files if not is_recorded(file)]
+    if not links:
+        _import_warcs(files, loaded.settings, as_json=as_json)
+    elif len(files) > 1:
+        raise UsageError(f"{links[0]} is no WARC file: of graph files, only one is imported")
+    else:
+        _refuse_options_of_pages()
+        _import_graph(links[0], loaded.settings.storing.store, as_json=as_json)
+
+
+# ---------------------------------------------------------------- of WARC files
+
+
+def _import_warcs(files: Sequence[Path], settings: Settings, *, as_json: bool) -> None:
     from minicrawl.crawl.recorded import import_warcs
     from minicrawl.report.status import status
 
-    settings = loaded.settings.with_values({"max-tries": 1})
     with progress("import") as tell:
-        made = import_warcs(files, settings, _warn, tell)
+        made = import_warcs(files, settings.with_values({"max-tries": 1}), _warn, tell)
     found = status(made.store)
     if as_json:
         show_json({"store": str(made.store), "records": made.records, "skipped": made.skipped})
@@ -78,6 +106,55 @@ def _facts(made: "WarcImport", found: "Status") -> Iterator[tuple[str, str]]:
         yield "next step", f"`minicrawl refine{naming(made.store)}` makes the ranks converge"
 
 
+def _one(reason: str) -> str:
+    """A reason in the singular: `1 record of robots.txt`."""
+    return _FIRST_PLURAL.sub(r"\1", reason, count=1)
+
+
+# ---------------------------------------------------------------- of a graph file
+
+
+def _refuse_options_of_pages() -> None:
+    context = click.get_current_context()
+    for option in context.command.params:
+        is_given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+        if is_given and isinstance(option, SettingOption) and option.name != "store":
+            raise UsageError(f"{option.opts[0]} is for WARC files: a graph file has links alone")
+
+
+def _import_graph(file: Path, store: Path, *, as_json: bool) -> None:
+    from minicrawl.crawl.start.graph_import import import_graph
+    from minicrawl.graphfiles.reading import PIPE
+    from minicrawl.report.source import opened
+    from minicrawl.store.reader import refuse_to_overwrite
+
+    refuse_to_overwrite(store)
+    with opened(store, file, progress) as source:
+        named = source.graph
+    label = "stdin" if str(file) == PIPE else file.name
+    with progress("import") as tell:
+        made = import_graph(named, store, label, time.time(), tell)
+    if as_json:
+        show_json(asdict(made) | {"store": str(made.store)})
+    else:
+        show_facts(_graph_facts(made))
+
+
+def _graph_facts(made: "Imported") -> Iterator[tuple[str, str]]:
+    yield "store", str(made.store)
+    yield "pages", f"{made.pages:,}, {made.read:,} with links"
+    yield "links", f"{made.links:,}"
+    if made.merged:
+        yield "merged", f"{counted(made.merged, 'name')} with the same URL as another one"
+    if made.self_links:
+        links = counted(made.self_links, "link")
+        yield "left out", f"{links} from a page to itself"
+    yield "next step", f"`minicrawl refine{naming(made.store)}` makes the ranks converge"
+
+
+# ================================================================ move
+
+
 @click.command()
 @click.argument("new", type=click.Path())
 @json_option
@@ -103,8 +180,3 @@ def move(new: str, store: Path, as_json: bool) -> None:
 
 def _tell_of_folder(folder: Path) -> None:
     click.echo(f"made the folder {visible(str(folder))}", err=True)
-
-
-def _one(reason: str) -> str:
-    """A reason in the singular: `1 record of robots.txt`."""
-    return _FIRST_PLURAL.sub(r"\1", reason, count=1)

@@ -12,7 +12,7 @@ import re
 import struct
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -52,6 +52,20 @@ class WarcFile(NamedTuple):
     path: Path
     begin: int
     length: int
+
+
+def is_recorded(path: Path) -> bool:
+    """Whether this is to be a WARC or WACZ file: by its name, or by how it begins."""
+    if path.name.endswith((*_ENDINGS, ".wacz")):
+        return True
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        begin = file.read(_TRIED_BYTES)
+    if begin.startswith(_GZIP):
+        with suppress(zlib.error):
+            begin = _Inflating().decode(begin).given
+    return begin.startswith((BEGIN, _BEGIN, _ZSTD, _ZSTD_DICTIONARY))
 
 
 def warc_files(path: Path) -> list[WarcFile]:

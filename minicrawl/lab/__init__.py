@@ -12,8 +12,9 @@ windows      how windows follow a web that changes (figures 4, 5 and 6)
 cluster      a crawl in shards on many nodes, compared with one machine
 figures      all experiments as pictures and as CSV
 graphs       benchmark of algorithms for graphs that grow edge by edge
+judgements   people's verdicts on search results, and how well a ranking agrees with them
 
 commands/    `minicrawl lab`
 
-An experiment is a function from a web and settings to series of numbers.
+An experiment of a web is a function from a web and settings to series of numbers.
 """

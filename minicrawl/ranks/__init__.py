@@ -17,5 +17,5 @@ by_name      every rank by name with default options, and how ranks are saved
 in_blocks    PageRank of a store or a file within a memory limit
 comparing    two ranks of a store side by side; a rank before and after pages are removed
 link_words   links that weigh more for the words in and around them
-commands/    `minicrawl rank`, `compare`, `agree`, `stability`, `seed-set`
+commands/    `minicrawl rank`, `compare`, `seed-set`
 """

@@ -69,7 +69,7 @@ _BUILT_IN: dict[str, Rank] = {
 }
 
 RANKS = Registry(plugins.RANKS, _BUILT_IN)
-"""Ranks that `compare` and `stability` compute if none is saved."""
+"""Ranks that `compare` and `lab stability` compute if none is saved."""
 
 
 # ---------------------------------------------------------------- kept beside the store

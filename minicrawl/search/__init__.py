@@ -11,7 +11,6 @@ query            parses queries; finds snippets
 ranking          re-ranks the best pages
 searching        finds pages, and keeps the table of near-duplicates up to date
 near_duplicates  finds pages with nearly the same text
-judgements       users' relevance judgements, and how well a ranking agrees with them
 serving          the search in a browser, alone and as a dashboard panel; page/ has its files
 commands         `minicrawl search`; index_command is `minicrawl index`
 beside_crawl     `crawl --index`

@@ -1,8 +1,11 @@
 """The commands of a cluster: what they refuse, what they show, and what they do not import."""
 
+import asyncio
 import json
 import subprocess
 import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +19,7 @@ from minicrawl.cluster.overview import ClusterStatus, NodeRow
 from minicrawl.cluster.shard import ShardFacts, as_bytes, facts_in
 from minicrawl.cluster.together import ShardPace
 from tests.cluster.engines import needs_server
+from tests.cluster.fake_engine import FakeEngine, FakeServers
 
 NOBODY = "nats://127.0.0.1:1"
 ROW = NodeRow(
@@ -52,6 +56,13 @@ REFUSED = {
     f"crawl a.example --cluster {NOBODY} --fresh": "--fresh is for a crawl on one machine",
     f"node --cluster {NOBODY} --name a.b": "use up to 32 letters, digits, - and _",
     f"node --cluster {NOBODY} --folder /dev/null/x": "--folder /dev/null/x: Not a directory",
+    f"cluster set east --cluster {NOBODY}": "--workers N, --drain or --no-drain",
+    f"cluster set --drain --cluster {NOBODY}": "say which NODE",
+    f"cluster set --cluster {NOBODY}": "--rebalance",
+    f"cluster set east --rebalance --cluster {NOBODY}": "leave out NODE",
+    f"cluster set --rebalance --no-drain --cluster {NOBODY}": "leave out NODE",
+    f"cluster set east --workers -1 --cluster {NOBODY}": "-1",
+    f"control workers 2 --cluster {NOBODY}": "cannot be reached",
     f"control delay --cluster {NOBODY}": "control delay needs one value",
 }
 
@@ -87,6 +98,52 @@ def test_nothing_of_a_cluster_is_imported_without_it() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "['minicrawl.cluster.beside_crawl']\n"
+
+
+# ---------------------------------------------------------------- what nodes are told
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str | None]:
+    """The cluster of a node `east`: what servers keep under a name."""
+    engine = FakeEngine(FakeServers())
+    asyncio.run(engine.put("node.east", b"{}"))
+
+    @asynccontextmanager
+    async def opened(_access: object, *, makes: bool) -> AsyncIterator[FakeEngine]:
+        assert not makes
+        yield engine
+
+    def kept(name: str) -> str | None:
+        found = asyncio.run(engine.get(name))
+        return found.value.decode() if found and found.value else None
+
+    monkeypatch.setattr("minicrawl.cluster.commands.nodes.opened", opened)
+    monkeypatch.setenv("MINICRAWL_CLUSTER", NOBODY)
+    return kept
+
+
+def test_a_node_is_drained_and_takes_shards_again(told: Callable[[str], str | None]) -> None:
+    assert main(["cluster", "set", "east", "--drain"]) == 0
+    assert told("drain.east")
+    assert main(["cluster", "set", "east", "--no-drain", "--workers", "3"]) == 0
+    assert told("drain.east") is None
+    assert "3" in (told("workers.east") or "")
+
+
+def test_all_nodes_share_the_shards_out(told: Callable[[str], str | None]) -> None:
+    assert main(["cluster", "set", "--rebalance"]) == 0
+    once = told("crawl.rebalance")
+    assert main(["cluster", "set", "--rebalance"]) == 0
+    assert told("crawl.rebalance") != once
+
+
+def test_a_node_that_is_not_there_is_told_nothing(
+    told: Callable[[str], str | None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["cluster", "set", "west", "--drain"]) == 2
+    assert "there are: east" in capsys.readouterr().err
+    assert told("drain.west") is None
 
 
 # ---------------------------------------------------------------- what is shown

@@ -1,4 +1,4 @@
-"""`minicrawl config show`: each value, where it came from, and a file to start from."""
+"""`minicrawl config`: each value, where it came from, and a file to start from."""
 
 import json
 from contextlib import closing
@@ -25,7 +25,7 @@ def plain_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def shown(capsys: Captured, *arguments: str) -> str:
-    assert main(["config", "show", *arguments]) == 0
+    assert main(["config", *arguments]) == 0
     return capsys.readouterr().out
 
 
@@ -57,7 +57,7 @@ def test_what_is_shown_is_a_file_that_gives_the_same_settings(capsys: Captured) 
 
 def test_trouble_in_the_file_is_one_line_and_exit_2(capsys: Captured) -> None:
     Path("minicrawl.toml").write_text("[budget]\npages = \n", encoding="utf-8")
-    assert main(["config", "show"]) == 2
+    assert main(["config"]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert err == "minicrawl: minicrawl.toml: Invalid value (at line 2, column 9)\n"
@@ -69,7 +69,7 @@ def test_what_does_harm_counts_from_a_file_that_is_named_and_else_is_told_in_one
     Path("minicrawl.toml").write_text(
         "[render]\nbrowser = '/evil.sh'\n[store]\nstore = 'a.db'\n[budget]\npages = 3\n", "utf-8"
     )
-    assert main(["config", "show", "--json"]) == 0
+    assert main(["config", "--json"]) == 0
     out, err = capsys.readouterr()
     found = json.loads(out)
     assert found["budget.pages"]["value"] == 3
@@ -100,7 +100,7 @@ def test_what_does_harm_in_a_store_is_told_in_one_line(capsys: Captured) -> None
     with closing(StoreWriter.open(Path("a.db"))) as store:
         kept = {"robots": False, "warc": "/etc/w", "scope": "host"}
         store.commit(Batch(counters={tables.SETTINGS: kept}))
-    assert main(["config", "show", "--json", "--store", "a.db"]) == 0
+    assert main(["config", "--json", "--store", "a.db"]) == 0
     out, err = capsys.readouterr()
     found = json.loads(out)
     assert found["politeness.robots"]["value"] is True

@@ -56,10 +56,10 @@ REPORTS = (
     "rank list",
     "rank sites",
     "compare opic pagerank",
-    "agree opic grades.csv",
-    "stability pagerank --times 2",
+    "lab agree opic grades.csv",
+    "lab stability pagerank --times 2",
     "seed-set --count 3",
-    "graph info",
+    "graph",
 )
 WRITERS = (
     "index",
@@ -71,7 +71,7 @@ WRITERS = (
     "export edges.csv --edges --raw",
     "export folded.parquet --fetched --fold --with text,lang",
     "archive prune --keep-versions 1",
-    "config show",
+    "config",
     "import pages.warc.gz --store imported.db",
     "move elsewhere.db",  # the last one, since the store is gone then
 )

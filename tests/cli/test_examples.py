@@ -30,7 +30,9 @@ def test_an_example_has_options_that_there_are(line: str) -> None:
     while isinstance(command, click.Group):
         _, found, words = command.resolve_command(context, words)
         assert found is not None
-        context, command = click.Context(found, parent=context, info_name=found.name), found
+        settings = found.context_settings
+        context = click.Context(found, parent=context, info_name=found.name, **settings)
+        command = found
     command.make_parser(context).parse_args(words)
 
 

@@ -1,5 +1,6 @@
 """`minicrawl graph`: what its commands print, make and refuse."""
 
+import gzip
 import json
 import re
 import signal
@@ -69,7 +70,7 @@ def wait_for_a_signal(*_):
     os.read(read, 1)
 
 importing._Reader.read_all = wait_for_a_signal
-sys.exit(main(["graph", "import", "web.txt"]))
+sys.exit(main(["import", "web.txt"]))
 """
 
 
@@ -90,7 +91,7 @@ class TestImport:
         assert sorted(folder.iterdir()) == before
 
     def test_people_are_told_what_there_is_and_what_was_left_out(self, capsys: Captured) -> None:
-        assert printed(capsys, "graph", "import", "web.txt") == (
+        assert printed(capsys, "import", "web.txt") == (
             "store      crawl.db\n"
             "pages      4, 3 with links\n"
             "links      4\n"
@@ -99,7 +100,7 @@ class TestImport:
         )
 
     def test_programs_get_the_same(self, capsys: Captured) -> None:
-        assert document(capsys, "graph", "import", "web.txt", "--store", "new.db") == {
+        assert document(capsys, "import", "web.txt", "--store", "new.db") == {
             "pages": 4,
             "links": 4,
             "read": 3,
@@ -109,7 +110,7 @@ class TestImport:
         }
 
     def test_every_command_that_reads_a_store_reads_it(self, capsys: Captured) -> None:
-        printed(capsys, "graph", "import", "web.txt")
+        printed(capsys, "import", "web.txt")
         assert printed(capsys, "check").startswith("ok: ")
         printed(capsys, "refine")
         assert {page["url"] for page in document(capsys, "top")} == {"10", "20", "30", "40"}
@@ -128,25 +129,51 @@ class TestImport:
         assert document(capsys, "rank", "degree")["edges"] == 4
 
     def test_nobody_crawls_from_there(self, capsys: Captured) -> None:
-        printed(capsys, "graph", "import", "web.txt")
+        printed(capsys, "import", "web.txt")
         for arguments in (["crawl"], ["crawl", "--dry-run"]):
             assert "has an imported graph" in refusal(capsys, *arguments)
         assert printed(capsys, "check").startswith("ok: ")
 
     def test_a_store_that_is_there_is_not_overwritten(self, capsys: Captured, folder: Path) -> None:
         before = filled_store(folder / "crawl.db").read_bytes()
-        assert "crawl.db exists" in refusal(capsys, "graph", "import", "web.txt")
+        assert "crawl.db exists" in refusal(capsys, "import", "web.txt")
         assert (folder / "crawl.db").read_bytes() == before
 
     def test_what_is_no_graph_makes_no_store(self, capsys: Captured, folder: Path) -> None:
         (folder / "none.txt").write_text("once upon a time\n")
-        refusal(capsys, "graph", "import", "none.txt")
-        refusal(capsys, "graph", "import", "absent.txt")
+        refusal(capsys, "import", "none.txt")
+        refusal(capsys, "import", "absent.txt")
         assert not (folder / "crawl.db").exists()
 
     def test_names_that_are_one_url_are_counted(self, capsys: Captured, folder: Path) -> None:
         (folder / "urls.tsv").write_text("http://a.example\tb\nHTTP://a.example/\tc\n")
-        assert "merged     1 name" in printed(capsys, "graph", "import", "urls.tsv")
+        assert "merged     1 name" in printed(capsys, "import", "urls.tsv")
+
+    def test_a_graph_may_come_by_a_pipe_or_packed(self, capsys: Captured, folder: Path) -> None:
+        packed = gzip.compress((folder / "web.txt").read_bytes())
+        (folder / "web.gz").write_bytes(packed)
+        assert document(capsys, "import", "web.gz", "--store", "packed.db")["links"] == 4
+        done = subprocess.run(
+            [sys.executable, "-m", "minicrawl", "import", "-", "--json"],
+            input=packed,
+            capture_output=True,
+            check=True,
+        )
+        assert json.loads(done.stdout)["links"] == 4
+
+    @pytest.mark.parametrize("option", [["--keep", "none"], ["--requisites"], ["--types", "pdf"]])
+    def test_options_of_recorded_pages_are_refused_with_the_reason(
+        self, option: list[str], capsys: Captured, folder: Path
+    ) -> None:
+        found = refusal(capsys, "import", "web.txt", *option)
+        assert option[0] in found
+        assert "WARC" in found
+        assert not (folder / "crawl.db").exists()
+
+    def test_of_several_files_none_may_be_a_graph(self, capsys: Captured, folder: Path) -> None:
+        (folder / "site.warc").write_bytes(b"WARC/1.1\r\n")
+        assert "web.txt" in refusal(capsys, "import", "site.warc", "web.txt")
+        assert "web.txt" in refusal(capsys, "import", "web.txt", "web.txt")
 
 
 class TestExport:
@@ -168,7 +195,7 @@ class TestExport:
     @pytest.mark.parametrize("file", ["links.csv", "links.tsv"])
     def test_a_table_of_links_is_a_graph_again(self, capsys: Captured, file: str) -> None:
         printed(capsys, "export", file, "--edges", "--noindex")
-        assert document(capsys, "graph", "info", "--graph", file)["edges"] == 6
+        assert document(capsys, "graph", "--graph", file)["edges"] == 6
 
     def test_hosts_weigh_their_links(self, capsys: Captured) -> None:
         lines = printed(
@@ -263,9 +290,9 @@ class TestExport:
             f"{C}\t{A}{weights}",
         ]
         (folder / "web.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-        printed(capsys, "graph", "import", "web.tsv", "--store", "one.db")
+        printed(capsys, "import", "web.tsv", "--store", "one.db")
         printed(capsys, "export", "one.csv", "--edges", "--store", "one.db", "--noindex")
-        printed(capsys, "graph", "import", "one.csv", "--store", "other.db")
+        printed(capsys, "import", "one.csv", "--store", "other.db")
         printed(capsys, "export", "other.csv", "--edges", "--store", "other.db")
         one, other = (
             sorted(Path(name).read_text().splitlines()) for name in ("one.csv", "other.csv")
@@ -277,7 +304,7 @@ class TestExport:
         self, capsys: Captured, folder: Path
     ) -> None:
         (folder / "hosts.tsv").write_text("1996|a|b\t7\n1996|b|c\t2\n")
-        printed(capsys, "graph", "import", "hosts.tsv", "--store", "hosts.db")
+        printed(capsys, "import", "hosts.tsv", "--store", "hosts.db")
         found = printed(capsys, "export", "-", "--edges", "--level", "host", "--store", "hosts.db")
         assert found.splitlines()[1:] == ["a,b,7", "b,c,2"]
 
@@ -287,16 +314,16 @@ class TestInfo:
         self, folder: Path, capsys: Captured
     ) -> None:
         filled_store(folder / "crawl.db")
-        found = document(capsys, "graph", "info", "--graph-of", "crawled")
+        found = document(capsys, "graph", "--graph-of", "crawled")
         assert (found["nodes"], found["edges"], found["dangling"]) == (2, 3, 0)
         assert found["self_links"] == 1  # by the redirect, which was not read
-        known = document(capsys, "graph", "info", "--graph-of", "known")
+        known = document(capsys, "graph", "--graph-of", "known")
         assert (known["nodes"], known["edges"]) == (6, 6)
-        said = refusal(capsys, "graph", "info", "--graph", "web.txt", "--graph-of", "crawled")
+        said = refusal(capsys, "graph", "--graph", "web.txt", "--graph-of", "crawled")
         assert "does not say which pages were crawled: use a store" in said
 
     def test_a_file_in_a_few_numbers(self, capsys: Captured) -> None:
-        assert printed(capsys, "graph", "info", "--graph", "web.txt") == (
+        assert printed(capsys, "graph", "--graph", "web.txt") == (
             "nodes              4, 1 without links\n"
             "links              5, 1 from a node to itself\n"
             "strong components  4; the largest has 1 node and 1 link\n"
@@ -312,7 +339,7 @@ class TestInfo:
         self, capsys: Captured, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(outline.outline, "__defaults__", (lambda _share: None, 0))
-        lines = printed(capsys, "graph", "info", "--graph", "web.txt").splitlines()
+        lines = printed(capsys, "graph", "--graph", "web.txt").splitlines()
         assert lines[4:6] == [
             "mean distance      1.333 ± 0 links, measured from some nodes",
             "diameter           at least 2",
@@ -322,12 +349,12 @@ class TestInfo:
         self, capsys: Captured, folder: Path
     ) -> None:
         (folder / "alone.txt").write_text("1 1\n2 2\n")
-        found = printed(capsys, "graph", "info", "--graph", "alone.txt")
+        found = printed(capsys, "graph", "--graph", "alone.txt")
         assert "mean distance      none\n" in found
 
     def test_a_redirect_is_no_link(self, capsys: Captured, folder: Path) -> None:
         filled_store(folder / "crawl.db")
-        found = document(capsys, "graph", "info")
+        found = document(capsys, "graph")
         assert (found["nodes"], found["edges"], found["dangling"]) == (6, 6, 4)
         assert (found["diameter"], found["is_exact"]) == (2, True)
 
@@ -335,12 +362,12 @@ class TestInfo:
         assert main(["lab", "graphs", "sc1", "--convert", "sc1.g"]) == 0
         assert main(["lab", "graphs", "sc1", "--convert", "sc1.txt"]) == 0
         capsys.readouterr()
-        found = document(capsys, "graph", "info", "--graph", "sc1.g")
+        found = document(capsys, "graph", "--graph", "sc1.g")
         assert (found["nodes"], found["edges"]) == (8, 11)
-        assert found == document(capsys, "graph", "info", "--graph", "sc1.txt")
+        assert found == document(capsys, "graph", "--graph", "sc1.txt")
 
     def test_a_real_graph(self, capsys: Captured, shared_graph: Callable[[str], Path]) -> None:
         path = shared_graph("wiki-Vote.txt.gz")
-        found = document(capsys, "graph", "info", "--graph", str(path))
+        found = document(capsys, "graph", "--graph", str(path))
         assert (found["strong_components"], found["largest_strong"]) == (5816, 1300)
         assert (found["diameter"], found["is_exact"]) == (10, True)

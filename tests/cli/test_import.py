@@ -103,6 +103,13 @@ def test_each_record_has_the_effect_of_its_answer(capsys: Captured, how: str) ->
     assert list(audit(Path("crawl.db")).wrong) == []
 
 
+@pytest.mark.parametrize("how", PACKED)
+def test_records_are_known_by_how_they_begin_whatever_the_name(capsys: Captured, how: str) -> None:
+    Path("a.txt").write_bytes(PACKED[how](RECORDS))
+    assert main(["import", "a.txt", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["records"] == len(RECORDS)
+
+
 def test_what_was_recorded_is_kept_as_of_its_time(capsys: Captured) -> None:
     imported(capsys, RECORDS)
     with snapshot(Path("crawl.db")) as seen:

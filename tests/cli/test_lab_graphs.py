@@ -110,7 +110,7 @@ def test_mistakes_are_one_line(
     ],
 )
 @pytest.mark.parametrize(
-    "command", [["lab", "graphs"], ["graph", "info", "--graph"], ["rank", "pagerank", "--graph"]]
+    "command", [["lab", "graphs"], ["graph", "--graph"], ["rank", "pagerank", "--graph"]]
 )
 def test_a_wrong_line_is_named(
     tmp_path: Path,

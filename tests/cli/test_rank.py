@@ -108,9 +108,11 @@ class TestKeeping:
     def test_what_is_not_wanted_any_more_is_removed(self, store: Path, capsys: Captured) -> None:
         for name in ("one", "two", "three"):
             document(capsys, "degree", "--as", name, "--store", store)
-        assert main(["rank", "rm", "one", "four", "--store", str(store)]) == 2
+        remove = ["rank", "list", "--store", str(store), "--remove"]
+        assert main([*remove, "one", "--remove", "four"]) == 2
         assert "no rank four is kept; there are one, three, two" in capsys.readouterr().err
-        assert main(["rank", "rm", "one", "three", "--store", str(store)]) == 0
+        assert main([*remove, "one", "--remove", "three", "--json"]) == 0
+        assert [one["name"] for one in json.loads(capsys.readouterr().out)] == ["two"]
         assert [row.name for row in kept(store)] == ["two"]
 
     def test_nothing_is_kept_of_a_graph_file(self, graph: Path, capsys: Captured) -> None:
@@ -256,54 +258,3 @@ class TestWeightsOfTheCrawl:
         options = ("degree", "--crawl-weights")
         assert "weighed all links alike" in refusal(capsys, *options, "--store", store)
         assert "needs a store" in refusal(capsys, *options, "--graph", graph)
-
-
-class TestEigenvector:
-    @pytest.mark.parametrize(
-        ("options", "wanted"),
-        [
-            (["--matrix=either"], [0.2881, 0.2373, 0.2373, 0.1635, 0.0738]),
-            (["--matrix=links"], [0.2, 0.2, 0.2, 0.2, 0.2]),
-            (["--matrix=walk"], [0.2599, 0.1637, 0.2063, 0.1637, 0.2063]),
-        ],
-    )
-    def test_each_matrix_has_its_own(
-        self, options: list[str], wanted: list[float], tmp_path: Path, capsys: Captured
-    ) -> None:
-        path = tmp_path / "five.txt"
-        path.write_text("1 2\n2 3\n3 1\n1 4\n4 5\n")
-        found = document(capsys, "eigenvector", *options, "--graph", path)
-        shown = {score["node"]: score["score"] for score in found["scores"]}
-        assert [shown[str(node)] for node in range(1, 6)] == pytest.approx(wanted, abs=2e-4)
-        assert (found["error_bound"] is None) == (options != ["--matrix=either"])
-
-    def test_the_virtual_page_makes_a_walk_opics_own_importance(
-        self, graph: Path, capsys: Captured
-    ) -> None:
-        own = document(
-            capsys, "pagerank", "--dangling=virtual", "--one-more-link", "--graph", graph
-        )
-        found = document(capsys, "eigenvector", "--matrix=walk", "--virtual-page", "--graph", graph)
-        assert found["scores"] == own["scores"]
-
-    @pytest.mark.parametrize("matrix", ["walk", "links"])
-    def test_a_graph_without_a_cycle_says_that_all_are_alike(
-        self, matrix: str, tmp_path: Path, capsys: Captured
-    ) -> None:
-        path = tmp_path / "chain.txt"
-        path.write_text("1 2\n2 3\n")
-        assert main(["rank", "eigenvector", f"--matrix={matrix}", "--graph", str(path)]) == 0
-        told = capsys.readouterr().err
-        assert "no links form a cycle" in told
-        assert "add --virtual-page" in told
-
-    @pytest.mark.parametrize("matrix", ["walk", "links", "either"])
-    def test_with_the_virtual_page_nobody_is_told_to_add_it(
-        self, matrix: str, tmp_path: Path, capsys: Captured
-    ) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
-            crawl.seeds([A])
-            crawl.read(A)
-        asked = ("eigenvector", f"--matrix={matrix}", "--virtual-page", "--store", str(crawl.path))
-        assert main(["rank", *asked]) == 0
-        assert "--virtual-page" not in capsys.readouterr().err

@@ -67,7 +67,7 @@ def ranked(capsys: Captured, *arguments: str | Path) -> Any:
 
 
 def imported(capsys: Captured, graph: Path, store: Path) -> Path:
-    assert main(["graph", "import", str(graph), "--store", str(store)]) == 0
+    assert main(["import", str(graph), "--store", str(store)]) == 0
     capsys.readouterr()
     return store
 

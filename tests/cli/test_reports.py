@@ -425,7 +425,7 @@ class TestStores:
 
     def test_so_is_a_graph_file_where_graph_files_are_read(self, capsys: Captured) -> None:
         Path("links.txt").write_text("a b\n", encoding="utf-8")
-        for command in (["graph", "info"], ["rank", "pagerank"]):
+        for command in (["graph"], ["rank", "pagerank"]):
             assert main([*command, "links.txt"]) == 2
             said = capsys.readouterr().err
             assert said.endswith("(links.txt): --graph links.txt names a graph file\n")

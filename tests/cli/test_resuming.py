@@ -92,7 +92,7 @@ def said(capsys: Captured) -> list[str]:
 
 def shown(capsys: Captured, *arguments: str) -> Any:
     capsys.readouterr()
-    assert main(["config", "show", "--json", *arguments]) == 0
+    assert main(["config", "--json", *arguments]) == 0
     return json.loads(capsys.readouterr().out)
 
 
@@ -232,13 +232,13 @@ class TestWhatIsShown:
         assert found["scope.max-depth"] == {"value": None, "from": "--max-depth"}
         assert found["budget.pages"] == {"value": None, "from": "default"}
         assert found["scope.deny"] == {"value": [], "from": "default"}
-        assert main(["config", "show", "--store", "a.db"]) == 0
+        assert main(["config", "--store", "a.db"]) == 0
         lines = [line.split() for line in capsys.readouterr().out.splitlines()]
         assert ["scope", "=", '"prefix"', "#", "store"] in lines
 
     def test_a_store_that_is_none_is_refused(self, capsys: Captured) -> None:
         Path("letter.txt").write_text("dear reader, " * 99, encoding="utf-8")
-        assert main(["config", "show", "--store", "letter.txt"]) == 2
+        assert main(["config", "--store", "letter.txt"]) == 2
         assert "letter.txt is not a minicrawl store" in capsys.readouterr().err
 
 
@@ -264,7 +264,7 @@ class TestAnotherVersion:
         assert main(["crawl", SEED, "--pages", "1", *network]) == 0
         keep(STORE, kept)
         web.agents.clear()
-        for arguments in (["crawl", *network], ["config", "show"], ["crawl", "--dry-run"]):
+        for arguments in (["crawl", *network], ["config"], ["crawl", "--dry-run"]):
             capsys.readouterr()
             assert main(arguments) == 2
             assert capsys.readouterr().err == f"minicrawl: data/crawl.db:{message}\n"

@@ -61,6 +61,16 @@ def test_a_word_that_begins_like_h_is_left_out(
     assert PIER in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("option", ["--judge", "--verdict=1=good", "--weight"])
+def test_options_that_went_to_the_laboratory_are_no_words_until_dashes_end_options(
+    store: Path, capsys: Captured, option: str
+) -> None:
+    assert asked(store, "water", option) == 2
+    assert "is now" in capsys.readouterr().err
+    asked(store, "water", "--", option)
+    assert "is now" not in capsys.readouterr().err
+
+
 def test_without_anything_it_says_what_is_needed(capsys: Captured) -> None:
     assert main(["search"]) == 2
     assert "say which WORDS to find" in capsys.readouterr().err

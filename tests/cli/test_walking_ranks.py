@@ -1,4 +1,4 @@
-"""`minicrawl rank pagerank`, `inverse-pagerank` and `trust`: what they print and refuse."""
+"""`minicrawl rank pagerank` and `trust`: what they print and refuse."""
 
 import json
 from contextlib import closing
@@ -10,7 +10,7 @@ import networkx
 import pytest
 
 from minicrawl.cli import main
-from tests.stores import A, B, C, HandCrawl
+from tests.stores import A, B, C, HandCrawl, filled_store
 
 Captured = pytest.CaptureFixture[str]
 
@@ -91,9 +91,30 @@ def test_topics_are_ranked_at_once_and_mixed(graph: Path, tmp_path: Path, capsys
 
 
 def test_inverse_pagerank_is_high_for_what_leads_to_much(graph: Path, capsys: Captured) -> None:
-    found = document(capsys, "inverse-pagerank", "--graph", graph)
+    found = document(capsys, "pagerank", "--inverse", "--graph", graph)
     assert found["rank"] == "inverse-pagerank"
     assert next(iter(scores(found))) == "40"
+
+
+def test_a_walk_backwards_jumps_where_it_is_told(
+    graph: Path, tmp_path: Path, capsys: Captured
+) -> None:
+    topic = tmp_path / "topic.txt"
+    topic.write_text("20\n")
+    options = ("--inverse", "--topic", topic, "--tolerance", "1e-12")
+    found = scores(document(capsys, "pagerank", *options, "--graph", graph))
+    backwards = edges_of(graph).reverse()
+    wanted = networkx.pagerank(backwards, personalization={"20": 1}, tol=1e-14, max_iter=1000)
+    assert found == pytest.approx(wanted, abs=1e-9)
+
+
+def test_a_walk_backwards_is_kept_as_a_rank_of_its_own(tmp_path: Path, capsys: Captured) -> None:
+    store = filled_store(tmp_path / "crawl.db")
+    document(capsys, "pagerank", "--inverse", "--store", store)
+    document(capsys, "pagerank", "--store", store)
+    assert main(["rank", "list", "--json", "--store", str(store)]) == 0
+    names = [one["name"] for one in json.loads(capsys.readouterr().out)]
+    assert names == ["inverse-pagerank", "pagerank"]
 
 
 def test_trust_goes_from_seeds(graph: Path, tmp_path: Path, capsys: Captured) -> None:
@@ -279,11 +300,11 @@ def test_a_rank_that_was_not_made_is_computed_for_jumps(graph: Path, capsys: Cap
     assert found == pytest.approx(wanted, abs=1e-7)
 
 
-@pytest.mark.parametrize("rank", ["pagerank", "inverse-pagerank"])
+@pytest.mark.parametrize("inverse", [[], ["--inverse"]])
 @pytest.mark.parametrize("way", ["virtual", "teleport"])
 def test_a_way_for_pages_without_links_that_is_the_same_as_uniform_is_refused(
-    graph: Path, capsys: Captured, rank: str, way: str
+    graph: Path, capsys: Captured, inverse: list[str], way: str
 ) -> None:
     assert f"--dangling {way} is the same as uniform" in refusal(
-        capsys, rank, "--graph", graph, "--dangling", way
+        capsys, "pagerank", *inverse, "--graph", graph, "--dangling", way
     )

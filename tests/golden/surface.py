@@ -25,20 +25,22 @@ Surface = dict[str, dict[str, Any]]
 
 HOME = "http://wiki.kitchen-garden.example/"
 NOBODY = "http://127.0.0.1:1/"
-RANKS = "pagerank inverse-pagerank hits communities harmonic sites degree eigenvector"
+RANKS = "pagerank hits communities harmonic sites degree"
 READERS = [
     *("status", "status --mirrors --graph-of known", "check", "top", "top --sites", "frontier"),
     *("pages", "errors", "broken", "redirects", "orphans", "duplicates", "rank list"),
     *(f"{command} {HOME}" for command in ("explain", "links", "backlinks", "page")),
     *("search harbour", "archive info", "archive verify", "archive prune --keep-versions 1"),
     *(f"rank {name}" for name in RANKS.split()),
+    *("rank pagerank --inverse", "lab eigenvector"),
     *("rank trust --seeds seeds.txt", "changes --since 2020-01-01", "compare opic pagerank"),
-    *("agree opic grades.csv", "stability pagerank --times 2", "seed-set --count 3"),
-    *("graph info", "refine", "export pages.csv", "move moved.db"),
+    *("lab agree opic grades.csv", "lab stability pagerank --times 2", "seed-set --count 3"),
+    *("lab judge harbour --verdict 1=good", "lab searches"),
+    *("graph", "refine", "export pages.csv", "move moved.db"),
 ]
 """Commands with `--json` that read a store, one after the other. The last one moves it away."""
 OTHERS = [
-    *("import demo.warc.zst", "graph import web.tsv --store graph.db", "config show"),
+    *("import demo.warc.zst", "import web.tsv --store graph.db", "config"),
     *("lab order --nodes 100 --quick --draws 1", "lab windows --nodes 100 --quick"),
     "lab convergence --nodes 100 --quick",
     "crawl --demo --demo-pages 100 --pages 5 --concurrency 1 -q",
@@ -60,7 +62,7 @@ CODES = [
 """Of questions to a store that is there."""
 CODES_WITHOUT_STORE = [
     *("--version", "", "nonsense", "crawl", "crawl --resume", "crawl --strategy x", *READERS),
-    *("import web.tsv", f"crawl {NOBODY} --max-tries 1 -q"),
+    *("import absent.warc", f"crawl {NOBODY} --max-tries 1 -q"),
 ]
 
 

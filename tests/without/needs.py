@@ -9,11 +9,11 @@ from pathlib import Path
 
 ROOMS = ("cluster", "dashboard", "demo", "lab", "ranks", "search")
 WORDS = {
-    "cluster": r"--cluster|\bnats\b|\"(?:node|cluster)\"",
+    "cluster": r"--cluster|\bnats\b|\"(?:node\"|cluster[\" ])",
     "dashboard": r"--dashboard|\"dashboard\"",
     "demo": r"--demo\b|\bdemo_web\b",
-    "lab": r"\"lab\"|\blab (?:order|windows|figures|graphs|convergence)\b",
-    "ranks": r"\"(?:rank|compare|agree|stability|seed-set)\"|\b(?:rank|compare) [a-z]|seed-set",
+    "lab": r"\"lab\"|\blab (?:agree|convergence|eigenvector|figures|graphs|judge|order|windows)\b",
+    "ranks": r"\"(?:rank|compare|seed-set)\"|\b(?:rank|compare) [a-z]|seed-set",
     "search": r"\"(?:search|index)\"|--index\b|minicrawl (?:search|index)\b|\bindex --",
 }
 """What tests write to use a room from the command line."""

@@ -9,7 +9,7 @@ from minicrawl.wording import counted
 
 
 def outline_facts(found: Outline) -> Iterator[tuple[str, str]]:
-    """What `graph info` and `status` say of any graph."""
+    """What `graph` and `status` say of any graph."""
     yield "nodes", f"{found.nodes:,}, {found.dangling:,} without links"
     yield "links", f"{found.edges:,}, {found.self_links:,} from a node to itself"
     yield (

@@ -17,14 +17,9 @@ COMMANDS = {
         "minicrawl.cluster.commands.gather:gather",
         "Make one ordinary store of all shards.",
     ),
-    "drain": ("minicrawl.cluster.commands.nodes:drain", "Let a node give up its shards."),
-    "rebalance": (
-        "minicrawl.cluster.commands.nodes:rebalance",
-        "Share the shards out evenly now.",
-    ),
-    "workers": (
-        "minicrawl.cluster.commands.nodes:workers",
-        "Change the fetching processes of a node.",
+    "set": (
+        "minicrawl.cluster.commands.nodes:set_",
+        "Change what a node does, or share the shards out.",
     ),
 }
 

@@ -1,4 +1,4 @@
-"""Opening the engine of a cluster for a command."""
+"""`minicrawl node` and `cluster set`: a node of a cluster; and the engine of one for a command."""
 
 import asyncio
 import re
@@ -32,51 +32,65 @@ def with_engine(cluster: Cluster, work: Callable[[ClusterEngine], Awaitable[T]])
 
 # ================================================================ wishes
 #
-# `minicrawl cluster drain|rebalance|workers`.
+# `minicrawl cluster set`.
 
 
-@click.command(cls=CommandWithSettings)
-@click.argument("node")
-@click.option("--undo", is_flag=True, help="Let the node take shards again.")
+@click.command("set", cls=CommandWithSettings)
+@click.argument("node", required=False)
+@click.option(
+    "--workers",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="Let each shard of NODE have N fetching processes, now and of shards that it takes later; "
+    "0 if the shard's own process fetches.",
+)
+@click.option(
+    "--drain/--no-drain",
+    default=None,
+    help="Let NODE give up its shards, which go to the others, and take no more; or let it take "
+    "shards again.",
+)
+@click.option(
+    "--rebalance",
+    is_flag=True,
+    help="Share the shards out evenly now, without NODE. Nodes do that by themselves, a few "
+    "seconds after another node came.",
+)
 @settings_options("cluster")
-def drain(settings: Settings, node: str, undo: bool) -> None:
-    """Let a node give up its shards, which go to the others, and take no more.
+def set_(
+    settings: Settings,
+    node: str | None,
+    workers: int | None,
+    drain: bool | None,
+    rebalance: bool,
+) -> None:
+    """Change what NODE does, or share the shards out evenly.
 
-    When it holds none (`minicrawl cluster status`), it can be stopped without a pause of the crawl.
+    This does not wait. When a drained node holds no shard (`minicrawl cluster status`), it can be
+    stopped without a pause of the crawl.
     """
     from minicrawl.cluster import overview as wishes
 
-    wish = wishes.undrain if undo else wishes.drain
-    with_engine(settings.cluster, lambda engine: wish(engine, node))
-    click.echo(f"{node} takes shards again" if undo else f"{node} gives up its shards", err=True)
+    if rebalance:
+        if node is not None or workers is not None or drain is not None:
+            raise UsageError("--rebalance is for all nodes: leave out NODE, --workers and --drain")
+        with_engine(settings.cluster, wishes.rebalance)
+        click.echo("the shards are shared out evenly", err=True)
+        return
+    if node is None or (workers is None and drain is None):
+        raise UsageError("say which NODE, and --workers N, --drain or --no-drain; or --rebalance")
 
+    async def change(engine: ClusterEngine) -> None:
+        if workers is not None:
+            await wishes.set_workers(engine, node, workers)
+        if drain is not None:
+            await (wishes.drain if drain else wishes.undrain)(engine, node)
 
-@click.command(cls=CommandWithSettings)
-@settings_options("cluster")
-def rebalance(settings: Settings) -> None:
-    """Share the shards out evenly now.
-
-    Nodes do that by themselves, a few seconds after another node came. This does not wait.
-    """
-    from minicrawl.cluster import overview as wishes
-
-    with_engine(settings.cluster, wishes.rebalance)
-    click.echo("the shards are shared out evenly", err=True)
-
-
-@click.command(cls=CommandWithSettings)
-@click.argument("node")
-@click.argument("count", type=click.IntRange(min=0), metavar="N")
-@settings_options("cluster")
-def workers(settings: Settings, node: str, count: int) -> None:
-    """Let each shard of NODE have N fetching processes; 0 if the shard's own process fetches.
-
-    It changes while the crawl runs, and for shards that the node takes later.
-    """
-    from minicrawl.cluster import overview as wishes
-
-    with_engine(settings.cluster, lambda engine: wishes.set_workers(engine, node, count))
-    click.echo(f"{node}: {count} fetching processes for each shard", err=True)
+    with_engine(settings.cluster, change)
+    if workers is not None:
+        click.echo(f"{node}: {workers} fetching processes for each shard", err=True)
+    if drain is not None:
+        click.echo(f"{node} {'gives up its shards' if drain else 'takes shards again'}", err=True)
 
 
 # ================================================================ node

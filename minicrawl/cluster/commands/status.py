@@ -94,7 +94,7 @@ _WISHES: dict[Verb, Callable[[ClusterEngine], Awaitable[object]]] = {
     Verb.STOP: wishes.stop,
 }
 _INSTEAD = {
-    "workers": "minicrawl cluster workers NODE N changes those of a node",
+    "workers": "minicrawl cluster set NODE --workers N changes those of a node",
     "add": "stop the crawl, then start it with more SEEDS",
 }
 _OTHERWISE = "stop the crawl, then start it with another value"

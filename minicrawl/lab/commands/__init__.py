@@ -22,6 +22,23 @@ COMMANDS = {
         "minicrawl.lab.commands.cluster:cluster",
         "Show what a crawl in shards on many nodes finds and sends.",
     ),
+    "agree": ("minicrawl.lab.commands.ranks:agree", "Show how well a rank agrees with people."),
+    "judge": (
+        "minicrawl.lab.commands.judging:judge",
+        "Ask for verdicts on what a search finds.",
+    ),
+    "searches": (
+        "minicrawl.lab.commands.judging:searches",
+        "Compare an order of results on all judged searches.",
+    ),
+    "stability": (
+        "minicrawl.lab.commands.ranks:stability",
+        "Show how a rank changes when pages are removed.",
+    ),
+    "eigenvector": (
+        "minicrawl.lab.commands.ranks:eigenvector",
+        "Rank by the eigenvector of a link matrix.",
+    ),
     "graphs": (
         "minicrawl.lab.commands.graphs:compare_graphs",
         "Compare algorithms for graphs that grow edge by edge.",

@@ -7,18 +7,12 @@ from minicrawl.cli import DeferredCommand, LazyGroup
 
 # The name of each command -> where it is, and its line in `minicrawl rank --help`.
 COMMANDS = {
-    "list": ("minicrawl.ranks.commands.running:list_ranks", "List the ranks that were made."),
-    "rm": ("minicrawl.ranks.commands.running:remove_ranks", "Delete ranks that were made."),
+    "list": (
+        "minicrawl.ranks.commands.running:list_ranks",
+        "List the ranks that were made.",
+    ),
     "degree": ("minicrawl.ranks.commands.centrality:degree", "By the number of links."),
-    "eigenvector": (
-        "minicrawl.ranks.commands.centrality:eigenvector",
-        "By the eigenvector of a link matrix.",
-    ),
     "pagerank": ("minicrawl.ranks.commands.pagerank:pagerank", "By PageRank."),
-    "inverse-pagerank": (
-        "minicrawl.ranks.commands.pagerank:inverse_pagerank",
-        "By PageRank of the reversed links.",
-    ),
     "trust": ("minicrawl.ranks.commands.centrality:trust", "By TrustRank, from trusted pages."),
     "hits": ("minicrawl.ranks.commands.hits:hits", "By HITS: hubs and authorities."),
     "communities": (

@@ -1,4 +1,4 @@
-"""`minicrawl rank degree`, `eigenvector` and `harmonic`: centralities without jumps."""
+"""`minicrawl rank degree` and `harmonic`: centralities without jumps; `sites` and `trust`."""
 
 from dataclasses import asdict
 from math import inf
@@ -14,8 +14,6 @@ from minicrawl.progress import Progress
 from minicrawl.ranks import centrality as ranks
 from minicrawl.ranks import trust as trust_ranks
 from minicrawl.ranks.by_name import TRUSTED, keep
-from minicrawl.ranks.centrality import MOST_STEPS, EigenvectorOptions, LinkMatrix
-from minicrawl.ranks.centrality import eigenvector as find_eigenvector
 from minicrawl.ranks.commands.base_sets import BaseSetChoice, base_set_options
 from minicrawl.ranks.commands.running import (
     NAMES_FILE,
@@ -67,55 +65,6 @@ def degree(
         grown = base.grown(source, named)
         found = grown.over_all(counted(grown.named), named.graph.nodes)
     tell(1.0)
-    return found
-
-
-@click.command()
-@click.option(
-    "--matrix",
-    type=click.Choice([matrix.value for matrix in LinkMatrix]),
-    default=LinkMatrix.LINKS.value,
-    show_default=True,
-    help="The links of a page add up to 1 (walk), each link is 1 (links), or each link is 1 in "
-    "both directions (either).",
-)
-@click.option(
-    "--virtual-page",
-    is_flag=True,
-    help="Add a page with links to and from all others, as in OPIC's paper, so that every page "
-    "leads to every other page.",
-)
-@tolerance_option
-@click.option(
-    "--rounds",
-    "most_rounds",
-    metavar="N",
-    type=click.IntRange(min=1),
-    default=MOST_STEPS,
-    show_default=True,
-    help="Stop after N rounds.",
-)
-@ranking
-def eigenvector(
-    named: NamedGraph,
-    tell: Progress,
-    matrix: str,
-    virtual_page: bool,
-    tolerance: float,
-    most_rounds: int,
-) -> Scores:
-    """Rank by the eigenvector of a link matrix: a page is worth what links to it, without jumps.
-
-    These are the three matrices of OPIC's paper. walk with --virtual-page is the importance that
-    OPIC computes.
-    """
-    terms = EigenvectorOptions(LinkMatrix(matrix), virtual_page, tolerance, most_rounds)
-    found = find_eigenvector(named.graph, named.weights, options=terms, tell=tell)
-    if len(found.values) and not found.iterations and not virtual_page:
-        click.echo(
-            "no links form a cycle, so no node is worth more than another: add --virtual-page",
-            err=True,
-        )
     return found
 
 

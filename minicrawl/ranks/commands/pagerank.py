@@ -1,4 +1,4 @@
-"""`minicrawl rank pagerank` and `inverse-pagerank`: PageRank, by topic if asked for.
+"""`minicrawl rank pagerank`: PageRank, by topic or of the reversed links if asked for.
 
 Law: an option that changes nothing is refused.
 """
@@ -181,10 +181,14 @@ def _snapshot(source: Source) -> Snapshot:
 
 # ================================================================ pagerank
 
-# ---------------------------------------------------------------- the commands
-
 
 @click.command()
+@click.option(
+    "--inverse",
+    is_flag=True,
+    help="Follow the links backwards, so that pages that lead to many others come first. The rank "
+    "is saved as inverse-pagerank.",
+)
 @click.option(
     "--topic",
     type=NAMES_FILE,
@@ -248,6 +252,7 @@ def pagerank(
     tell: Progress,
     base: BaseSetChoice | None,
     similarity: float | None,
+    inverse: bool,
     **options: Any,
 ) -> Scores | dict[str, Scores]:
     """Rank by PageRank: how often a random walk that sometimes jumps visits a node.
@@ -257,13 +262,20 @@ def pagerank(
     if similarity and (base is None or base.query is None):
         raise UsageError("--similarity needs --query: it is that of a page to the words")
     if base is None:
-        return _ranked(source, named, tell, **options)
+        return _ranked(source, _backwards(named) if inverse else named, tell, **options)
     grown = base.grown(source, named)
-    found = _ranked(source, grown.named, tell, **options)
+    walked = _backwards(grown.named) if inverse else grown.named
+    found = _ranked(source, walked, tell, **options)
     if similarity and base.query is not None:
         likeness = likeness_to(source, base.query, grown.nodes)
         found = _of_each(found, lambda scores: joined(scores, likeness, similarity))
     return _of_each(found, lambda scores: grown.over_all(scores, named.graph.nodes))
+
+
+def _backwards(named: NamedGraph) -> NamedGraph:
+    """The same graph with its links reversed."""
+    weights = None if named.weights is None else named.graph.turned(named.weights)
+    return NamedGraph(named.graph.reversed(), named.names, weights)
 
 
 def _of_each(
@@ -360,15 +372,6 @@ def _refuse_conflicts(options: Mapping[str, object]) -> None:
     given = [name for name, value in options.items() if value is not None]
     if len(given) > 1:
         raise UsageError(f"{' and '.join(given)} cannot be combined")
-
-
-@click.command("inverse-pagerank")
-@ranking
-@pagerank_options
-def inverse_pagerank(named: NamedGraph, tell: Progress, terms: ranks.PageRankOptions) -> Scores:
-    """Rank by PageRank of the reversed links: pages that lead to many others come first."""
-    refuse_idle_dangling(terms)
-    return variants.inverse_pagerank(named.graph, named.weights, options=terms, tell=tell)
 
 
 # ---------------------------------------------------------------- topics

@@ -51,22 +51,31 @@ from minicrawl.report.ranks import places_of_largest
 from minicrawl.report.source import Source, asked_for_weights, weighed
 from minicrawl.store.derived import drop_rank
 from minicrawl.store.reader import reading
+from minicrawl.store.tables import Connection
 from minicrawl.wording import counted, iso
 
 # ================================================================ listing
 #
-# `minicrawl rank list` and `rank rm`: the ranks that are kept beside a store.
+# `minicrawl rank list`: the ranks that are kept beside a store.
 
 HEADINGS = ("nodes", "links", "iterations", "error", "made at", "name", "options and state")
 NOTHING = "no ranks: make one with `minicrawl rank`"
 
 
 @click.command("list")
+@click.option(
+    "--remove",
+    "removed",
+    metavar="NAME",
+    multiple=True,
+    help="Delete this rank, then list the others. Repeatable.",
+)
 @json_option
 @store_option
-def list_ranks(store: Path, as_json: bool) -> None:
+def list_ranks(store: Path, removed: tuple[str, ...], as_json: bool) -> None:
     """List the ranks that were made, with their options, and whether they are up to date."""
     with reading(store) as connection:
+        _remove(store, connection, removed)
         found = kept(store, connection)
     if as_json:
         show_json([_document(one) for one in found])
@@ -76,18 +85,14 @@ def list_ranks(store: Path, as_json: bool) -> None:
         click.echo(NOTHING)
 
 
-@click.command("rm")
-@click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@store_option
-def remove_ranks(store: Path, names: tuple[str, ...]) -> None:
-    """Delete ranks that were made, by their names in `minicrawl rank list`."""
-    with reading(store) as connection:
-        known = {one.row.name for one in kept(store, connection)}
-        if unknown := [name for name in names if name not in known]:
-            there = ", ".join(sorted(known)) or "none"
-            raise UsageError(f"no rank {unknown[0]} is kept; there are {there}")
-        for name in names:
-            drop_rank(store, connection, name)
+def _remove(store: Path, connection: Connection, names: Sequence[str]) -> None:
+    """Delete these ranks, or none if one of them is not there."""
+    known = {one.row.name for one in kept(store, connection)} if names else set()
+    if unknown := [name for name in names if name not in known]:
+        there = ", ".join(sorted(known)) or "none"
+        raise UsageError(f"no rank {unknown[0]} is kept; there are {there}")
+    for name in names:
+        drop_rank(store, connection, name)
 
 
 def _document(kept: KeptRank) -> dict[str, object]:
@@ -420,10 +425,11 @@ def _weighed(source: Source) -> NamedGraph:
 
 
 def rank_name(chosen: str | None, source: Source) -> str:
-    """The name that the user chose, or the name of the command."""
+    """The name that the user chose, or that of the command and of its --inverse."""
     if chosen is not None and source.snapshot is None:
         raise UsageError("--as needs a store: the ranks of a graph file are not saved")
-    default = str(click.get_current_context().command.name)
+    context = click.get_current_context()
+    default = f"{'inverse-' if context.params.get('inverse') else ''}{context.command.name}"
     return checked_name(default if chosen is None else chosen)
 
 

@@ -95,11 +95,14 @@ def moves(folder: Path, pages: int, number: int) -> Iterator[str]:
     yield from head("", "median", "from", "to")
     for name, values in (
         (
-            "from `cluster drain` to the last request of that node",
+            "from the wish to drain to the last request of that node",
             [m.until_silent_s for m in found],
         ),
         ("then no request", [m.silent_s for m in found]),
-        ("from `cluster drain` to the first request of the other node", [m.all_s for m in found]),
+        (
+            "from the wish to drain to the first request of the other node",
+            [m.all_s for m in found],
+        ),
     ):
         yield row(name, *(f"{one:.1f}" for one in (median(values), min(values), max(values))))
     yield ""

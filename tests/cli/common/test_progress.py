@@ -53,12 +53,13 @@ def test_on_a_terminal_there_is_a_bar_after_two_seconds(
 
 
 WORK = [
-    *(("top", "--sites"), ("explain", A), ("check",), ("backlinks", A), ("graph", "info")),
+    *(("top", "--sites"), ("explain", A), ("check",), ("backlinks", A), ("graph",)),
     *(("export", "all.csv"), ("export", "all.gexf"), ("export", "-", "--format=jsonl")),
     *(("export", "all.csv", "--edges"), ("export", "hosts.dot", "--level=host")),
     *(("rank", "pagerank"), ("rank", "communities"), ("compare", "opic", "hits-hubs")),
-    *(("stability", "degree"), ("agree", "pagerank", "labels.csv"), ("refine", "--to=new.db")),
-    ("graph", "import", "links.txt", "--store=new.db"),
+    *(("lab", "stability", "degree"), ("lab", "agree", "pagerank", "labels.csv")),
+    ("refine", "--to=new.db"),
+    ("import", "links.txt", "--store=new.db"),
 ]
 
 

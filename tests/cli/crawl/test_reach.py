@@ -68,7 +68,7 @@ def test_a_login_is_in_no_message(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_login_is_not_shown_by_config_show(capsys: pytest.CaptureFixture[str]) -> None:
     for more in ((), ("--json",)):
         proxy = f"http://me:{SECRET}@proxy.example:3128"
-        assert main(["config", "show", "--proxy", proxy, *more]) == 0
+        assert main(["config", "--proxy", proxy, *more]) == 0
         shown = capsys.readouterr().out
         assert "http://***@proxy.example:3128" in shown
         assert "cret" not in shown

@@ -79,18 +79,17 @@ INPUT_OPTIONS = frozenset(("--graph", "--store", "--cluster", "--help", "--confi
 
 WALKED = {
     "rank pagerank": [],
-    "rank inverse-pagerank": [],
     "rank hits": [],
     "rank trust": ["--count", "3"],
     "rank communities": [],
     "rank harmonic": [],
     "rank sites": [],
     "rank degree": [],
-    "rank eigenvector": [],
+    "lab eigenvector": [],
     "seed-set": [],
-    "graph info": [],
+    "graph": [],
     "compare": ["pagerank", "hits-authorities"],
-    "stability": ["pagerank"],
+    "lab stability": ["pagerank"],
 }
 """The commands that read a graph, and what each is given besides it."""
 
@@ -111,7 +110,7 @@ def make_store(folder: Path) -> Made:
     between: list[str] = []
     crawl_twice(folder / STORE, lambda: between.append(datetime.now(UTC).isoformat()))
     said = " ".join(f"--verdict {place}={verdict}" for place, verdict in enumerate(VERDICTS, 1))
-    for command in ("index", "rank pagerank", f"search ink {said}", f"backlinks {LINKED}"):
+    for command in ("index", "rank pagerank", f"lab judge ink {said}", f"backlinks {LINKED}"):
         _made(command, folder)  # the last one makes the index of links
     (folder / "labels.csv").write_text("".join(f"{url},{grade}\n" for url, grade in GRADES))
     (folder / "verdicts.csv").write_text(f"sea,{LINKED},good\n")
@@ -127,13 +126,12 @@ def _made(command: str, folder: Path) -> None:
 VERDICTS = ("bad", "good", "bad", "fair", "bad", "bad", "good", "bad", "bad", "fair")
 GRADES = ((LINKED, 4), (LINKING, 1), (ODD, 3), *zip(SEEDS[1:], (3, 2, 2), strict=True))
 STORES: dict[str, list[list[str]]] = {
-    "agree": [["pagerank labels.csv"], ["--searches"]],
     "archive info": [[""]],
     "archive verify": [[""]],
     "backlinks": [[LINKED]],
     "broken": [[""]],
     "changes": [[""]],
-    "config show": [[""]],
+    "config": [[""]],
     "check": [[""]],
     "duplicates": [[""]],
     "errors": [[""]],
@@ -148,6 +146,9 @@ STORES: dict[str, list[list[str]]] = {
         ["-"],
     ],
     "frontier": [[""]],
+    "lab agree": [["pagerank labels.csv"]],
+    "lab judge": [["ink --json", "ink"]],
+    "lab searches": [[""]],
     "links": [[LINKING]],
     "orphans": [[""]],
     "page": [[ODD, LINKING, f"{LINKING} --headers"]],
@@ -215,32 +216,28 @@ SETTING_VALUES = {
 
 
 def setting_values() -> dict[str, list[str]]:
-    """The values of all settings, as options of `config show`."""
+    """The values of all settings, as options of `config`."""
     found: dict[str, list[str]] = {}
     for row in TABLE:
         named = [name for name in row.kind.names if name != row.kind.show(row.default)]
         for value in named or [SETTING_VALUES.get(row.kind.metavar.partition("|")[0], "")]:
             facet = f"{row.facet}=" if row.facet else ""
-            found.setdefault(f"config show {row.flag}", []).append(f"{facet}{value}")
+            found.setdefault(f"config {row.flag}", []).append(f"{facet}{value}")
     return found
 
 
-STORE_INPUT_OPTIONS = INPUT_OPTIONS | {"--cloaking", "--serve"}
-"""They name the input, or ask or start a server."""
+STORE_INPUT_OPTIONS = INPUT_OPTIONS | {"--cloaking", "--remove", "--serve"}
+"""They name the input, ask or start a server, or remove a rank."""
 
 _WRITES = "it makes, moves or changes a store"
 _RUNS = "it starts a server, a cluster or a crawl"
 NOT_WALKED = {
-    **dict.fromkeys(
-        ("archive prune", "graph import", "import", "index", "move", "rank rm", "refine"), _WRITES
-    ),
+    **dict.fromkeys(("archive prune", "import", "index", "move", "refine"), _WRITES),
     **dict.fromkeys(
         (
-            "cluster drain",
             "cluster gather",
-            "cluster rebalance",
+            "cluster set",
             "cluster status",
-            "cluster workers",
             "control",
             "crawl",
             "dashboard",
@@ -251,10 +248,12 @@ NOT_WALKED = {
     **dict.fromkeys(
         (
             "lab cluster",
+            "lab agree",
             "lab convergence",
             "lab figures",
             "lab graphs",
             "lab order",
+            "lab searches",
             "lab windows",
         ),
         "its experiments take seconds each, and its own tests look at their options",
@@ -269,10 +268,10 @@ MAY_STAY = {
 }
 """Options that change nothing that can be seen here, and why."""
 
-SHORT_WALKS = ("rank degree", "rank eigenvector", "rank harmonic", "rank communities")
+SHORT_WALKS = ("rank degree", "lab eigenvector", "rank harmonic", "rank communities")
 """Commands whose options are walked in pairs in every run of the tests."""
 SHORT_STORE_WALKS = (
-    *("agree", "backlinks", "broken", "changes", "duplicates", "errors", "frontier", "links"),
+    *("lab agree", "backlinks", "broken", "changes", "duplicates", "errors", "frontier", "links"),
     *("orphans", "page", "redirects", "status"),
 )
 """The same of commands that read a store."""
@@ -291,7 +290,6 @@ MAY_STAY_BESIDE = {
     ("rank trust", "--passing maximum", "--tolerance"): "a maximum is exact after some passes",
     ("rank sites", "--rounds", "--precision"): "few rounds give the same digits",
     ("rank pagerank", "--rounds", "--precision"): "few rounds give the same digits",
-    ("rank inverse-pagerank", "--rounds", "--precision"): "few rounds give the same digits",
 }
 
 

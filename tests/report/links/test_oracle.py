@@ -109,7 +109,7 @@ def test_the_view_of_the_store_has_them(store: Path) -> None:
 
 @pytest.mark.parametrize("graph_of", GRAPHS)
 def test_the_graph_counts_them(store: Path, graph_of: str, capsys: Captured) -> None:
-    args = ["graph", "info", "--json", "--graph-of", graph_of, "--store", str(store)]
+    args = ["graph", "--json", "--graph-of", graph_of, "--store", str(store)]
     assert main(args) == 0
     told = json.loads(capsys.readouterr().out)
     wanted = WANTED
@@ -131,5 +131,5 @@ def test_the_exported_links_are_a_graph_file(
     file = tmp_path / f"links.{suffix}"
     assert main(["export", str(file), "--edges", "--noindex", "--store", str(store)]) == 0
     capsys.readouterr()
-    assert main(["graph", "info", "--json", "--graph", str(file)]) == 0
+    assert main(["graph", "--json", "--graph", str(file)]) == 0
     assert json.loads(capsys.readouterr().out)["edges"] == len(WANTED)

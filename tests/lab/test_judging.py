@@ -1,4 +1,4 @@
-"""`minicrawl search --judge`, and `minicrawl agree --searches`."""
+"""`minicrawl lab judge`, and `minicrawl lab searches`."""
 
 import json
 import shutil
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
 from minicrawl.cli import main
-from minicrawl.search.judgements import Verdict, file_of, kept
+from minicrawl.lab.judgements import Verdict, file_of, kept
 from minicrawl.store.reader import search_folder
 from tests.search.stored.stores import HIDDEN, PAGES, PIER, SEA, read_into
 
@@ -33,12 +34,12 @@ def store(crawled: Path) -> Path:
     return crawled
 
 
-def asked(store: Path, *words: str) -> int:
-    return main(["search", "--store", str(store), *words])
+def judged(store: Path, *words: str) -> int:
+    return main(["lab", "judge", "--store", str(store), *words])
 
 
 def order(store: Path, capsys: Captured, *words: str) -> list[str]:
-    assert asked(store, "--json", *words) == 0
+    assert judged(store, "--json", *words) == 0
     return [one["url"] for one in json.loads(capsys.readouterr().out)]
 
 
@@ -47,12 +48,12 @@ def test_each_line_of_stdin_is_a_verdict_on_a_result(
 ) -> None:
     first, second = order(store, capsys, "water")[:2]
     monkeypatch.setattr("sys.stdin", StringIO("good\nb\nq\n"))
-    assert asked(store, "water", "--judge") == 0
+    assert judged(store, "water") == 0
     assert "2 verdicts on 1 search kept" in capsys.readouterr().err
     assert kept(store)["water"].verdicts == {first: Verdict.GOOD, second: Verdict.BAD}
     assert kept(store)["water"].shown[:2] == (first, second)
     monkeypatch.setattr("sys.stdin", StringIO("\nfair\n"))
-    assert asked(store, "water", "--judge") == 0
+    assert judged(store, "water") == 0
     assert kept(store)["water"].verdicts == {first: Verdict.GOOD, second: Verdict.FAIR}
 
 
@@ -62,7 +63,7 @@ def test_on_a_terminal_what_is_no_verdict_is_asked_again(
     typed = StringIO("great\nGood\n")
     monkeypatch.setattr(typed, "isatty", lambda: True)
     monkeypatch.setattr("sys.stdin", typed)
-    assert asked(store, "salt", "--judge") == 0
+    assert judged(store, "salt") == 0
     assert capsys.readouterr().err.count("good, fair or bad?") >= 2
     assert list(kept(store)["salt"].verdicts.values()) == [Verdict.GOOD]
 
@@ -77,7 +78,7 @@ def test_what_was_said_before_an_interrupt_is_kept(
     stdin = StringIO()
     monkeypatch.setattr(stdin, "readline", partial(next, typed()))
     monkeypatch.setattr("sys.stdin", stdin)
-    assert asked(store, "water", "--judge") == 130
+    assert judged(store, "water") == 130
     assert list(kept(store)["water"].verdicts.values()) == [Verdict.GOOD]
 
 
@@ -85,7 +86,7 @@ def test_a_script_that_says_nonsense_keeps_nothing(
     store: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", StringIO("good\ngreat\n"))
-    assert asked(store, "water", "--judge") == 2
+    assert judged(store, "water") == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
     assert kept(store) == {}
 
@@ -93,12 +94,12 @@ def test_a_script_that_says_nonsense_keeps_nothing(
 def test_verdicts_are_said_by_place_or_url(store: Path, capsys: Captured) -> None:
     second = order(store, capsys, "water")[1]
     other = "nowhere.example/?a=b"
-    assert asked(store, "water", "--verdict", "2=good", "--verdict", f"{other}=b", "--json") == 0
+    assert judged(store, "water", "--verdict", "2=good", "--verdict", f"{other}=b", "--json") == 0
     verdicts = kept(store)["water"].verdicts
     assert verdicts == {second: Verdict.GOOD, f"https://{other}": Verdict.BAD}
     capsys.readouterr()
     for wrong in ("9=good", "1=great", "water", "=good", "0=good"):
-        assert asked(store, "water", "--verdict", wrong) == 2
+        assert judged(store, "water", "--verdict", wrong) == 2
         assert len(capsys.readouterr().err.splitlines()) == 1
 
 
@@ -107,36 +108,36 @@ def test_a_list_of_verdicts_is_kept_whole_or_refused(
 ) -> None:
     file = tmp_path / "verdicts.csv"
     file.write_text(f'query,url,verdict\nwater,{PIER},good\n"salt  ""water""",{SEA},b\n')
-    assert main(["search", "--store", str(store), "--verdicts", str(file)]) == 0
+    assert judged(store, "--verdicts", str(file)) == 0
     assert "2 verdicts on 2 searches" in capsys.readouterr().err
     assert set(kept(store)) == {"water", 'salt "water"'}
     assert kept(store)["water"].shown
     before = file_of(store).read_bytes()
     for wrong in ("water,good", "water,,good", "?!,x.example,good", "water,x.example,great"):
         file.write_text(f"water,{PIER},good\n{wrong}\n")
-        assert main(["search", "--store", str(store), "--verdicts", str(file)]) == 2
+        assert judged(store, "--verdicts", str(file)) == 2
         assert len(capsys.readouterr().err.splitlines()) == 1
     file.write_bytes(b"water,\xff,good\n")
-    assert main(["search", "--store", str(store), "--verdicts", str(file)]) == 2
+    assert judged(store, "--verdicts", str(file)) == 2
     assert file_of(store).read_bytes() == before
 
 
 def test_judgements_outlive_the_index(store: Path) -> None:
-    assert asked(store, "water", "--verdict", "1=good") == 0
+    assert judged(store, "water", "--verdict", "1=good") == 0
     shutil.rmtree(search_folder(store))
     assert main(["index", "--fresh", "--store", str(store)]) == 0
     assert list(kept(store)) == ["water"]
 
 
 def test_a_changed_order_is_compared_on_all_judged_searches(store: Path, capsys: Captured) -> None:
-    command = ["agree", "--searches", "--store", str(store)]
+    command = ["lab", "searches", "--store", str(store)]
     assert main(command) == 2
     assert "has no judged search" in capsys.readouterr().err
     usual = order(store, capsys, "sea")
     turned = order(store, capsys, "sea", "--score", "linear=0")
     assert usual[0] != turned[0]
-    assert asked(store, "sea", "--verdict", "1=good") == 0
-    assert asked(store, "salt", "--verdict", "1=bad") == 0
+    assert judged(store, "sea", "--verdict", "1=good") == 0
+    assert judged(store, "salt", "--verdict", "1=bad") == 0
     capsys.readouterr()
     assert main([*command, "--json"]) == 0
     same = json.loads(capsys.readouterr().out)
@@ -150,10 +151,13 @@ def test_a_changed_order_is_compared_on_all_judged_searches(store: Path, capsys:
     assert "0 better, 1 worse, 1 as before" in capsys.readouterr().out
 
 
-def test_explain_says_what_was_said_before(store: Path, capsys: Captured) -> None:
-    assert asked(store, "sea", "--verdict", "1=good") == 0
+def test_explain_says_what_was_said_before(
+    store: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert judged(store, "sea", "--verdict", "1=good") == 0
     capsys.readouterr()
-    assert asked(store, "sea", "--explain", "--score", "linear=0") == 0
+    monkeypatch.setattr("sys.stdin", StringIO("\n" * 10))
+    assert judged(store, "sea", "--explain", "--score", "linear=0") == 0
     out = capsys.readouterr().out
     assert "judged good, was at place 1" in out
     assert "1 judged search: nDCG@10 1.000 -> " in out
@@ -161,21 +165,31 @@ def test_explain_says_what_was_said_before(store: Path, capsys: Captured) -> Non
 
 
 def test_weights_change_the_order_and_nonsense_is_refused(store: Path, capsys: Captured) -> None:
-    assert asked(store, "water", "--explain", "--weight", "importance=0", "--n", "1") == 0
-    plain = capsys.readouterr().out
-    assert asked(store, "water", "--explain", "--weight", "in-body=40", "--n", "1") == 0
-    assert capsys.readouterr().out != plain
+    plain = order_with_scores(store, capsys, "importance=0")
+    assert order_with_scores(store, capsys, "in-body=40") != plain
     for wrong in ("fields=1", "title", "title=x", "title=-1", "title=nan"):
-        assert asked(store, "water", "--weight", wrong) == 2
+        assert judged(store, "water", "--weight", wrong) == 2
         assert len(capsys.readouterr().err.splitlines()) == 1
 
 
-def test_agree_needs_a_rank_and_labels_or_searches(
+def order_with_scores(store: Path, capsys: Captured, weight: str) -> Any:
+    assert judged(store, "water", "--json", "--weight", weight) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_it_needs_words_or_a_list_and_not_both(
     store: Path, tmp_path: Path, capsys: Captured
 ) -> None:
-    assert main(["agree", "--store", str(store)]) == 2
-    assert main(["agree", "opic", "--store", str(store)]) == 2
-    labels = tmp_path / "labels.csv"
-    labels.write_text("url,grade\n")
-    assert main(["agree", "--searches", "opic", str(labels), "--store", str(store)]) == 2
-    assert len(capsys.readouterr().err.splitlines()) == 3
+    file = tmp_path / "verdicts.csv"
+    file.write_text(f"water,{PIER},good\n")
+    assert judged(store) == 2
+    for more in (["water"], ["--verdict", "1=good"], ["--json"]):
+        assert judged(store, "--verdicts", str(file), *more) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 4
+    assert kept(store) == {}
+
+
+def test_words_may_begin_with_a_minus_as_in_a_search(store: Path, capsys: Captured) -> None:
+    found = order(store, capsys, "water", "-salt")
+    assert PIER in found
+    assert SEA not in found

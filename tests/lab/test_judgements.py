@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.errors import StoreError
-from minicrawl.search.judgements import (
+from minicrawl.lab.judgements import (
     JudgedSearch,
     Judgement,
     OrderMeasure,

@@ -1,0 +1,403 @@
+"""`minicrawl lab judge` and `lab searches`: verdicts on what searches find, and orders by them.
+
+A verdict is what a person says of a page that was found: good, fair or bad. They are kept beside
+the store, and an order of results is measured by all of them.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import IO, Any
+
+import click
+
+from minicrawl.cli.common.options import Command, Number
+from minicrawl.cli.common.stores import json_option, store_with_pages_option
+from minicrawl.cli.common.tables import NONE, show_facts, show_json, show_list
+from minicrawl.errors import UsageError
+from minicrawl.export.cells import visible
+from minicrawl.lab.judgements import (
+    SHOWN,
+    JudgedSearch,
+    Judgement,
+    SearchAgreement,
+    Verdict,
+    compared,
+    file_of,
+    first_places,
+    keep,
+    kept,
+    plain,
+)
+from minicrawl.search.commands import (
+    SETTINGS,
+    FoundPages,
+    RankingChoice,
+    SearchCommand,
+    WantedPages,
+    ranking_options,
+    refuse_others,
+    results_options,
+    show_result,
+)
+from minicrawl.search.index import FieldWeights
+from minicrawl.search.query import parse
+from minicrawl.search.ranking import RankingWeights
+from minicrawl.search.searching import Finder, Result
+from minicrawl.web.urls import canonical_seed
+from minicrawl.wording import counted
+
+# ================================================================ weights
+#
+# How much the parts of a score count.
+
+_MOST = 1_000_000.0
+_IN_FIELDS = {
+    one.name if one.name == "compound" else f"in-{one.name}": one.name
+    for one in fields(FieldWeights)
+}
+_PARTS = [one.name for one in fields(RankingWeights) if one.name != "fields"]
+
+
+class Weight(click.ParamType[tuple[str, float]]):
+    """`NAME=W`: how much a part of the score counts."""
+
+    name = "weight"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, float]:
+        if isinstance(value, tuple):
+            return value
+        name, _, weight = str(value).partition("=")
+        if name not in (*_PARTS, *_IN_FIELDS):
+            known = ", ".join((*_PARTS, *_IN_FIELDS))
+            self.fail(f"{value!r} is not a weight such as title=0.5; there are {known}", param, ctx)
+        return name, Number(0, _MOST).convert(weight, param, ctx)
+
+
+_weight_option = click.option(
+    "--weight",
+    "weights",
+    metavar="NAME=W",
+    type=Weight(),
+    multiple=True,
+    help=f"Change how much a part of the score counts: {', '.join(_PARTS)}, or a word "
+    f"{', '.join(_IN_FIELDS)}. Repeatable.",
+)
+
+
+def order_options(command: Command) -> Command:
+    """Pass `choice`, how pages are ordered and what the parts weigh, to the command."""
+
+    @functools.wraps(command)
+    def with_weights(
+        *, choice: RankingChoice, weights: tuple[tuple[str, float], ...], **rest: Any
+    ) -> Any:
+        if choice.by is not None and choice.linear is None and weights:
+            raise click.UsageError("--by alone is an order without weights: --weight needs --score")
+        return command(choice=replace(choice, weights=_weights(dict(weights))), **rest)
+
+    return ranking_options(_weight_option(with_weights))
+
+
+def _weights(changed: dict[str, float]) -> RankingWeights:
+    usual = RankingWeights()
+    inner = {_IN_FIELDS[name]: value for name, value in changed.items() if name in _IN_FIELDS}
+    parts = {name: value for name, value in changed.items() if name in _PARTS}
+    return replace(usual, fields=replace(usual.fields, **inner), **parts)
+
+
+# ================================================================ judge
+
+
+@click.command(cls=SearchCommand, context_settings=SETTINGS)
+@results_options
+@order_options
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Show what each score is made of, what was said before, and how this order does on all "
+    "judged searches.",
+)
+@click.option(
+    "--verdict",
+    "said",
+    metavar="WHERE=VERDICT",
+    multiple=True,
+    help="Keep this verdict on a place of the results, or a URL, such as 1=good, and do not ask. "
+    "Repeatable.",
+)
+@click.option(
+    "--verdicts",
+    "listed",
+    metavar="FILE",
+    type=click.File(encoding="utf-8-sig"),
+    help="Keep the verdicts of this CSV file, with a query, a URL and a verdict in each line; - is "
+    "stdin.",
+)
+@store_with_pages_option
+def judge(
+    words: tuple[str, ...],
+    store: Path,
+    choice: RankingChoice,
+    listed: IO[str] | None,
+    said: tuple[str, ...],
+    explain: bool,
+    as_json: bool,
+    **asked: Any,
+) -> None:
+    """Ask for a verdict on each page that a search for WORDS finds: good, fair or bad.
+
+    Without a terminal, each line of stdin is the verdict on a page. With --json nobody is asked.
+    Verdicts are kept beside the store, and `minicrawl lab searches` compares an order of results on
+    all searches that were judged.
+    """
+    if listed is not None:
+        if words:
+            raise click.UsageError("--verdicts names the queries: leave out the WORDS")
+        refuse_others(("listed", "by", "linear", "weights"), "--verdicts shows no results")
+        keep_list(store, listed, choice)
+        return
+    if not words:
+        raise click.UsageError("say which WORDS to find, or --verdicts")
+    if explain and as_json:
+        raise click.UsageError("--json has all parts of each score: leave out --explain")
+    text = " ".join(words)
+    found = WantedPages(store=store, text=text, choice=choice, **asked).found()
+    verdicts = verdicts_of_options(said, found.results, found.first)
+    with keeping_verdicts(store, found.finder, choice, text, verdicts):
+        if as_json:
+            show_json(found.as_json())
+            return
+        judged = kept(store).get(plain(text)) if explain else None
+        _show(found, judged, None if said else verdicts, explain=explain)
+    if explain:
+        tell_of_all_judged(store, found.finder, choice)
+
+
+def _show(
+    found: FoundPages,
+    judged: Judgement | None,
+    verdicts: dict[str, Verdict] | None,
+    *,
+    explain: bool,
+) -> None:
+    """Show each page, and ask for a verdict on it if there is a place for `verdicts`."""
+    for rank, one in found.ranked():
+        show_result(rank, one, explain=explain)
+        if was := what_was_said(judged, one.entry.url):
+            click.echo(f"     {was}")
+        click.echo()
+        if verdicts is not None and not ask_for_verdict(one, verdicts):
+            break
+
+
+# ---------------------------------------------------------------- verdicts
+
+_BY_KEY = {one.value[0]: one for one in Verdict} | {one.value: one for one in Verdict}
+_END = ("q", "quit")
+_QUESTION = "     good, fair or bad? (g/f/b, Enter to skip, q to end) "
+_COLUMNS = ("query", "url", "verdict")
+
+
+def verdict(text: str) -> Verdict:
+    """The verdict that a user wrote: a word, or its first letter."""
+    found = _BY_KEY.get(text.strip().lower())
+    if found is None:
+        raise UsageError(f"{text!a} is not a verdict: say {', '.join(Verdict)}")
+    return found
+
+
+def ask_for_verdict(result: Result, verdicts: dict[str, Verdict]) -> bool:
+    """Ask for a verdict on this result: on a terminal, or a line of stdin. False to end."""
+    said = _asked()
+    if said:
+        verdicts[result.entry.url] = verdict(said)
+    return said is not None
+
+
+def _asked() -> str | None:
+    """What the user says; empty to skip, None to end."""
+    is_terminal = sys.stdin.isatty()
+    while True:
+        if is_terminal:
+            click.echo(_QUESTION, nl=False, err=True)
+        line = sys.stdin.readline()
+        said = line.strip().lower()
+        if not line or said in _END:
+            return None
+        if not said or said in _BY_KEY or not is_terminal:
+            return said
+
+
+def verdicts_of_options(
+    said: Iterable[str], results: Sequence[Result], first: int
+) -> dict[str, Verdict]:
+    """What `--verdict` says: each a place of the results or a URL, and the verdict."""
+    found = {}
+    for one in said:
+        where, _, which = one.rpartition("=")
+        found[_url_of(where, results, first)] = verdict(which)
+    return found
+
+
+def _url_of(where: str, results: Sequence[Result], first: int) -> str:
+    if not where.isdecimal():
+        return _checked_url(where, f"{where!a} is neither a place nor a URL, as in 1=good")
+    place = int(where[:9]) - first
+    if not 0 <= place < len(results):
+        raise UsageError(f"there is no result at place {where}")
+    return results[place].entry.url
+
+
+def _checked_url(text: str, problem: str) -> str:
+    url = canonical_seed(text)
+    if url is None:
+        raise UsageError(problem)
+    return url
+
+
+@contextmanager
+def keeping_verdicts(
+    store: Path,
+    finder: Finder,
+    choice: RankingChoice,
+    query: str,
+    verdicts: dict[str, Verdict],
+) -> Iterator[None]:
+    """Keep the verdicts on one search that are there at the end, also if the user interrupts."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        _keep(store, finder, choice, {plain(query): verdicts})
+        raise
+    _keep(store, finder, choice, {plain(query): verdicts})
+
+
+def keep_list(store: Path, lines: IO[str], choice: RankingChoice) -> None:
+    """Keep all verdicts of a list: CSV with a query, a URL and a verdict in each line."""
+    said = _read(lines)
+    _keep(store, choice.finder(store), choice, said)
+
+
+def _keep(
+    store: Path, finder: Finder, choice: RankingChoice, said: Mapping[str, Mapping[str, Verdict]]
+) -> None:
+    """Keep the verdicts on some searches, with what is shown for them, and say so."""
+    asked = choice.asked(SHOWN)
+    found = [
+        Judgement(query=query, verdicts=verdicts, shown=first_places(finder, query, asked))
+        for query, verdicts in said.items()
+        if verdicts
+    ]
+    if not found:
+        return
+    keep(store, found, time.time())
+    verdicts = counted(sum(len(one.verdicts) for one in found), "verdict")
+    queries = counted(len(found), "search", "searches")
+    click.echo(f"{verdicts} on {queries} kept in {file_of(store)}", err=True)
+
+
+def _read(lines: IO[str]) -> dict[str, dict[str, Verdict]]:
+    """The list, whole, or an error that names the line."""
+    said: dict[str, dict[str, Verdict]] = {}
+    try:
+        for number, row in enumerate(csv.reader(lines), 1):
+            place = f"{visible(lines.name)}, line {number}"
+            if not row or (number == 1 and tuple(row) == _COLUMNS):
+                continue
+            if len(row) != len(_COLUMNS):
+                raise UsageError(f"{place}: expected {','.join(_COLUMNS)}")
+            query, url, which = row
+            parse(query)
+            url = _checked_url(url, f"{place}: {url!a} is not a URL")
+            said.setdefault(plain(query), {})[url] = verdict(which)
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise UsageError(f"{visible(lines.name)} is not a CSV file: {error}") from error
+    return said
+
+
+# ================================================================ searches
+
+_HEADINGS = ("nDCG then", "now", "first then", "now", "no verdict", "search")
+
+
+@click.command()
+@order_options
+@json_option
+@store_with_pages_option
+def searches(store: Path, choice: RankingChoice, as_json: bool) -> None:
+    """Compare an order of results with what was shown, on all searches that were judged.
+
+    Without --by, --score and --weight, this is the usual order.
+    """
+    judged = kept(store)
+    if not judged:
+        raise UsageError(f"{file_of(store)} has no judged search: `minicrawl lab judge WORDS`")
+    found = compared(choice.finder(store), judged.values(), choice.asked(SHOWN))
+    if as_json:
+        show_json(found.as_json())
+        return
+    show_list(_HEADINGS, map(_line, sorted(found.searches, key=_by_change)), texts=1)
+    click.echo()
+    show_facts(_facts(found))
+
+
+def _by_change(search: JudgedSearch) -> float:
+    return search.change
+
+
+def _line(search: JudgedSearch) -> tuple[str, ...]:
+    then, now = search.then, search.now
+    return (
+        _number(then.ndcg),
+        _number(now.ndcg),
+        str(then.first or "-"),
+        str(now.first or "-"),
+        str(now.unjudged),
+        search.query,
+    )
+
+
+def _facts(found: SearchAgreement) -> Iterator[tuple[str, str]]:
+    verdicts = counted(sum(one.verdicts for one in found.searches), "verdict")
+    yield "judged", f"{counted(len(found.searches), 'search', 'searches')}, {verdicts}"
+    yield "nDCG@10", _change(found.mean_ndcg(now=False), found.mean_ndcg(now=True))
+    yield "MRR@10", _change(found.mean_reciprocal(now=False), found.mean_reciprocal(now=True))
+    same = len(found.searches) - found.better - found.worse
+    yield "searches", f"{found.better} better, {found.worse} worse, {same} as before"
+    yield "by chance", f"{found.by_chance:.3f}, by a sign test"
+
+
+def tell_of_all_judged(store: Path, finder: Finder, choice: RankingChoice) -> None:
+    """Say in a line how this ranking does on all searches that were judged, if any was."""
+    if judged := kept(store):
+        found = compared(finder, judged.values(), choice.asked(SHOWN))
+        means = _change(found.mean_ndcg(now=False), found.mean_ndcg(now=True))
+        queries = counted(len(judged), "judged search", "judged searches")
+        click.echo(f"{queries}: nDCG@10 {means}, {found.better} better, {found.worse} worse")
+
+
+def what_was_said(judged: Judgement | None, url: str) -> str:
+    """What is known of a page from the time when the query was judged; empty if nothing is."""
+    if judged is None:
+        return ""
+    said = judged.verdicts.get(url)
+    was = f"was at place {judged.shown.index(url) + 1}" if url in judged.shown else "is new"
+    return f"{f'judged {said}' if said else 'not judged'}, {was}"
+
+
+def _change(then: float | None, now: float | None) -> str:
+    return f"{_number(then)} -> {_number(now)}"
+
+
+def _number(value: float | None) -> str:
+    return NONE if value is None else f"{value:.3f}"

@@ -1,0 +1,430 @@
+"""`minicrawl lab stability`, `agree` and `eigenvector`: what they say of ranks, and refuse."""
+
+import json
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from minicrawl.cli import main
+from minicrawl.graph.csr import NamedGraph
+from minicrawl.progress import Progress
+from minicrawl.ranks import comparing
+from minicrawl.ranks import comparing as stability
+from minicrawl.ranks.by_name import RANKS
+from minicrawl.ranks.scores import Scores
+from tests.stores import MOVED, A, B, C, HandCrawl, filled_store
+
+Captured = pytest.CaptureFixture[str]
+
+NEW = "http://new.example/"
+
+
+def by_number(named: NamedGraph, tell: Progress) -> Scores:
+    """The later a node, the better."""
+    tell(1.0)
+    nodes = named.graph.nodes
+    values = np.arange(1, nodes + 1) / (nodes * (nodes + 1) / 2)
+    return Scores(values=values, iterations=1, error_bound=0.0, converged=True)
+
+
+def alike(named: NamedGraph, _tell: Progress) -> Scores:
+    """No order at all, and it says that it has not converged."""
+    nodes = named.graph.nodes
+    return Scores(values=np.full(nodes, 1 / nodes), iterations=1, error_bound=1.0, converged=False)
+
+
+@pytest.fixture(autouse=True)
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Beside it is a graph file, in which 3 has all links but one, and that leads to 2."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MINICRAWL_CONFIG", raising=False)
+    monkeypatch.setenv("MINICRAWL_STORE", "crawl.db")
+    ranks = {**RANKS, "by-number": by_number, "alike": alike}
+    monkeypatch.setattr(comparing, "RANKS", ranks)
+    monkeypatch.setattr(stability, "RANKS", ranks)
+    Path("web.txt").write_text("1 2\n1 3\n2 3\n4 3\n")
+    return filled_store(tmp_path / "crawl.db")
+
+
+def go_on(store: Path) -> None:
+    with closing(HandCrawl(store)) as crawl:
+        crawl.frontier = crawl.loaded()
+        crawl.read(C, [NEW])
+
+
+def as_json(capsys: Captured, *arguments: str, said: str = "") -> Any:
+    assert main(["lab", *arguments, "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert err == said
+    return json.loads(out)
+
+
+def printed(capsys: Captured, *arguments: str) -> str:
+    assert main(["lab", *arguments]) == 0
+    return capsys.readouterr().out
+
+
+def refusal(capsys: Captured, *arguments: str) -> str:
+    assert main(["lab", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    return err
+
+
+class TestStability:
+    def test_a_rank_that_asks_for_no_link_bears_any_loss(self, capsys: Captured) -> None:
+        perfect = {"mean": 1.0, "least": 1.0}
+        assert as_json(
+            capsys, "stability", "by-number", "--drop=0.5", "--times=3", "--k=1,9", "--places=0"
+        ) == {
+            "rank": "by-number",
+            "drop": 0.5,
+            "times": 3,
+            "seed": 1,
+            "nodes": 6,
+            "edges": 6,
+            "stay": 3,
+            "kendall_tau": perfect,
+            "spearman": perfect,
+            "overlap": {"1": perfect, "9": {"mean": None, "least": None}},
+            "best": [],
+            "remarks": ["there is no overlap of more than 3 nodes"],
+        }
+
+    def test_the_least_is_told_and_the_same_for_the_same_seed(self, capsys: Captured) -> None:
+        arguments = ("stability", "degree", "--times", "5", "--k", "1")
+        found = as_json(capsys, *arguments, "--seed", "5")
+        assert -1 <= found["kendall_tau"]["least"] < found["kendall_tau"]["mean"] < 1
+        assert found == as_json(capsys, *arguments, "--seed", "5")
+        assert found["spearman"] != as_json(capsys, *arguments, "--seed", "6")["spearman"]
+
+    def test_people_get_a_table(self, capsys: Captured) -> None:
+        arguments = ("--times", "2", "--k", "2", "--places", "1", "--graph", "web.txt")
+        found = printed(capsys, "stability", "by-number", *arguments)
+        *table, best = [line.split() for line in found.splitlines()]
+        assert table == [
+            ["On", "the", "remaining", "pages"],
+            ["mean", "minimum"],
+            ["Kendall's", "tau-b", "1.0000", "1.0000"],
+            ["Spearman", "1.0000", "1.0000"],
+            ["best", "2", "100.00%", "100.00%"],
+            ["by-number", "of", "4", "nodes,", "4", "links;", "3", "nodes", "remain,", "2", "runs"],
+            ["place", "run", "1", "run", "2", "node"],
+        ]
+        assert (best[0], best[-1]) == ("1", "4")
+        assert set(best[1:-1]) <= {"1", "-"}  # the last one, or taken away
+
+    def test_where_there_is_no_order_it_says_so(self, capsys: Captured) -> None:
+        found = as_json(capsys, "stability", "alike", "--times", "2", "--k", "1")
+        assert found["kendall_tau"] == found["spearman"] == {"mean": None, "least": None}
+        assert found["remarks"] == [
+            "2 of 2 times all scores of a rank were equal: there is no order"
+        ]
+
+    def test_it_can_be_broken_off(self, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+        def interrupted(named: NamedGraph, tell: Progress) -> Scores:
+            if named.graph.nodes < 6:
+                raise KeyboardInterrupt
+            return by_number(named, tell)
+
+        monkeypatch.setattr(stability, "RANKS", {"by-number": interrupted})
+        assert main(["lab", "stability", "by-number"]) == 130
+        assert capsys.readouterr() == ("", "minicrawl: interrupted\n")
+
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            (["opic"], "no rank opic can be computed anew; there are degree"),
+            (["degree", "--drop", "0.99"], "--drop 0.99 leaves 0 of 6 nodes: take fewer"),
+            (["degree", "--drop", "0.01"], "--drop 0.01 takes none of 6 nodes away: take more"),
+            (["degree", "--drop", "1"], "--drop"),
+            (["degree", "--drop", "nan"], "--drop"),
+            (["degree", "--times", "0"], "--times"),
+            (["degree", "--random", "0.2"], "for hits-authorities and hits-hubs"),
+            (["hits-hubs", "--random", "0.2", "--subspace", "2"], "cannot be combined"),
+            (["degree", "--query", "nowhere"], "fewer words"),
+        ],
+    )
+    def test_what_cannot_be_is_refused(
+        self, capsys: Captured, arguments: list[str], said: str
+    ) -> None:
+        assert said in refusal(capsys, "stability", *arguments)
+
+    @pytest.mark.parametrize("side", ["authorities", "hubs"])
+    def test_randomised_hits_of_a_base_set_is_held_against_itself(
+        self, side: str, capsys: Captured
+    ) -> None:
+        """The oracle draws the same pages, and multiplies whole matrices."""
+        links = np.random.default_rng(4).random((30, 30)) < 0.2
+        links[0, 25:] = links[25:, 0] = False  # 25 to 29 are not near 0
+        links[0, 1:25] = True
+        links[25:, 1] = True
+        Path("dense.txt").write_text("".join(f"{a} {b}\n" for a, b in np.argwhere(links)))
+        Path("roots.txt").write_text("0\n")
+        near = links[:25, :25]
+        arguments = ("--graph", "dense.txt", "--root", "roots.txt", "--times", "4", "--places", "5")
+        assert (
+            main(["lab", "stability", f"hits-{side}", "--random", "0.2", *arguments, "--json"]) == 0
+        )
+        found = json.loads(capsys.readouterr().out)
+        assert (found["nodes"], found["edges"]) == (25, int(near.sum()))
+        best = np.argsort(-surfed(near, 0.2, side))[:5].tolist()
+        expected: list[list[int | None]] = [[] for _ in best]
+        draws = np.random.default_rng(1)
+        for _ in range(4):
+            gone = set(draws.choice(25, round(0.3 * 25), replace=False).tolist())
+            stay = [node for node in range(25) if node not in gone]
+            order = np.argsort(-surfed(near[np.ix_(stay, stay)], 0.2, side)).tolist()
+            for places, node in zip(expected, best, strict=True):
+                places.append(order.index(stay.index(node)) + 1 if node in stay else None)
+        assert [one["node"] for one in found["best"]] == list(map(str, best))
+        assert [one["places"] for one in found["best"]] == expected
+
+    def test_subspace_hits_is_held_against_itself(self, capsys: Captured) -> None:
+        arguments = ("stability", "hits-authorities", "--times", "3", "--k", "1")
+        found = as_json(capsys, *arguments, "--subspace", "2")
+        assert found["nodes"] == 6
+        assert len(found["best"]) == 6
+
+
+def surfed(links: np.ndarray, anew: float, side: str) -> np.ndarray:
+    """Where a surfer is after many moves forward and back (Ng, Zheng, Jordan, 2001)."""
+    forward, back = (stochastic(matrix.astype(float)) for matrix in (links, links.T))
+    authorities = hubs = np.full(len(links), 1 / len(links))
+    for _ in range(200):
+        authorities = anew / len(links) + (1 - anew) * hubs @ forward
+        hubs = anew / len(links) + (1 - anew) * authorities @ back
+    return authorities if side == "authorities" else hubs
+
+
+def stochastic(matrix: np.ndarray) -> np.ndarray:
+    sums = matrix.sum(axis=1, keepdims=True)
+    return np.where(sums > 0, matrix / np.maximum(sums, 1), 1 / len(matrix))
+
+
+class TestAgree:
+    def test_a_rank_is_held_against_grades(self, capsys: Captured) -> None:
+        Path("labels.csv").write_text(f"url,grade\n{A},4\n{B},2\n{MOVED},1\n")
+        assert as_json(capsys, "agree", "degree", "labels.csv") == {
+            "rank": "degree",
+            "origin": "with its usual options",
+            "judged": 3,
+            "equal": 1.0,
+            "within_one": 1.0,
+            "by_chance": pytest.approx(1 / 3),
+            "spearman": 1.0,
+            "table": [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1]],
+            "judges": {},
+            "unknown": [],
+            "unscored": [],
+            "remarks": [],
+        }
+
+    def test_one_may_be_the_best_grade(self, capsys: Captured) -> None:
+        Path("labels.csv").write_text(f"{A},1\n{B},3\n{MOVED},4\n")
+        assert as_json(capsys, "agree", "degree", "labels.csv", "--best", "1")["equal"] == 1.0
+        assert as_json(capsys, "agree", "degree", "labels.csv")["spearman"] == -1
+
+    def test_pages_that_are_not_known_are_listed_and_the_others_used(
+        self, capsys: Captured
+    ) -> None:
+        Path("labels.csv").write_text(f"{A},4\n{NEW},2\nno url,2\n{B},1\n{NEW},2\n")
+        said = "".join(f"minicrawl: skipped {name}: not in the graph\n" for name in (NEW, "no url"))
+        found = as_json(capsys, "agree", "degree", "labels.csv", said=said)
+        assert (found["judged"], found["unknown"]) == (2, [NEW, "no url"])
+
+    def test_so_are_pages_without_a_score(self, store: Path, capsys: Captured) -> None:
+        assert main(["rank", "degree"]) == 0
+        capsys.readouterr()
+        go_on(store)
+        Path("labels.csv").write_text(f"{A},4\n{NEW},2\n")
+        said = f"minicrawl: skipped {NEW}: no score by degree: found after it was made\n"
+        found = as_json(capsys, "agree", "degree", "labels.csv", said=said)
+        assert (found["origin"], found["judged"], found["unscored"]) == ("kept", 1, [NEW])
+        Path("labels.csv").write_text(f"{NEW},2\n")
+        found = refusal(capsys, "agree", "degree", "labels.csv")
+        assert "degree was made before any page of labels.csv became known" in found
+
+    def test_a_page_that_is_graded_twice_counts_once(self, capsys: Captured) -> None:
+        Path("labels.csv").write_text(f"{A},4\n{B},1\n{A}#top,4\n")
+        assert as_json(capsys, "agree", "degree", "labels.csv")["judged"] == 2
+
+    def test_two_grades_of_a_page_are_refused(self, capsys: Captured) -> None:
+        Path("labels.csv").write_text(f"{A},4\n{B},1\n{A}#top,3\n")
+        found = refusal(capsys, "agree", "degree", "labels.csv")
+        assert f"labels.csv, line 3: {A}#top has the grade 3, and 4 on line 1" in found
+
+    def test_people_get_a_table_of_the_grades(self, capsys: Captured) -> None:
+        Path("labels.csv").write_text("3,4\n2,1\n1,2\n4,2\n")
+        found = printed(capsys, "agree", "degree", "labels.csv", "--graph", "web.txt")
+        assert found.splitlines() == [
+            "rank               degree, with its usual options",
+            "pages              4",
+            "same grade         50.00%; by chance 37.50%",
+            "at most one apart  100.00%",
+            "Spearman           0.3333",
+            "Pages by grade",
+            "human  rank 1  rank 2  rank 3  rank 4",
+            "1           0       1       0       0",
+            "2           1       1       0       0",
+            "3           0       0       0       0",
+            "4           0       0       0       1",
+            "one row for each human grade",
+            "nodes that share a score and not a grade, the first being the better: 2",
+        ]
+
+    def test_judges_and_the_rank_are_held_against_the_mean_of_the_judges(
+        self, capsys: Captured
+    ) -> None:
+        Path("labels.csv").write_text("page,anna,ben\n3,4,4\n2,3,2\n1,1,2\n4,1,\n")
+        arguments = ("agree", "degree", "labels.csv", "--graph", "web.txt")
+        found = as_json(capsys, *arguments)
+        # The means are 4, 3, 2, 1; by links the order is 3, 2, then 1 and 4 alike.
+        assert (found["judged"], found["equal"]) == (4, 1.0)
+        assert found["judges"] == {
+            "anna": {
+                "judged": 4,
+                "equal": 0.75,
+                "within_one": 1.0,
+                "spearman": pytest.approx(0.9487, abs=1e-4),
+            },
+            "ben": {
+                "judged": 3,
+                "equal": pytest.approx(2 / 3),
+                "within_one": 1.0,
+                "spearman": pytest.approx(0.8660, abs=1e-4),
+            },
+        }
+        assert [line.split() for line in printed(capsys, *arguments).splitlines()[5:10]] == [
+            ["Judges"],
+            ["judge", "pages", "same", "grade", "at", "most", "one", "apart", "Spearman"],
+            ["anna", "4", "75.00%", "100.00%", "0.9487"],
+            ["ben", "3", "66.67%", "100.00%", "0.8660"],
+            ["one", "row", "for", "each", "judge,", "beside", "the", "mean", "of", "all"],
+        ]
+
+    def test_sites_may_be_judged(self, capsys: Captured) -> None:
+        Path("web.csv").write_text(
+            "source,target\nhttp://a.org/,http://b.org/1\nhttp://c.org/,http://b.org/2\n"
+            "http://b.org/1,http://www.a.org/x\n"
+        )
+        Path("labels.csv").write_text("b.org,4\nhttp://a.org/,2\nWWW.C.org,1\nd.org,3\n")
+        said = "minicrawl: skipped d.org: not in the graph\n"
+        found = as_json(
+            capsys, "agree", "degree", "labels.csv", "--sites", "--graph", "web.csv", said=said
+        )
+        # b.org has two links, a.org one, c.org none.
+        assert (found["judged"], found["equal"], found["spearman"]) == (3, 1.0, 1.0)
+        Path("labels.csv").write_text("d.org,3\n")
+        assert "none of its 1 sites is known" in refusal(
+            capsys, "agree", "degree", "labels.csv", "--sites", "--graph", "web.csv"
+        )
+
+    def test_two_lists_of_grades_of_a_page_are_refused(self, capsys: Captured) -> None:
+        Path("labels.csv").write_text(f"{A},4,\n{B},1,1\n{A}#top,4,3\n")
+        found = refusal(capsys, "agree", "degree", "labels.csv")
+        assert f"line 3: {A}#top has the grades 4, 3, and 4, - on line 1" in found
+
+    def test_the_links_of_a_store_are_not_loaded_for_a_rank_that_is_kept(
+        self, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("minicrawl.report.source.flows", None)
+        Path("labels.csv").write_text(f"{A},4\n{B},1\n")
+        assert as_json(capsys, "agree", "opic", "labels.csv")["judged"] == 2
+
+    @pytest.mark.parametrize(
+        ("labels", "said"),
+        [
+            (f"{A},4\n{B},5\n", "labels.csv, line 2: expected a URL and a grade from 1 to 4"),
+            (f"{NEW},4\n", "labels.csv: none of its 1 pages is known"),
+            ("", "labels.csv: nothing is graded in it"),
+        ],
+    )
+    def test_what_says_nothing_is_refused(self, capsys: Captured, labels: str, said: str) -> None:
+        Path("labels.csv").write_text(labels)
+        assert said in refusal(capsys, "agree", "degree", "labels.csv")
+
+    def test_a_list_may_come_by_a_pipe(self) -> None:
+        found = subprocess.run(
+            [sys.executable, "-m", "minicrawl", "lab", "agree", "opic", "-", "--json"],
+            input=f"{A},4\n{B},1\n".encode(),
+            capture_output=True,
+            check=True,
+        )
+        assert json.loads(found.stdout)["judged"] == 2
+
+    @pytest.mark.parametrize("arguments", [[], ["opic"]])
+    def test_it_needs_a_rank_and_grades(self, arguments: list[str], capsys: Captured) -> None:
+        assert "argument" in refusal(capsys, "agree", *arguments)
+
+    def test_a_list_that_is_not_there_is_refused(self, capsys: Captured) -> None:
+        assert "absent.csv" in refusal(capsys, "agree", "degree", "absent.csv")
+
+    def test_a_rank_that_there_is_none_of_is_refused(self, capsys: Captured) -> None:
+        Path("labels.csv").write_text(f"{A},4\n")
+        assert "no rank beauty is known" in refusal(capsys, "agree", "beauty", "labels.csv")
+
+    def test_its_help_names_the_point_of_reference(self, capsys: Captured) -> None:
+        found = " ".join(printed(capsys, "agree", "--help").split())
+        assert "librarian agreed with the mean of all librarians in 60 to 80 %" in found
+
+
+@pytest.mark.parametrize("name", RANKS)
+def test_every_rank_bears_it_that_no_link_is_left(name: str, capsys: Captured) -> None:
+    arguments = ("--graph", "web.txt", "--drop", "0.5", "--times", "5", "--k", "1")
+    assert as_json(capsys, "stability", name, *arguments)["stay"] == 2
+
+
+class TestEigenvector:
+    @pytest.mark.parametrize(
+        ("options", "wanted"),
+        [
+            (["--matrix=either"], [0.2881, 0.2373, 0.2373, 0.1635, 0.0738]),
+            (["--matrix=links"], [0.2, 0.2, 0.2, 0.2, 0.2]),
+            (["--matrix=walk"], [0.2599, 0.1637, 0.2063, 0.1637, 0.2063]),
+        ],
+    )
+    def test_each_matrix_has_its_own(
+        self, options: list[str], wanted: list[float], tmp_path: Path, capsys: Captured
+    ) -> None:
+        path = tmp_path / "five.txt"
+        path.write_text("1 2\n2 3\n3 1\n1 4\n4 5\n")
+        found = as_json(capsys, "eigenvector", *options, "--graph", str(path))
+        shown = {score["node"]: score["score"] for score in found["scores"]}
+        assert [shown[str(node)] for node in range(1, 6)] == pytest.approx(wanted, abs=2e-4)
+        assert (found["error_bound"] is None) == (options != ["--matrix=either"])
+
+    def test_the_virtual_page_makes_a_walk_opics_own_importance(self, capsys: Captured) -> None:
+        pagerank = "rank pagerank --dangling=virtual --one-more-link --graph web.txt --json"
+        assert main(pagerank.split()) == 0
+        own = json.loads(capsys.readouterr().out)
+        asked = ("--matrix=walk", "--virtual-page", "--graph", "web.txt")
+        found = as_json(capsys, "eigenvector", *asked)
+        assert found["scores"] == own["scores"]
+
+    @pytest.mark.parametrize("matrix", ["walk", "links"])
+    def test_a_graph_without_a_cycle_says_that_all_are_alike(
+        self, matrix: str, tmp_path: Path, capsys: Captured
+    ) -> None:
+        path = tmp_path / "chain.txt"
+        path.write_text("1 2\n2 3\n")
+        assert main(["lab", "eigenvector", f"--matrix={matrix}", "--graph", str(path)]) == 0
+        told = capsys.readouterr().err
+        assert "no links form a cycle" in told
+        assert "add --virtual-page" in told
+
+    @pytest.mark.parametrize("matrix", ["walk", "links", "either"])
+    def test_with_the_virtual_page_nobody_is_told_to_add_it(
+        self, matrix: str, tmp_path: Path, capsys: Captured
+    ) -> None:
+        with closing(HandCrawl(tmp_path / "one.db")) as crawl:
+            crawl.seeds([A])
+            crawl.read(A)
+        asked = ("eigenvector", f"--matrix={matrix}", "--virtual-page", "--store", str(crawl.path))
+        assert main(["lab", *asked]) == 0
+        assert "--virtual-page" not in capsys.readouterr().err
