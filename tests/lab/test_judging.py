@@ -25,6 +25,7 @@ Captured = pytest.CaptureFixture[str]
 def crawled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("judging") / "crawl.db"
     read_into(path, PAGES, noindex=[HIDDEN])
+    assert main(["index", "--store", str(path)]) == 0  # or the first search would tell of it
     return path
 
 

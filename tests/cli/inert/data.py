@@ -147,7 +147,7 @@ STORES: dict[str, list[list[str]]] = {
     ],
     "frontier": [[""]],
     "lab agree": [["pagerank labels.csv"]],
-    "lab judge": [["ink --json", "ink"]],
+    "lab judge": [["ink --n 50 --json", "ink --n 50"]],
     "lab searches": [[""]],
     "links": [[LINKING]],
     "orphans": [[""]],
@@ -248,12 +248,10 @@ NOT_WALKED = {
     **dict.fromkeys(
         (
             "lab cluster",
-            "lab agree",
             "lab convergence",
             "lab figures",
             "lab graphs",
             "lab order",
-            "lab searches",
             "lab windows",
         ),
         "its experiments take seconds each, and its own tests look at their options",
