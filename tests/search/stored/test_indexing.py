@@ -266,7 +266,7 @@ def test_a_page_that_takes_too_long_is_read_as_plain_text_and_costs_no_other(
 
 
 _STUCK = (
-    "import minicrawl.report.search.page_reader as r, threading; "
+    "import minicrawl.search.page_reader as r, threading; "
     "r.page_text = lambda *_: threading.Event().wait(); {}; r.main()"
 )
 
