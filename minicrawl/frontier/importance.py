@@ -223,7 +223,7 @@ def _later_flow(
 
 def _finished(refinement: Refinement) -> Refinement:
     for _ in refinement.until(UNTIL):
-        """Another round."""
+        pass  # each step is a round
     return refinement
 
 
