@@ -15,11 +15,7 @@ import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import chain, groupby
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    pass
-
+from typing import NamedTuple
 
 LONGEST = 64
 """Longest word in characters; longer ones are split, in pages and in queries."""
