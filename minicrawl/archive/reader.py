@@ -153,6 +153,17 @@ class ArchiveReader:
                     return place
         return None
 
+    def has_body_of(self, place: int, record: bytes) -> bool:
+        """Return True if the record at `place` has the body of `record`, which is not sealed yet.
+
+        Either may be damaged, or have another body with the same digest.
+        """
+        try:
+            original = read(self.segments.read(place), self.codec)
+            return original.body == read_packed(record, self.codec).body
+        except Damaged:
+            return False
+
     def dictionary(self, number: int) -> bytes:
         """Return a dictionary from the first intact copy."""
         for _, place in self.index.dictionaries(number):
@@ -367,7 +378,7 @@ class JoinedArchive:
         if header.kind not in WITH_BODY or digest == EMPTY:
             return record
         while (place := self._original(digest, known)) is not None:
-            if self._has_body_of(place, record):
+            if self._archive.has_body_of(place, record):
                 record = as_revisit(record, self._archive.codec)
                 break
             record = with_next_number(record)
@@ -391,15 +402,6 @@ class JoinedArchive:
             return None
         self._write()
         return self._archive.place_of_body(digest)
-
-    def _has_body_of(self, place: int, record: bytes) -> bool:
-        """Return True if the record at `place` has the same body, not just the same digest."""
-        archive = self._archive
-        try:
-            original = read(archive.segments.read(place), archive.codec)
-            return original.body == read_packed(record, archive.codec).body
-        except Damaged:
-            return False
 
     def _add_dictionary(self, record: bytes, number: int) -> None:
         if number not in self._numbers:

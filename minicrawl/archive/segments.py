@@ -3,7 +3,7 @@
 place    position of a record: segment number times 2^40 plus offset, so places sort in the order
          of writing
 end      place behind the last record that counts; the store's last commit defines it
-pruned   marker file with two places, `begin` and `valid_from`
+pruned   marker file with two places, `begin` and `valid_from`; beside it `pruned-next`
 
 The files alone do not say which records count. The store does: its transaction saves the end
 together with the steps that the records led to. Bytes at or after the end belong to no commit, and
@@ -17,7 +17,7 @@ together with the steps that the records led to. Bytes at or after the end belon
                                       told that answers are missing
 
 Pruning must not overwrite records that the last commit still needs. So it copies the surviving
-records into new segments, and then writes the marker, by an atomic rename. The marker takes effect
+records into new segments, and then writes a marker, by an atomic rename. The marker takes effect
 only for an archive that ends at `valid_from` or later, so the store's commit is also the commit of
 the pruning:
 
@@ -27,6 +27,18 @@ the pruning:
                                                                segment 2 are deleted
     2:300              2:0 2:300      1: 760, 2: 300 bytes     2:0 to 2:300; segment 1 is deleted
                                                                as soon as no reader holds it
+
+The marker in effect stays until the store has committed the next one: that is why there are two
+files. The newest pruning is in `pruned-next`; the one after it first renames it to `pruned`:
+
+    end in the store   pruned         pruned-next   segments     records that count
+    2:900              -              2:0 2:300     2            2:0 to 2:900
+    2:900              2:0 2:300      3:0 3:400     2 and 3      2:0 to 2:900; on restart, segment 3
+                                                                 and `pruned-next` are deleted
+    3:400              2:0 2:300      3:0 3:400     3            3:0 to 3:400
+
+Giving a pruning up only deletes files, so it works on a full disk. Readers look at `pruned-next`
+first: a marker that is renamed meanwhile is then found under its second name.
 
 Refused: deleting records in place, which needs a log of its own to survive a crash.
 """
@@ -40,6 +52,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 from zlib import crc32
 
 from minicrawl.archive.record import CHECKED_FROM, HEADER_BYTES, Header, header_of
@@ -56,8 +69,8 @@ _NAME = re.compile(r"segment-([0-9]{6})\.pages")
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _MOST_OPEN = 16
 _CHECKED_AT_ONCE = 1 << 20
-_PRUNED = "pruned"
-"""Marker file of a pruning: first place that counts, and the end from which on that applies."""
+_PRUNED, _NEXT = "pruned", "pruned-next"
+"""Marker files: of an earlier pruning, and of the newest one."""
 
 
 def place_at(segment: int, offset: int) -> int:
@@ -83,6 +96,13 @@ def shown(place: int) -> str:
 def bytes_between(begin: int, end: int) -> int:
     """Return the bytes between two places, assuming that all segments but the last are full."""
     return (segment_of(end) - segment_of(begin)) * SEGMENT_BYTES + offset_of(end)
+
+
+class _Mark(NamedTuple):
+    """Content of a marker: first place that counts, and the end from which on that applies."""
+
+    begin: int
+    valid_from: int
 
 
 class Segments:
@@ -129,10 +149,18 @@ class Segments:
 
     def begin(self, end: int) -> int:
         """Return the place of the first record that is not pruned, if the archive ends at `end`."""
-        with suppress(OSError, ValueError):
-            begin, valid_from = map(int, (self.folder / _PRUNED).read_text("ascii").split())
-            return begin if end >= valid_from else FIRST
+        for name in (_NEXT, _PRUNED):
+            mark = self._mark(name)
+            if mark is not None and mark.valid_from <= end:
+                return mark.begin
         return FIRST
+
+    def _mark(self, name: str) -> _Mark | None:
+        """Return the content of a marker; None if it does not exist or cannot be read."""
+        with suppress(OSError, ValueError):
+            begin, valid_from = map(int, (self.folder / name).read_text("ascii").split())
+            return _Mark(begin, valid_from)
+        return None
 
     def read(self, place: int) -> bytes:
         """Return the record at `place`. Its checksum is not verified."""
@@ -198,9 +226,13 @@ class Segments:
 
     def prune(self, begin: int, end: int) -> None:
         """Mark all records before `begin` as pruned, once the archive ends at `end` or later."""
-        path = self.folder / _PRUNED
+        newest = self._mark(_NEXT)
+        path = self.folder / _NEXT
         draft = path.with_suffix(".draft")
         with disk_errors(path):
+            if newest is not None and newest.valid_from < begin:  # it was committed
+                path.rename(self.folder / _PRUNED)
+                sync(self.folder)
             draft.write_text(f"{begin} {end}\n", "ascii")
             sync(draft)
             draft.rename(path)
@@ -215,8 +247,12 @@ class Segments:
 
     def cut_off(self, end: int) -> None:
         """Delete all bytes at or after `end`."""
-        if self.begin(end) == FIRST:  # the pruning was never committed
-            (self.folder / _PRUNED).unlink(missing_ok=True)
+        for name in (_NEXT, _PRUNED):
+            mark = self._mark(name)
+            if mark is not None and mark.valid_from > end:  # the pruning was never committed
+                with disk_errors(self.folder):
+                    (self.folder / name).unlink()
+                    sync(self.folder)
         for number in self.numbers():
             keep = min(max(end - place_at(number, 0), 0), _OFFSET)
             with disk_errors(self.path(number)):

@@ -56,8 +56,6 @@ from minicrawl.archive.record import (
     pack,
     pack_dictionary,
     pack_revisit,
-    read,
-    read_packed,
     seal,
     with_digest_of,
     with_next_number,
@@ -222,7 +220,7 @@ class ArchiveWriter:
         if header.kind == RecordKind.FAILURE:
             return record
         while digest != EMPTY and (original := self._original(digest)) is not None:
-            if self._has_body_of(original, record):
+            if self._archive.has_body_of(original, record):
                 last = self._last(header.key) if self._only_changes else None
                 if last is not None and last.digest == digest:
                     return None
@@ -230,18 +228,6 @@ class ArchiveWriter:
             record = with_next_number(record)
             digest = header_of(record).digest
         return record
-
-    def _has_body_of(self, place: int, record: bytes) -> bool:
-        """Return True if the record at `place` has the same body.
-
-        It may be damaged, or have another body with the same hash.
-        """
-        archive = self._archive
-        try:
-            original = read(archive.segments.read(place), archive.codec)
-        except Damaged:
-            return False
-        return original.body == read_packed(record, archive.codec).body
 
     def _unchanged(self, url: str) -> bytes | None:
         last = None if self._only_changes else self._last(key_of(url))

@@ -12,12 +12,12 @@ import click
 
 from minicrawl.cli.crawl.companions import Companion, CrawlRequest
 from minicrawl.config import Cluster
+from minicrawl.config.parts import DEMO_PAGES
 
 if TYPE_CHECKING:
     from minicrawl.control.requests import ControlRequest
 
 _DEMO = "demo"
-_DEMO_PAGES = 2000
 _FOR_ONE_MACHINE = {
     "fresh": "--fresh",
     "must_resume": "--resume",
@@ -64,7 +64,7 @@ class ClusterCrawl(Companion):
                 loaded=asked.loaded,
                 seeds=seeds_of(given["seeds"], stack) if given["seeds"] else (),
                 shards=given["shards"],
-                demo_pages=given.get("demo_pages") or _DEMO_PAGES,
+                demo_pages=given.get("demo_pages") or DEMO_PAGES,
                 resume=asked.resume,
                 is_quiet=given["quiet"],
                 as_json=given["as_json"],

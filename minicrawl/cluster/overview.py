@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from math import ceil
 
 from minicrawl.cluster import terms as records
 from minicrawl.cluster.assignment import water_level
@@ -17,7 +16,7 @@ from minicrawl.cluster.channels import BatchError
 from minicrawl.cluster.engine import Broadcast, ClusterEngine, KeyEntry
 from minicrawl.cluster.node.held import BEAT_S, LEASE_S, cancelled, follow, listen
 from minicrawl.cluster.node.node import lease_clock
-from minicrawl.cluster.shard import ShardFacts, facts_in, fetched_together
+from minicrawl.cluster.shard import TELL_S, ShardFacts, facts_in, fetched_together, pages_above
 from minicrawl.cluster.terms import (
     DRAIN_PREFIX,
     NO_CRAWL,
@@ -41,8 +40,6 @@ from minicrawl.opic.money import UNIT
 LOOK_S = 3 * BEAT_S
 """Time of silence after which a node counts as silent, while we look."""
 _LOOKS_EVERY_S = 0.25
-_HEADROOM = 2
-_FEWEST = 16
 
 Json = dict[str, object]
 
@@ -103,7 +100,6 @@ class ClusterOverview:
         self._leases: dict[int, LeaseRecord] = {}
         self._drained: set[str] = set()
         self._workers: dict[str, int] = {}
-        self._heard: dict[str, tuple[str, int]] = {}
 
     def hear(self, entry: KeyEntry) -> None:
         """Take in the present value of a key. Values that no node writes are ignored."""
@@ -165,7 +161,6 @@ class ClusterOverview:
         sent = sum(number for facts in told for number in facts.sent.values())
         posted = sum(number for facts in told for number in facts.received.values())
         pace = sum(facts.pace for facts in told)
-        above = ceil(_HEADROOM * sum(max(facts.pace, _FEWEST) for facts in told))
         return ClusterStatus(
             doing=state.doing,
             reason=state.reason,
@@ -177,7 +172,7 @@ class ClusterOverview:
             pace=pace,
             waiting=sum(facts.waiting for facts in told),
             batches=max(0, sent - posted),
-            level=water_level([facts.sketch for facts in told], above) / UNIT,
+            level=water_level([facts.sketch for facts in told], pages_above(told, TELL_S)) / UNIT,
         )
 
     def _holders(self, live: frozenset[str]) -> Mapping[int, str]:

@@ -12,8 +12,9 @@ hops   Cash for a page that stands for a page of another shard is forwarded to t
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Any, NamedTuple, Protocol
 
 from minicrawl.cluster.assignment import PotTold
@@ -47,6 +48,18 @@ from minicrawl.opic.ledger import FOREIGN, Ledger, Plan
 # were posted as sent. Then nothing was under way between these facts, and nothing can happen any
 # more, even if the shards told them at different moments (Mattern's vector counters).
 
+# headroom  number of pages above the common level, in multiples of the pages that all shards can
+#           read before the next level
+# choice    A shard has a choice if more hosts may be asked than it asks at a time. Such a shard
+#           reads the richest pages first anyway, so it gets less headroom, above all in a young
+#           crawl, whose levels follow each other quickly. Without a choice each host is asked as
+#           soon as its delay allows.
+
+TELL_S = 1.0
+"""Interval at which shards tell facts; in a young crawl they tell them more often."""
+HEADROOM = 2
+FEWEST = 16
+"""Least number of pages per second that a shard is assumed to read."""
 MOST_FACTS_BYTES = 1 << 20
 _MOST = 1 << 100
 
@@ -86,6 +99,17 @@ class ShardFacts(NamedTuple):
     def pot_told(self) -> PotTold:
         """The part that levelling needs."""
         return PotTold(self.pot, self.waiting)
+
+
+def pages_above(told: Iterable[ShardFacts], within_s: float) -> int:
+    """Return the number of pages above the common level for the next `within_s` seconds."""
+    least = min(HEADROOM, 1 + within_s / TELL_S)
+    return ceil(
+        sum(
+            ceil(max(one.pace, FEWEST) * within_s) * (least if one.has_choice else HEADROOM)
+            for one in told
+        )
+    )
 
 
 _MOST_BINS = 1024

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from minicrawl.cluster.assignment import NO_LEVEL, sketch, to_level, water_level
 from minicrawl.cluster.channels import rhythm_s
-from minicrawl.cluster.shard import ShardFacts
+from minicrawl.cluster.shard import FEWEST, ShardFacts, pages_above
 from minicrawl.cluster.traffic import (
-    TELL_S,
     LocalShard,
     ShardAddresses,
     ShardTraffic,
@@ -83,19 +82,7 @@ class TogetherBeginning:
 # Laws: a host counts with the pages that can be requested before the next level; so pages that wait
 # for their host's delay hold back no others. Without a level pages are read as on one machine. Only
 # orders by cash have levels.
-#
-# headroom  number of pages above the level, in multiples of the pages that all shards can read
-# before
-#           the next level
-# choice    A shard has a choice if more hosts may be asked than it asks at a time. Such a shard
-# reads
-#           the richest pages first anyway, so it gets less headroom, above all in a young crawl,
-#           whose levels follow each other quickly. Without a choice each host is asked as soon as
-#           its delay allows.
 
-HEADROOM = 2
-FEWEST = 16
-"""Least number of pages per second that a shard is assumed to read."""
 _LOOKED_AT = 8
 """Number of pages to examine for a sketch, per page told: many are of the same hosts."""
 
@@ -126,13 +113,7 @@ class PageLevel:
     def hear(self, told: Iterable[ShardFacts], within_s: float) -> None:
         """Compute the level for the next `within_s` seconds."""
         facts = list(told)
-        least = min(HEADROOM, 1 + within_s / TELL_S)
-        self._pages = ceil(
-            sum(
-                ceil(max(one.pace, FEWEST) * within_s) * (least if one.has_choice else HEADROOM)
-                for one in facts
-            )
-        )
+        self._pages = pages_above(facts, within_s)
         self.key = water_level([one.sketch for one in facts], self._pages)
         self.holds_back = False
 

@@ -43,7 +43,7 @@ from minicrawl.cluster.channels import (
     judge,
     unpack,
 )
-from minicrawl.cluster.shard import Shard, ShardFacts
+from minicrawl.cluster.shard import TELL_S, Shard, ShardFacts
 from minicrawl.config import Loaded, Settings
 from minicrawl.config.rows import BY_NAME
 from minicrawl.crawl.events import Warned
@@ -203,9 +203,6 @@ class ShardAddresses:
 # Laws for implementations: a batch whose `publish` has returned is rarely lost, and if it is, its
 # sender publishes it again. A batch that is not acknowledged comes again, even to another process.
 # Batches may come twice, late, and in any order.
-
-TELL_S = 1.0
-"""Interval at which shards tell facts."""
 
 
 class ArrivedBatch(Protocol):

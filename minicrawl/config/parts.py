@@ -21,6 +21,8 @@ DEMO_STORE = Path("data/demo.db")
 """Where a demo crawl is stored."""
 DEMO_USUAL = {"delay": 0, "endowment": 100}
 """Settings of a demo crawl: our own server needs no delay, and nobody chose the seeds."""
+DEMO_PAGES, FEWEST_DEMO_PAGES = 2000, 100
+"""Default size of the demo web, and the smallest: in smaller ones its peculiar hosts prevail."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,6 +65,8 @@ class ControlRequest:
             Given(value, name, " ").read_as(BY_NAME[name])
         if len(self.urls) > MOST_URLS:
             raise UsageError(f"at most {MOST_URLS:,} URLs at once, not {len(self.urls):,}")
+        if len(self.hosts) > MOST_HOSTS:
+            raise UsageError(f"at most {MOST_HOSTS:,} hosts at once, not {len(self.hosts):,}")
         for url in self.urls:
             if canonical_seed(url, strip_marks=False) is None:
                 raise UsageError(f"{url!r} is not a URL that can be crawled")
@@ -95,9 +97,7 @@ def request_of(line: bytes) -> ControlRequest:
     if not isinstance(hosts, list | None) or not all(isinstance(one, int) for one in hosts or ()):
         raise UsageError("hosts must be a list of numbers")
     named = tuple(map(str, urls or ()))
-    return ControlRequest(
-        verb=verb, values=values, urls=named, hosts=tuple((hosts or ())[:MOST_HOSTS])
-    )
+    return ControlRequest(verb=verb, values=values, urls=named, hosts=tuple(hosts or ()))
 
 
 def message_of(line: bytes) -> Reply:

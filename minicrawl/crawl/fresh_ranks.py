@@ -71,7 +71,7 @@ class Load(NamedTuple):
         lines = _STAT.read_text().splitlines() if _STAT.exists() else ()
         columns = (_IDLE_COLUMN,) if os.nice(0) > 0 else (_NICE_COLUMN, _IDLE_COLUMN)
         waited_s = waited(_SCHEDULED.read_text() if _SCHEDULED.exists() else "")
-        spare = spare_s(lines, os.sched_getaffinity(0), columns)
+        spare = spare_s(lines, os.sched_getaffinity(0), columns) if lines else 0.0
         return cls(now, process_time() + waited_s, spare)
 
 

@@ -30,7 +30,6 @@ from minicrawl.frontier.urls import sites_of
 from minicrawl.opic.refine import CashFlow, Refinement
 from minicrawl.progress import Progress, unreported
 from minicrawl.store import questions, tables
-from minicrawl.store import tables as columns
 from minicrawl.store.derived import OPIC, OPIC_SITES, RankRow, keep_ranks, rank_row, reading_beside
 from minicrawl.store.reader import reading
 from minicrawl.store.records import reporting_damage
@@ -211,7 +210,7 @@ def _load(connection: tables.Connection) -> Frontier:
 def _site_of_pages(connection: tables.Connection, pages: int) -> NDArray[np.int32]:
     """Return the number of each page's site."""
     names = [host_of(origin) for origin in questions.origins(connection)]
-    hosts = columns.whole(columns.urls(connection, "host"), "host")
+    hosts = tables.whole(tables.urls(connection, "host"), "host")
     return sites_of(names, hosts[:pages])[1]
 
 

@@ -39,6 +39,7 @@ from minicrawl.model import PageId
 from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.store import tables
 from minicrawl.web.urls import ResolvedUrl, resolve_seed
+from minicrawl.wording import counted
 
 _NOTES_KEPT = 200
 _ASKED_KEPT = 4096
@@ -183,7 +184,13 @@ class CrawlSteering:
         found = [resolve_seed(url, strip_marks=strip_marks) for url in urls]
         seeds = {seed.url: seed for seed in found if seed is not None}
         recorder = self._context.recorder
-        seeds = {url: seed for url, seed in seeds.items() if recorder.shard.is_own(url)}
+        own = {url: seed for url, seed in seeds.items() if recorder.shard.is_own(url)}
+        if foreign := len(seeds) - len(own):
+            told = counted(foreign, "URL belongs", "URLs belong")
+            self._tell(f"{told} to other shards, and cannot be added here")
+        if not own:
+            return
+        seeds = own
         originals = tuple((one.url, one.original) for one in seeds.values() if one.original)
         met = await self._introducer.introduce(list(seeds), 0, originals)
         before = recorder.seeds.ids()

@@ -3,7 +3,6 @@
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
@@ -13,9 +12,6 @@ from minicrawl.cli.common.options import CommandWithSettings, loaded_from, setti
 from minicrawl.cli.common.stores import WATCH, store_option_for
 from minicrawl.config import Settings
 from minicrawl.errors import UsageError
-
-if TYPE_CHECKING:
-    pass
 
 _MISSING = "the dashboard needs starlette and uvicorn: install minicrawl[dashboard]"
 

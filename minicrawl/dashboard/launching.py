@@ -23,7 +23,7 @@ from threading import Lock
 from typing import IO, Any
 
 from minicrawl.config import Loaded, Settings, load
-from minicrawl.config.parts import DEMO_USUAL
+from minicrawl.config.parts import DEMO_PAGES, DEMO_USUAL, FEWEST_DEMO_PAGES
 from minicrawl.config.rows import BY_NAME, KEPT
 from minicrawl.config.setting import Setting
 from minicrawl.config.settings import DEFAULT, as_text, plain
@@ -69,7 +69,7 @@ DRY_RUN_S = 120.0
 _LOOK_EVERY_S = 0.1
 _SHOWN_COMPLAINTS = 5
 _SHOWN = 60  # characters of a wrong value
-_FEWEST_DEMO_PAGES, DEMO_PAGES, _MOST_DEMO_PAGES = 100, 2000, 1_000_000
+_MOST_DEMO_PAGES = 1_000_000
 _MOST_OUTPUT = 64 * 1024
 
 Form = Mapping[str, Any]
@@ -203,13 +203,13 @@ def _options(setting: Setting, value: object, read: object) -> list[str]:
 
 
 def _fits_demo(pages: object) -> bool:
-    return type(pages) is int and _FEWEST_DEMO_PAGES <= pages <= _MOST_DEMO_PAGES
+    return type(pages) is int and FEWEST_DEMO_PAGES <= pages <= _MOST_DEMO_PAGES
 
 
 def _demo_options(form: Form, wrong: dict[str, str]) -> list[str]:
     pages = form.get("demo-pages") or DEMO_PAGES
     if not _fits_demo(pages):
-        wrong["demo-pages"] = f"must be from {_FEWEST_DEMO_PAGES} to {_MOST_DEMO_PAGES:,} pages"
+        wrong["demo-pages"] = f"must be from {FEWEST_DEMO_PAGES} to {_MOST_DEMO_PAGES:,} pages"
     return ["--demo", f"--demo-pages={pages}"]
 
 

@@ -6,8 +6,7 @@ from contextlib import AbstractContextManager, contextmanager
 import click
 
 from minicrawl.cli.crawl.companions import Companion, CrawlRequest, OwnWeb
-
-DEMO_PAGES = 2000
+from minicrawl.config.parts import DEMO_PAGES, FEWEST_DEMO_PAGES
 
 
 class Demo(Companion):
@@ -19,7 +18,7 @@ class Demo(Companion):
         ),
         click.option(
             "--demo-pages",
-            type=click.IntRange(min=100),
+            type=click.IntRange(min=FEWEST_DEMO_PAGES),
             metavar="N",
             help=f"Size of that web in pages.  [default: {DEMO_PAGES}]",
         ),

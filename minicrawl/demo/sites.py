@@ -16,6 +16,7 @@ from math import prod
 from random import Random
 from typing import Final, NamedTuple
 
+from minicrawl.config.parts import FEWEST_DEMO_PAGES
 from minicrawl.errors import UsageError
 
 # ================================================================ words
@@ -283,7 +284,6 @@ def _sentence(topic: Topic, rng: Random) -> str:
 # ================================================================ sites
 
 DOMAIN: Final = ".example"
-SMALLEST: Final = 100  # pages; in smaller webs peculiar hosts would prevail
 FRONT: Final = 0
 ON_SHOW: Final = 40  # articles on the page of a section; the others are below these
 _BRANCHES: Final = 3  # further articles that an article leads to
@@ -391,8 +391,8 @@ class Atlas:
     __slots__ = ("_firsts", "pages", "sites")
 
     def __init__(self, pages: int, rng: Random) -> None:
-        if pages < SMALLEST:
-            raise UsageError(f"a demo web has at least {SMALLEST} pages, not {pages}")
+        if pages < FEWEST_DEMO_PAGES:
+            raise UsageError(f"a demo web has at least {FEWEST_DEMO_PAGES} pages, not {pages}")
         self.pages = pages
         self.sites: tuple[Site, ...] = tuple(_sites(pages, rng))
         self._firsts = [site.first for site in self.sites]

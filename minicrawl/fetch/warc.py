@@ -640,7 +640,7 @@ def _bytes_are(count: int) -> str:
 # body itself decides. A record that does not answer a request for a page has no outcome.
 
 _HTTP = b"HTTP/"
-_PIECE_BYTES = 1 << 16
+_PIECE_BYTES, _CHUNKED_BYTES = 1 << 16, 1 << 14
 _CUTS = {"length": FailureKind.TOO_LARGE, "time": FailureKind.TIMEOUT}
 """Cuts by WARC-Truncated; any other value means that the connection ended."""
 _OK = 200
@@ -727,17 +727,31 @@ def _stream(record: WarcRecord) -> RecordedStream:
         raise Fault(FailureKind.PROTOCOL, "its record has no head of HTTP")
     head = read_head(record.block[: end.start()])
     take_cookies(head.headers)
-    body = record.block[end.end() :]
+    body, fault = record.block[end.end() :], None
     if has_word(head.headers, "transfer-encoding", "chunked"):
-        body = _without_chunks(body)
-    return RecordedStream(head.status, head.headers, body, _cut(record))
+        body, fault = _without_chunks(body)
+    return RecordedStream(head.status, head.headers, body, _cut(record) or fault)
 
 
-def _without_chunks(body: bytes) -> bytes:
-    """Return the body without chunked framing, which its writer may have removed already."""
-    chunks = ByChunks()
-    content = chunks.feed(body)
-    return content if content or chunks.ended else body
+def _without_chunks(body: bytes) -> tuple[bytes, Fault | None]:
+    """Return the body without chunked framing, and why it is incomplete, or None.
+
+    Its writer may have removed the framing already. The parser copies what it holds back at each
+    call, so it gets small pieces.
+    """
+    chunks, parts = ByChunks(), list[bytes]()
+    for start in range(0, len(body), _CHUNKED_BYTES):
+        parts.append(chunks.feed(body[start : start + _CHUNKED_BYTES]))
+        while chunks.has_more:
+            parts.append(chunks.feed(b""))
+        if chunks.ended or chunks.fault:
+            break
+    content = b"".join(parts)
+    if not content and not chunks.ended:
+        return body, None
+    if chunks.ended:
+        return content, None
+    return content, chunks.fault or Fault(FailureKind.RESET, "its record ends before its chunks do")
 
 
 def _cut(record: WarcRecord) -> Fault | None:

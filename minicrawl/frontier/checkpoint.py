@@ -26,8 +26,6 @@ from minicrawl.opic.ledger import FOREIGN
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.windows.interpolation import Births, Past
 from minicrawl.store import questions, tables
-from minicrawl.store import questions as fetches
-from minicrawl.store import tables as columns
 from minicrawl.store.records import UNCHANGED, Checkpoint, FrontierRow, StoreTerms
 
 Row = TypeVar("Row")
@@ -194,7 +192,7 @@ class Turned:
 # each commit counts the rows of all tables, and whatever opens a store, a crawl or a report,
 # compares these counts first. After a crash, tables that no commit counts are compared as well.
 
-_SAVED: tuple[columns.Column, ...] = ("state", "key", "history", "g_time")
+_SAVED: tuple[tables.Column, ...] = ("state", "key", "history", "g_time")
 
 
 def load_frontier(
@@ -229,7 +227,7 @@ def _load_checkpoint(frontier: Frontier, connection: tables.Connection) -> None:
 
     def pasts() -> Iterator[tuple[Numbers, Numbers]]:
         """Yield histories and times, and collect the other columns of the same rows."""
-        for states, keys, history, times in columns.frontier(connection, *_SAVED):
+        for states, keys, history, times in tables.frontier(connection, *_SAVED):
             frontier.state += states.tobytes()
             frontier.counts.update(dict(enumerate(np.bincount(states).tolist())))
             key.frombytes(keys.tobytes())
@@ -309,12 +307,12 @@ def verify(frontier: Frontier, connection: tables.Connection) -> None:
 def contradictions(frontier: Frontier, connection: tables.Connection) -> Iterator[str]:
     """Yield a line for each contradiction between the tables of pages, documents and fetches."""
     undescribed = np.isin(frontier.states(), READ_STATES)
-    for pages, _ in columns.contents(connection):
+    for pages, _ in tables.contents(connection):
         undescribed[pages] = False
     if count := int(np.count_nonzero(undescribed)):
         yield f"{count} pages were read, and nothing is kept of what they said"
-    if count := fetches.documents_without_fetch(connection):
+    if count := questions.documents_without_fetch(connection):
         yield f"{count} pages that were never asked for are described"
-    indexed, known = fetches.fetches_indexed(connection), tables.fetches_known(connection)
+    indexed, known = questions.fetches_indexed(connection), tables.fetches_known(connection)
     if indexed != known:
         yield f"{known} fetches are known, and {indexed} are found by their page"

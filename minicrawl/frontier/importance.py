@@ -35,7 +35,6 @@ from minicrawl.opic.importance import Levels
 from minicrawl.opic.journal import Books, Spending, StepKind
 from minicrawl.opic.refine import CashFlow, FlowBuilder, Refinement
 from minicrawl.store import questions, tables
-from minicrawl.store import tables as columns
 from minicrawl.store.blobs import unpack, unpack_plain
 from minicrawl.store.derived import (
     FLOWED,
@@ -106,7 +105,7 @@ def cash_flow(
 
     Takes one pass over the log.
     """
-    saved = columns.whole(columns.frontier(connection, "spent"), "spent")
+    saved = tables.whole(tables.frontier(connection, "spent"), "spent")
     spent = frontier.spendings.of_all(len(frontier), saved)
     is_forward = np.zeros(len(frontier), dtype=np.bool_)
     is_forward[list(frontier.books.forwards)] = True
@@ -223,7 +222,7 @@ def _later_flow(
 
 def _finished(refinement: Refinement) -> Refinement:
     for _ in refinement.until(UNTIL):
-        """Another round."""
+        pass  # each step is a round
     return refinement
 
 

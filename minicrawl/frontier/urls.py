@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from minicrawl.model import PageId
 from minicrawl.slots import Slots
 from minicrawl.store import tables
-from minicrawl.store import tables as columns
 from minicrawl.store.records import HostRow, UrlRow
 from minicrawl.web.urls import host as host_of_url
 from minicrawl.web.urls import site, split
@@ -337,13 +336,13 @@ class UrlTable:
             self.host_of.extend(hosts)
             self._index.add_all(map(add, map(origins.__getitem__, hosts), paths))
         self._index.finish_loading()
-        for (depths,) in columns.urls(connection, "depth"):
+        for (depths,) in tables.urls(connection, "depth"):
             self.depth += np.minimum(depths, _DEEPEST).astype(np.uint8).tobytes()
 
     def load_hosts(self, connection: tables.Connection) -> None:
         """Load the hosts of all pages, but not their URLs."""
         self.origins += [host.origin for host in tables.hosts(connection)]
-        for (hosts,) in columns.urls(connection, "host"):
+        for (hosts,) in tables.urls(connection, "host"):
             self.host_of.frombytes(hosts.tobytes())
 
     # ------------------------------------------------------------ pages

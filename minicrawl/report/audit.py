@@ -28,7 +28,6 @@ from minicrawl.report.archived import lost_pages
 from minicrawl.report.changes import differences
 from minicrawl.report.snapshot import unproven
 from minicrawl.store import questions, tables
-from minicrawl.store import tables as columns
 from minicrawl.store.blobs import unpack
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.records import NONSENSE, StoreTerms
@@ -118,9 +117,9 @@ def _file(connection: tables.Connection, _path: Path) -> Iterator[str]:
 
 def _values(connection: tables.Connection, _path: Path) -> Iterator[str]:
     """Check the types and ranges that the other checks and all commands rely on."""
-    yield from columns.bad_columns(connection)
+    yield from tables.bad_columns(connection)
     is_imported = (tables.terms(connection) or StoreTerms()).imported
-    if not is_imported and (count := columns.foreign_origins(connection)):
+    if not is_imported and (count := tables.foreign_origins(connection)):
         hosts = counted(count, "host has", "hosts have")
         yield f"{hosts} an origin that is not the beginning of a URL"
 
@@ -181,7 +180,7 @@ def _forwards(connection: tables.Connection, _path: Path) -> Iterator[str]:
 
 def _forwarding_pages(connection: tables.Connection) -> Iterator[tuple[int, int]]:
     """Yield the pages that stand for others, and the steps that say for which."""
-    for pages, states, steps in columns.frontier(connection, "id", "state", "spent"):
+    for pages, states, steps in tables.frontier(connection, "id", "state", "spent"):
         found = np.isin(states, STANDS_FOR_ANOTHER)
         yield from zip(pages[found].tolist(), steps[found].tolist(), strict=True)
 
@@ -217,7 +216,7 @@ def _shard(connection: tables.Connection, path: Path) -> Iterator[str]:
     frontier, origins = unproven(path, connection), questions.origins(connection)
     place = ShardPlace(frontier.terms.shard, frontier.terms.shards)
     owners = np.array([place.owner(site(host_of(origin))) for origin in origins], dtype=np.int64)
-    host_of_each = columns.whole(columns.urls(connection, "host"), "host")
+    host_of_each = tables.whole(tables.urls(connection, "host"), "host")
     is_foreign = frontier.states() == State.FOREIGN
     for page in np.flatnonzero((owners[host_of_each] != place.number) != is_foreign).tolist():
         yield f"page {page} is of shard {owners[host_of_each[page]]}, and not kept like one"

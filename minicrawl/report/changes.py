@@ -36,7 +36,6 @@ from minicrawl.report.link_graphs import refuse_without_links
 from minicrawl.report.ranks import hosts_named, places_of_largest, rank_of
 from minicrawl.report.snapshot import Snapshot, host_name, inlinks, last_spent
 from minicrawl.store import questions, tables
-from minicrawl.store import questions as fetches
 from minicrawl.store.derived import OPIC, OPIC_SITES, rank_row, rank_scores, reading_beside
 from minicrawl.store.reader import archive_folder
 from minicrawl.store.records import NONSENSE, reporting_damage
@@ -109,12 +108,12 @@ def _words(archive: ArchiveReader, url: str, since: float) -> Words:
 def _found(snapshot: Snapshot, since: float) -> dict[int, tuple[str, float]]:
     """Return what happened to each page, and when."""
     connection, states = snapshot.connection, snapshot.states
-    found = {page: (CHANGED, at) for page, at in fetches.changes(connection, since)}
+    found = {page: (CHANGED, at) for page, at in questions.changes(connection, since)}
     found |= {page: (NEW, at) for page, at in questions.pages_read_since(connection, since)}
     is_there = (State.UNREAD, *READ_STATES)
     read = np.array(questions.pages_read_ever(connection), dtype=np.int64)
     lost = read[~np.isin(states[read], is_there)].tolist()
-    for page, at in zip(lost, fetches.ends(connection, lost), strict=True):
+    for page, at in zip(lost, questions.ends(connection, lost), strict=True):
         is_new = found.pop(page, ("", 0.0))[0] == NEW  # it appeared and disappeared since then
         if at is not None and at >= since and not is_new:
             found[page] = _end_of(State(int(states[page]))), at
@@ -138,7 +137,7 @@ def _rows(
     connection = snapshot.connection
     titles = {row.page: row.title for row in questions.documents(connection, pages)}
     urls = questions.locations(connection, pages).urls
-    statuses = fetches.last_statuses(connection, pages)
+    statuses = questions.last_statuses(connection, pages)
     shares = snapshot.importance[pages].tolist()
     for page, share, url, status in zip(pages, shares, urls, statuses, strict=True):
         what, at = found[page]

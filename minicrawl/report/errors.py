@@ -22,10 +22,9 @@ from minicrawl.progress import Progress
 from minicrawl.report.changes import QueuePosition, queue_position
 from minicrawl.report.kept import Convergence, convergence_of, kept, scores
 from minicrawl.report.links import CashGifts, CashSoFar, gifts_to, history_of
-from minicrawl.report.ranks import Pages, hosts_named, rank_of
+from minicrawl.report.ranks import Pages, hosts_named, pages_of_host, rank_of
 from minicrawl.report.snapshot import LABELS, Snapshot, page_of
 from minicrawl.store import questions, tables
-from minicrawl.store import questions as fetches
 from minicrawl.store.records import NOT_ASKED, FetchRow, HostRow, reporting_damage
 from minicrawl.web.robots import Rules
 from minicrawl.web.scope import may_be_html
@@ -142,7 +141,7 @@ class ErrorReport:
 def errors(snapshot: Snapshot, query: ErrorQuery) -> ErrorReport:
     """Return a report on the failures in this store."""
     with reporting_damage(snapshot.path):
-        pages = _pages_of(snapshot, query.host)
+        pages = pages_of_host(snapshot, query.host)
         shown = query.kinds or frozenset(state for state in KINDS if state.is_failure)
         failed = pages[np.isin(snapshot.states[pages], list(shown))]
         return ErrorReport(
@@ -152,16 +151,10 @@ def errors(snapshot: Snapshot, query: ErrorQuery) -> ErrorReport:
         )
 
 
-def _pages_of(snapshot: Snapshot, host: str | None) -> Pages:
-    if host is None:
-        return np.arange(len(snapshot))
-    return np.flatnonzero(np.isin(snapshot.host_of, hosts_named(snapshot, host)))
-
-
 def _kinds(snapshot: Snapshot, pages: Pages, query: ErrorQuery) -> Iterator[ErrorKind]:
     """Yield failures, then refusals, most frequent first."""
     hosts = None if query.host is None else hosts_named(snapshot, query.host)
-    requests = fetches.outcomes(snapshot.connection, hosts)
+    requests = questions.outcomes(snapshot.connection, hosts)
     counts = np.bincount(snapshot.states[pages], minlength=max(State) + 1).tolist()
     total = sum(requests.values())
     kinds = query.kinds or KINDS
@@ -229,7 +222,7 @@ def _last_requests(snapshot: Snapshot, pages: Pages) -> Iterator[FetchRow]:
     waiting[pages] = True
     awaited = bytearray(waiting.tobytes())
     outcomes = {state.value: state.outcome for state in KINDS}
-    for row in fetches.failed_requests(snapshot.connection):
+    for row in questions.failed_requests(snapshot.connection):
         if awaited[row.page] and row.outcome in (outcomes[states[row.page]], NOT_ASKED):
             awaited[row.page] = False
             yield row

@@ -52,7 +52,7 @@ def flows(snapshot: Snapshot, tell: Progress = lambda _share: None) -> Iterator[
     with reporting_damage(snapshot.path):
         for block in _current(snapshot, 0, tell):
             for found in _flows_of(block, snapshot.frontier.small_edge):
-                yield _tofinal_pages(found, ends)
+                yield _to_final_pages(found, ends)
 
 
 def links(snapshot: Snapshot, tell: Progress = lambda _share: None) -> Iterator[FlowLinks]:
@@ -61,7 +61,7 @@ def links(snapshot: Snapshot, tell: Progress = lambda _share: None) -> Iterator[
     Of several to one end, the first counts.
     """
     ends = final_pages(snapshot)
-    return (_links_tofinal_pages(found, ends) for found in links_as_written(snapshot, tell=tell))
+    return (_links_to_final_pages(found, ends) for found in links_as_written(snapshot, tell=tell))
 
 
 def links_in_focus(snapshot: Snapshot, tell: Progress = lambda _share: None) -> Iterator[CashFlows]:
@@ -79,7 +79,7 @@ def links_in_focus(snapshot: Snapshot, tell: Progress = lambda _share: None) -> 
                     np.array([link for _, spending in found for link in spending.links]),
                     np.array([part for _, spending in found for part in spending.focus]) / PARTS,
                 )
-                yield _tofinal_pages(focused, ends)
+                yield _to_final_pages(focused, ends)
 
 
 def links_as_written(
@@ -188,7 +188,7 @@ def _weighted(block: Spendings) -> Iterator[FlowLinks]:
         )
 
 
-def _links_tofinal_pages(found: FlowLinks, ends: NDArray[np.int64]) -> FlowLinks:
+def _links_to_final_pages(found: FlowLinks, ends: NDArray[np.int64]) -> FlowLinks:
     led = found._replace(ends=ends[found.ends])
     places = np.flatnonzero(led.givers != led.ends)
     if (led.ends != found.ends).any():
@@ -215,7 +215,7 @@ def final_pages(snapshot: Snapshot) -> NDArray[np.int64]:
     return ends
 
 
-def _tofinal_pages(found: CashFlows, ends: NDArray[np.int64]) -> CashFlows:
+def _to_final_pages(found: CashFlows, ends: NDArray[np.int64]) -> CashFlows:
     """Return the links to their final pages, without links from a page to itself."""
     led = found._replace(ends=ends[found.ends])
     differs = led.givers != led.ends

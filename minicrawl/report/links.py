@@ -29,7 +29,6 @@ from minicrawl.report.problems import GAP, BrokenLink
 from minicrawl.report.ranks import Pages, PageSelection, places_of_largest, selected_pages
 from minicrawl.report.snapshot import LABELS, Snapshot, last_spent, page_of
 from minicrawl.store import questions, tables
-from minicrawl.store import questions as fetches
 from minicrawl.store.derived import backlinks_of, backlinks_step, keep_backlinks, reading_beside
 from minicrawl.store.records import reporting_damage
 from minicrawl.store.written_links import WrittenLinks
@@ -90,7 +89,7 @@ def backlinks(
     refuse_without_links(snapshot)
     page = page_of(snapshot, text)
     end = snapshot.frontier.books.stands_for(page)
-    found = np.unique(linking_pages(snapshot, _with_duplicates(snapshot, end), tell))
+    found = np.unique(linking_pages(snapshot, _standing_for(snapshot, end), tell))
     return _linked(snapshot, page, found[found != end], count)
 
 
@@ -119,7 +118,8 @@ def _linked(snapshot: Snapshot, page: PageId, others: Numbers, count: int) -> Li
     )
 
 
-def _with_duplicates(snapshot: Snapshot, end: int) -> list[int]:
+def _standing_for(snapshot: Snapshot, end: PageId) -> list[int]:
+    """Return the page, and those whose cash goes to it."""
     books = snapshot.frontier.books
     return [end, *(page for page in books.forwards if books.stands_for(page) == end)]
 
@@ -211,7 +211,7 @@ def history_of(snapshot: Snapshot, gifts: CashGifts) -> list[CashSoFar]:
     The first and the last moment are included. Imported pages were never requested, and are
     omitted.
     """
-    asked = fetches.last_times(snapshot.connection, gifts.givers.tolist())
+    asked = questions.last_times(snapshot.connection, gifts.givers.tolist())
     times = np.array([np.nan if at is None else at for at in asked])
     order = np.argsort(times)[: int(np.count_nonzero(~np.isnan(times)))]
     sums = np.cumsum(gifts.units[order])
@@ -418,11 +418,6 @@ def links_to(
     best = places_of_largest(snapshot.importance[givers], count)
     with PageReferences(snapshot) as found:
         return list(_rows(snapshot, givers[best], targets[best], found))
-
-
-def _standing_for(snapshot: Snapshot, end: PageId) -> list[int]:
-    books = snapshot.frontier.books
-    return [end, *(page for page in books.forwards if books.stands_for(page) == end)]
 
 
 def _rows(

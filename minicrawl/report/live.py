@@ -17,7 +17,6 @@ from minicrawl.model import CRAWLED, KNOWN, READ_STATES, State
 from minicrawl.opic.journal import Spending, StepKind
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import questions, tables
-from minicrawl.store import questions as fetches
 from minicrawl.store.blobs import is_plain, pack, unpack, unpack_written
 from minicrawl.store.questions import LoggedRequest
 from minicrawl.store.reader import reading
@@ -92,7 +91,7 @@ def busiest_hosts(snapshot: Snapshot, count: int) -> list[HostPages]:
 def latest(path: Path, last: int, count: int) -> list[LoggedRequest]:
     """Return the last `count` requests after the one with this id, in order."""
     with reading(path) as connection, reporting_damage(path):
-        return fetches.requests_after(connection, last, count)
+        return questions.requests_after(connection, last, count)
 
 
 class RequestHistory:
@@ -106,7 +105,7 @@ class RequestHistory:
     def read(self) -> None:
         """Read new requests."""
         with reading(self._path) as connection, reporting_damage(self._path):
-            found = fetches.requests_by_time(connection, self._last, self._width_s)
+            found = questions.requests_by_time(connection, self._last, self._width_s)
         for row in found:
             self._add(row.span, (row.requests, row.failed, row.wire_bytes))
             self._last = max(self._last, row.last)

@@ -21,10 +21,9 @@ from minicrawl.model import PageId, State
 from minicrawl.progress import Progress, unreported
 from minicrawl.report.flows import final_pages, links_as_written
 from minicrawl.report.link_graphs import refuse_without_links, urls
-from minicrawl.report.ranks import Pages, hosts_named, places_of_largest
+from minicrawl.report.ranks import Pages, pages_of_host, places_of_largest
 from minicrawl.report.snapshot import LABELS, Snapshot
 from minicrawl.store import questions
-from minicrawl.store import questions as fetches
 from minicrawl.store.files import CheckRow, all_checks, all_findings
 from minicrawl.web.urls import split
 
@@ -94,12 +93,12 @@ def broken_links(
     has_failed[list(checked)] = True
     has_failed = has_failed[ends]
     givers, targets = _links_to(snapshot, has_failed, tell)
-    chosen = np.isin(givers, _pages_of(snapshot, host))
+    chosen = np.isin(givers, pages_of_host(snapshot, host))
     givers, targets = givers[chosen], targets[chosen]
     counts = np.bincount(ends[targets], minlength=len(snapshot))[ends[targets]]
     order = np.lexsort((-snapshot.importance[givers], ends[targets], -counts))
     found = _broken(snapshot, givers[order], targets[order], counts[order])
-    chosen_pages = set(_pages_of(snapshot, host).tolist())
+    chosen_pages = set(pages_of_host(snapshot, host).tolist())
     by_url = {row.url: row for row in checked.values()}
     shown = (_as_checked(link, by_url.get(link.target)) for link in found)
     return [*shown, *_findings(snapshot, chosen_pages)]
@@ -160,7 +159,7 @@ def orphans(
     is_orphan = link_counts(snapshot, tell)[0] == 0
     is_orphan[questions.seeds(snapshot.connection)] = False
     is_orphan[list(snapshot.frontier.books.forwards.values())] = False
-    pages = np.intersect1d(np.flatnonzero(is_orphan), _pages_of(snapshot, host))
+    pages = np.intersect1d(np.flatnonzero(is_orphan), pages_of_host(snapshot, host))
     pages = pages[places_of_largest(snapshot.importance[pages], 0)]
     places = questions.locations(snapshot.connection, pages.tolist())
     shares, states = snapshot.importance[pages].tolist(), _labels(snapshot, pages)
@@ -194,15 +193,9 @@ def _links_to(
     return np.concatenate(givers), np.concatenate(targets)
 
 
-def _pages_of(snapshot: Snapshot, host: str | None) -> Pages:
-    if host is None:
-        return np.arange(len(snapshot))
-    return np.flatnonzero(np.isin(snapshot.host_of, hosts_named(snapshot, host)))
-
-
 def _in_states(snapshot: Snapshot, states: Sequence[State], host: str | None) -> Pages:
     found = np.flatnonzero(np.isin(snapshot.states, states))
-    return np.intersect1d(found, _pages_of(snapshot, host))
+    return np.intersect1d(found, pages_of_host(snapshot, host))
 
 
 def _labels(snapshot: Snapshot, pages: Pages) -> list[str]:
@@ -227,7 +220,7 @@ class _Names:
     def __init__(self, snapshot: Snapshot, pages: set[int]) -> None:
         known = np.array(sorted(pages), dtype=np.int64)
         self.url = dict(zip(known.tolist(), urls(snapshot, known), strict=True))
-        statuses = fetches.last_statuses(snapshot.connection, known.tolist())
+        statuses = questions.last_statuses(snapshot.connection, known.tolist())
         self.status = dict(zip(known.tolist(), statuses, strict=True))
 
     def joined(self, pages: Sequence[int]) -> str:

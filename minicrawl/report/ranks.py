@@ -21,7 +21,6 @@ from minicrawl.progress import Progress, unreported
 from minicrawl.report.kept import Floats, scores
 from minicrawl.report.snapshot import LABELS, Snapshot, host_name
 from minicrawl.store import questions
-from minicrawl.store import questions as fetches
 from minicrawl.store.derived import OPIC
 from minicrawl.store.records import DocumentRow, reporting_damage
 from minicrawl.wording import iso
@@ -259,6 +258,13 @@ def _matches(snapshot: Snapshot, selection: PageSelection) -> NDArray[np.bool_]:
     return matches
 
 
+def pages_of_host(snapshot: Snapshot, host: str | None) -> Pages:
+    """Return the pages of the hosts with this name, or all pages."""
+    if host is None:
+        return np.arange(len(snapshot))
+    return np.flatnonzero(np.isin(snapshot.host_of, hosts_named(snapshot, host)))
+
+
 def hosts_named(snapshot: Snapshot, host: str) -> list[int]:
     """Return the ids of hosts with this name, with any scheme and port."""
     wanted = host.lower()
@@ -338,6 +344,6 @@ def _add_other_statuses(snapshot: Snapshot, pages: Pages, statuses: list[int | N
     """Fill in the status of the last response of pages that were not read."""
     has_ended = snapshot.states[pages] != State.UNREAD
     others = np.flatnonzero(has_ended & ~snapshot.was_read[pages])
-    found = fetches.last_statuses(snapshot.connection, pages[others].tolist())
+    found = questions.last_statuses(snapshot.connection, pages[others].tolist())
     for place, status in zip(others.tolist(), found, strict=True):
         statuses[place] = status

@@ -32,8 +32,6 @@ from minicrawl.report.live import GraphNews, LinkLog
 from minicrawl.report.sampling_process import EVERY_S
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import questions, tables
-from minicrawl.store import questions as fetches
-from minicrawl.store import tables as columns
 from minicrawl.store.derived import OPIC, gathered, rank_row, reading_beside
 from minicrawl.store.reader import reading
 from minicrawl.store.records import reporting_damage
@@ -318,7 +316,7 @@ class _Past:
     """
 
     def __init__(self, store: Path, connection: tables.Connection) -> None:
-        pages, self.times, octets = fetches.requests(connection)
+        pages, self.times, octets = questions.requests(connection)
         if not len(pages):
             raise UsageError(f"{store} has no history: nothing was fetched for it yet")
         self._bytes = np.cumsum(octets)
@@ -331,7 +329,7 @@ class _Past:
         self._done_at = np.maximum.accumulate(last_asked[turned])
         self._last = tables.last_step(connection)
         self._hosts = 1 + np.maximum.accumulate(
-            columns.whole(columns.urls(connection, "host"), "host")
+            tables.whole(tables.urls(connection, "host"), "host")
         )
         self._maximum = tables.counters(connection).get(tables.MAXIMUM)
         self._worth = Snapshot(store, connection).importance

@@ -22,9 +22,7 @@ from minicrawl.report.links import with_texts
 from minicrawl.report.ranks import Pages, PageSelection, blocks, places_of_largest
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.report.status import status
-from minicrawl.store import questions
-from minicrawl.store import questions as fetches
-from minicrawl.store import tables as columns
+from minicrawl.store import questions, tables
 from minicrawl.wording import iso
 
 _MOST_ROWS = 200
@@ -109,7 +107,7 @@ def _said(snapshot: Snapshot, found: Sequence[problems.BrokenLink]) -> list[prob
 
 def _answers(snapshot: Snapshot) -> Iterator[ReportSection]:
     connection, read = snapshot.connection, np.flatnonzero(snapshot.was_read)
-    depths = columns.whole(columns.urls(connection, "depth"), "depth")[read].astype(np.int64)
+    depths = tables.whole(tables.urls(connection, "depth"), "depth")[read].astype(np.int64)
     deep = places_of_largest(depths, 0)[: np.count_nonzero(depths >= _DEEP)]
     yield _of_pages(
         snapshot, "Deep pages", f"At least {_DEEP} links away.", "depth", depths[deep], read[deep]
@@ -118,7 +116,7 @@ def _answers(snapshot: Snapshot) -> Iterator[ReportSection]:
         ("Slow pages", f"The answer took at least {_SLOW_S:g} s.", "elapsed_s", _SLOW_S),
         ("Large pages", "At least 1 MB was downloaded for each.", "wire_bytes", _LARGE_BYTES),
     ):
-        found = np.array(fetches.costly_fetches(connection, column, least)).reshape(-1, 2)
+        found = np.array(questions.costly_fetches(connection, column, least)).reshape(-1, 2)
         pages, costs = found[:, 0].astype(np.int64), found[:, 1].round(2)
         yield _of_pages(snapshot, name, means, column, costs, pages)
 

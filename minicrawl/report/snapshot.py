@@ -25,7 +25,6 @@ from minicrawl.frontier.pages import Frontier
 from minicrawl.model import READ_STATES, PageId, State
 from minicrawl.opic.order import lots
 from minicrawl.store import questions, tables
-from minicrawl.store import tables as columns
 from minicrawl.store.derived import RankRow
 from minicrawl.store.reader import reading, search_folder
 from minicrawl.store.records import StoreTerms, reporting_damage
@@ -121,7 +120,7 @@ class Snapshot:
     @cached_property
     def host_of(self) -> NDArray[np.uint32]:
         """Host id of each page."""
-        return columns.whole(columns.urls(self.connection, "host"), "host")
+        return tables.whole(tables.urls(self.connection, "host"), "host")
 
     @cached_property
     def origins(self) -> list[str]:
@@ -186,14 +185,14 @@ def unproven(path: Path, connection: tables.Connection, *, ordered: bool = False
 def inlinks(connection: tables.Connection, frontier: Frontier) -> NDArray[np.int64]:
     """Return the number of links to each page, from the checkpoint and the steps after it."""
     counts = frontier.gained()
-    saved = columns.whole(columns.frontier(connection, "inlinks"), "inlinks")
+    saved = tables.whole(tables.frontier(connection, "inlinks"), "inlinks")
     counts[: len(saved)] += saved
     return counts
 
 
 def last_spent(connection: tables.Connection, frontier: Frontier) -> NDArray[np.uint32]:
     """Return the step of each page's last spending; 0 if it passed nothing to links."""
-    saved = columns.whole(columns.frontier(connection, "spent"), "spent")
+    saved = tables.whole(tables.frontier(connection, "spent"), "spent")
     return frontier.spendings.of_all(len(frontier), saved)
 
 

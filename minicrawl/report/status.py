@@ -23,7 +23,6 @@ from minicrawl.opic.money import UNIT
 from minicrawl.report.kept import Convergence, convergence
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import questions, tables
-from minicrawl.store import tables as columns
 from minicrawl.store.derived import OPIC, RankRow, gathered, rank_row, reading_beside
 from minicrawl.store.files import bytes_of, files_of
 from minicrawl.store.reader import reading, real_path, search_folder
@@ -195,7 +194,7 @@ def _alike_across_hosts(path: Path, connection: tables.Connection) -> Counter[tu
     from minicrawl.report.near_duplicates import NONE, kept
 
     found = kept(folder, tables.birth(connection)) or NONE
-    host_of = columns.whole(columns.urls(connection, "host"), "host")
+    host_of = tables.whole(tables.urls(connection, "host"), "host")
     pairs = zip(host_of[found.pages].tolist(), host_of[found.originals].tolist(), strict=True)
     return Counter((min(pair), max(pair)) for pair in pairs if pair[0] != pair[1])
 
@@ -203,14 +202,14 @@ def _alike_across_hosts(path: Path, connection: tables.Connection) -> Counter[tu
 def _duplicates_across_hosts(connection: tables.Connection) -> Counter[tuple[int, int]]:
     """Return the number of copies between pairs of hosts, with the host of the copy first."""
     leads_to: dict[int, int] = {}
-    for pages, states in columns.frontier(connection, "id", "state"):
+    for pages, states in tables.frontier(connection, "id", "state"):
         found = pages[states == State.ALIAS].tolist()
         spendings = tables.spendings_of(connection, found)
         leads_to |= {
             page: spending.links[0] for page, spending in zip(found, spendings, strict=True)
         }
     ends = np.fromiter((_end(page, leads_to) for page in leads_to), dtype=np.int64)
-    host_of = columns.whole(columns.urls(connection, "host"), "host")
+    host_of = tables.whole(tables.urls(connection, "host"), "host")
     pairs = zip(host_of[[*leads_to]].tolist(), host_of[ends].tolist(), strict=True)
     return Counter(pair for pair in pairs if pair[0] != pair[1])
 

@@ -34,7 +34,7 @@ _BAND = 4
 
 At J = 0.7, one of the 32 rows agrees with probability 99.98 %.
 """
-_AT_ONCE_NEAR_DUPLICATES = 50_000
+_AT_ONCE = 50_000
 
 
 Judge = Callable[[int, int], bool]
@@ -126,10 +126,10 @@ def _pairs(keys: NDArray[np.uint32]) -> Iterator[tuple[Pages, Pages]]:
     far = first < later - 1
     ones = np.concatenate((order[later - 1], order[first[far]]))
     others = np.concatenate((order[later], order[later[far]]))
-    for start in range(0, len(ones), _AT_ONCE_NEAR_DUPLICATES):
+    for start in range(0, len(ones), _AT_ONCE):
         yield (
-            ones[start : start + _AT_ONCE_NEAR_DUPLICATES],
-            others[start : start + _AT_ONCE_NEAR_DUPLICATES],
+            ones[start : start + _AT_ONCE],
+            others[start : start + _AT_ONCE],
         )
 
 

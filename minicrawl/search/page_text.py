@@ -36,17 +36,15 @@ _BLOCK = re.compile(r"<(?=/?(?:[dltphoDLTPHO]|[bB][rlo]|[fF]i|se|nav|as|ma|ar|ul
 # Searching the tree for a base element takes as long as searching for all links.
 _BASE = re.compile("<[bB][aA][sS][eE]")
 _NO_TEXT = frozenset(("script", "style", "noscript", "template", "svg", "head", "iframe", "object"))
-_NOT_SEEN = (
-    "display:none",
-    "visibility:hidden",
-    "opacity:0",
-    "font-size:0",
-    "font-size:0px",
-    "text-indent:-999",
-    "left:-999",
-    "top:-999",
+_NOT_SEEN = re.compile(
+    "(?:^|;)(?:"
+    "(?:display:none|visibility:hidden|opacity:0|font-size:0(?:px)?)(?=[;!]|$)"
+    "|(?:text-indent|left|top):-999)"
 )
-"""Styles that hide text. A prefix is not enough: `opacity:0` must not match `opacity:0.9`."""
+"""Declarations that hide text. `opacity:0` must not match `opacity:0.9`.
+
+One is enough, even if a later one overrides it: browsers ignore a later one with a wrong value.
+"""
 _PERHAPS_HIDDEN = ",".join((*sorted(_NO_TEXT), "[hidden]", "[aria-hidden=true]", "[style]"))
 _FRAME = "nav,header,footer,aside,[role=navigation],[role=banner],[role=contentinfo],[role=search]"
 _HEADINGS = "h1,h2,h3,h4,h5,h6,dt"
@@ -138,14 +136,7 @@ def _is_hidden(node: LexborNode) -> bool:
     if "hidden" in attributes or attributes.get("aria-hidden") == "true":
         return True
     style = "".join((attributes.get("style") or "").lower().split())
-    return any(_is_declared(style, one) for one in _NOT_SEEN)
-
-
-def _is_declared(style: str, declaration: str) -> bool:
-    at = style.find(declaration)
-    following = style[at + len(declaration) :][:1]
-    is_whole = declaration.endswith("999") or following in {"", ";", "!"}
-    return at >= 0 and style[at - 1 : at] in {"", ";"} and is_whole
+    return _NOT_SEEN.search(style) is not None
 
 
 def _outermost(nodes: list[LexborNode]) -> list[LexborNode]:

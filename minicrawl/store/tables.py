@@ -366,7 +366,7 @@ def mirrors(connection: Connection) -> list[tuple[int, int, int]]:
 Column = Literal["id", "state", "key", "history", "g_time", "inlinks", "spent", "host", "depth"]
 Numbers = NDArray[Any]
 
-_ROWS_AT_ONCE_COLUMNS = 20_000
+_COLUMN_ROWS = 20_000
 _KINDS: dict[Column, type[np.integer[Any]]] = {
     "state": np.uint8,
     "inlinks": np.uint32,
@@ -390,7 +390,7 @@ def urls(connection: Connection, *columns: Column) -> Iterator[tuple[Numbers, ..
 def contents(connection: Connection) -> Iterator[tuple[Numbers, Numbers]]:
     """Yield id and content hash of every page that was read, in blocks."""
     cursor = connection.execute("SELECT page, content FROM documents ORDER BY page")
-    while rows := cursor.fetchmany(_ROWS_AT_ONCE_COLUMNS):
+    while rows := cursor.fetchmany(_COLUMN_ROWS):
         pages, hashes = np.array(rows, dtype=np.int64).T
         yield pages, hashes
 
@@ -410,8 +410,8 @@ def _blocks(
         f"FROM (SELECT {', '.join(columns)} FROM {table} WHERE id >= ? AND id < ? ORDER BY id)"
     )
     (rows,) = connection.execute(f"SELECT coalesce(max(id) + 1, 0) FROM {table}").fetchone()
-    for start in range(0, rows, _ROWS_AT_ONCE_COLUMNS):
-        stop = min(start + _ROWS_AT_ONCE_COLUMNS, rows)
+    for start in range(0, rows, _COLUMN_ROWS):
+        stop = min(start + _COLUMN_ROWS, rows)
         count, *found = connection.execute(query, (start, stop)).fetchone()
         if count != stop - start:
             raise ValueError(f"{table} lacks rows between {start} and {stop}")

@@ -102,6 +102,22 @@ def test_a_body_is_kept_once_whoever_answers_with_it(folder: Path) -> None:
         assert bodies(reader) == {url(1): [body(1)] * 2, url(2): [body(1)], url(3): [body(1)]}
 
 
+def test_a_record_that_cannot_be_unpacked_is_kept_as_it_is_and_stops_nothing(folder: Path) -> None:
+    """A worker packed it with a dictionary that is gone, say; the archive has that body already."""
+    packed = kept(url(2), body(1)).record
+    broken = packed[:-20] + bytes(20)
+    with closing(ArchiveWriter(folder, FIRST)) as archive:
+        archive.append([kept(url(1), body(1)), KeptAnswer(broken, NOON), kept(url(3), body(3))])
+        archive.confirm()
+    with closing(ArchiveReader(folder)) as reader:
+        kinds = [row.kind for row in reader.index.rows(reader.end)]
+        assert kinds == [RecordKind.PAGE] * 3
+        assert [reader.answer(reader.versions(url(n))[0].place).body for n in (1, 3)] == [
+            body(1),
+            body(3),
+        ]
+
+
 @pytest.mark.parametrize(("only_changes", "versions"), [(False, 4), (True, 2)])
 def test_unchanged_pages_are_revisits_or_leave_no_record(
     folder: Path, only_changes: bool, versions: int

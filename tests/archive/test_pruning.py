@@ -1,11 +1,12 @@
 """Pruning: what stays is as it was, after a kill at any moment, and readers at work go on."""
 
-from contextlib import closing
+import errno
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
-from minicrawl.archive import writer
+from minicrawl.archive import segments, writer
 from minicrawl.archive.digest import digest_of
 from minicrawl.archive.index import delete_index
 from minicrawl.archive.reader import ArchiveReader, verify
@@ -123,6 +124,59 @@ def test_a_pruning_that_was_not_committed_never_was(folder: Path, end: int) -> N
     assert {name: texts for name, texts in found.items() if name in ALL} == ALL
 
 
+@pytest.mark.parametrize("syncs", range(8))
+def test_an_earlier_pruning_counts_whenever_a_later_one_is_killed(
+    folder: Path, end: int, syncs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also for a reader of the commit before."""
+    for _ in range(2):
+        with closing(ArchiveWriter(folder, end)) as archive:
+            end = pruned(archive, versions=1)
+            archive.confirm()
+    begin = Segments(folder).begin(end)
+    assert begin > FIRST
+    real, left = segments.sync, iter([*[True] * syncs, False])
+
+    def sync(path: Path) -> None:
+        if not next(left, True):
+            raise KeyboardInterrupt
+        real(path)
+
+    killed = ArchiveWriter(folder, end)
+    monkeypatch.setattr(segments, "sync", sync)
+    with suppress(KeyboardInterrupt):
+        pruned(killed, versions=1)
+    monkeypatch.undo()
+    with closing(ArchiveReader(folder, end)) as reader:
+        assert reader.begin == begin
+        assert reader.segments.lost(reader.begin, end) == []
+        assert bodies(reader) == LAST
+    killed.reader.close()
+    with closing(ArchiveWriter(folder, end)) as archive:
+        assert archive.reader.begin == begin
+        assert Segments(folder).end == end
+    assert seen(folder, end) == LAST
+
+
+def test_a_pruning_that_is_given_up_needs_no_room(
+    folder: Path, end: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(ArchiveWriter(folder, end)) as archive:
+        end = pruned(archive, versions=2)
+        archive.confirm()
+        begin = Segments(folder).begin(end)
+        pruned(archive, versions=1)
+
+        def full(*_: object) -> None:
+            raise OSError(errno.ENOSPC, "full")
+
+        monkeypatch.setattr(Path, "write_text", full)
+        archive.reader.segments.cut_off(archive.end)
+        assert Segments(folder).begin(end) == begin
+        assert Segments(folder).begin(Segments(folder).end + (1 << 50)) == begin
+        monkeypatch.undo()
+
+
 def test_a_kill_before_the_old_files_are_gone_doubles_nothing(folder: Path, end: int) -> None:
     killed = ArchiveWriter(folder, end)
     after = pruned(killed, versions=1)
@@ -148,10 +202,10 @@ def test_a_reader_at_work_goes_on_and_the_files_go_later(folder: Path, end: int)
 
 
 def test_a_damaged_answer_is_left_behind(folder: Path, end: int) -> None:
-    segment = Segments(folder).path(1)
-    content = bytearray(segment.read_bytes())
+    path = Segments(folder).path(1)
+    content = bytearray(path.read_bytes())
     content[100] ^= 1
-    segment.write_bytes(content)
+    path.write_bytes(content)
     with closing(ArchiveWriter(folder, end)) as archive:
         after = pruned(archive, versions=9)
         archive.confirm()

@@ -258,3 +258,61 @@ class TestWeightsOfTheCrawl:
         options = ("degree", "--crawl-weights")
         assert "weighed all links alike" in refusal(capsys, *options, "--store", store)
         assert "needs a store" in refusal(capsys, *options, "--graph", graph)
+
+
+class TestWeightsThatDoNotCount:
+    """Harmonic centrality counts distances; trust is split by weight, or given whole."""
+
+    RANKS = (
+        (("harmonic", "--exact"), "distances do not count weights"),
+        (("trust", "--passing", "maximum"), "each link gets all of the trust"),
+        (("trust", "--passing", "sum"), "each link gets all of the trust"),
+    )
+
+    @pytest.fixture
+    def weighed(self, tmp_path: Path) -> Path:
+        with closing(HandCrawl(tmp_path / "weighed.db")) as crawl:
+            crawl.seeds([A])
+            crawl.read(A, [B, C], weights=[PARTS, 3 * PARTS])
+            crawl.read(B, [C])
+        return crawl.path
+
+    @pytest.fixture
+    def sites(self, tmp_path: Path) -> Path:
+        """Two sites, and links with weights of their own."""
+        links = [("a.net/1", "a.net/2", 2), ("a.net/1", "b.net/", 3), ("b.net/", "a.net/1", 1)]
+        path = tmp_path / "sites.tsv"
+        path.write_text("".join(f"http://{a}\thttp://{b}\t{w}\n" for a, b, w in links))
+        return path
+
+    @pytest.mark.parametrize(("options", "reason"), RANKS)
+    def test_they_are_refused(
+        self,
+        weighed: Path,
+        sites: Path,
+        capsys: Captured,
+        options: tuple[str, ...],
+        reason: str,
+    ) -> None:
+        told = refusal(capsys, *options, "--crawl-weights", "--store", weighed)
+        assert "--crawl-weights changes nothing" in told
+        assert reason in told
+        told = refusal(capsys, *options, "--weight", "internal=3", "--graph", sites)
+        assert "--weight internal=3 changes nothing" in told
+
+    @pytest.mark.parametrize(("options", "_reason"), RANKS)
+    @pytest.mark.parametrize("guard", [("--weight", "internal=0"), ("--domain-cap", "1"), ()])
+    def test_guards_and_weights_of_a_file_are_no_such_option(
+        self,
+        sites: Path,
+        capsys: Captured,
+        options: tuple[str, ...],
+        _reason: str,
+        guard: tuple[str, ...],
+    ) -> None:
+        assert document(capsys, *options, *guard, "--graph", sites)["scores"]
+
+    def test_they_count_where_trust_is_split(self, weighed: Path, capsys: Captured) -> None:
+        found = document(capsys, "trust", "--crawl-weights", "--store", weighed)
+        plain = document(capsys, "trust", "--store", weighed)
+        assert found["scores"] != plain["scores"]

@@ -3,8 +3,8 @@
 import asyncio
 
 from minicrawl.cluster.engine import KeyEntry
-from minicrawl.cluster.overview import ClusterWatch
-from minicrawl.cluster.shard import ShardFacts, as_bytes
+from minicrawl.cluster.overview import ClusterOverview, ClusterWatch
+from minicrawl.cluster.shard import TELL_S, ShardFacts, as_bytes
 from minicrawl.cluster.terms import (
     STATE_KEY,
     TERMS_KEY,
@@ -13,6 +13,11 @@ from minicrawl.cluster.terms import (
     StateRecord,
     TermsRecord,
 )
+from minicrawl.cluster.together import PageLevel
+from minicrawl.frontier.pages import Frontier
+from minicrawl.opic.journal import Spending
+from minicrawl.opic.money import UNIT
+from minicrawl.store.records import StoreTerms
 from tests.cluster.fake_engine import FakeEngine
 
 RUN = 2
@@ -42,3 +47,18 @@ def test_what_ended_shards_told_counts_whenever_the_run_becomes_known() -> None:
         return watch.status().fetched
 
     assert asyncio.run(asyncio.wait_for(work(), 60)) == 200
+
+
+def test_the_level_is_the_one_that_shards_apply() -> None:
+    """Each shard counts for whole pages: two of 16.2 a second are worth 34."""
+    facts = [ShardFacts(0, pace=16.2, sketch={70: 67}), ShardFacts(1, pace=16.2, sketch={60: 9})]
+    level = PageLevel(Frontier(StoreTerms(), lambda _: Spending(())), tuple, lambda *_: 1)
+    level.hear(facts, TELL_S)
+    seen = ClusterOverview()
+    for entry in (
+        KeyEntry(TERMS_KEY, TERMS.pack(), 0),
+        KeyEntry(STATE_KEY, StateRecord(doing=Doing.RUNNING, run=RUN, reason="").pack(), 0),
+        *(KeyEntry(f"{TOLD_PREFIX}{RUN}.{one.shard}", as_bytes(one), 0) for one in facts),
+    ):
+        seen.hear(entry)
+    assert seen.status(frozenset()).level == level.key / UNIT

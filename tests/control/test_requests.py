@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.control.requests import MOST_URLS, ControlRequest, Verb, request_of
+from minicrawl.control.requests import MOST_HOSTS, MOST_URLS, ControlRequest, Verb, request_of
 from minicrawl.errors import UsageError
 
 
@@ -38,6 +38,7 @@ def test_a_request_survives_its_line(request_made: ControlRequest) -> None:
         ({"verb": "add", "urls": "http://a.example/"}, "urls a list"),
         ({"verb": "add", "urls": ["ftp://a.example/"]}, "is not a URL"),
         ({"verb": "add", "urls": ["a.example"] * (MOST_URLS + 1)}, "at most 1,000 URLs"),
+        ({"verb": "hosts", "hosts": [*range(MOST_HOSTS + 1)]}, "at most 1,000 hosts"),
         ({"verb": "hosts", "hosts": ["a.example"]}, "a list of numbers"),
         (["show"], "not a JSON object"),
     ],

@@ -99,7 +99,9 @@ def test_there_is_time_while_loop_and_cores_are_calm(
 def test_where_nothing_tells_what_cores_do_there_is_no_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Nor the system call that says which cores this process may use."""
     monkeypatch.setattr(fresh_ranks, "_STAT", tmp_path / "nothing")
+    monkeypatch.delattr(os, "sched_getaffinity")
     assert not has_time(Load.measured(0.0), Load.measured(1.0))
 
 

@@ -11,6 +11,7 @@ import pytest
 from minicrawl.control.requests import ControlRequest, Reply, Verb
 from minicrawl.crawl.events import Reason, Settled, Steered
 from minicrawl.crawl.progress import ProgressMeter
+from minicrawl.crawl.shards import Whole
 from minicrawl.crawl.steering import CrawlSteering
 from minicrawl.crawl.workers.pool import Activity, WorkerPool
 from minicrawl.model import State
@@ -275,6 +276,30 @@ def test_a_url_that_is_added_is_a_seed(tmp_path: Path, strategy: str) -> None:
     states = run.states
     assert sum(state is State.FETCHED for state in states.values()) == 40
     assert web.asked.count(f"{A}/1") == 1
+
+
+@pytest.mark.parametrize(
+    ("urls", "says"),
+    [
+        ((f"{B}/0", f"{B}/1"), ["2 URLs belong to other shards, and cannot be added here"]),
+        (
+            (f"{B}/0", f"{A}/2"),
+            ["1 URL belongs to other shards, and cannot be added here", f"added {A}/2"],
+        ),
+    ],
+)
+def test_of_urls_of_other_shards_it_is_said_that_they_are_not_added(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, urls: tuple[str, ...], says: list[str]
+) -> None:
+    monkeypatch.setattr(Whole, "is_own", lambda _, url: not url.startswith(B))
+
+    async def during(scene: Scene) -> None:
+        await asked(scene, 1)
+        await told(scene, Verb.ADD, urls=urls)
+
+    web = FakeWeb({**chain(A, 5), **chain(B, 5)}, takes_s=0.1)
+    run = crawl(web, tmp_path / "crawl.db", f"{A}/0", during=during)
+    assert steered(run) == says
 
 
 def test_a_seed_brings_pages_that_were_too_deep_within_reach(tmp_path: Path) -> None:

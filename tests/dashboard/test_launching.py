@@ -8,9 +8,10 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.config import Loaded, load
+from minicrawl.config.parts import DEMO_PAGES
 from minicrawl.config.rows import BY_NAME
 from minicrawl.crawl.start.resume import keep
-from minicrawl.dashboard.launching import DEMO_PAGES, FIELDS, CrawlForm, Launcher, in_words
+from minicrawl.dashboard.launching import FIELDS, CrawlForm, Launcher, in_words
 from minicrawl.demo.web import demo_settings
 from minicrawl.errors import FormError, MinicrawlError
 from minicrawl.store.writer import StoreWriter

@@ -5,13 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.demo.sites import SMALLEST, Atlas, Quirk
+from minicrawl.config.parts import FEWEST_DEMO_PAGES
+from minicrawl.demo.sites import Atlas, Quirk
 from minicrawl.errors import UsageError
 
 ATLAS = Atlas(2000, Random(1))
 
 
-@given(pages=st.integers(SMALLEST, 3_000_000))
+@given(pages=st.integers(FEWEST_DEMO_PAGES, 3_000_000))
 def test_the_sites_have_as_many_pages_as_were_asked_for(pages: int) -> None:
     sites = Atlas(pages, Random(1)).sites
     assert sum(site.size for site in sites) == pages
@@ -35,7 +36,7 @@ def test_there_is_one_host_of_each_quirk() -> None:
 
 def test_too_small_a_web_is_refused() -> None:
     with pytest.raises(UsageError, match="at least 100 pages, not 99"):
-        Atlas(SMALLEST - 1, Random(1))
+        Atlas(FEWEST_DEMO_PAGES - 1, Random(1))
 
 
 def test_every_page_is_found_by_its_path_and_by_its_number() -> None:

@@ -46,7 +46,15 @@ from minicrawl.cluster.replica import (
     unpack_entry,
 )
 from minicrawl.cluster.replica import _read as read_snapshot
-from minicrawl.cluster.shard import ShardFacts, as_bytes, facts_in, fetched_together, has_ended
+from minicrawl.cluster.shard import (
+    TELL_S,
+    ShardFacts,
+    as_bytes,
+    facts_in,
+    fetched_together,
+    has_ended,
+    pages_above,
+)
 from minicrawl.cluster.terms import Record, RecordError
 from minicrawl.errors import UsageError
 from tests.cluster.fake_engine import FakeEngine
@@ -136,7 +144,7 @@ def read_facts(body: bytes, random: Random) -> None:
     except BatchError:
         return
     told = {facts.shard: facts, 0: ShardFacts(0, pot=5, waiting=2)}
-    np.int64(water_level([one.sketch for one in told.values()], int(2 * max(facts.pace, 16))))
+    np.int64(water_level([one.sketch for one in told.values()], pages_above(told.values(), TELL_S)))
     sent = to_level(0, {shard: one.pot_told for shard, one in told.items()})
     assert 0 <= sum(sent.values()) <= 5
     assert has_ended(told, SHARDS) is False

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from minicrawl.store import tables
-from minicrawl.store import tables as columns
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
 from tests.stores import A, B, HandCrawl, filled_store
@@ -27,7 +26,7 @@ def many_pages(path: Path) -> Iterator[HandCrawl]:
 
 def test_columns_are_those_of_the_pages_in_their_order(tmp_path: Path) -> None:
     with many_pages(tmp_path / "crawl.db") as crawl:
-        blocks = list(columns.frontier(crawl.store.connection, "id", "key", "state"))
+        blocks = list(tables.frontier(crawl.store.connection, "id", "key", "state"))
         ids, keys, states = (np.concatenate(column) for column in zip(*blocks, strict=True))
         assert len(blocks) > 2
         assert ids.tolist() == list(range(MANY))
@@ -37,29 +36,29 @@ def test_columns_are_those_of_the_pages_in_their_order(tmp_path: Path) -> None:
 
 def test_columns_have_the_type_in_which_pages_keep_them(tmp_path: Path) -> None:
     with reading(filled_store(tmp_path / "crawl.db")) as connection:
-        (block,) = columns.frontier(connection, "state", "key", "g_time", "inlinks", "spent")
+        (block,) = tables.frontier(connection, "state", "key", "g_time", "inlinks", "spent")
     assert [column.dtype for column in block] == [np.uint8, np.int64, np.int64, *[np.uint32] * 2]
 
 
 def test_a_column_may_be_had_in_one_piece(tmp_path: Path) -> None:
     with many_pages(tmp_path / "crawl.db") as crawl:
         connection = crawl.store.connection
-        hosts = columns.whole(columns.urls(connection, "host"), "host")
+        hosts = tables.whole(tables.urls(connection, "host"), "host")
         assert hosts.tolist() == crawl.frontier.urls.host_of.tolist()
 
 
 def test_a_store_without_pages_has_empty_columns(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         connection = crawl.store.connection
-        assert list(columns.frontier(connection, "key")) == []
-        assert columns.whole(columns.urls(connection, "host"), "host").tolist() == []
+        assert list(tables.frontier(connection, "key")) == []
+        assert tables.whole(tables.urls(connection, "host"), "host").tolist() == []
 
 
 def test_a_table_that_lost_a_row_is_refused(tmp_path: Path) -> None:
     with closing(HandCrawl(filled_store(tmp_path / "crawl.db"))) as crawl:
         crawl.store.connection.execute("DELETE FROM frontier WHERE id = 1")
         with pytest.raises(ValueError, match="frontier lacks rows between 0 and 6"):
-            list(columns.frontier(crawl.store.connection, "key"))
+            list(tables.frontier(crawl.store.connection, "key"))
 
 
 @pytest.mark.parametrize("value", ["'many'", "2.5", "-1", str(1 << 32)])
@@ -67,7 +66,7 @@ def test_a_number_that_cannot_be_is_refused(tmp_path: Path, value: str) -> None:
     with closing(HandCrawl(filled_store(tmp_path / "crawl.db"))) as crawl:
         crawl.store.connection.execute(f"UPDATE frontier SET inlinks = {value} WHERE id = 1")
         with pytest.raises(ValueError, match=r"inlinks has invalid values|unmatched data"):
-            list(columns.frontier(crawl.store.connection, "inlinks"))
+            list(tables.frontier(crawl.store.connection, "inlinks"))
 
 
 def test_measures_are_those_of_pages_whose_window_keeps_them(tmp_path: Path) -> None:

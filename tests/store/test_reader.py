@@ -9,7 +9,6 @@ import pytest
 
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.store import questions, tables
-from minicrawl.store import questions as fetches
 from minicrawl.store.reader import reading
 from minicrawl.store.records import HostRow
 from tests.stores import DEEP, A, B, HandCrawl, filled_store
@@ -153,7 +152,7 @@ class TestQuestions:
 
     def test_the_last_status_of_a_page_is_that_of_its_last_answer(self, tmp_path: Path) -> None:
         with reading(filled_store(tmp_path / "crawl.db")) as connection:
-            assert fetches.last_statuses(connection, [5, 2, 0, 3]) == [None, 301, 200, None]
+            assert questions.last_statuses(connection, [5, 2, 0, 3]) == [None, 301, 200, None]
 
     def test_a_page_is_found_by_its_url(self, tmp_path: Path) -> None:
         with reading(filled_store(tmp_path / "crawl.db")) as connection:

@@ -44,7 +44,6 @@ from minicrawl.opic.money import UNIT
 from minicrawl.opic.windows.interpolation import TICK_BITS
 from minicrawl.progress import Progress, part
 from minicrawl.store import tables
-from minicrawl.store import tables as columns
 from minicrawl.store.blobs import pack
 from minicrawl.store.records import Batch, FrontierRow, StoreTerms, UrlRow, reporting_damage
 from minicrawl.store.writer import (
@@ -279,7 +278,7 @@ def _urls(shard: NumberedStore, chosen: NDArray[np.bool_]) -> Iterator[tuple[Ids
 def _refuse_pages_of_others(shard: NumberedStore, held: Holdings, hosts: Hosts) -> None:
     """Refuse own pages of hosts that belong to other shards."""
     store = shard.store
-    host_of = columns.whole(columns.urls(store.connection, "host"), "host")
+    host_of = tables.whole(tables.urls(store.connection, "host"), "host")
     for host in np.unique(host_of[held.is_own]).tolist():
         origin = hosts.rows[shard.hosts[host]].origin
         if (owner := owner_of(origin, store.terms.shards)) != store.number:

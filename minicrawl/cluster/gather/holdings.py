@@ -29,7 +29,6 @@ from minicrawl.opic.journal import Spending, StepKind
 from minicrawl.opic.ledger import FOREIGN, READ, Totals
 from minicrawl.report.snapshot import inlinks, last_spent, load
 from minicrawl.store import questions, tables
-from minicrawl.store import tables as columns
 from minicrawl.store.blobs import has_self_link, pack, pack_plain, unpack, unpack_plain
 from minicrawl.store.records import WrittenRow, check_of, reporting_damage
 from minicrawl.store.writer import asked_at
@@ -116,7 +115,7 @@ def _pasts(
 ) -> tuple[Numbers, Numbers, dict[int, bytes]]:
     """Return history, time and measures of all pages, from the checkpoint and later changes."""
     pages = len(frontier)
-    saved = list(columns.frontier(connection, "history", "g_time"))
+    saved = list(tables.frontier(connection, "history", "g_time"))
     rows = sum(len(block) for block, _ in saved)
     history, g_time = np.zeros(pages, dtype=np.int64), np.zeros(pages, dtype=np.int64)
     for place, column in enumerate((history, g_time)):

@@ -120,7 +120,6 @@ class ShardCrawls:
             shards=terms.shards,
             run=state.run,
             access=self._access,
-            node=self._place.name,
             generation=generation,
             folder=self._place.folder,
             settings={**settings, "workers": workers},

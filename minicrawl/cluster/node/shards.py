@@ -45,7 +45,6 @@ class ShardJob:
     shards: int
     run: int  # of the whole crawl
     access: ClusterAccess
-    node: str
     generation: int
     folder: Path
     settings: dict[str, object]  # by name, as JSON values

@@ -370,12 +370,17 @@ class HostOnboarding:
             if rules is not None:
                 return rules
             await self._learn_rules(host, tell)
-        return None
+        return self.known_rules(host)
 
     def known_rules(self, host: int) -> Rules | None:
         """Return the rules of the host, if they are in memory and valid."""
         state = self._hosts[host]
         return state.rules if state.has_current_rules(self._clock.today()) else None
+
+    def is_down(self, url: str) -> bool:
+        """Return whether the URL's host is down."""
+        host = self._recorder.host_at(origin(url))
+        return self._hosts[host].trouble_at(self._clock.now()) is not None
 
     def judge(self, url: str, answer: FetchResult) -> None:
         """Count a failure against the host of a URL."""

@@ -276,6 +276,9 @@ class HostRules(Protocol):
     def known_rules(self, host: int) -> Rules | None:
         """Return the rules of the host, if they are in memory and valid."""
 
+    def is_down(self, url: str) -> bool:
+        """Return whether the URL's host is down: a request for its robots.txt failed for good."""
+
     def judge(self, url: str, answer: FetchResult) -> None:
         """Count a failure against the host of a URL."""
 
@@ -312,7 +315,7 @@ class SitemapQueue:
         files: HostFiles,
         robots: HostRules,
     ) -> None:
-        self._most = settings.limits.max_sitemaps
+        self._most, self._max_tries = settings.limits.max_sitemaps, settings.limits.max_tries
         self._max_bytes = min(MAX_BYTES, settings.network.max_bodies_bytes)
         self._recorder, self._frontier = recorder, recorder.frontier
         self._gate, self._files, self._robots = gate, files, robots
@@ -336,22 +339,37 @@ class SitemapQueue:
         if refusal is None:
             await self._read(by, named, url, tell, introduce)
         else:
-            tell(Noted(text=f"{url} is not read: refused by {refusal.label}"))
+            tell(Noted(text=f"{url} is not read: {refusal}"))
         if not named.waiting:
             del self._named[by]
             if named.has_more:
                 most = f"{counted(named.most, 'sitemap')} (--max-sitemaps)"
                 tell(Noted(text=f"{self._frontier.urls.origins[by]} has more than {most}"))
 
-    async def _refusal(self, by: int, url: str, tell: Listener) -> State | None:
+    async def _refusal(self, by: int, url: str, tell: Listener) -> str | None:
         """Return why this sitemap is not requested, or None."""
-        if not self._recorder.shard.is_own(url):
-            return State.FOREIGN
         state = self._gate.refusal_of_file(url, self._depth_of(by, origin(url)))
-        if state is not None:
-            return state
-        rules = await self._robots.rules_for(url, tell)
-        return None if rules is not None and rules.allows(url) else State.ROBOTS
+        if not self._recorder.shard.is_own(url):
+            state = State.FOREIGN
+        if state is None:
+            rules = await self._rules_for(url, tell)
+            if rules is None:
+                return "the robots.txt of its host could not be fetched"
+            state = None if rules.allows(url) else State.ROBOTS
+        return None if state is None else f"refused by {state.label}"
+
+    async def _rules_for(self, url: str, tell: Listener) -> Rules | None:
+        """Return the rules of the URL's host, asked for again after each pause, until it is down.
+
+        The turn holds no request while it waits.
+        """
+        for _ in range(self._max_tries):
+            if self._robots.is_down(url):
+                break
+            rules = await self._robots.rules_for(url, tell)
+            if rules is not None:
+                return rules
+        return None
 
     async def _read(
         self, by: int, named: _HostSitemaps, url: str, tell: Listener, introduce: Introduce

@@ -104,9 +104,9 @@ class Use(NamedTuple):
 
 
 def descendants(of: int) -> list[int]:
-    """Return the descendants of a process."""
+    """Return the descendants of a process; none where the system has no /proc."""
     children: dict[int, list[int]] = {}
-    for folder in _PROC.iterdir():
+    for folder in _PROC.iterdir() if _PROC.is_dir() else ():
         if folder.name.isdecimal() and (fields := _stat(int(folder.name))):
             children.setdefault(int(fields[_PARENT]), []).append(int(folder.name))
     found, new = list[int](), [of]

@@ -73,7 +73,8 @@ class Keeping(NamedTuple):
 
 NOWHERE = Keeping()
 _GROWN, _WORTH = 2, 0.25
-"""Growth of the archive, as a factor, before it is examined again; share of it worth rewriting."""
+"""Size of the archive, as a factor of what had to stay when it was last examined, at which it is
+examined again; share of it worth rewriting."""
 
 
 class ArchivingStore:
@@ -81,7 +82,7 @@ class ArchivingStore:
 
     def __init__(self, store: StoreWriter, keeping: Keeping) -> None:
         self._store, self._keeping = store, keeping
-        self._looked_through_at = 0  # size of the archive in bytes
+        self._had_to_stay = 0  # bytes of the archive that no pruning could have freed
         self._waits_for_readers = False
         self._appended: Batch | None = None
         self._end = 0  # of the archive, after the last append
@@ -117,8 +118,11 @@ class ArchivingStore:
         self._appended = batch
 
     def _let_go_of_versions(self, archive: ArchiveWriter, versions: int) -> None:
-        """Prune old versions if that frees enough; checked once per run and when the archive has
-        doubled.
+        """Prune old versions if that frees enough.
+
+        That is examined once per run, and whenever the archive has twice the bytes that had to
+        stay. Refused: twice the bytes that it had. Where pruning would have freed just under a
+        quarter, the archive would grow to 2.7 times what had to stay.
 
         Pruned records are deleted when nobody reads them any more; until then nothing else is
         pruned.
@@ -127,19 +131,21 @@ class ArchivingStore:
 
         if self._waits_for_readers and archive.remove_pruned():
             self._waits_for_readers = False
-        if _bytes_of(archive) < _GROWN * self._looked_through_at:
+        if _bytes_of(archive) < _GROWN * self._had_to_stay:
             return
         self._waits_for_readers = not archive.remove_pruned()
         if self._waits_for_readers:
             return
         archive.reader.go_on_to(archive.end)
         pruning = Pruning(archive.reader, PruneRules(versions=versions))
-        if pruning.dropped and pruning.freed_bytes() >= _WORTH * pruning.record_bytes:
+        freed = pruning.freed_bytes()
+        if pruning.dropped and freed >= _WORTH * pruning.record_bytes:
+            freed = 0
             try:
                 self._waits_for_readers = not prune(archive, self._store, pruning.keeps)
             except NoRoom:  # the committed part of the archive is unchanged
                 archive.reader.segments.cut_off(archive.end)
-        self._looked_through_at = max(_bytes_of(archive), 1)
+        self._had_to_stay = max(_bytes_of(archive) - freed, 1)
 
     def checkpoint(self, checkpoint: Checkpoint, *, forget_links: bool = False) -> None:
         """Write the changed rows."""

@@ -26,8 +26,6 @@ from minicrawl.frontier.urls import UrlsOf
 from minicrawl.model import PageId, State
 from minicrawl.opic.journal import Spending, Step
 from minicrawl.store import questions, tables
-from minicrawl.store import questions as fetches
-from minicrawl.store import tables as columns
 from minicrawl.store.questions import Spendings
 from minicrawl.store.reader import connect
 from minicrawl.store.records import DocumentRow, UrlRow
@@ -120,7 +118,7 @@ class StoredPages:
 
     def refused_types(self, pages: Sequence[int]) -> list[str | None]:
         """Return the media types that pages were refused for; None for a page without a request."""
-        return fetches.last_details(self._reader, pages)
+        return questions.last_details(self._reader, pages)
 
     def documents(self) -> Iterator[DocumentRow]:
         """Yield all committed documents."""
@@ -128,7 +126,7 @@ class StoredPages:
 
     def contents(self) -> Iterator[tuple[Numbers, Numbers]]:
         """Yield the pages with a committed document, and the hashes of their contents."""
-        return columns.contents(self._reader)
+        return tables.contents(self._reader)
 
     def sendings_after(self, seq: int) -> list[tuple[int, Step]]:
         """Return the batches sent to other shards by committed steps after `seq`."""
@@ -145,7 +143,7 @@ class StoredPages:
 
     def spendings(self) -> Iterator[Spendings]:
         """Yield the last spending of each page, as far as committed."""
-        saved = columns.whole(columns.frontier(self._reader, "spent"), "spent")
+        saved = tables.whole(tables.frontier(self._reader, "spent"), "spent")
         last = self.frontier.spendings.of_all(len(self.frontier), saved)
         for block in questions.spendings(self._reader):
             yield block.only(last[block.pages] == block.seqs)

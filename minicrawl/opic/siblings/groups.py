@@ -164,11 +164,6 @@ class Groups:
             found.append(page)
         return found
 
-    def firsts(self, groups: range) -> Numbers:
-        """Return the first possible members of these groups."""
-        at = np.array(self.at[groups.start : groups.stop], dtype=np.uint64)
-        return (at >> np.uint64(_HALF)).astype(np.int64)
-
     def span(self, group: int, pages: int) -> tuple[int, int]:
         """Return the range of pages that contains the members, among other pages."""
         at = self.at[group]

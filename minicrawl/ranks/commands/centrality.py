@@ -92,9 +92,7 @@ _SEED = 1
     help="Walk back from every node instead. Practical up to about 10,000 nodes.",
 )
 @ranking
-@click.pass_obj
 def harmonic(
-    source: Source,
     named: NamedGraph,
     tell: Progress,
     precision: int | None,
@@ -109,11 +107,7 @@ def harmonic(
     """
     if exact and (precision or memory_mib):
         raise click.UsageError("--precision and --memory do not work with --exact")
-    if named.weights is not None and named.weights is not source.graph.weights:
-        given = (
-            "--crawl-weights" if click.get_current_context().params["crawl_weights"] else "--weight"
-        )
-        raise click.UsageError(f"{given} changes nothing: distances do not count weights")
+    _refuse_weights(named, "distances do not count weights")
     if exact:
         return ranks.exact(named.graph, tell=tell)
     return ranks.hyperball(
@@ -123,6 +117,19 @@ def harmonic(
         memory_bytes=memory_mib << 20 if memory_mib else ranks.MEMORY_BYTES,
         tell=tell,
     )
+
+
+def _refuse_weights(named: NamedGraph, reason: str) -> None:
+    """Raise UsageError if an option gave weights to links, which this rank does not count.
+
+    Weights in a graph file are no option, and a weight of 0 drops links.
+    """
+    given = click.get_current_context().params
+    options = [f"--weight {kind}={weight:g}" for kind, weight in given["weight"] if weight > 0]
+    if given["crawl_weights"]:
+        options.append("--crawl-weights")
+    if named.weights is not None and options:
+        raise click.UsageError(f"{options[-1]} changes nothing: {reason}")
 
 
 # ================================================================ sites
@@ -255,7 +262,12 @@ def trust(
     passes: int | None,
     tolerance: float,
 ) -> Scores:
-    """Rank by TrustRank: the trust that spreads along links from trusted pages."""
+    """Rank by TrustRank: the trust that spreads along links from trusted pages.
+
+    Link weights count with `--passing split` alone: otherwise each link gets all of the trust.
+    """
+    if passing != trust_ranks.Passing.SPLIT.value:
+        _refuse_weights(named, f"with --passing {passing} each link gets all of the trust")
     if seeds and (seed_by or count):
         raise UsageError("--seeds cannot be combined with --seed-by and --count")
     if seeds:

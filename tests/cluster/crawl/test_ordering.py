@@ -3,8 +3,8 @@
 from collections.abc import Collection, Sequence
 
 from minicrawl.cluster.assignment import NO_LEVEL
-from minicrawl.cluster.shard import ShardFacts
-from minicrawl.cluster.together import FEWEST, HEADROOM, PageLevel
+from minicrawl.cluster.shard import FEWEST, HEADROOM, ShardFacts
+from minicrawl.cluster.together import PageLevel
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import State
 from minicrawl.opic.journal import Spending, Step, StepKind

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from minicrawl.config import Settings
 from minicrawl.crawl.events import Noted
 from minicrawl.model import FailureKind, Response, State
 from tests.crawl.fakes import Answer, FakeWeb, Run, crawl, failed, html, text, web_of
@@ -64,6 +65,32 @@ def test_a_host_that_cannot_say_what_it_forbids_is_not_asked_for_a_sitemap(path:
     down = failed(FailureKind.SERVER_ERROR)
     web, _ = run_of({f"{A}/robots.txt": naming(f"{B}/s.xml"), f"{B}/robots.txt": down}, path)
     assert f"{B}/s.xml" not in asked(web)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("kind", [FailureKind.SERVER_ERROR, FailureKind.RESET])
+def test_a_sitemap_waits_until_its_host_says_what_it_forbids(
+    kind: FailureKind, times: int, path: Path
+) -> None:
+    left = iter([failed(kind)] * times)
+    answers: dict[str, Answer] = {
+        f"{A}/robots.txt": naming(f"{B}/s.xml"),
+        f"{B}/robots.txt": lambda _: next(left, None) or text(""),
+        f"{B}/s.xml": listing(f"{A}/1"),
+    }
+    _, run = run_of(answers, path)
+    assert run.states[f"{A}/1"] is State.FETCHED
+
+
+def test_of_a_host_that_is_down_it_is_not_said_that_it_forbids_its_sitemap(path: Path) -> None:
+    down = failed(FailureKind.RESET)
+    answers = {f"{A}/robots.txt": naming(*(f"{B}/{n}.xml" for n in range(3)))}
+    web, run = run_of(answers | {f"{B}/robots.txt": down}, path)
+    told = {event.text for event in run.events if isinstance(event, Noted)}
+    reason = "the robots.txt of its host could not be fetched"
+    assert told == {f"{B}/{n}.xml is not read: {reason}" for n in range(3)}
+    assert sum(visit.url.startswith(B) for visit in web.visits) <= Settings().limits.max_tries
+    assert run.states[f"{A}/"] is State.FETCHED
 
 
 @pytest.mark.parametrize(

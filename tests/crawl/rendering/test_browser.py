@@ -1,11 +1,14 @@
 """The browser opens no connection by itself, and its proxy is a port where nobody can listen."""
 
 import asyncio
+import os
 import socket
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
+from minicrawl.crawl.rendering import browser
 from minicrawl.crawl.rendering.browser import dead_end, find_browser, launch
 from tests.crawl.rendering.sites import needs_browser
 
@@ -48,9 +51,9 @@ def test_a_browser_asks_for_nothing_by_itself() -> None:
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         async with server, async_playwright() as playwright:
             listening = server.sockets[0]
-            browser = await launch(playwright, find_browser(None), listening)
+            launched = await launch(playwright, find_browser(None), listening)
             for number in range(5):
-                context = await browser.new_context()
+                context = await launched.new_context()
                 page = await context.new_page()
                 await context.route("**/*", answer)
                 await page.goto(f"http://{number}.example/")
@@ -58,7 +61,16 @@ def test_a_browser_asks_for_nothing_by_itself() -> None:
                 with suppress(Error):
                     await page.evaluate(f"fetch('{MARKER}', {{mode: 'no-cors'}})")
                 await context.close()
-            await browser.close()
+            await launched.close()
 
     asyncio.run(play())
     assert set(asked) == {f"GET {MARKER} HTTP/1.1"}
+
+
+def test_without_proc_no_process_is_known_to_use_anything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(browser, "_PROC", tmp_path / "nothing")
+    assert browser.descendants(os.getpid()) == []
+    assert browser.use(os.getpid()) == (0, 0)
+    browser.kill_descendants(os.getpid())

@@ -1,12 +1,13 @@
 """The archive of a crawl goes along with the commits of its store."""
 
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from minicrawl.archive.reader import TRAINED_AT, ArchiveReader
-from minicrawl.archive.segments import FIRST, Segments
+from minicrawl.archive.segments import FIRST, Segments, offset_of
 from minicrawl.config import Storing
 from minicrawl.crawl.events import Event, Noted, Warned, nobody_listens
 from minicrawl.crawl.settle.keeping import ArchivingStore, Keeping, open_archive, open_keeping
@@ -207,6 +208,34 @@ def test_a_reader_postpones_pruning_and_status_says_so(path: Path) -> None:
     assert {texts[-1] for texts in committed(path).values()} == {
         body(100 * page + 45) for page in range(5)
     }
+
+
+def test_an_archive_has_at_most_twice_what_must_stay(path: Path) -> None:
+    """Also when pruning would have freed a little less than a quarter when it was examined."""
+    storing = Storing(keep="pages", keep_versions=1)
+    with (
+        closing(StoreWriter.open(path)) as store,
+        closing(open_keeping(store, storing, nobody_listens)) as keeping,
+    ):
+        both, sizes = ArchivingStore(store, keeping), list[int]()
+
+        def read(*pages: int, time: int) -> None:
+            answers = [kept(url(page), body(100 * page + time), NOON) for page in pages]
+            both.commit(Batch(answers=answers))
+            assert keeping.archive is not None
+            sizes.append(offset_of(keeping.archive.end))
+
+        read(*range(20), time=0)
+        read(*range(20, 33), time=0)
+        must_stay = sizes[-1]
+        read(*range(9), time=1)  # examined: 9 of 42 answers may go
+        assert must_stay < sizes[-1]
+        for time in range(2, 8):
+            for page in range(33):
+                read(page, time=time)
+        pruned = sum(late < early for early, late in pairwise(sizes))
+    assert pruned > 2
+    assert max(sizes) < 2.1 * must_stay
 
 
 def test_all_versions_stay_unless_a_number_is_given(path: Path) -> None:

@@ -12,6 +12,7 @@ from tests.fetch.warc.files import DATE, HTML, http, url
 
 BODY = b"<p>some words"
 CHUNKS = b"5\r\n<p>so\r\n8\r\nme words\r\n0\r\n\r\n"
+CHUNKED = (*HTML, ("Transfer-Encoding", "chunked"))
 PACKED = (*HTML, ("Content-Encoding", "gzip"))
 
 
@@ -28,8 +29,8 @@ def answer(
     [
         (BODY, HTML),
         (BODY, ()),
-        (CHUNKS, (*HTML, ("Transfer-Encoding", "chunked"))),
-        (BODY, (*HTML, ("Transfer-Encoding", "chunked"))),
+        (CHUNKS, CHUNKED),
+        (BODY, CHUNKED),
         (gzip.compress(BODY), PACKED),
         (BODY, PACKED),
         (BODY, (*HTML, ("Content-Length", "3"))),
@@ -42,6 +43,28 @@ def test_a_page_is_read_however_its_body_was_written(
     found = answer(http(body, headers=headers))
     assert isinstance(found, Response)
     assert (found.status, found.body, found.cut) == (200, BODY, None)
+
+
+@pytest.mark.parametrize(("count", "size"), [(99, 4), (100, 4), (500, 4), (3, 300_000)])
+def test_all_chunks_of_a_body_are_read(count: int, size: int) -> None:
+    chunks = b"".join(b"%x\r\n%b\r\n" % (size, b"word" * (size // 4)) for _ in range(count))
+    found = answer(http(chunks + b"0\r\n\r\n", headers=CHUNKED))
+    assert isinstance(found, Response)
+    assert (found.body, found.cut) == (b"word" * (count * size // 4), None)
+
+
+def test_chunks_that_do_not_end_are_a_body_that_is_cut() -> None:
+    for chunks, cut in ((b"5\r\n<p>so\r\n8\r\nme", "reset"), (b"2\r\n<p\r\nx\r\n", "protocol")):
+        found = answer(http(chunks, headers=CHUNKED))
+        assert isinstance(found, Response)
+        assert found.cut == cut
+
+
+def test_chunks_that_hold_next_to_nothing_end_soon() -> None:
+    """Larger than any body that is held, but refused after the first 10,000."""
+    found = answer(http(b"1\r\nx\r\n" * 2_000_000, headers=CHUNKED))
+    assert isinstance(found, Response)
+    assert (len(found.body), found.cut) == (9_999, "protocol")
 
 
 def test_what_is_no_page_has_the_result_that_it_has_in_a_crawl() -> None:

@@ -76,6 +76,8 @@ def test_copies_on_many_doorways_are_one_result(tmp_path: Path) -> None:
         'style="font-size:0"',
         'style="font-size: 0px; color: red"',
         'style="opacity:0;"',
+        'style="opacity:0.9;opacity:0"',
+        'style="margin-left:-999px;left:-999px"',
         'style="position:absolute; left:-9999px"',
         'style="text-indent:-9999px"',
     ],
