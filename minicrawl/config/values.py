@@ -457,7 +457,6 @@ FOLDER = ValueKind("DIR", _read_folder)
 FOUND_FILE = ValueKind("FILE", _read_folder)
 PATTERN = ValueKind("REGEX", _read_pattern)
 WORDS = ValueKind("WORDS", _read_words)
-MEDIA_TYPE = text("TYPE", "a media type such as application/pdf or image/*", r"[\w.+-]+/[\w.+*-]+")
 # A product token of robots.txt (RFC 9309, 2.2.1).
 AGENT = text("NAME", "a name of letters, - and _ only", r"[A-Za-z_-]+")
 # It goes into the parentheses of a header, so it may not close them.

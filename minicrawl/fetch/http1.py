@@ -330,7 +330,7 @@ def _is_line_end(begun: bytearray) -> bool:
 
 _INTERIM = 1  # hundred
 MOST_INTERIM_HEADS = 32
-"""Servers send one or two; parsing as many as fit into `--max-head` would hold up the loop."""
+"""Servers send one or two; parsing as many as fit into a head would hold up the loop."""
 _MAX_URL = 64 * 1024
 _VERSION = b"HTTP/"
 _BLANK_LINES = re.compile(rb"[\r\n]*")
@@ -438,7 +438,7 @@ class ResponseParser:
 
     def _check_size(self, end: int) -> None:
         if self._head_bytes + end > self._max_head_bytes:
-            detail = f"a head of more than {self._max_head_bytes:,} bytes (--max-head)"
+            detail = f"a head of more than {self._max_head_bytes:,} bytes"
             raise Fault(FailureKind.TOO_LARGE, detail)
 
     def _use(self, head: Head) -> None:

@@ -9,7 +9,7 @@ two pages that are not like it at all is left out then (`weighed_by_likeness`).
 With a question of its own, a rank has the words of the links from the archive. Without one, what is
 known is how often the crawl looked for a link: n is then the number of words there that have a word
 of --focus-words in them or the similarity to those of --focus-similar, times the strength of the
-rule, with what --focus and --focus-type add.
+rule, with what --focus adds.
 """
 
 from dataclasses import replace

@@ -17,19 +17,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicrawl.config import Settings
 from minicrawl.web import sitemaps as sitemap
 from minicrawl.web.html.encoding import decode
 from minicrawl.web.html.page import ParseOptions, parse_page
-from minicrawl.web.robots import Rules, parse
+from minicrawl.web.robots import MOST_ROBOTS_BYTES, Rules, parse
 from minicrawl.web.sitemaps import MAX_URLS
 
 pytestmark = pytest.mark.proof
 
 URL = "http://a.example/d/"
-WITH_WORDS = ParseOptions(with_words=True, with_emphasis=True)
+WITH_WORDS = ParseOptions(with_words=True)
 MB = 1_000_000
-MAX_ROBOTS_BYTES = Settings().limits.max_robots_bytes
 LONGEST_S = 2.0 if sys.gettrace() is None else 10.0
 """For 5 MB of a page; most take a tenth of that. Lines that are counted take longer."""
 _TRIES = 4
@@ -148,7 +146,7 @@ def rules(line: Callable[[int], bytes]) -> bytes:
     """As many of these lines as are read."""
     body = bytearray(b"User-agent: *\n")
     numbers = count()
-    while len(body) <= MAX_ROBOTS_BYTES:
+    while len(body) <= MOST_ROBOTS_BYTES:
         body += line(next(numbers)) + b"\n"
     return bytes(body)
 
@@ -186,7 +184,7 @@ LONG_PATHS = [
     ],
 )
 def test_the_worst_robots_txt_is_parsed_and_asked_in_time(body: bytes) -> None:
-    body = body[:MAX_ROBOTS_BYTES]
+    body = body[:MOST_ROBOTS_BYTES]
     do_within(LONGEST_PARSE_S, lambda: parse(body, "minicrawl"))
     asked = parse(body, "minicrawl")
     assert Rules.from_text(asked.text()) == asked

@@ -35,7 +35,7 @@ from minicrawl.model import (
     Want,
 )
 from minicrawl.ports import Clock, PageFetcher, Visit, WebAccess
-from minicrawl.web.robots import Rules
+from minicrawl.web.robots import MOST_ROBOTS_BYTES, Rules
 from minicrawl.web.sitemaps import MAX_BYTES, Sitemap
 from minicrawl.web.urls import canonical, origin
 from minicrawl.web.urls import host as name_of
@@ -148,13 +148,11 @@ class HostFiles:
 
     def __init__(
         self,
-        settings: Settings,
         recorder: Recorder,
         web_access: WebAccess,
         side_requests: SideRequests,
         recall: Callable[[int], None],
     ) -> None:
-        self._max_robots_bytes = settings.limits.max_robots_bytes
         self._recorder, self._web_access, self._recall = recorder, web_access, recall
         self._side_requests = side_requests
         self._hosts, self._clock = side_requests.hosts, side_requests.clock
@@ -211,7 +209,7 @@ class HostFiles:
         return f"{self._recorder.frontier.urls.origins[host]}/robots.txt"
 
     async def _robots_file(self, url: str) -> Response | Moved | Failed | Refused:
-        request = Request(url=url, want=Want.TEXT, max_bytes=self._max_robots_bytes)
+        request = Request(url=url, want=Want.TEXT, max_bytes=MOST_ROBOTS_BYTES)
 
         async def fetch() -> Visit:
             return Visit(await self._web_access.fetch(request))
@@ -250,7 +248,7 @@ class HostFiles:
 # allow, deny and depth. It may list pages of its own host and of hosts whose robots.txt names it
 # (sitemaps.org, cross submission); what a sitemap of a named index lists counts as named. A page
 # that it lists is one link deeper than the shallowest page of its host, or than that of the host
-# whose robots.txt led to it. Each is read once, and no more than `--max-sitemaps` of a host.
+# whose robots.txt led to it. Each is read once, and no more than `max_sitemaps` of a host.
 #
 # by   the host whose robots.txt led to a sitemap
 
@@ -334,7 +332,7 @@ class SitemapQueue:
         if not named.waiting:
             del self._named[by]
             if named.has_more:
-                most = f"{counted(named.most, 'sitemap')} (--max-sitemaps)"
+                most = f"{counted(named.most, 'sitemap')}"
                 tell(Noted(text=f"{self._frontier.urls.origins[by]} has more than {most}"))
 
     async def _refusal(self, by: int, url: str, tell: Listener) -> State | None:

@@ -90,7 +90,7 @@ _SCOPE_NAMES, _TRAP_NAMES = (
     frozenset(setting.name for setting in KEPT if setting.section is section)
     for section in (SCOPE, TRAPS)
 )
-_FOCUS_NAMES = frozenset(("focus", "focus-type", "focus-words", "focus-similar"))
+_FOCUS_NAMES = frozenset(("focus", "focus-words", "focus-similar"))
 LAST_AT = "last_at"  # a counter: when the last run ended
 FILTERED = "filtered"  # another: whether a program decided what may be fetched
 
@@ -243,7 +243,6 @@ def terms_of(settings: Settings) -> StoreTerms:
         small_edge=order.small_edge,
         window=order.window,
         width=order.width,
-        measures=order.measures,
         links=storing.links,
         strip_marks=storing.strip_marks,
     )

@@ -240,7 +240,7 @@ class LoopRounds:
 # Laws: a sitemap lists pages and sitemaps of its own host, and of hosts whose robots.txt names it
 # (sitemaps.org, cross submission), as in `hosts.sitemap_queue`; the rest is no link. A sitemap in
 # an index is as far from the seeds as the index, so what a seed lists is read as its own links are.
-# No more than `--max-sitemaps` of a host count as listed by an index, so a chain of indexes ends.
+# No more than `max_sitemaps` of a host count as listed by an index, so a chain of indexes ends.
 
 
 class ListedPages:
@@ -275,7 +275,7 @@ class ListedPages:
 def _why_cut(parsed: ParsedPage, links: int, most: int | None) -> str:
     reasons = [parsed.cut]
     if most is not None:
-        reasons.append(f"cut at {counted(most, 'sitemap')} (--max-sitemaps)")
+        reasons.append(f"cut at {counted(most, 'sitemap')}")
     elif links < len(parsed.links):
         others = counted(len(parsed.links) - links, "URL")
         reasons.append(f"{others} of hosts whose robots.txt does not name this sitemap")
