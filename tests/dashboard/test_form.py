@@ -19,7 +19,8 @@ pytest.importorskip("uvicorn")
 import uvicorn
 
 from minicrawl.cli import main
-from minicrawl.config import Loaded, Settings, load
+from minicrawl.cli.crawl.companions import CrawlRequest
+from minicrawl.config import Settings, load
 from minicrawl.config.rows import BY_NAME
 from minicrawl.crawl.start.resume import with_store
 from minicrawl.dashboard import launching
@@ -144,7 +145,8 @@ def settings_of(run: Run, monkeypatch: pytest.MonkeyPatch) -> Settings:
     """The settings of the crawl that this command line runs."""
     found: list[Settings] = []
 
-    def crawl(_context: object, loaded: Loaded, _seeds: object, _resume: str, **given: Any) -> None:
+    def crawl(_context: object, asked: CrawlRequest) -> None:
+        loaded, given = asked.loaded, asked.given
         store = loaded.settings.storing.store
         if given["demo"]:
             loaded = demo_settings(loaded, given["demo_pages"], "127.0.0.1:1")
