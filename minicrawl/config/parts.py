@@ -54,7 +54,7 @@ class Order:
     refresh: float = 0.0
     window: str = "interpolation"
     width: float = 8.0
-    """No setting: all that was measured of windows was measured with about this one."""
+    """No setting. In circulations of all cash; what we measured of windows is about this one."""
     small_edge: float = 0.15
     endowment: int = 1000
     replay: int = 0

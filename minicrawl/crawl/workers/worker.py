@@ -54,7 +54,7 @@ MOST_RENDERED = 1_000_000
 
 
 MOST_READING_S = 30.0
-"""For parsing a page. The largest one takes a second; only a parser that hangs takes so long."""
+"""For parsing a page, which takes some milliseconds. One that takes longer than this fails."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
