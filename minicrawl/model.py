@@ -220,7 +220,6 @@ class ParsedPage(NamedTuple):
     links: tuple[str, ...] = ()
     words: tuple[str, ...] = ()  # for each link the words in and around it, if they are wanted
     written: tuple[str, ...] = ()  # for each link how it is written, if that is wanted
-    emphasised: tuple[str, ...] = ()  # the links in bold or in a heading, if they are wanted
     canonical: str | None = None  # rel=canonical, where it names another page
     refresh: str | None = None  # the target of a meta refresh that leaves at once
     originals: Originals = ()  # of the URLs above

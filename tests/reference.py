@@ -172,8 +172,7 @@ def _setting(row: Setting) -> str:
 
 
 def _flag(row: Setting) -> str:
-    value = f"{row.facet}={row.kind.metavar}" if row.facet else row.kind.metavar
-    return f"{row.flag} {value}".strip()
+    return f"{row.flag} {row.kind.metavar}".strip()
 
 
 def _default(row: Setting) -> str:
@@ -258,7 +257,7 @@ def export_page() -> str:
         f"{_listed(PAGE_LINK_COLUMNS)}. A page may link to itself. A redirect is no link: `end` is "
         "where the target redirects, or the page that it is a duplicate of, else empty. "
         "Links that a page marks `nofollow` are not followed and not there. The weight is 1 unless "
-        "the crawl weighs links by `--weight`.",
+        "the crawl weighs links by `--weight-internal`.",
         "With `--level host` the weight is the number of these links between the pages of two "
         "hosts, or within one; there is no `end`.",
         f"With `--raw` too, a row for each link that is kept as it is written, even if there are "

@@ -251,14 +251,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         click.echo(no_arguments.format_message(), err=True)
         return USAGE
     except click.ClickException as error:
-        message = error.format_message()
-        return _complain(f"{message}{_hint(error)}", error.exit_code)
+        return _complain(_gone(error) or f"{error.format_message()}{_hint(error)}", error.exit_code)
     except MinicrawlError as error:
         return _complain(str(error), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         return _complain("interrupted", INTERRUPTED)
     except OSError as error:
         return _handle_os_error(error)
+
+
+def _gone(error: click.ClickException) -> str:
+    """What holds in place of an option that there was once."""
+    if not isinstance(error, click.NoSuchOption):
+        return ""
+    from minicrawl.config.rows import GONE
+    from minicrawl.config.settings import is_gone
+
+    name = error.option_name.removeprefix("--")
+    return str(is_gone(error.option_name, name)) if name in GONE else ""
 
 
 def _hint(error: click.ClickException) -> str:

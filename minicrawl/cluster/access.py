@@ -6,8 +6,9 @@ reported in one line.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -34,14 +35,18 @@ class ClusterAccess(NamedTuple):
     key: Path | None = None
 
 
-def access_of(cluster: Cluster) -> ClusterAccess:
+FILES = ("NATS_CA", "NATS_CERT", "NATS_KEY")
+"""Variables by which NATS's own command finds trusted certificates, a certificate and its key."""
+
+
+def access_of(cluster: Cluster, environ: Mapping[str, str] = os.environ) -> ClusterAccess:
     """Split a URL such as nats://host:4222/news into servers and the name of the crawl."""
     if cluster.url is None:
         raise UsageError("which cluster? --cluster nats://host:4222 names its servers")
     found = _NAMED.fullmatch(cluster.url)
     servers, name = found.groups() if found else (cluster.url, "")
-    files = (cluster.creds, cluster.ca, cluster.cert, cluster.key)
-    return ClusterAccess(servers, name or USUAL_NAME, *files)
+    files = (Path(file) if (file := environ.get(variable)) else None for variable in FILES)
+    return ClusterAccess(servers, name or USUAL_NAME, cluster.creds, *files)
 
 
 @asynccontextmanager

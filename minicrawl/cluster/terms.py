@@ -203,7 +203,7 @@ FORMAT = 4
 """Version of the format of keys and logs. Nodes with different versions cannot work together."""
 _OF_A_NODE = frozenset(
     (
-        *("store", "workers", "proxy", "no-proxy", "ca", "client-cert", "client-key"),
+        *("store", "workers", "proxy", "ca", "client-cert"),
         *("bind-address", "name-server", "browser", "render-workers", "cookies"),
     )
 )
@@ -264,7 +264,9 @@ def settings_that_count(
     shared = {
         name: given
         for name, given in named.items()
-        if BY_NAME[name].section not in (ACCESS, CLUSTER) and name not in _OF_A_NODE
+        if name in BY_NAME
+        and BY_NAME[name].section not in (ACCESS, CLUSTER)
+        and name not in _OF_A_NODE
     }
     of_node = load({BY_NAME[name].argument: value for name, value in own.items()}, {}, None)
     counting, _ = harmless(shared, of_node.settings)

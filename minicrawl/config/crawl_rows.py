@@ -127,21 +127,6 @@ SCOPE_ROWS = (
 TRAP_ROWS = (
     Setting(
         TRAPS,
-        "max_segments",
-        "max-segments",
-        kinds.optional(kinds.whole(1)),
-        "Set aside pages whose path has more than N segments; none for no limit.",
-    ),
-    Setting(
-        TRAPS,
-        "max_repeats",
-        "max-repeats",
-        kinds.optional(kinds.whole(1)),
-        "Set aside pages whose path has the same segment more than N times. Numbers do not "
-        "count. none for no limit.",
-    ),
-    Setting(
-        TRAPS,
         "barren_pages",
         "barren-pages",
         kinds.optional(kinds.whole(1)),
@@ -183,7 +168,6 @@ STRATEGIES = ("siblings", "greedy", "random", "breadth-first")
 ORDERED_BY = ("page", "site")
 REMOVED_STRATEGIES = {"cycle": "breadth-first"}
 """In a crawl both were the order of discovery."""
-NEWBORN = ("unit", "host-mean")
 WINDOWS = ("interpolation", "variable", "fixed", "improved-fixed", "adaptive", "static")
 MOST_ENDOWMENT = 1 << 30
 
@@ -234,22 +218,6 @@ ORDER_ROWS = (
     ),
     Setting(
         ORDER,
-        "width",
-        "width",
-        kinds.POSITIVE,
-        "Width of the window: how many times all the cash changes hands. For the variable window, "
-        "how many readings.",
-    ),
-    Setting(
-        ORDER,
-        "measures",
-        "measures",
-        kinds.optional(kinds.whole(2)),
-        "Keep at most N measures of a page in a variable or fixed window. If there are more, "
-        "neighbours are merged. none for no limit.",
-    ),
-    Setting(
-        ORDER,
         "small_edge",
         "small-edge",
         kinds.SMALL_EDGE,
@@ -262,21 +230,6 @@ ORDER_ROWS = (
         "endowment",
         kinds.whole(0, MOST_ENDOWMENT),
         "Units of cash that the seeds share.",
-    ),
-    Setting(
-        ORDER,
-        "newborn",
-        "newborn",
-        kinds.choice(*NEWBORN),
-        "The cash that a page is born with. unit: one unit. host-mean: 0.25 to 4 units, in "
-        "proportion to what pages of its host held when they were read.",
-    ),
-    Setting(
-        ORDER,
-        "replay",
-        "replay",
-        kinds.whole(0),
-        "For each fetch, let N pages spend their cash again along their stored links.",
     ),
     Setting(
         ORDER,
@@ -319,24 +272,7 @@ ORDER_ROWS = (
         "weight_internal",
         "weight-internal",
         kinds.WEIGHT,
-        "weight of a link within a site",
-        facet="internal",
-    ),
-    Setting(
-        ORDER,
-        "weight_dynamic",
-        "weight-dynamic",
-        kinds.WEIGHT,
-        "weight of a link on a page whose URL has a query",
-        facet="dynamic",
-    ),
-    Setting(
-        ORDER,
-        "weight_emphasis",
-        "weight-emphasis",
-        kinds.WEIGHT,
-        "weight of a link in bold or in a heading",
-        facet="emphasis",
+        "Weight of a link within a site, beside 1 of a link to another site.",
     ),
 )
 

@@ -1,7 +1,8 @@
 """The settings as frozen values, part by part.
 
 The default of a field is the default of its setting. All else about a setting is in its row of
-`minicrawl.config.rows`.
+`minicrawl.config.rows`. What has no row is a limit of the code: nobody needs to turn it, but tests
+give other values.
 """
 
 from dataclasses import dataclass, field
@@ -55,18 +56,18 @@ class Order:
     refresh: float = 0.0
     window: str = "interpolation"
     width: float = 8.0
+    """No setting. In circulations of all cash; what we measured of windows is about this one."""
     small_edge: float = 0.15
-    measures: int | None = None
     endowment: int = 1000
-    newborn: str = "unit"
     replay: int = 0
+    """No setting. Pages that spend their cash again along stored links for each fetch. Converged
+    ranks, which are computed beside the ledger, tell reports more.
+    """
     focus: tuple[Focus, ...] = ()
     focus_type: tuple[Focus, ...] = ()
     focus_words: tuple[Focus, ...] = ()
     focus_similar: tuple[Focus, ...] = ()
     weight_internal: float = 1.0
-    weight_dynamic: float = 1.0
-    weight_emphasis: float = 1.0
 
     @property
     def has_focus(self) -> bool:
@@ -94,20 +95,31 @@ class Politeness:
 
     robots: bool = True
     delay_s: float | str = 1.0
-    delay_factor: float = 5.0
-    min_delay_s: float = 0.5
-    max_delay_s: float = 60.0
-    max_pause_s: float = 3600.0
-    max_strikes: int = 6
     concurrency: int = 64
     per_host: int = 1
     per_address: int = 8
     address_delay_s: float = 0.1
-    silent_share: float = 0.5
     max_rate: str | None = None
     hours: str | None = None
     agent: str = "minicrawl"
     contact: str | None = None
+
+    # No settings:
+    delay_factor: float = 5.0
+    """--delay auto waits so many times as long as a host takes to answer, so that we are a sixth of
+    its load at most."""
+    min_delay_s: float = 0.5
+    """The shortest wait of --delay auto: a quick host may have many other guests."""
+    max_delay_s: float = 60.0
+    """The longest wait of --delay auto, and the longest Crawl-delay that is obeyed: with more, a
+    host of a thousand pages would take days."""
+    max_pause_s: float = 3600.0
+    """The longest pause for a host that fails or asks for one, and how long a host stays down: a
+    crawl of a day tries it again two dozen times."""
+    max_strikes: int = 6
+    """So many failures put a host down. Each success halves the count."""
+    silent_share: float = 0.5
+    """Of all places, for hosts that have not answered recently: half is left for the others."""
 
     def delay_after(self, answer_s: float | None) -> float:
         """Our own delay for a host whose answers take so long; None if there was none yet."""
@@ -124,23 +136,30 @@ class Network:
 
     timeout_s: float = 30.0
     max_body_bytes: int = 10_000_000
-    max_bodies_bytes: int = 15_000_000
-    max_head_bytes: int = 64 * 1024
-    max_codings: int = 3
     resolve: tuple[str, ...] = ()
     name_server: tuple[str, ...] = ()
     allow_private: bool | None = None
     proxy: tuple[str, ...] = field(default=(ENVIRONMENT,), repr=False)  # it may have a login
-    no_proxy: tuple[str, ...] = (ENVIRONMENT,)
     http2: str = "off"
     ca: Path | None = None
     client_cert: tuple[str, ...] = ()
-    client_key: tuple[str, ...] = ()
     insecure: tuple[str, ...] = ()
-    min_tls: str = "1.2"
-    prefer_family: str = "auto"
     bind_address: tuple[str, ...] = ()
     workers: int | str = "auto"
+
+    # No settings:
+    max_head_bytes: int = 64 * 1024
+    """Eight times what most servers allow requests to have."""
+    max_codings: int = 3
+    """One over another. Servers use one, seldom two; each multiplies what a body may swell to."""
+    no_proxy: tuple[str, ...] = (ENVIRONMENT,)
+    """Hosts that are asked without a proxy: those in NO_PROXY."""
+
+    @property
+    def max_bodies_bytes(self) -> int:
+        """How large all bodies under way in a process may be together: one of the largest, and many
+        of the usual size beside it."""
+        return max(15_000_000, self.max_body_bytes * 3 // 2)
 
     @property
     def needs_httpx(self) -> bool:
@@ -173,9 +192,14 @@ class Rendering:
     render: str = "never"
     workers: int = 1
     browser: Path | None = None
+
+    # No settings:
     max_s: float = 20.0
+    """For a page, without the time for which its requests wait. What is there by then is read."""
     max_requests: int = 50
+    """A page may send so many of its own. Each waits for the turn of its host."""
     max_memory: int = 1_000_000_000
+    """Of a browser, which takes 200 to 400 MB for a usual page."""
 
     @property
     def is_on(self) -> bool:
@@ -187,24 +211,26 @@ class Rendering:
 class Limits:
     """How much one page or one host may cost."""
 
-    max_links: int = 10_000
-    max_redirects: int = 10
     max_tries: int = 5
     max_sitemaps: int = 100
-    max_robots_bytes: int = 512 * 1024
-    max_reading_s: float = 30.0
+    """No setting. Of a host; each has up to 50,000 URLs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traps:
     """When pages are taken for a trap. None is no limit."""
 
-    max_segments: int | None = 32
-    max_repeats: int | None = 4
     barren_pages: int | None = 20
     same_pages: int | None = 10
     host_pages: int | None = 1000
     site_pages: int | None = 1000
+
+    # No settings:
+    max_segments: int = 32
+    """Of a path. Folders that people make are not nested so deep."""
+    max_repeats: int = 4
+    """How often a path may have the same segment, numbers aside: /a/b/a/b/a/b comes of links that
+    lack a slash."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,9 +239,6 @@ class Cluster:
 
     url: str | None = None
     creds: Path | None = None
-    ca: Path | None = None
-    cert: Path | None = None
-    key: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from minicrawl.config import values as kinds
 from minicrawl.config import values as network_kinds
@@ -221,32 +222,6 @@ CLUSTER_ROWS = (
         "no file.",
         weakens=differs,
     ),
-    Setting(
-        CLUSTER,
-        "ca",
-        "cluster-ca",
-        kinds.optional(kinds.FILE),
-        "Trust the certificates in this file (PEM) for the NATS servers, in place of those of the "
-        "system; none for no file.",
-        weakens=differs,
-    ),
-    Setting(
-        CLUSTER,
-        "cert",
-        "cluster-cert",
-        kinds.optional(kinds.FILE),
-        "The certificate (PEM) that this machine shows to the NATS servers, where they ask for "
-        "one; none for no file.",
-        weakens=differs,
-    ),
-    Setting(
-        CLUSTER,
-        "key",
-        "cluster-key",
-        kinds.optional(kinds.FILE),
-        "The key of --cluster-cert (PEM); none if it is in the same file.",
-        weakens=differs,
-    ),
 )
 
 
@@ -255,8 +230,6 @@ CLUSTER_ROWS = (
 # The rows that say how a server is reached: proxies, HTTP/2, TLS, addresses.
 
 HTTP2 = ("off", "auto")
-MIN_TLS = ("1.2", "1.3")
-FAMILIES = ("auto", "ipv4", "ipv6")
 
 CONNECTION_ROWS = (
     Setting(
@@ -266,17 +239,9 @@ CONNECTION_ROWS = (
         kinds.several(network_kinds.PROXY),
         "Send requests through this proxy: http, https, socks5 or socks5h, with a login if it "
         "needs one. @FILE lists one per line; http=URL and https=URL are for pages of one scheme. "
-        "With several proxies, each host keeps to one of them. Repeatable; none for no proxy, "
-        "environment for those in HTTP_PROXY, HTTPS_PROXY and ALL_PROXY.",
-        weakens=differs,
-    ),
-    Setting(
-        NETWORK,
-        "no_proxy",
-        "no-proxy",
-        kinds.several(network_kinds.BYPASS),
-        "Use no proxy for these hosts and the hosts below them: names, addresses, networks, or *. "
-        "Repeatable; none for no host, environment for those in NO_PROXY.",
+        "With several proxies, each host keeps to one of them, and hosts in NO_PROXY use none. "
+        "Repeatable; none for no proxy, environment for those in HTTP_PROXY, HTTPS_PROXY and "
+        "ALL_PROXY.",
         weakens=differs,
     ),
     Setting(
@@ -300,17 +265,9 @@ CONNECTION_ROWS = (
         "client_cert",
         "client-cert",
         kinds.several(network_kinds.FILE_OF_A_HOST),
-        "Present this certificate (PEM) to servers that ask for one: to this host, to all hosts "
-        "below *.NAME, or to all. Repeatable; none for no certificate.",
-        weakens=differs,
-    ),
-    Setting(
-        NETWORK,
-        "client_key",
-        "client-key",
-        kinds.several(network_kinds.FILE_OF_A_HOST),
-        "The key of the --client-cert for the same host, if that file does not hold it. "
-        "Repeatable; none for no other file.",
+        "Present the certificate in this file (PEM), which holds its key too, to servers that ask "
+        "for one: to this host, to all hosts below *.NAME, or to all. Repeatable; none for no "
+        "certificate.",
         weakens=differs,
     ),
     Setting(
@@ -321,20 +278,6 @@ CONNECTION_ROWS = (
         "Do not check the certificate of this host, or of all hosts below *.NAME. Repeatable; none "
         "for no host.",
         weakens=differs,
-    ),
-    Setting(
-        NETWORK,
-        "min_tls",
-        "min-tls",
-        kinds.choice(*MIN_TLS),
-        "The oldest version of TLS to accept.",
-    ),
-    Setting(
-        NETWORK,
-        "prefer_family",
-        "prefer-family",
-        kinds.choice(*FAMILIES),
-        "Which addresses of a host to try first. auto: in the order of the system.",
     ),
     Setting(
         NETWORK,
@@ -381,29 +324,6 @@ RENDER_ROWS = (
         "The chromium that renders pages; none for the one that is installed.",
         weakens=differs,
     ),
-    Setting(
-        RENDER,
-        "max_s",
-        "max-rendering",
-        kinds.TIME,
-        "Time limit for rendering a page, without the time for which its requests wait for their "
-        "hosts. What is there by then is read.",
-    ),
-    Setting(
-        RENDER,
-        "max_requests",
-        "max-render-requests",
-        kinds.whole(0),
-        "A page that is rendered may send N requests of its own.",
-    ),
-    Setting(
-        RENDER,
-        "max_memory",
-        "max-render-memory",
-        kinds.SIZE,
-        "End a browser that takes more memory than this.",
-        weakens=is_higher,
-    ),
 )
 
 
@@ -435,50 +355,9 @@ POLITENESS_ROWS = (
         "delay_s",
         "delay",
         kinds.either(AUTO, kinds.WAIT),
-        "Time between two requests to a host. auto waits --delay-factor times as long as the host "
-        "takes to answer.",
+        "Time between two requests to a host. auto waits 5 times as long as the host takes to "
+        "answer, from 0.5 to 60 seconds.",
         weakens=is_lower,
-    ),
-    Setting(
-        POLITENESS,
-        "delay_factor",
-        "delay-factor",
-        kinds.POSITIVE,
-        "With --delay auto, wait X times as long as the host takes to answer.",
-        weakens=is_lower,
-    ),
-    Setting(
-        POLITENESS,
-        "min_delay_s",
-        "min-delay",
-        kinds.WAIT,
-        "The shortest wait of --delay auto. The longest one is --max-delay.",
-        weakens=is_lower,
-    ),
-    Setting(
-        POLITENESS,
-        "max_delay_s",
-        "max-delay",
-        kinds.WAIT,
-        "The longest Crawl-delay to obey. A longer one in a robots.txt is cut to this.",
-        weakens=is_lower,
-    ),
-    Setting(
-        POLITENESS,
-        "max_pause_s",
-        "max-pause",
-        kinds.TIME,
-        "The longest pause for a host that fails or asks for one.",
-        weakens=is_lower,
-    ),
-    Setting(
-        POLITENESS,
-        "max_strikes",
-        "max-strikes",
-        kinds.whole(1),
-        "After N failures of a host, its pages fail without a request for --max-pause. Each "
-        "success halves the count.",
-        weakens=is_higher,
     ),
     Setting(
         POLITENESS, "concurrency", "concurrency", kinds.whole(1), "Requests in flight at once."
@@ -507,13 +386,6 @@ POLITENESS_ROWS = (
         "Time between the starts of two requests to one IP address, whatever the host names. With "
         "--delay 0, it is 0 for loopback addresses and for targets of --resolve.",
         weakens=is_lower,
-    ),
-    Setting(
-        POLITENESS,
-        "silent_share",
-        "silent-share",
-        kinds.SHARE,
-        "Share of --concurrency for hosts that have not answered recently.",
     ),
     Setting(
         POLITENESS,
@@ -559,31 +431,6 @@ NETWORK_ROWS = (
     ),
     Setting(
         NETWORK,
-        "max_bodies_bytes",
-        "max-bodies",
-        kinds.SIZE,
-        "When the bodies in flight in a process add up to more than this, cut the largest one. "
-        "At least --max-body.",
-        weakens=is_higher,
-    ),
-    Setting(
-        NETWORK,
-        "max_head_bytes",
-        "max-head",
-        kinds.SIZE,
-        "Fail a response whose headers are larger than this.",
-        weakens=is_higher,
-    ),
-    Setting(
-        NETWORK,
-        "max_codings",
-        "max-codings",
-        kinds.whole(0),
-        "Fail a response whose body has more than N content codings.",
-        weakens=is_higher,
-    ),
-    Setting(
-        NETWORK,
         "resolve",
         "resolve",
         kinds.several(network_kinds.RULE),
@@ -624,43 +471,12 @@ NETWORK_ROWS = (
 )
 
 LIMIT_ROWS = (
-    Setting(LIMITS, "max_links", "max-links", kinds.whole(1), "Read at most N links of a page."),
-    Setting(
-        LIMITS,
-        "max_redirects",
-        "max-redirects",
-        kinds.whole(0),
-        "Follow at most N redirects in a row.",
-    ),
     Setting(
         LIMITS,
         "max_tries",
         "max-tries",
         kinds.whole(1),
         "Request a page that fails at most N times. Failures that rarely go away get fewer tries.",
-    ),
-    Setting(
-        LIMITS,
-        "max_sitemaps",
-        "max-sitemaps",
-        kinds.whole(1),
-        "With --sitemaps, read at most N sitemaps of a host.",
-    ),
-    Setting(
-        LIMITS,
-        "max_robots_bytes",
-        "max-robots",
-        kinds.SIZE,
-        "Read at most this much of a robots.txt, and ignore the rest.",
-        weakens=is_higher,
-    ),
-    Setting(
-        LIMITS,
-        "max_reading_s",
-        "max-reading",
-        kinds.TIME,
-        "Time limit for parsing a page. A page that takes longer fails.",
-        weakens=is_higher,
     ),
 )
 
@@ -687,10 +503,8 @@ TABLE = (
 BY_NAME = {setting.name: setting for setting in TABLE}
 
 _KEPT = """
-    window width measures small-edge endowment newborn focus focus-type focus-words
-    focus-similar weight-internal weight-dynamic weight-emphasis
-    robots delay delay-factor min-delay max-delay address-delay agent contact user-agent languages
-    cookies render
+    window small-edge endowment focus focus-type focus-words focus-similar weight-internal
+    robots delay address-delay agent contact user-agent languages cookies render
     links strip-marks keep keep-versions warc requisites strategy
 """
 KEPT = tuple(
@@ -700,3 +514,53 @@ KEPT = tuple(
 )
 """The settings that a store keeps: which pages a crawl reads, what they are worth, and what it
 promises to servers. How long a run takes and what it may use of the machine is set for each run."""
+
+
+# ================================================================ gone
+#
+# The settings that are gone, and what holds in place of each. For one version, their names are
+# refused with this line. A store that has kept one still opens.
+
+
+class Gone(NamedTuple):
+    """A setting that is gone: what holds now, and what a store has kept that says the same."""
+
+    why: str
+    usual: object = None
+
+
+GONE = {
+    "measures": Gone("all measures of a window are kept"),
+    "width": Gone("a window is always 8 wide", 8),
+    "newborn": Gone("a page is born with one unit of cash", "unit"),
+    "replay": Gone("`minicrawl refine` and the end of a crawl compute converged ranks", 0),
+    "weight": Gone("--weight-internal W weighs the links within a site"),
+    "weight-dynamic": Gone("only links within a site weigh less, by --weight-internal", 1),
+    "weight-emphasis": Gone("only links within a site weigh less, by --weight-internal", 1),
+    "delay-factor": Gone("--delay auto waits 5 times as long as the host takes to answer", 5),
+    "min-delay": Gone("--delay auto waits at least 0.5 s", 0.5),
+    "max-delay": Gone("no delay that a host asks for is longer than 60 s", 60),
+    "max-pause": Gone("no pause of a host is longer than an hour"),
+    "max-strikes": Gone("a host that failed 6 times is down for an hour"),
+    "silent-share": Gone("hosts that have not answered have half of --concurrency at most"),
+    "max-bodies": Gone("bodies have 15 MB together, or half more than --max-body"),
+    "max-head": Gone("heads are limited to 64 KiB"),
+    "max-codings": Gone("bodies may have 3 content codings"),
+    "no-proxy": Gone("NO_PROXY names the hosts that need no proxy"),
+    "client-key": Gone("--client-cert reads the key from the file of the certificate"),
+    "min-tls": Gone("TLS 1.2 is the oldest that is spoken"),
+    "prefer-family": Gone("the system says which addresses of a host come first"),
+    "max-rendering": Gone("a page is rendered for at most 20 s"),
+    "max-render-requests": Gone("a page that is rendered may send 50 requests"),
+    "max-render-memory": Gone("a browser may take 1 GB"),
+    "max-links": Gone("10,000 links of a page are read"),
+    "max-redirects": Gone("10 redirects in a row are followed"),
+    "max-sitemaps": Gone("100 sitemaps of a host are read"),
+    "max-robots": Gone("512 KiB of a robots.txt are read"),
+    "max-reading": Gone("a page is parsed for at most 30 s"),
+    "max-segments": Gone("a path may have 32 segments", 32),
+    "max-repeats": Gone("a path may have a segment 4 times", 4),
+    "cluster-ca": Gone("NATS_CA names the file, as for the nats command"),
+    "cluster-cert": Gone("NATS_CERT names the file, as for the nats command"),
+    "cluster-key": Gone("NATS_KEY names the file, as for the nats command"),
+}

@@ -19,6 +19,11 @@ from minicrawl.config.values import ValueKind
 PREFIX = "MINICRAWL_"
 
 
+def variable_of(name: str) -> str:
+    """The variable of the setting of this name."""
+    return PREFIX + name.replace("-", "_").upper()
+
+
 @dataclass(frozen=True, slots=True)
 class Section:
     """A section of minicrawl.toml, and the part of the settings that it fills."""
@@ -78,17 +83,16 @@ class Setting:
     kind: ValueKind
     help: str
     off: str = ""  # the flag that turns a switch off
-    facet: str = ""  # for settings that share a flag: `--weight internal=0.5`
     is_table: bool = False  # a table of its own in minicrawl.toml, `[focus]`, instead of a key
     weakens: Weakens | None = None  # None: whoever names it, it does no harm
 
     @property
     def flag(self) -> str:
-        return f"--{self.name.removesuffix(self.facet).removesuffix('-')}"
+        return f"--{self.name}"
 
     @property
     def variable(self) -> str:
-        return PREFIX + self.name.replace("-", "_").upper()
+        return variable_of(self.name)
 
     @property
     def key(self) -> str:

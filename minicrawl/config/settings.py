@@ -26,8 +26,8 @@ from minicrawl.config.parts import (
     Storing,
     Traps,
 )
-from minicrawl.config.rows import BY_NAME, KEPT, TABLE
-from minicrawl.config.setting import PREFIX, SECTIONS, Setting
+from minicrawl.config.rows import BY_NAME, GONE, KEPT, TABLE
+from minicrawl.config.setting import PREFIX, SECTIONS, Setting, variable_of
 from minicrawl.config.values import NONE, InvalidValue
 from minicrawl.errors import UsageError
 
@@ -41,8 +41,10 @@ from minicrawl.errors import UsageError
 
 _BY_ARGUMENT = {setting.argument: setting for setting in TABLE}
 _BY_KEY = {setting.key: setting for setting in TABLE}
-_GONE = frozenset({"newborn-history"})
-"""Names that stores of 0.1 and of drafts of 0.2 keep, of settings that are no more."""
+_NOT_MISSED = frozenset(("newborn-history", "width", "measures"))
+"""Settings that are gone and that nobody needs to be told of: drafts of 0.2 kept the first one, and
+the terms of a store have the others.
+"""
 _SHOWN = 60  # characters of a bad value that a message quotes
 
 
@@ -93,6 +95,9 @@ def from_flags(values: Mapping[str, object]) -> Source:
 
 def from_environment(environ: Mapping[str, str]) -> Source:
     """Environment variables. An empty one is not given; a list has one value a line."""
+    for name in GONE:
+        if environ.get(variable := variable_of(name)):
+            raise is_gone(variable, name)
     return {
         setting.name: Given(text.split("\n") if setting.kind.many else text, setting.variable)
         for setting in TABLE
@@ -101,8 +106,8 @@ def from_environment(environ: Mapping[str, str]) -> Source:
 
 
 def unknown_variables(environ: Mapping[str, str], others: Iterable[str] = ()) -> list[str]:
-    """A line for each variable that looks like a setting and is none."""
-    known = [*(setting.variable for setting in TABLE), *others]
+    """A line for each variable that looks like a setting and is none, and never was."""
+    known = [*(setting.variable for setting in TABLE), *map(variable_of, GONE), *others]
     return [
         f"{name}: no such variable{_hint(name, known)}"
         for name in sorted(environ)
@@ -114,6 +119,8 @@ def from_file(file: Path) -> Source:
     """Keys in the sections of a TOML file."""
     given = {}
     for key, value in _flat(file, _parsed(file)):
+        if (name := _last(key)) in GONE:
+            raise is_gone(f"{file}:{key}", name)
         if key not in _BY_KEY:
             raise UsageError(f"{file}:{key}: no such setting{_hint(key, [*_BY_KEY, *SECTIONS])}")
         given[_BY_KEY[key].name] = Given(value, f"{file}:{key}", " = ")
@@ -121,18 +128,29 @@ def from_file(file: Path) -> Source:
 
 
 def from_store(store: Path | str, values: Mapping[str, object]) -> Source:
-    """The settings in a store, or in the terms of a cluster, by their names. Settings that older
-    stores have are left out.
+    """The settings in a store, or in the terms of a cluster, by their names. Of those that
+    are gone, it has only those with values that do not hold any more.
     """
-    kept = {name: value for name, value in values.items() if name not in _GONE}
+    kept = {name: value for name, value in values.items() if not _still_holds(name, value)}
     for name in kept:
-        if name not in BY_NAME:
+        if name not in BY_NAME and name not in GONE:
             raise UsageError(f"{store}:{name}: no such setting{_hint(name, BY_NAME)}")
     return {name: Given(value, f"{store}:{name}", " = ") for name, value in kept.items()}
 
 
+def is_gone(place: str, name: str) -> UsageError:
+    """The error that a setting is gone, which was given at a place."""
+    return UsageError(f"{place} is gone: {GONE[name].why}")
+
+
+def _still_holds(name: str, value: object) -> bool:
+    return name in _NOT_MISSED or (name in GONE and value == GONE[name].usual)
+
+
 def _named(values: Mapping[str, object]) -> Iterator[tuple[Setting, object]]:
     for argument, value in values.items():
+        if (name := argument.replace("_", "-")) in GONE:
+            raise is_gone(argument, name)
         if argument not in _BY_ARGUMENT:
             raise UsageError(f"{argument}: no such setting{_hint(argument, _BY_ARGUMENT)}")
         yield _BY_ARGUMENT[argument], value
@@ -141,8 +159,6 @@ def _named(values: Mapping[str, object]) -> Iterator[tuple[Setting, object]]:
 def _as_flag(setting: Setting, value: object) -> Given:
     if value is False:
         return Given(value, setting.off, " ")
-    if setting.facet:
-        return Given(value, f"{setting.flag} {setting.facet}")
     return Given(value, setting.flag, " ")
 
 
@@ -275,12 +291,13 @@ class Loaded:
             if setting.name in kept and not self.is_given(setting)
         }
         admitted, ignored = harmless(wanted, self.settings)
+        gone = {name: given.place for name, given in kept.items() if name in GONE}
         taken = {name: given.read_as(BY_NAME[name]) for name, given in admitted.items()}
         origins = {**self.origins, **dict.fromkeys(taken, STORE)}
         return Loaded(
             settings=self.settings.with_values(taken),
             origins=origins,
-            ignored={**self.ignored, **ignored},
+            ignored={**self.ignored, **ignored, **gone},
         )
 
 
@@ -324,11 +341,15 @@ def told_ignored(places: Iterable[str]) -> str:
     parted = [place.rpartition(":") for place in places]
     if not parted:
         return ""
-    names = ", ".join(sorted(name for _, _, name in parted))
-    return (
-        f"{parted[0][0]}: ignored {names}: what touches this machine or weakens a promise counts "
-        "as an option, as a variable, or in a file that --config names"
-    )
+    names = sorted(name for _, _, name in parted)
+    weak = ", ".join(name for name in names if name not in GONE)
+    why = [f"{name}: {GONE[name].why}" for name in names if name in GONE]
+    if weak:
+        why[:0] = [
+            f"{weak}: what touches this machine or weakens a promise counts as an option, as a "
+            "variable, or in a file that --config names"
+        ]
+    return f"{parted[0][0]}: ignored {'; '.join(why)}"
 
 
 def _settled(strongest_first: Sequence[Source]) -> Loaded:
@@ -407,19 +428,13 @@ class SettingArguments(TypedDict, total=False):
     discovery: float | str
     refresh: float | str
     window: Literal["interpolation", "variable", "fixed", "improved-fixed", "adaptive", "static"]
-    width: float
-    measures: int | None
     small_edge: float | str
     endowment: int
-    newborn: Literal["unit", "host-mean"]
-    replay: int
     focus: Strengths
     focus_type: Strengths
     focus_words: Strengths
     focus_similar: Strengths
     weight_internal: float
-    weight_dynamic: float
-    weight_emphasis: float
     scope: Literal["any", "domain", "host", "prefix"]
     allow: str | Sequence[str]
     deny: str | Sequence[str]
@@ -430,38 +445,25 @@ class SettingArguments(TypedDict, total=False):
     types: str | Sequence[str]
     robots: bool
     delay: Time | Literal["auto"]
-    delay_factor: float
-    min_delay: Time
-    max_delay: Time
-    max_pause: Time
-    max_strikes: int
     concurrency: int
     per_host: int
     per_address: int
     address_delay: Time
-    silent_share: float | str
     max_rate: float | str | None
     hours: str | None
     agent: str
     contact: str | None
     timeout: Time
     max_body: Size
-    max_bodies: Size
-    max_head: Size
-    max_codings: int
     resolve: str | Sequence[str]
     name_server: str | Sequence[str]
     allow_private: bool | None
     workers: int | Literal["auto"]
     proxy: str | Sequence[str]
-    no_proxy: str | Sequence[str]
     http2: Literal["off", "auto"]
     ca: str | PathLike[str] | None
     client_cert: str | PathLike[str] | Sequence[str] | None
-    client_key: str | PathLike[str] | Sequence[str] | None
     insecure: str | Sequence[str]
-    min_tls: Literal["1.2", "1.3"]
-    prefer_family: Literal["auto", "ipv4", "ipv6"]
     bind_address: str | Sequence[str]
     header: str | Sequence[str]
     user_agent: str | None
@@ -473,17 +475,7 @@ class SettingArguments(TypedDict, total=False):
     render: Literal["never", "auto", "always"]
     render_workers: int
     browser: str | PathLike[str] | None
-    max_rendering: Time
-    max_render_requests: int
-    max_render_memory: Size
-    max_links: int
-    max_redirects: int
     max_tries: int
-    max_sitemaps: int
-    max_robots: Size
-    max_reading: Time
-    max_segments: int
-    max_repeats: int
     barren_pages: int
     same_pages: int
     host_pages: int
@@ -500,9 +492,6 @@ class SettingArguments(TypedDict, total=False):
     requisites: bool
     cluster: str | None
     cluster_creds: str | PathLike[str] | None
-    cluster_ca: str | PathLike[str] | None
-    cluster_cert: str | PathLike[str] | None
-    cluster_key: str | PathLike[str] | None
 
 
 # ================================================================ writing

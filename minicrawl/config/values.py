@@ -446,7 +446,6 @@ SMALL_EDGE = number(
     "a number from 0.01 to 0.99", lambda share: LEAST_EDGE <= share <= 1 - LEAST_EDGE, "SHARE"
 )
 PART = ValueKind("SHARE", _read_part, show=as_percent)
-POSITIVE = number("a number above 0", lambda found: found > 0)
 WEIGHT = number("a number of at least 0", lambda weight: weight >= 0, "WEIGHT")
 WAIT = time("of at least 0", lambda seconds: seconds >= 0)
 TIME = time("above 0", lambda seconds: seconds > 0)

@@ -17,7 +17,7 @@ from minicrawl.crawl.progress import Progress
 from minicrawl.crawl.schedule.leases import LeaseScheduler
 from minicrawl.crawl.schedule.orders import DepthTracker, DistanceTracker, without_effect
 from minicrawl.crawl.schedule.scope_gate import OffFocusTracker, ScopeGate
-from minicrawl.crawl.settle.posting import Newborns, ReplayScheduler, StepPoster
+from minicrawl.crawl.settle.posting import ReplayScheduler, StepPoster
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.shards import WHOLE
@@ -195,10 +195,8 @@ class CrawlParts:
         )
         self.replays = ReplayScheduler(frontier, settings.order.replay)
         self.traps = TrapDetector(settings.traps, recorder, context.gate)
-        order = settings.order
-        newborns = None if order.newborn == "unit" else Newborns(frontier.urls.host_of)
         saw = self._saw if self.leases.reads_again else self.replays.saw
-        poster = StepPoster(recorder, self.leases.queue, self.trackers, saw, newborns)
+        poster = StepPoster(recorder, self.leases.queue, self.trackers, saw)
         self.settler = Settler(settings, recorder, poster, context.gate, self.traps)
         self.suspended = SuspendedTurns()
 
@@ -216,7 +214,6 @@ class CrawlParts:
         if note := without_effect(context.settings, len(recorder.frontier.urls.origins)):
             context.tell(Noted(text=note))
         recorder.agree_on_terms(context.settings.order)
-        self.settler.poster.restore(recorder.frontier)
         self.leases.restore()
         for pages, contents in recorder.pages.contents():
             self.settler.load_contents(pages, contents)

@@ -423,7 +423,7 @@ class Http2Line:
 
     def _check_size(self, response: httpcore.Response) -> None:
         if sum(len(name) + len(value) for name, value in response.headers) > self._max_head_bytes:
-            detail = f"a head of more than {self._max_head_bytes:,} bytes (--max-head)"
+            detail = f"a head of more than {self._max_head_bytes:,} bytes"
             raise Fault(FailureKind.TOO_LARGE, detail)
 
     async def _body(self, response: httpcore.Response) -> AsyncIterator[bytes]:

@@ -90,7 +90,6 @@ class HttpFetcher:
             rules=ResolveRules(map(parse_rule, network.resolve)),
             trusted_hosts=trusted_hosts,
             allow_private=network.allow_private,
-            prefer_family=network.prefer_family,
         )
         pace = pace_of(politeness)
         self._transport, self._places_of = (
@@ -270,7 +269,7 @@ def _wanted(request: Request, stream: ResponseStream, max_codings: int) -> Wante
         return _result(stream, Refused(reason=Refusal.TYPE))
     names = _codings(headers)
     if len(names) > max_codings:
-        detail = f"{len(names)} codings, one over another (--max-codings)"
+        detail = f"{len(names)} codings, one over another"
         return Failed(kind=FailureKind.ENCODING, detail=detail, status=status)
     return WantedBody(names, verdict)
 

@@ -342,7 +342,7 @@ _INTERIM = 1  # hundreds: the class of a status
 MOST_INTERIM_HEADS = 32
 """Maximum number of interim heads.
 
-Servers send one or two; parsing all that fit into `--max-head` would block the event loop.
+Servers send one or two; parsing all that fit into a head would block the event loop.
 """
 _MAX_URL = 64 * 1024
 _VERSION = b"HTTP/"
@@ -451,7 +451,7 @@ class ResponseParser:
 
     def _check_size(self, end: int) -> None:
         if self._head_bytes + end > self._max_head_bytes:
-            detail = f"a head of more than {self._max_head_bytes:,} bytes (--max-head)"
+            detail = f"a head of more than {self._max_head_bytes:,} bytes"
             raise Fault(FailureKind.TOO_LARGE, detail)
 
     def _use(self, head: Head) -> None:

@@ -72,10 +72,9 @@ def hosts_without_proxy(network: NetworkSettings, environ: Mapping[str, str]) ->
     if not hosts:
         return ""
     variable, named = _written(_NO_PROXY, environ)
-    names = ["--no-proxy"] if set(network.no_proxy) - {ENVIRONMENT} else []
-    names += [variable] if ENVIRONMENT in network.no_proxy and named else []
+    names = f" ({variable})" if ENVIRONMENT in network.no_proxy and named else ""
     more = f" and {len(hosts) - _SHOWN:,} more" if len(hosts) > _SHOWN else ""
-    return f"without a proxy: {', '.join(hosts[:_SHOWN])}{more} ({', '.join(names)})"
+    return f"without a proxy: {', '.join(hosts[:_SHOWN])}{more}{names}"
 
 
 def _proxies(texts: tuple[str, ...], environ: Mapping[str, str]) -> Iterator[str]:

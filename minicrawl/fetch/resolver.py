@@ -388,8 +388,7 @@ class Resolver:
     """Finds the addresses that requests to a host may connect to.
 
     If `allow_private` is None, only rules and trusted hosts may be private. Addresses alternate
-    between the two families, beginning with the preferred one; `auto` prefers that of the first
-    address.
+    between the two families, beginning with that of the first address.
     """
 
     def __init__(
@@ -399,14 +398,12 @@ class Resolver:
         rules: ResolveRules,
         trusted_hosts: Collection[HostAndPort] = (),
         allow_private: bool | None = None,
-        prefer_family: str = "auto",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._lookup = lookup
         self._rules = rules
         self._trusted = frozenset(trusted_hosts)
         self._allow_private = allow_private
-        self._prefer_family = prefer_family
         self._clock = clock
         self._kept_results: OrderedDict[str, tuple[float, _Resolved]] = OrderedDict()
         self._under_way: dict[str, asyncio.Task[_Resolved]] = {}
@@ -418,7 +415,6 @@ class Resolver:
             rules=self._rules,
             trusted_hosts=self._trusted,
             allow_private=self._allow_private,
-            prefer_family=self._prefer_family,
         )
 
     def places_of(self, origin: Origin) -> Awaitable[Located]:
@@ -489,7 +485,7 @@ class Resolver:
             result = Failed(kind=FailureKind.DNS, detail=f"{host}: {error}")
         else:
             kept_s = _kept_s(answer.ttl_s)
-            result = _sorted_out(host, _in_turns(answer.addresses, self._prefer_family))
+            result = _sorted_out(host, _in_turns(answer.addresses))
         self._keep(host, result, kept_s)
         return result
 
@@ -504,7 +500,7 @@ def _kept_s(ttl_s: float | None) -> float:
     return _KEPT_S if ttl_s is None else min(max(ttl_s, _KEPT_AT_LEAST_S), _KEPT_AT_MOST_S)
 
 
-def _in_turns(addresses: Iterable[str], prefer_family: str) -> list[str]:
+def _in_turns(addresses: Iterable[str]) -> list[str]:
     """Return the addresses, alternating between IPv6 and IPv4 (RFC 8305, 4).
 
     A family that does not work then costs one attempt.
@@ -512,7 +508,7 @@ def _in_turns(addresses: Iterable[str], prefer_family: str) -> list[str]:
     found = list(addresses)
     if not found:
         return found
-    is_first_6 = ":" in found[0] if prefer_family == "auto" else prefer_family == "ipv6"
+    is_first_6 = ":" in found[0]
     first = [one for one in found if (":" in one) is is_first_6]
     second = [one for one in found if (":" in one) is not is_first_6]
     return [one for pair in zip_longest(first, second) for one in pair if one is not None]

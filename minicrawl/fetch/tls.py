@@ -37,34 +37,18 @@ def default_tls() -> ssl.SSLContext:
     return context
 
 
-_VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
+_OLDEST = ssl.TLSVersion.TLSv1_2
+"""As browsers have it (RFC 8996)."""
 HTTP1, HTTP1_AND_2 = ("http/1.1",), ("h2", "http/1.1")
-
-
-class ClientPair(NamedTuple):
-    """Client certificate and its key, which may be in the same file."""
-
-    certificate: Path
-    key: Path | None
-
-    def load_into(self, context: ssl.SSLContext) -> None:
-        """Present the certificate to servers that ask for one."""
-        context.load_cert_chain(self.certificate, self.key, _no_password)
 
 
 EVERYWHERE = ""
 """Key of the settings for all hosts without settings of their own."""
 
 
-def client_pairs(network: Network) -> dict[str, ClientPair]:
-    """Return the client certificates by host or pattern."""
-    keys = dict(map(host_and_file, network.client_key))
-    certificates = dict(map(host_and_file, network.client_cert))
-    for host, key in keys.items():
-        if host not in certificates:
-            named = f"{host}=" if host else ""
-            raise UsageError(f"--client-key {named}{key}: needs --client-cert {named}FILE")
-    return {host: ClientPair(file, keys.get(host)) for host, file in certificates.items()}
+def client_certificates(network: Network) -> dict[str, Path]:
+    """Return the client certificates by host or pattern. Each file has its key, too."""
+    return dict(map(host_and_file, network.client_cert))
 
 
 class TlsContexts:
@@ -81,12 +65,12 @@ class TlsContexts:
     ) -> None:
         self._network, self._alpn, self._given = network, list(alpn), given
         self._unchecked_hosts = [host.strip("[]").lower() for host in network.insecure]
-        self._pairs = client_pairs(network)
+        self._certificates = client_certificates(network)
         self._made: dict[tuple[bool, str | None], ssl.SSLContext] = {}
 
     def __call__(self, host: str) -> ssl.SSLContext:
         is_checked = not any(_covers(pattern, host) for pattern in self._unchecked_hosts)
-        wanted = is_checked, self._shown_to(host) if self._pairs else None
+        wanted = is_checked, self._shown_to(host) if self._certificates else None
         context = self._made.get(wanted)
         if context is None:
             context = self._made[wanted] = self._context(*wanted)
@@ -94,7 +78,7 @@ class TlsContexts:
 
     def _shown_to(self, host: str) -> str | None:
         """Return the most specific pattern with a client certificate for this host, or None."""
-        covering = (one for one in self._pairs if one == EVERYWHERE or _covers(one, host))
+        covering = (one for one in self._certificates if one == EVERYWHERE or _covers(one, host))
         return max(covering, key=_specificity, default=None)
 
     def _context(self, is_checked: bool, shown: str | None) -> ssl.SSLContext:
@@ -107,11 +91,11 @@ class TlsContexts:
             context = ssl.create_default_context()
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         context.set_alpn_protocols(self._alpn)
-        context.minimum_version = _VERSIONS[self._network.min_tls]
+        context.minimum_version = _OLDEST
         if self._network.ca is not None:
             context.load_verify_locations(self._network.ca)
         if shown is not None:
-            self._pairs[shown].load_into(context)
+            context.load_cert_chain(self._certificates[shown], password=_no_password)
         return context
 
 
@@ -136,34 +120,31 @@ def check_tls(network: Network) -> None:
     """Raise UsageError for files that hold no certificates, or a certificate without its key."""
     if network.ca is not None:
         _check_file(network.ca, "--ca ")
-    for host, pair in client_pairs(network).items():
-        _check_pair(f"{host}=" if host else "", pair)
+    for host, file in client_certificates(network).items():
+        _check_certificate(f"{host}=" if host else "", file)
 
 
-def _check_pair(host: str, pair: ClientPair) -> None:
-    certificate, key = pair
-    named = f"--client-cert {host}{certificate}" + (f" --client-key {host}{key}" if key else "")
-    for file in filter(None, pair):
-        if not file.is_file():
-            why = "not a file" if file.exists() else "No such file or directory"
-            raise UsageError(f"{named}: {file}: {why}")
+def _check_certificate(host: str, file: Path) -> None:
+    named = f"--client-cert {host}{file}"
+    if not file.is_file():
+        why = "not a file" if file.exists() else "No such file or directory"
+        raise UsageError(f"{named}: {why}")
     try:
-        pair.load_into(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.load_cert_chain(file, password=_no_password)
     except _EncryptedKeyError:
-        file = key or certificate
         helps = f"`openssl pkey -in {file} -out FILE` writes it without its password"
         raise UsageError(f"{named}: the key is encrypted: {helps}") from None
     except ssl.SSLError as error:
-        raise UsageError(f"{named}: {_why_no_pair(error, key)}") from None
+        raise UsageError(f"{named}: {_why_unusable(error)}") from None
     except OSError as error:
         raise UsageError(f"{named}: {error.strerror}") from None
 
 
-def _why_no_pair(error: ssl.SSLError, key: Path | None) -> str:
+def _why_unusable(error: ssl.SSLError) -> str:
     if "KEY_VALUES_MISMATCH" in (error.reason or ""):
         return "the key is not that of the certificate"
-    missing = "" if key else ", or it holds no key: --client-key FILE"
-    return f"no certificate and key can be read{missing}"
+    return "no certificate can be read, or it holds no key: `cat CERTIFICATE KEY > FILE` makes one"
 
 
 def check_authorities(environ: Mapping[str, str] = os.environ) -> None:

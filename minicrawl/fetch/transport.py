@@ -68,8 +68,8 @@ _UNKNOWN_ISSUERS = {
 }
 _ALERTS = {
     "CERTIFICATE_REQUIRED": "the server wants a certificate of ours (--client-cert)",
-    "UNSUPPORTED_PROTOCOL": "the server speaks an older TLS only (--min-tls)",
-    "ALERT_PROTOCOL_VERSION": "the server speaks another version of TLS only (--min-tls)",
+    "UNSUPPORTED_PROTOCOL": "the server speaks an older TLS only",
+    "ALERT_PROTOCOL_VERSION": "the server speaks another version of TLS only",
 }
 
 

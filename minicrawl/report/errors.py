@@ -54,7 +54,7 @@ KINDS = {
     State.PROTOCOL: KindHelp("the response is not HTTP", "see the detail"),
     State.ENCODING: KindHelp("the body cannot be decoded", "only the server's owner can fix it"),
     State.TOO_LARGE: KindHelp("far too large", "see the detail"),
-    State.CROWDED: KindHelp("too many large bodies at once", "a larger --max-bodies"),
+    State.CROWDED: KindHelp("too many large bodies at once", "a smaller --concurrency"),
     State.THROTTLED: KindHelp("429: too many requests", f"a longer --delay, or {_LATER}"),
     State.SERVER_ERROR: KindHelp("5xx: the server has a problem", _LATER),
     State.NOT_FOUND: KindHelp("404, 410: there is no such page", "nothing: old links are normal"),

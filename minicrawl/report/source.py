@@ -65,7 +65,7 @@ class Source:
 
 
 def weighed(source: Source) -> NamedGraph:
-    """Return the links of a store with the weights of the crawl, by its --weight settings."""
+    """Return the links of a store with the weights of the crawl, by its --weight-internal."""
     if (seen := source.snapshot) is None:
         raise UsageError("--crawl-weights needs a store: the weights in a graph file always count")
     if seen.frontier.terms.imported:
@@ -74,15 +74,14 @@ def weighed(source: Source) -> NamedGraph:
     with source.progress("links") as tell:
         named = _gathered(seen, map(_as_shares, links(seen, tell)))
     if named.weights is None and not asked_for_weights(seen):
-        raise UsageError("the crawl weighed all links alike: --crawl-weights needs crawl --weight")
+        raise UsageError("the crawl weighed all links alike: it had no --weight-internal")
     return named
 
 
 def asked_for_weights(seen: Snapshot) -> list[str]:
-    """Return the settings that gave some links more weight, such as emphasis=3."""
+    """Return the settings that gave some links less weight, as options."""
     settings = tables.settings(seen.connection)
-    names = (name for name in settings if name.startswith(_WEIGHT))
-    return [f"{name.removeprefix(_WEIGHT)}={settings[name]}" for name in sorted(names)]
+    return [f"--{name} {settings[name]}" for name in sorted(settings) if name.startswith(_WEIGHT)]
 
 
 def _as_shares(block: FlowLinks) -> CashFlows:

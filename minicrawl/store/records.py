@@ -199,15 +199,17 @@ class StoreTerms:
             return f"{name} {value}"
         if name in _SWITCHES:
             return _SWITCHES[name][value]
-        shown = "none" if value is None else f"{value:g}" if isinstance(value, float) else value
-        return f"--{name.replace('_', '-')} {shown}"
+        return f"--{name} {value}"
 
 
 _SWITCHES = {
     "links": {True: "--links", False: "--no-links"},
     "strip_marks": {True: "--strip-marks", False: "--keep-marks"},
 }
-MAY_CHANGE = ("small_edge",)
+MAY_DIFFER = ("small_edge", "width", "measures")
+"""A crawl may have another small edge than the first one. A store keeps its own width and measures,
+which were settings once.
+"""
 _WITHOUT_OPTION = ("imported", "shard", "shards")
 
 # ================================================================ trouble

@@ -27,7 +27,7 @@ from minicrawl.store.blobs import pack, unpack
 from minicrawl.store.lock import StoreLock
 from minicrawl.store.reader import LOG, connect, file_beside, reading, real_path
 from minicrawl.store.records import (
-    MAY_CHANGE,
+    MAY_DIFFER,
     Batch,
     Checkpoint,
     FetchRow,
@@ -176,7 +176,7 @@ class StoreWriter:
                 "use another --store, or start again with --fresh"
             )
         for name, value in wanted.items():
-            if name not in MAY_CHANGE and getattr(found, name) != value:
+            if name not in MAY_DIFFER and getattr(found, name) != value:
                 raise UsageError(
                     f"{self.path} was started with {found.told(name)}, not {terms.told(name)}: "
                     "keep it, or start again with --fresh"

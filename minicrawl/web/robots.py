@@ -312,6 +312,8 @@ def _other_keys(path: str, key: str) -> Iterator[str]:
 #
 # /robots.txt itself follows the rules like any path; whoever checks it has already fetched it.
 
+MOST_ROBOTS_BYTES = 512 * 1024
+"""Of a robots.txt; the rest is ignored. RFC 9309 asks for 500 KiB at least."""
 ANSWER_VALID_S = 24 * 3600.0
 """Time for which a robots.txt may be cached. RFC 9309 allows a day."""
 

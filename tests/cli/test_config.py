@@ -38,7 +38,7 @@ def test_each_value_is_shown_with_where_it_came_from(
     assert found["budget.pages"] == {"value": 5, "from": "--pages"}
     assert found["politeness.delay"] == {"value": 2, "from": "MINICRAWL_DELAY"}
     assert found["scope.max-depth"] == {"value": 3, "from": "minicrawl.toml:scope.max-depth"}
-    assert found["order.width"] == {"value": 8, "from": "default"}
+    assert found["limits.max-tries"] == {"value": 5, "from": "default"}
 
 
 def test_what_is_shown_is_a_file_that_gives_the_same_settings(capsys: Captured) -> None:

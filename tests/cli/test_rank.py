@@ -242,15 +242,15 @@ class TestWeightsOfTheCrawl:
     def test_where_the_weights_of_the_crawl_made_no_difference_it_is_told(
         self, tmp_path: Path, capsys: Captured
     ) -> None:
-        """A crawl with --weight emphasis=3 that met no link in bold or in a heading."""
+        """A crawl with --weight-internal 3 that met no link within a site."""
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
-            crawl.batch.counters[tables.SETTINGS] = {"weight-emphasis": 3}
+            crawl.batch.counters[tables.SETTINGS] = {"weight-internal": 3}
             crawl.seeds([A])
             crawl.read(A, [B, C])
         assert main(["rank", "degree", "--crawl-weights", "--store", str(crawl.path)]) == 0
         told = capsys.readouterr().err
         assert "no link of these pages weighs more than another" in told
-        assert "whatever --weight emphasis=3" in told
+        assert "whatever --weight-internal 3" in told
 
     def test_where_they_were_alike_or_there_was_no_crawl_it_is_refused(
         self, store: Path, graph: Path, capsys: Captured

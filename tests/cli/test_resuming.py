@@ -171,7 +171,7 @@ class TestWhatIsKept:
     def test_a_store_that_was_begun_otherwise_goes_on_as_it_was_begun(
         self, network: tuple[str, ...], capsys: Captured
     ) -> None:
-        begun = ("--window", "variable", "--width", "4", "--no-links", "--keep-marks")
+        begun = ("--window", "variable", "--no-links", "--keep-marks")
         seeds = (SEED, f"{SITE}/docs/?utm_source=a")
         assert main(["crawl", SEED, "--pages", "1", *begun, *network]) == 0
         assert main(["crawl", *seeds, "--pages", "1", *network]) == 0
@@ -340,12 +340,12 @@ class TestPython:
         self, web: Web, network: tuple[str, ...]
     ) -> None:
         always: dict[str, Any] = {"delay": 0, "allow_private": True, "resolve": [network[-1]]}
-        first = Settings.of(scope="prefix", max_delay=90, pages=1, **always)
+        first = Settings.of(scope="prefix", host_pages=500, pages=1, **always)
         self.run([SEED], first)
-        crawl = Crawl([], Settings.of(scope="any", max_delay=60, deny=["draft"], **always))
+        crawl = Crawl([], Settings.of(scope="any", host_pages=1000, deny=["draft"], **always))
         crawl.run()
         assert crawl.settings.scope.scope == "prefix"
-        assert crawl.settings.politeness.max_delay_s == 90
+        assert crawl.settings.traps.host_pages == 500
         assert web.asked == INSIDE - {f"{SITE}/docs/draft"}
 
     def test_what_load_was_given_counts_whatever_it_is(

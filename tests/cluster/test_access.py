@@ -1,5 +1,7 @@
 """The servers and the name of a crawl, in one URL."""
 
+from pathlib import Path
+
 import pytest
 
 from minicrawl.cluster.access import access_of
@@ -21,6 +23,13 @@ from minicrawl.errors import UsageError
 def test_a_path_behind_the_servers_names_the_crawl(url: str, servers: str, name: str) -> None:
     found = access_of(Cluster(url=url))
     assert (found.url, found.name) == (servers, name)
+
+
+def test_variables_of_nats_name_the_certificates() -> None:
+    environ = {"NATS_CA": "ca.pem", "NATS_CERT": "us.pem", "NATS_KEY": ""}
+    found = access_of(Cluster(url="tls://a"), environ)
+    assert (found.ca, found.cert, found.key) == (Path("ca.pem"), Path("us.pem"), None)
+    assert access_of(Cluster(url="tls://a"), {}).ca is None
 
 
 def test_without_servers_there_is_no_cluster() -> None:

@@ -150,7 +150,7 @@ def test_a_client_shows_its_certificate_where_servers_ask_for_one(tmp_path: Path
             await is_let_in(NatsSettings(url=servers.url, ca=own.ca, cert=both))
             for shown, its_key in ((None, None), (other_cert, other_key)):
                 settings = NatsSettings(url=servers.url, ca=own.ca, cert=shown, key=its_key)
-                await is_refused(settings, "give --cluster-cert FILE")
+                await is_refused(settings, "NATS_CERT")
 
     run(work())
 
@@ -158,9 +158,9 @@ def test_a_client_shows_its_certificate_where_servers_ask_for_one(tmp_path: Path
 @pytest.mark.parametrize(
     ("files", "line"),
     [
-        ({"cert": "absent.pem"}, "--cluster-cert .*absent.pem and its key cannot be used"),
-        ({"cert": "empty.pem"}, "--cluster-cert .*empty.pem and its key cannot be used"),
-        ({"key": "empty.pem"}, "--cluster-key .*empty.pem needs its --cluster-cert"),
+        ({"cert": "absent.pem"}, "NATS_CERT=.*absent.pem and its key cannot be used"),
+        ({"cert": "empty.pem"}, "NATS_CERT=.*empty.pem and its key cannot be used"),
+        ({"key": "empty.pem"}, "NATS_KEY=.*empty.pem needs its NATS_CERT"),
         ({"ca": "empty.pem"}, "the certificates in .*empty.pem cannot be read"),
     ],
 )

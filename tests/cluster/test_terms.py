@@ -281,6 +281,17 @@ def test_terms_that_are_stricter_than_a_node_count() -> None:
     tried(work)
 
 
+def test_a_setting_that_is_gone_is_ignored_and_named() -> None:
+    async def work(engine: FakeEngine) -> None:
+        terms = await poisoned(engine, {"max-delay": 90, "min-delay": 0.5})
+        counting, line = cluster_terms.settings_that_count(terms, {})
+        assert counting == {**USUAL, "pages": 10}
+        assert "max-delay: " in line
+        assert "min-delay" not in line
+
+    tried(work)
+
+
 def test_terms_that_no_version_writes_are_refused_in_one_line() -> None:
     async def work(engine: FakeEngine) -> None:
         terms = await poisoned(engine, {"planets": 9})

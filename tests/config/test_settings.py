@@ -18,7 +18,7 @@ from minicrawl.config import (
     Storing,
     load,
 )
-from minicrawl.config.rows import BY_NAME, KEPT, TABLE
+from minicrawl.config.rows import BY_NAME, GONE, KEPT, TABLE
 from minicrawl.config.settings import (
     DEFAULT,
     STORE,
@@ -187,26 +187,26 @@ class TestPython:
 class TestResumed:
     KEPT = from_store(
         Path("a.db"),
-        {"scope": "prefix", "deny": ["/x"], "max-depth": 2, "max-delay": 90, "focus": {"a": 2}},
+        {"scope": "prefix", "deny": ["/x"], "max-depth": 2, "delay": 3, "focus": {"a": 2}},
     )
 
     def test_what_nobody_gives_is_what_the_store_keeps(self) -> None:
         found = load({}, {}, None).resumed(self.KEPT)
         assert found.settings == Settings.of(
-            scope="prefix", deny=["/x"], max_depth=2, max_delay=90, focus={"a": 2}
+            scope="prefix", deny=["/x"], max_depth=2, delay=3, focus={"a": 2}
         )
         assert found.origins["scope"] == found.origins["focus"] == STORE
         assert found.origins["contact"] == DEFAULT
 
     def test_every_other_source_is_stronger_than_the_store(self, tmp_path: Path) -> None:
         file = tmp_path / "minicrawl.toml"
-        file.write_text("[politeness]\nmax-delay = 60\n", encoding="utf-8")
+        file.write_text("[politeness]\ndelay = 1\n", encoding="utf-8")
         given = load({"scope": "any", "deny": "none"}, {"MINICRAWL_MAX_DEPTH": "none"}, file)
         found = given.resumed(self.KEPT)
         assert found.settings == Settings.of(focus={"a": 2})
         assert found.origins["scope"] == "--scope"
         assert found.origins["max-depth"] == "MINICRAWL_MAX_DEPTH"
-        assert found.origins["max-delay"] == f"{file}:politeness.max-delay"
+        assert found.origins["delay"] == f"{file}:politeness.delay"
 
     def test_a_kept_value_that_does_not_count_is_not_read(self) -> None:
         kept = from_store(Path("a.db"), {"scope": "planet"})
@@ -227,7 +227,7 @@ class TestResumed:
             scope=Scope(scope="prefix", deny=("/x",), max_depth=7),
             budget=made.budget,
             order=Order(focus=(Focus(pattern="a", strength=2),)),
-            politeness=Politeness(max_delay_s=90),
+            politeness=Politeness(delay_s=3),
         )
         assert Loaded.of(made).origins["max-depth"] == "max_depth"
         assert Loaded.of(made).origins["scope"] == DEFAULT
@@ -236,7 +236,6 @@ class TestResumed:
 WEAK: dict[str, object] = {
     "browser": "/evil.sh",
     "render-workers": 64,
-    "max-render-memory": "1TB",
     "store": "/etc/x.db",
     "warc": "/etc/w",
     "auth": ["a.example=@/key"],
@@ -244,10 +243,8 @@ WEAK: dict[str, object] = {
     "netrc": "on",
     "cookies": "/key",
     "proxy": ["@/key"],
-    "no-proxy": ["*"],
     "ca": "/ca.pem",
     "client-cert": ["/cert.pem"],
-    "client-key": ["/key.pem"],
     "insecure": ["*.example"],
     "bind-address": ["127.0.0.1"],
     "name-server": ["192.0.2.1"],
@@ -255,26 +252,13 @@ WEAK: dict[str, object] = {
     "allow-private": True,
     "robots": False,
     "delay": 0,
-    "delay-factor": 1,
-    "min-delay": 0,
-    "max-delay": 1,
-    "max-pause": 1,
     "address-delay": 0,
-    "max-strikes": 100,
     "per-host": 9,
     "per-address": 99,
     "max-body": "1TB",
-    "max-bodies": "1TB",
-    "max-head": "1TB",
-    "max-codings": 99,
-    "max-robots": "1TB",
-    "max-reading": "1h",
     "workers": 200,
     "cluster": "nats://127.0.0.1:1",
     "cluster-creds": "/creds",
-    "cluster-ca": "/ca.pem",
-    "cluster-cert": "/cert.pem",
-    "cluster-key": "/key.pem",
 }
 """A value of each setting that does harm if a stranger may choose it."""
 HARMLESS: dict[str, object] = {
@@ -283,7 +267,6 @@ HARMLESS: dict[str, object] = {
     "cookies": "on",
     "robots": True,
     "delay": 5,
-    "max-delay": 90,
     "allow-private": False,
     "max-body": 1000,
     "workers": 0,
@@ -346,6 +329,15 @@ class TestStrangers:
         found = load({"delay": "0.2", "robots": "false"}, {}, None).resumed(kept)
         assert (found.settings.politeness.delay_s, found.settings.politeness.robots) == (0.2, False)
         assert found.ignored == {}
+
+    def test_what_is_gone_is_ignored_and_said_if_it_held_something_else(self) -> None:
+        kept = {"max-delay": 90, "min-delay": 0.5, "scope": "host", "delay": 0}
+        found = load({}, {}, None).resumed(from_store(Path("a.db"), kept))
+        assert found.settings == Settings.of(scope="host")
+        assert found.ignored == {"delay": "a.db:delay", "max-delay": "a.db:max-delay"}
+        line = told_ignored(found.ignored.values())
+        assert line.startswith("a.db: ignored delay: ")
+        assert line.endswith(f"; max-delay: {GONE['max-delay'].why}")
 
     def test_nothing_ignored_is_no_line(self) -> None:
         assert told_ignored([]) == ""

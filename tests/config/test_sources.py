@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.config.rows import BY_NAME
+from minicrawl.config.rows import BY_NAME, GONE
 from minicrawl.config.settings import (
     Given,
     from_arguments,
@@ -30,18 +30,14 @@ def test_a_flag_that_was_not_given_gives_nothing() -> None:
 
 
 def test_a_flag_is_shown_as_it_was_written() -> None:
-    given = from_flags(
-        {"pages": "5", "sitemaps": True, "robots": False, "weight_internal": "0.5", "deny": ("a",)}
-    )
+    given = from_flags({"pages": "5", "sitemaps": True, "robots": False, "deny": ("a",)})
     assert {name: one.place for name, one in given.items()} == {
         "pages": "--pages",
         "sitemaps": "--sitemaps",
         "robots": "--ignore-robots",
-        "weight-internal": "--weight internal",
         "deny": "--deny",
     }
     assert str(given["pages"]) == "--pages 5"
-    assert str(given["weight-internal"]) == "--weight internal=0.5"
 
 
 def test_an_unknown_argument_is_refused_with_the_nearest() -> None:
@@ -70,13 +66,13 @@ def test_a_variable_for_several_values_has_one_on_a_line() -> None:
 
 def test_keys_stand_in_sections_and_focus_in_a_table_of_its_own(written: Path) -> None:
     written.write_text(
-        '[budget]\npages = 5\n[focus]\n"/news/" = 2\n[order]\nweight-dynamic = 0.5\n',
+        '[budget]\npages = 5\n[focus]\n"/news/" = 2\n[order]\nweight-internal = 0.5\n',
         encoding="utf-8",
     )
     assert from_file(written) == {
         "pages": Given(5, "minicrawl.toml:budget.pages", " = "),
         "focus": Given({"/news/": 2}, "minicrawl.toml:focus", " = "),
-        "weight-dynamic": Given(0.5, "minicrawl.toml:order.weight-dynamic", " = "),
+        "weight-internal": Given(0.5, "minicrawl.toml:order.weight-internal", " = "),
     }
 
 
@@ -156,8 +152,29 @@ def test_a_setting_that_only_another_version_knows_is_refused_with_the_store() -
         from_store(Path("a.db"), {"scop": "host"})
 
 
+@pytest.mark.parametrize("name", GONE)
+def test_a_name_that_is_gone_is_refused_in_all_sources(name: str, written: Path) -> None:
+    words = name.replace("-", "_")
+    variable = f"MINICRAWL_{words.upper()}"
+    written.write_text(f"[network]\n{name} = 1\n", encoding="utf-8")
+    with pytest.raises(UsageError) as in_environment:
+        from_environment({variable: "1"})
+    with pytest.raises(UsageError) as in_file:
+        from_file(written)
+    with pytest.raises(UsageError) as in_python:
+        from_arguments({words: 1})
+    places = [variable, f"{written}:network.{name}", words]
+    for place, refused in zip(places, (in_environment, in_file, in_python), strict=True):
+        assert str(refused.value) == f"{place} is gone: {GONE[name].why}"
+    assert unknown_variables({variable: "1"}) == []
+
+
 def test_a_store_may_keep_settings_that_are_no_more() -> None:
-    kept = from_store(Path("a.db"), {"newborn-history": "mean", "newborn": "unit"})
-    assert list(kept) == ["newborn"]
+    kept = from_store(
+        Path("a.db"),
+        {"newborn-history": "mean", "newborn": "unit", "width": 4, "max-delay": 60, "delay": 2},
+    )
+    assert list(kept) == ["delay"]
+    assert list(from_store(Path("a.db"), {"newborn": "host-mean"})) == ["newborn"]
     with pytest.raises(UsageError, match="newborn-histor"):
         from_store(Path("a.db"), {"newborn-histor": "mean"})

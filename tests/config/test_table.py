@@ -6,7 +6,7 @@ import pytest
 
 from minicrawl.config.crawl_rows import MOST_ENDOWMENT, WINDOWS
 from minicrawl.config.parts import Focus
-from minicrawl.config.rows import BY_NAME, KEPT, TABLE
+from minicrawl.config.rows import BY_NAME, GONE, KEPT, TABLE
 from minicrawl.config.setting import SECTIONS, Setting
 from minicrawl.config.settings import Settings
 from minicrawl.opic import windows
@@ -14,9 +14,21 @@ from minicrawl.opic import windows
 every_setting = pytest.mark.parametrize("setting", TABLE, ids=lambda setting: setting.name)
 
 
-def test_every_field_of_every_part_is_a_row_and_every_row_is_a_field() -> None:
+LIMITS = {
+    "order": "width",
+    "politeness": "delay_factor min_delay_s max_delay_s max_pause_s max_strikes silent_share",
+    "network": "max_head_bytes max_codings no_proxy",
+    "rendering": "max_s max_requests max_memory",
+    "limits": "max_sitemaps",
+    "traps": "max_segments max_repeats",
+}
+"""Fields that no user needs to turn, and that tests give other values."""
+
+
+def test_every_row_is_a_field_and_every_field_is_a_row_or_a_limit_of_the_code() -> None:
     in_parts = {(s.part, field.name) for s in SECTIONS.values() for field in fields(s.make)}
-    assert sorted((row.section.part, row.field) for row in TABLE) == sorted(in_parts)
+    limits = [(part, name) for part, names in LIMITS.items() for name in names.split()]
+    assert sorted([(row.section.part, row.field) for row in TABLE] + limits) == sorted(in_parts)
     assert {section.part for section in SECTIONS.values()} == {f.name for f in fields(Settings)}
 
 
@@ -26,11 +38,19 @@ def test_no_two_settings_share_a_name(name: str) -> None:
     assert len(set(names)) == len(names)
 
 
-def test_only_facets_of_one_thing_share_a_flag() -> None:
-    flags = [setting.flag for setting in TABLE if not setting.facet]
-    flags += {setting.flag for setting in TABLE if setting.facet}
+def test_no_two_settings_share_a_flag() -> None:
+    flags = [setting.flag for setting in TABLE]
     flags += [setting.off for setting in TABLE if setting.off]
     assert len(set(flags)) == len(flags)
+
+
+def test_there_are_no_more_settings_than_one_can_choose_among() -> None:
+    assert len(TABLE) <= 75
+
+
+def test_what_is_gone_is_no_setting_and_says_what_holds() -> None:
+    assert not GONE.keys() & BY_NAME.keys()
+    assert all(one.why for one in GONE.values())
 
 
 @pytest.mark.parametrize(
@@ -40,14 +60,7 @@ def test_only_facets_of_one_thing_share_a_flag() -> None:
         ("for", "--for", "MINICRAWL_FOR", "budget.for", "for_"),
         ("delay", "--delay", "MINICRAWL_DELAY", "politeness.delay", "delay"),
         ("max-depth", "--max-depth", "MINICRAWL_MAX_DEPTH", "scope.max-depth", "max_depth"),
-        ("focus-type", "--focus-type", "MINICRAWL_FOCUS_TYPE", "focus-type", "focus_type"),
-        (
-            "weight-internal",
-            "--weight",
-            "MINICRAWL_WEIGHT_INTERNAL",
-            "order.weight-internal",
-            "weight_internal",
-        ),
+        ("focus-words", "--focus-words", "MINICRAWL_FOCUS_WORDS", "focus-words", "focus_words"),
     ],
 )
 def test_from_one_name_come_all_others(
@@ -85,16 +98,16 @@ def test_what_defines_a_crawl_is_kept_and_what_is_said_for_a_run_is_not() -> Non
     kept = {setting.name for setting in KEPT}
     assert kept > {"scope", "allow", "deny", "max-depth", "per-host-pages", "sitemaps", "types"}
     assert kept > {"robots", "agent", "contact", "delay", "address-delay", "host-pages"}
-    assert kept > {"focus", "focus-type", "focus-words", "weight-internal", "window", "strategy"}
-    assert kept > {"small-edge", "newborn", "measures", "links"}
+    assert kept > {"focus", "focus-words", "weight-internal", "window", "strategy"}
+    assert kept > {"small-edge", "endowment", "links"}
     of_a_run = {"pages", "for", "bytes", "continuous", "order-by", "discovery", "refresh"}
     of_a_run |= {"concurrency", "per-host", "resolve", "allow-private", "workers", "store"}
     assert not kept & of_a_run
     assert kept > {"keep", "keep-versions", "warc", "requisites"}
-    assert kept > {"user-agent", "languages", "cookies", "delay-factor", "min-delay", "render"}
+    assert kept > {"user-agent", "languages", "cookies", "render"}
     assert not kept & {"header", "auth", "bearer", "netrc"}
-    assert not kept & {"render-workers", "browser", "max-rendering", "max-render-memory"}
-    assert len(kept) == 46
+    assert not kept & {"render-workers", "browser"}
+    assert len(kept) == 35
 
 
 def test_the_windows_are_those_of_the_algorithm() -> None:

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from minicrawl.checking import check_links
-from minicrawl.config import Settings
 from minicrawl.crawl.events import Asked, Event, Reason, Settled
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.schedule.scope_gate import gate_for
@@ -41,6 +40,7 @@ from minicrawl.store.reader import connect, reading
 from minicrawl.store.records import StoreTerms
 from minicrawl.store.writer import StoreWriter
 from minicrawl.web.urls import ResolvedUrl
+from tests.limits import settings_of
 from tests.stores import urls_of
 
 Result = TypeVar("Result")
@@ -350,13 +350,12 @@ async def crawling(
     **settings: Any,
 ) -> Run:
     """A crawl as `app` makes it, in the jumping loop; `during` goes on beside it."""
-    chosen = Settings.of(**{"delay": 0, "address_delay": 0, "store": path, **settings})
+    chosen = settings_of(**{"delay": 0, "address_delay": 0, "store": path, **settings})
     order, storing = chosen.order, chosen.storing
     terms = StoreTerms(
         small_edge=order.small_edge,
         window=order.window,
         width=order.width,
-        measures=order.measures,
         links=storing.links,
         strip_marks=storing.strip_marks,
     )

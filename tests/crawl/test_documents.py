@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from minicrawl.app import Crawl
-from minicrawl.config import load
 from minicrawl.demo.pages import DemoResponse
 from minicrawl.demo.web import DemoServer
 from minicrawl.errors import UsageError
@@ -20,6 +19,7 @@ from minicrawl.search.searching import Finder, SearchRequest
 from minicrawl.store.reader import reading, search_folder
 from minicrawl.web.documents import document as reader
 from tests.crawl.fakes import links_of, states_of
+from tests.limits import settings_of
 from tests.web.documents.pdfs import BOMB, pdf, words
 
 A, B = "http://a.example", "http://b.example"
@@ -84,7 +84,7 @@ def store(tmp_path: Path) -> Path:
 def crawled(server: DemoServer, store: Path, *seeds: str, **more: Any) -> dict[str, str]:
     """The states of pages of a.example, by path."""
     said = {"delay": 0, "allow_private": True, "resolve": f"*={server.address}", "workers": 0}
-    settings = load({**said, "store": store, "converge": False, **more}, {}, None)
+    settings = settings_of(**{**said, "store": store, "converge": False, **more})
     crawl = Crawl(seeds, settings)
     crawl.run()
     found = {url: state.label for url, state in states_of(store).items()}

@@ -145,7 +145,7 @@ def _list(fragments: tuple[str, ...], head: str) -> Priced:
 
 PRICED: Mapping[str, Priced] = {
     "html": _page(ParseOptions()),
-    "html, words": _page(ParseOptions(with_words=True, with_emphasis=True)),
+    "html, words": _page(ParseOptions(with_words=True)),
     "html, links": _page(ParseOptions(with_written=True)),
     "html, scripts": _page(ParseOptions(with_scripting=True)),
     "text": _writing(DocumentType.TEXT, "text/plain", ()),

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 from urllib.parse import urlsplit
 
-from minicrawl.config import Network, Settings
+from minicrawl.config import Network
 from minicrawl.crawl.recorded import import_warcs
 from minicrawl.crawl.schedule.orders import ORDERS
 from minicrawl.demo.web import DemoWeb
@@ -31,6 +31,7 @@ from minicrawl.model import FetchResult, Request
 from minicrawl.opic.windows import WINDOWS
 from minicrawl.store.reader import LOCK, LOG
 from tests.crawl.fakes import FakeWeb, crawl
+from tests.limits import settings_of
 
 FOLDER = Path(__file__).parent
 GOLDEN, WARC = FOLDER / "logs.json", FOLDER / "demo.warc.zst"
@@ -82,7 +83,7 @@ def _demo_logs(case: Case, folder: Path) -> dict[str, Log]:
 
 def _warc_logs(case: Case, folder: Path) -> dict[str, Log]:
     store = folder / "recorded.db"
-    settings = Settings.of(**_of(case), store=store, max_tries=1, converge=False)
+    settings = settings_of(**_of(case), store=store, max_tries=1, converge=False)
     import_warcs([WARC], settings)
     fresh = rows_of(store)
     _crawl(case, DemoAnswers(), store, later_s=DAY_S)

@@ -5,7 +5,7 @@ from random import Random
 from tests.fetch.wire import Answer, Then
 from tests.hostile.fault import CROWDED, HEAD, LATE, PAGE, Fault
 
-_LINKS = "cut at 10,000 links (--max-links)"
+_LINKS = "cut at 10,000 links"
 _MANY_LINKS = f"page, {_LINKS}"
 
 

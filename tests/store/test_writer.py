@@ -155,8 +155,6 @@ def test_a_new_store_takes_the_terms_and_keeps_them(tmp_path: Path) -> None:
             StoreTerms(window="static"),
             "was started with --window interpolation, not --window static",
         ),
-        (StoreTerms(width=4), "was started with --width 8, not --width 4"),
-        (StoreTerms(measures=4), "was started with --measures none, not --measures 4"),
         (StoreTerms(links=False), "was started with --links, not --no-links"),
         (StoreTerms(strip_marks=False), "was started with --strip-marks, not --keep-marks"),
     ],
@@ -168,6 +166,14 @@ def test_other_terms_than_it_was_begun_with_are_refused(
         store.agree(StoreTerms())
         with pytest.raises(UsageError, match=message):
             store.agree(other)
+
+
+def test_a_store_keeps_a_width_and_measures_that_nobody_can_choose_any_more(tmp_path: Path) -> None:
+    old = StoreTerms(window="variable", width=4, measures=4)
+    with closing(StoreWriter.open(tmp_path / "crawl.db")) as store:
+        store.agree(old)
+        store.agree(StoreTerms(window="variable"))
+        assert tables.terms(store.connection) == old
 
 
 def test_a_store_becomes_a_copy_of_another(tmp_path: Path) -> None:

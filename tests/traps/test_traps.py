@@ -45,7 +45,7 @@ def test_the_crawl_went_into_every_trap(outcome: Outcome) -> None:
         ("calendar", "--barren-pages 20"),
         ("session", "--barren-pages 20"),
         ("deeper", "--barren-pages 20"),
-        ("repeated", "--max-repeats 4"),
+        ("repeated", "more than 4"),
         ("soft-404", "--barren-pages 20"),
         ("mirror", "--same-pages 10"),
         ("chain", "--barren-pages 20"),

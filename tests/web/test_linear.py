@@ -52,7 +52,7 @@ def many_links(text: str) -> object:
 
 
 def scan(text: str) -> object:
-    return markup.scan(text, max_links=1 << 20, with_words=True, with_emphasis=True)
+    return markup.scan(text, max_links=1 << 20, with_words=True)
 
 
 def scan_xhtml(text: str) -> object:

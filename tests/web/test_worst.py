@@ -17,21 +17,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicrawl.config import Settings
 from minicrawl.web import sitemaps as sitemap
 from minicrawl.web.documents.document import parse_document
 from minicrawl.web.documents.kinds import types_of
 from minicrawl.web.html.encoding import decode
 from minicrawl.web.html.page import ParseOptions, parse_page
-from minicrawl.web.robots import Rules, parse
+from minicrawl.web.robots import MOST_ROBOTS_BYTES, Rules, parse
 from minicrawl.web.sitemaps import MAX_URLS
 
 pytestmark = pytest.mark.proof
 
 URL = "http://a.example/d/"
-WITH_WORDS = ParseOptions(with_words=True, with_emphasis=True)
+WITH_WORDS = ParseOptions(with_words=True)
 MB = 1_000_000
-MAX_ROBOTS_BYTES = Settings().limits.max_robots_bytes
 LONGEST_S = 2.0 if sys.gettrace() is None else 10.0
 """For 5 MB of a page; most take a tenth of that. Lines that are counted take longer."""
 _TRIES = 4
@@ -131,7 +129,7 @@ NESTED_TAGS = ("ul><li", "ol><li><ul><li", "dl><dd", "blockquote", "div", "table
 def test_elements_nested_twenty_thousand_deep_are_read_in_time(tags: str, is_closed: bool) -> None:
     end = "".join(f"</{tag}>" for tag in reversed(tags.split("><"))) if is_closed else ""
     body = f'{f"<{tags}>" * DEEP}<a href="/x">x</a>{end * DEEP}'.encode()
-    for options in (WITH_WORDS, ParseOptions(with_written=True, with_emphasis=True)):
+    for options in (WITH_WORDS, ParseOptions(with_written=True)):
         do_within(LONGEST_S / 5, partial(parse_page, body, URL, {}, options))
     assert parse_page(body, URL, {}, WITH_WORDS).links == ("http://a.example/x",)
 
@@ -204,7 +202,7 @@ def rules(line: Callable[[int], bytes]) -> bytes:
     """As many of these lines as are read."""
     body = bytearray(b"User-agent: *\n")
     numbers = count()
-    while len(body) <= MAX_ROBOTS_BYTES:
+    while len(body) <= MOST_ROBOTS_BYTES:
         body += line(next(numbers)) + b"\n"
     return bytes(body)
 
@@ -242,7 +240,7 @@ LONG_PATHS = [
     ],
 )
 def test_the_worst_robots_txt_is_parsed_and_asked_in_time(body: bytes) -> None:
-    body = body[:MAX_ROBOTS_BYTES]
+    body = body[:MOST_ROBOTS_BYTES]
     do_within(LONGEST_PARSE_S, lambda: parse(body, "minicrawl"))
     asked = parse(body, "minicrawl")
     assert Rules.from_text(asked.text()) == asked

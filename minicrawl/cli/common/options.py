@@ -10,7 +10,7 @@ import functools
 import math
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from minicrawl.config import values as kinds
 from minicrawl.config.rows import BY_NAME, TABLE
 from minicrawl.config.setting import PREFIX, SECTIONS, Setting
 from minicrawl.config.settings import told_ignored, unknown_variables
-from minicrawl.errors import UsageError
 from minicrawl.export.cells import visible
 from minicrawl.model import GRAPHS
 
@@ -32,7 +31,6 @@ OWN_OPTIONS = "Options"
 
 Command = Callable[..., Any]
 Completion = Callable[[click.Context, click.Parameter, str], list[str]]
-Rows = tuple[Setting, ...]
 
 
 class Number(click.FloatRange):
@@ -48,11 +46,11 @@ class Number(click.FloatRange):
 
 
 class SettingOption(click.Option):
-    """An option for one row of the table, or for several rows that share a flag."""
+    """An option for a row of the table."""
 
-    def __init__(self, declarations: list[str], *, rows: Rows, **rest: Any) -> None:
+    def __init__(self, declarations: list[str], *, row: Setting, **rest: Any) -> None:
         super().__init__(declarations, **rest)
-        self.heading = rows[0].section.name.capitalize()
+        self.heading = row.section.name.capitalize()
 
     def handle_parse_result(
         self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
@@ -106,22 +104,20 @@ def _options(
     arguments: Callable[[Loaded], Mapping[str, object]],
     without: Sequence[str] = (),
 ) -> Callable[[Command], Command]:
-    by_parameter = dict(_by_parameter(sections or tuple(SECTIONS), without))
+    rows = _rows(sections or tuple(SECTIONS), without)
 
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
         def with_settings(config_file: Path | None, **values: Any) -> Any:
-            flags: dict[str, object] = {}
-            for name, rows in by_parameter.items():
-                flags |= _flags(rows, values.pop(name))
+            flags = {row.argument: values.pop(row.argument) for row in rows}
             warn_of_unknown_variables()
             loaded = loaded_from(flags, config_file)
-            warn_of_ignored(loaded, (row for rows in by_parameter.values() for row in rows))
+            warn_of_ignored(loaded, rows)
             return command(**values, **arguments(loaded))
 
         decorated: Command = with_settings
-        for name, rows in reversed(by_parameter.items()):
-            decorated = _option(name, rows)(decorated)
+        for row in reversed(rows):
+            decorated = _option(row)(decorated)
         return _config_option(decorated)
 
     return decorate
@@ -162,49 +158,26 @@ def warn_of_unknown_variables() -> None:
         click.echo(f"minicrawl: {visible(line)}", err=True)
 
 
-def _by_parameter(names: Sequence[str], without: Sequence[str] = ()) -> Iterator[tuple[str, Rows]]:
-    """The name of each option's parameter, and the rows that the option sets. The names are those
-    of sections and of settings.
-    """
+def _rows(names: Sequence[str], without: Sequence[str] = ()) -> list[Setting]:
+    """The settings of these names, which are those of sections and of settings."""
     sections = [SECTIONS[name] for name in names if name in SECTIONS]
     single = [BY_NAME[name] for name in names if name not in SECTIONS]
-    chosen = (one for one in TABLE if one.section in sections or one in single)
-    chosen = (one for one in chosen if one.name not in without)
-    flags = dict.fromkeys(setting.flag for setting in chosen)
-    for flag in flags:
-        rows = tuple(setting for setting in TABLE if setting.flag == flag)
-        yield flag.removeprefix("--") if rows[0].facet else rows[0].argument, rows
+    chosen = [one for one in TABLE if one.section in sections or one in single]
+    return [one for one in chosen if one.name not in without]
 
 
-def _flags(rows: Rows, value: Any) -> Mapping[str, object]:
-    """The value of an option, by the arguments of its settings."""
-    if rows[0].facet:
-        return dict(_facet(rows, text) for text in value)
-    return {rows[0].argument: value}
-
-
-def _facet(rows: Rows, text: str) -> tuple[str, str]:
-    facet, _, value = text.partition("=")
-    for row in rows:
-        if row.facet == facet:
-            return row.argument, value
-    wanted = " or ".join(f"{row.facet}={row.kind.metavar}" for row in rows)
-    raise UsageError(f"{rows[0].flag} {text}: must be {wanted}")
-
-
-def _option(name: str, rows: Rows) -> Callable[[Command], Command]:
-    row = rows[0]
+def _option(row: Setting) -> Callable[[Command], Command]:
     kind = row.kind
     return click.option(
         f"{row.flag}/{row.off}" if row.off else row.flag,
-        name,
+        row.argument,
         cls=SettingOption,
-        rows=rows,
+        row=row,
         default=None,
-        metavar=None if row.off else f"{row.facet and 'NAME='}{kind.metavar}",
-        multiple=kind.many or bool(row.facet),
+        metavar=None if row.off else kind.metavar,
+        multiple=kind.many,
         type=_type(row),
-        help=_help(rows),
+        help=f"{row.help}{_default(row)}",
         shell_complete=_completion(kind.names),
     )
 
@@ -221,15 +194,6 @@ def _completion(names: tuple[str, ...]) -> Completion | None:
         return [name for name in names if name.startswith(typed)]
 
     return complete if names else None
-
-
-def _help(rows: Rows) -> str:
-    row = rows[0]
-    if row.facet:
-        return "; ".join(
-            f"{one.facet}: {one.help} [default: {one.kind.show(one.default)}]" for one in rows
-        )
-    return f"{row.help}{_default(row)}"
 
 
 def _default(row: Setting) -> str:

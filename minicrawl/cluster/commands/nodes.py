@@ -124,7 +124,7 @@ _NAME = re.compile("[A-Za-z0-9_-]{1,32}")
 )
 @loaded_options(
     *("politeness", "network", "access", "cluster"),
-    *("browser", "render-workers", "max-render-memory", "max-robots", "max-reading"),
+    *("browser", "render-workers"),
 )
 def node(loaded: Loaded, folder: Path, name: str | None, most_shards: int | None) -> None:
     """Add this machine to a cluster.

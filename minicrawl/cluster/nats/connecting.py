@@ -91,7 +91,7 @@ def _after(mark: str, lines: list[str]) -> str:
 def encryption(settings: NatsSettings) -> dict[str, Any]:
     """Return the options of nats-py for TLS; none if the connection is not encrypted."""
     if settings.key is not None and settings.cert is None:
-        raise UsageError(f"--cluster-key {settings.key} needs its --cluster-cert")
+        raise UsageError(f"NATS_KEY={settings.key} needs its NATS_CERT")
     if not settings.wants_tls:
         return {}
     try:
@@ -103,7 +103,7 @@ def encryption(settings: NatsSettings) -> dict[str, Any]:
             context.load_cert_chain(settings.cert, settings.key, lambda: "")  # nobody can be asked
         except (OSError, ssl.SSLError) as error:
             raise UsageError(
-                f"--cluster-cert {settings.cert} and its key cannot be used: {error}"
+                f"NATS_CERT={settings.cert} and its key cannot be used: {error}"
             ) from error
     return {"tls": context}
 
@@ -311,19 +311,19 @@ def _kept_out(errors: list[Exception], settings: NatsSettings) -> EngineError:
         )
     if any(map(_wants_certificate, errors)):
         return EngineError(
-            f"{settings.shown} wants a certificate that it trusts: give --cluster-cert FILE, and "
-            "--cluster-key FILE if the key is not in it"
+            f"{settings.shown} wants a certificate that it trusts: name its file in NATS_CERT, and "
+            "that of its key in NATS_KEY if the key is not in it"
         )
     if any(isinstance(error, NotEncrypted) for error in errors):
         return EngineError(
             f"{settings.shown} does not encrypt, so nothing was sent: give it certificates "
-            "(tls { cert_file, key_file }), or leave out tls://, --cluster-ca and --cluster-cert"
+            "(tls { cert_file, key_file }), or leave out tls://, NATS_CA and NATS_CERT"
         )
     for error in errors:
         if isinstance(error, ssl.SSLError):
             return EngineError(
-                f"{settings.shown}: TLS fails ({error.reason}): give the certificates to trust "
-                "with --cluster-ca FILE"
+                f"{settings.shown}: TLS fails ({error.reason}): name the file of the "
+                "certificates to trust in NATS_CA"
             )
     why = str(errors[-1]) if errors else "no answer"
     return EngineUnavailable(

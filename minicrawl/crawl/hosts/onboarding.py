@@ -19,7 +19,12 @@ from weakref import WeakValueDictionary
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Listener, Noted
 from minicrawl.crawl.hosts.politeness import HostTable, remaining_s
-from minicrawl.crawl.hosts.side_requests import HostFiles, Introduce, SideRequests, SitemapQueue
+from minicrawl.crawl.hosts.side_requests import (
+    HostFiles,
+    Introduce,
+    SideRequests,
+    SitemapQueue,
+)
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.outcome import describe_failure, strike_of, tries_of
 from minicrawl.crawl.settle.recorder import Recorder
@@ -27,7 +32,7 @@ from minicrawl.model import Failed, FailureKind, FetchResult, Refused, Request, 
 from minicrawl.ports import Clock, PageFetcher, WebAccess
 from minicrawl.store.records import HostRow
 from minicrawl.web.headers import LONGEST_WAIT_S
-from minicrawl.web.robots import ALLOW_ALL, FORBID_ALL, Rules, decision_for
+from minicrawl.web.robots import ALLOW_ALL, FORBID_ALL, MOST_ROBOTS_BYTES, Rules, decision_for
 from minicrawl.web.urls import origin
 
 # ================================================================ robots cache
@@ -230,7 +235,7 @@ class BackOff:
         if strikes < self._politeness.max_strikes:
             return describe_failure(answer)
         pause_s = self._politeness.max_pause_s
-        rest = f"{strikes} strikes (--max-strikes): no request for {pause_s:g} s"
+        rest = f"{strikes} strikes: no request for {pause_s:g} s"
         return f"{describe_failure(answer)}; {rest}"
 
 
@@ -254,7 +259,7 @@ class HostOnboarding:
         self._hosts, self._clock = side_requests.hosts, side_requests.clock
         self._robots = RobotsCache(settings, recorder, web_access, side_requests)
         self._back_off = BackOff(settings, recorder, self._hosts, self._clock)
-        self._files = HostFiles(settings, recorder, web_access, side_requests, self.recall)
+        self._files = HostFiles(recorder, web_access, side_requests, self.recall)
         self._sitemaps = SitemapQueue(settings, recorder, gate, self._files, self)
         self._learning = WeakValueDictionary[int, asyncio.Lock]()
 
@@ -441,6 +446,6 @@ class HostOnboarding:
         if wanted_s is not None and wanted_s > cap:
             tell(Noted(text=f"{host_origin} asks for a Crawl-delay of {wanted_s:g} s: {cap:g}"))
         if isinstance(answer, Response) and answer.cut:
-            most = f"{self._settings.limits.max_robots_bytes:,} bytes (--max-robots)"
+            most = f"{MOST_ROBOTS_BYTES:,} bytes"
             why = most if answer.cut is FailureKind.TOO_LARGE else answer.cut
             tell(Noted(text=f"{host_origin}/robots.txt is obeyed as far as it came: {why}"))

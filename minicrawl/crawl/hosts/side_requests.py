@@ -35,7 +35,7 @@ from minicrawl.model import (
     Want,
 )
 from minicrawl.ports import Clock, PageFetcher, Visit, WebAccess
-from minicrawl.web.robots import Rules
+from minicrawl.web.robots import MOST_ROBOTS_BYTES, Rules
 from minicrawl.web.sitemaps import MAX_BYTES, Sitemap
 from minicrawl.web.urls import canonical, origin
 from minicrawl.web.urls import host as name_of
@@ -154,13 +154,11 @@ class HostFiles:
 
     def __init__(
         self,
-        settings: Settings,
         recorder: Recorder,
         web_access: WebAccess,
         side_requests: SideRequests,
         recall: Callable[[int], None],
     ) -> None:
-        self._max_robots_bytes = settings.limits.max_robots_bytes
         self._recorder, self._web_access, self._recall = recorder, web_access, recall
         self._side_requests = side_requests
         self._hosts, self._clock = side_requests.hosts, side_requests.clock
@@ -217,7 +215,7 @@ class HostFiles:
         return f"{self._recorder.frontier.urls.origins[host]}/robots.txt"
 
     async def _robots_file(self, url: str) -> Response | Moved | Failed | Refused:
-        request = Request(url=url, want=Want.TEXT, max_bytes=self._max_robots_bytes)
+        request = Request(url=url, want=Want.TEXT, max_bytes=MOST_ROBOTS_BYTES)
 
         async def fetch() -> Visit:
             return Visit(await self._web_access.fetch(request))
@@ -256,7 +254,7 @@ class HostFiles:
 # and depth. It may list pages of its own host and of hosts whose robots.txt names it (sitemaps.org,
 # cross submission); sitemaps listed by a named index count as named. A page that it lists is one
 # link deeper than the shallowest page of its host, or than that of the host whose robots.txt led to
-# it. Each sitemap is read once, and no more than `--max-sitemaps` of a host.
+# it. Each sitemap is read once, and no more than `max_sitemaps` of a host.
 #
 # by   host whose robots.txt led to a sitemap
 
@@ -343,7 +341,7 @@ class SitemapQueue:
         if not named.waiting:
             del self._named[by]
             if named.has_more:
-                most = f"{counted(named.most, 'sitemap')} (--max-sitemaps)"
+                most = f"{counted(named.most, 'sitemap')}"
                 tell(Noted(text=f"{self._frontier.urls.origins[by]} has more than {most}"))
 
     async def _refusal(self, by: int, url: str, tell: Listener) -> str | None:

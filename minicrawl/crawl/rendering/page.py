@@ -192,8 +192,8 @@ class BrowserPage:
                 raise PageEnded(_GONE, may_pass=True)
             if memory > self._config.max_memory:
                 most = self._config.max_memory
-                raise PageEnded(f"it took more than {most:,} bytes (--max-render-memory)")
-        return f"it was not over in {limit_s:g} s (--max-rendering)"
+                raise PageEnded(f"it took more than {most:,} bytes")
+        return f"it was not over in {limit_s:g} s"
 
     async def _dom(self, shown: Page, cut: str) -> RenderedDom:
         try:

@@ -249,7 +249,7 @@ def _describe_cut(kind: FailureKind, network: Network) -> str:
     if kind is FailureKind.TOO_LARGE:
         return f"cut at {network.max_body_bytes:,} bytes (--max-body)"
     if kind is FailureKind.CROWDED:
-        return f"cut as all bodies were over {network.max_bodies_bytes:,} bytes (--max-bodies)"
+        return f"cut as all bodies were over {network.max_bodies_bytes:,} bytes"
     if kind is FailureKind.TIMEOUT:
         return f"cut after {network.timeout_s:g} s (--timeout)"
     return f"cut: {kind}"

@@ -14,21 +14,18 @@ from __future__ import annotations
 
 import asyncio
 import re
-from array import array
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from math import sqrt
 from time import perf_counter
 from typing import NamedTuple
-
-import numpy as np
 
 from minicrawl.config import Focus, Order
 from minicrawl.crawl.schedule.orders import DistanceTracker, PageQueue
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.frontier.pages import Frontier
 from minicrawl.frontier.urls import NO_PAGES, Meeting, PagesByUrl
-from minicrawl.model import READ_STATES, Originals, PageId, ParsedPage, State
+from minicrawl.model import Originals, PageId, ParsedPage, State
 from minicrawl.opic.journal import Spending, Step, StepKind, focus_granted
 from minicrawl.opic.ledger import READ, Ledger, Plan
 from minicrawl.opic.money import PARTS, UNIT
@@ -48,35 +45,25 @@ class StepPoster:
         queue: PageQueue,
         trackers: Sequence[DistanceTracker],
         saw: Callable[[list[Plan]], None],
-        newborns: Newborns | None = None,
     ) -> None:
         """Set up; `saw` is called with the posted plans.
 
-        The `trackers` know the distances of pages where the user limits them. Without `newborns`, a
-        page is born with one unit.
+        The `trackers` know the distances of pages where the user limits them.
         """
         self._recorder = recorder
         self._queue, self._trackers, self._saw = queue, trackers, saw
-        self._newborns = newborns
         self.reopened: set[int] = set()
-
-    def restore(self, frontier: Frontier) -> None:
-        """Load the state of earlier runs."""
-        if self._newborns is not None:
-            self._newborns.restore(frontier)
 
     def post(self, step: Step, state: State = State.UNREAD, new: Sequence[int] = ()) -> list[Plan]:
         """Apply and record the step, by which the `new` pages are born. Return its plans."""
         plans = self._recorder.apply_step(step, state)
         queue = self._queue
         if new:
-            self._bear(new)
+            self._recorder.counters.add("born", len(new))
             for tracker in self._trackers:
                 tracker.look_at(new)
         queue.posted(plans, new, self._paid(step) if step.kind in _PAYS else ())
         self._saw(plans)
-        if self._newborns is not None:
-            self._newborns.saw(plans)
         if self._trackers and step.kind in _LEADS_ON:
             for tracker in self._trackers:
                 for page in tracker.shorten(step.page, step.spending):
@@ -88,12 +75,6 @@ class StepPoster:
         if step.kind is StepKind.RECEIVE:
             pages = [frontier.books.stands_for(page) for page in pages]
         return [page for page in pages if frontier.state[page] == State.UNREAD]
-
-    def _bear(self, new: Sequence[int]) -> None:
-        if self._newborns is not None:
-            for step in self._newborns.steps(new):
-                self._recorder.apply_step(step)
-        self._recorder.counters.add("born", len(new))
 
     def introduce(
         self,
@@ -193,72 +174,6 @@ def are_many(urls: Sequence[str]) -> bool:
     return len(urls) > LINKS_AT_ONCE
 
 
-# ---------------------------------------------------------------- newborn pages
-
-MOST_WORTH, LEAST_WORTH = 4.0, 0.25
-_PRIOR = 3
-"""Weight of the mean of all hosts in a host's own mean, in pages: a new host is unknown."""
-_GRAIN = 16
-"""Rounding of a newborn's cash, in fractions of a unit, so that many pages share a step."""
-
-
-class Newborns:
-    """Initial cash of new pages.
-
-    A page is born with the mean cash at which pages of its host were read, relative to the mean
-    over all hosts. On average one unit flows through a page in a circulation.
-    """
-
-    def __init__(self, host_of: array[int]) -> None:
-        self._host_of = host_of
-        self._units: defaultdict[int, float] = defaultdict(float)
-        self._reads: defaultdict[int, int] = defaultdict(int)
-        self._all_units, self._all_reads = 0.0, 0
-
-    def saw(self, plans: Iterable[Plan]) -> None:
-        """Note the cash that pages handed on."""
-        for plan in plans:
-            self._add(self._host_of[plan.page], plan.cash / UNIT, 1)
-
-    def restore(self, frontier: Frontier) -> None:
-        """Load what pages handed on in earlier runs, as far as their window remembers it."""
-        read = np.flatnonzero(np.isin(frontier.states(), READ_STATES))
-        hosts = np.frombuffer(self._host_of, dtype=np.uint32)[read]
-        found, places, counts = np.unique(hosts, return_inverse=True, return_counts=True)
-        units = np.bincount(places, frontier.window.histories(read), minlength=len(found))
-        for number, held, count in zip(found.tolist(), units, counts.tolist(), strict=True):
-            self._add(number, float(held), count)
-
-    def worth(self, host: int) -> float:
-        """Return the initial cash of a new page on this host, in units."""
-        if not self._all_units:
-            return 1.0
-        mean = self._all_units / self._all_reads
-        held = self._units.get(host, 0.0) + _PRIOR * mean
-        worth = held / (self._reads.get(host, 0) + _PRIOR) / mean
-        return round(min(max(worth, LEAST_WORTH), MOST_WORTH) * _GRAIN) / _GRAIN
-
-    def steps(self, pages: Sequence[int]) -> Iterator[Step]:
-        """Yield the steps that grant new pages their cash beyond one unit."""
-        for units, equals in self._by_worth(pages).items():
-            if units != 1:
-                amount = int((units - 1) * UNIT)
-                yield Step(StepKind.GRANT, spending=Spending(equals), amount=amount)
-
-    def _by_worth(self, pages: Sequence[int]) -> dict[float, list[int]]:
-        found: defaultdict[float, list[int]] = defaultdict(list)
-        worth = {host: self.worth(host) for host in {self._host_of[page] for page in pages}}
-        for page in pages:
-            found[worth[self._host_of[page]]].append(page)
-        return found
-
-    def _add(self, host: int, units: float, reads: int) -> None:
-        self._units[host] += units
-        self._reads[host] += reads
-        self._all_units += units
-        self._all_reads += reads
-
-
 # ---------------------------------------------------------------- replays
 
 
@@ -313,8 +228,6 @@ class ReplayScheduler:
 # Pure: settings, the page and its links in, a `Spending` out. Links come out in ascending order.
 #
 # internal   link within its site: it weighs less, so that a site cannot promote itself
-# emphasis   link in bold or in a heading: it may weigh more, as its page calls it important
-# dynamic    page whose URL has a query: its links weigh less, and the virtual page gets the rest
 # focus      a link in focus gets its share once more, times `strength`: for a pattern or a type,
 #            once; by words, once for each focus word in or around the link; by similarity, times
 #            the cosine of the angle between the two word counts
@@ -331,11 +244,8 @@ class CashShares:
 
     def __init__(self, order: Order) -> None:
         self._internal = round(order.weight_internal * PARTS)
-        self._dynamic = order.weight_dynamic
-        self._emphasis = order.weight_emphasis
         self._judges = _judges(order)
-        are_all_1 = order.weight_internal == self._dynamic == self._emphasis == 1
-        self._are_equal = are_all_1 and not self._judges
+        self._are_equal = self._internal == PARTS and not self._judges
 
     def spending(self, url: str, pages: Sequence[int], parsed: ParsedPage) -> Spending:
         """Return the spending of the page at `url`, whose links lead to `pages`, in this order."""
@@ -345,39 +255,15 @@ class CashShares:
         links, words = parsed.links, parsed.words or [""] * len(parsed.links)
         link_of = dict(zip(pages, zip(links, words, strict=True), strict=True))
         targets = [link_of[page] for page in ordered]
-        weights = self._weights(url, [link for link, _ in targets], {*parsed.emphasised})
-        idle = self._idle(url, weights)
-        return Spending(ordered, weights, self._focus(targets), idle, parsed.self_link)
+        weights = self._weights(url, [link for link, _ in targets])
+        return Spending(ordered, weights, self._focus(targets), self_link=parsed.self_link)
 
-    def _weights(
-        self, url: str, targets: Sequence[str], emphasised: Collection[str]
-    ) -> Sequence[int]:
-        if self._internal == PARTS and (self._emphasis == 1 or not emphasised):
-            return [PARTS] * len(targets) if self._is_dynamic(url) else ()
-        weights = self._by_site(url, targets)
-        if emphasised:
-            weights = [
-                round(weight * self._emphasis) if to in emphasised else weight
-                for to, weight in zip(targets, weights, strict=True)
-            ]
-        return weights if any(weights) else [PARTS] * len(weights)
-
-    def _by_site(self, url: str, targets: Sequence[str]) -> list[int]:
+    def _weights(self, url: str, targets: Sequence[str]) -> Sequence[int]:
         if self._internal == PARTS:
-            return [PARTS] * len(targets)
+            return ()
         own = site(host(url))
-        return [self._internal if site(host(to)) == own else PARTS for to in targets]
-
-    def _is_dynamic(self, url: str) -> bool:
-        return self._dynamic < 1 and "?" in url
-
-    def _idle(self, url: str, weights: Sequence[int]) -> int:
-        """Return the weight that no link has, so that links together get the dynamic share only."""
-        if not self._is_dynamic(url):
-            return 0
-        if not self._dynamic:
-            return sum(weights) * PARTS
-        return round(sum(weights) * (1 - self._dynamic) / self._dynamic)
+        weights = [self._internal if site(host(to)) == own else PARTS for to in targets]
+        return weights if any(weights) else [PARTS] * len(weights)
 
     def _focus(self, targets: Sequence[tuple[str, str]]) -> Sequence[int]:
         if not self._judges:

@@ -34,6 +34,8 @@ from minicrawl.model import Originals, PageId, State
 from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.store.tables import Numbers
 
+MOST_REDIRECTS = 10
+"""In a row; browsers follow twice as many, but a chain of five is a mistake already."""
 _COPIES = (State.ALIAS, State.TWIN)
 
 
@@ -60,7 +62,6 @@ class Settler:
     ) -> None:
         self._shares = CashShares(settings.order)
         self.focus = FocusTally()
-        self._max_redirects = settings.limits.max_redirects
         self._recorder, self._frontier = recorder, recorder.frontier
         self.poster = poster
         self._gate, self._traps = gate, traps
@@ -239,8 +240,8 @@ class Settler:
         A chain that is too long ends here; its next target does not become known.
         """
         hops = chain.hops + 1
-        if hops > self._max_redirects:
-            reason = f"more than {self._max_redirects} redirects in a row (--max-redirects)"
+        if hops > MOST_REDIRECTS:
+            reason = f"more than {MOST_REDIRECTS} redirects in a row"
             return _dead_end(page, State.BAD_REDIRECT, reason)
         other, new = self._meet_target(page, redirects.target, redirects.originals)
         self._traps.redirected(page, url, hops, new)

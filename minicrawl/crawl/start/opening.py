@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.config import Access, Rendering, Settings, Storing
-from minicrawl.config.parts import OFF, Order
+from minicrawl.config.parts import OFF
 from minicrawl.config.values import hidden_login
 from minicrawl.crawl.events import Listener, Noted, nobody_listens
 from minicrawl.crawl.loop import Crawler
@@ -25,7 +25,6 @@ from minicrawl.crawl.start.preview import check_types
 from minicrawl.errors import UsageError
 from minicrawl.frontier.checkpoint import contradictions, load_frontier, verify
 from minicrawl.opic.journal import Spending, Step, StepKind
-from minicrawl.opic.windows import WITHOUT_MEASURES, WITHOUT_WIDTH
 from minicrawl.ports import Clock, WebAccess
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder, connect
@@ -164,21 +163,6 @@ class Beginning(NamedTuple):
         self.logins.check(settings.access, today)
         if self.is_new(settings.storing.store):
             resume.refuse_contradictions(settings)
-            _refuse_unused(settings.order)
-
-
-def _refuse_unused(order: Order) -> None:
-    """Refuse options that the window of a new store would not use.
-
-    A store keeps its window for ever.
-    """
-    if order.width != Order().width and order.window in WITHOUT_WIDTH:
-        raise UsageError(f"--width: a {order.window} window keeps all of the past; leave one out")
-    if order.measures is not None and order.window in WITHOUT_MEASURES:
-        raise UsageError(
-            f"--measures: the {order.window} window keeps none; --window variable, fixed and "
-            "improved-fixed do"
-        )
 
 
 # ================================================================ seeds

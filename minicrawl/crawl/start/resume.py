@@ -76,8 +76,6 @@ def refuse_contradictions(settings: Settings) -> None:
         raise UsageError("--focus-only needs a focus: add --focus, --focus-words or another one")
     if settings.storing.keep == "links" and not settings.storing.links:
         raise UsageError("--keep links keeps what links say, and --no-links stores none")
-    if settings.order.replay and not settings.storing.links:
-        raise UsageError("--replay spends cash along stored links, and --no-links stores none")
 
 
 BY_THE_USER = (State.SCOPE, State.DEPTH, State.HOST_BUDGET, State.FOCUS)
@@ -253,7 +251,6 @@ def terms_of(settings: Settings) -> StoreTerms:
         small_edge=order.small_edge,
         window=order.window,
         width=order.width,
-        measures=order.measures,
         links=storing.links,
         strip_marks=storing.strip_marks,
     )

@@ -42,7 +42,7 @@ from minicrawl.web.traps import (
     with_sorted_parameters,
     without_parameter,
 )
-from minicrawl.web.urls import LONGEST, split
+from minicrawl.web.urls import split
 
 # ================================================================ novelty
 #
@@ -479,8 +479,7 @@ class PathLimits:
 
     def __init__(self, limits: TrapLimits) -> None:
         self._max_segments, self._max_repeats = limits.max_segments, limits.max_repeats
-        least = (limit for limit in (limits.max_segments, limits.max_repeats) if limit is not None)
-        self._fewest_slashes = min(least, default=LONGEST) + len("//")
+        self._fewest_slashes = min(self._max_segments, self._max_repeats) + len("//")
 
     def refusal(self, url: str) -> str | None:
         """Return why the URL need not be requested, or None."""
@@ -488,10 +487,10 @@ class PathLimits:
             return None
         _, target = split(url)
         most, repeats = self._max_segments, self._max_repeats
-        if most is not None and (found := segments(target)) > most:
-            return f"its path has {found:,} segments: --max-segments {most:,}"
-        if repeats is not None and (found := most_repeats(target)) > repeats:
-            return f"a segment of its path is there {found:,} times: --max-repeats {repeats:,}"
+        if (found := segments(target)) > most:
+            return f"its path has {found:,} segments: more than {most:,}"
+        if (found := most_repeats(target)) > repeats:
+            return f"a segment of its path is there {found:,} times: more than {repeats:,}"
         return None
 
 

@@ -243,7 +243,7 @@ class LoopRounds:
 # Laws: a sitemap lists pages and sitemaps of its own host, and of hosts whose robots.txt names it
 # (sitemaps.org, cross submission), as in `hosts.side_requests`; other URLs are no links. A sitemap
 # in an index is as far from the seeds as the index, so the pages of a seed's sitemap are as far as
-# links of a seed. At most `--max-sitemaps` sitemaps of a host count as listed by an index, so a
+# links of a seed. At most `max_sitemaps` sitemaps of a host count as listed by an index, so a
 # chain of indexes ends.
 
 
@@ -279,7 +279,7 @@ class ListedPages:
 def _why_cut(parsed: ParsedPage, links: int, most: int | None) -> str:
     reasons = [parsed.cut]
     if most is not None:
-        reasons.append(f"cut at {counted(most, 'sitemap')} (--max-sitemaps)")
+        reasons.append(f"cut at {counted(most, 'sitemap')}")
     elif links < len(parsed.links):
         others = counted(len(parsed.links) - links, "URL")
         reasons.append(f"{others} of hosts whose robots.txt does not name this sitemap")

@@ -86,7 +86,7 @@ class ParserProcess:
             await self._renew_when_due()
             return result
         except TimeoutError as error:
-            detail = f"it was not read in {self._max_s:g} s (--max-reading)"
+            detail = f"it was not read in {self._max_s:g} s"
             raise ParserLost(detail) from error
         except (OSError, ChildLost) as error:
             raise ParserLost("it ended the process that read it") from error

@@ -53,6 +53,10 @@ MOST_RENDERED = 1_000_000
 """Size limit in bytes of pages to render, which are held in memory until a browser is free."""
 
 
+MOST_READING_S = 30.0
+"""For parsing a page, which takes some milliseconds. One that takes longer than this fails."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerConfig:
     """Settings of a visitor."""
@@ -61,7 +65,7 @@ class WorkerConfig:
     politeness: Politeness
     trusted_hosts: frozenset[HostAndPort]
     parse_options: ParseOptions
-    max_reading_s: float
+    max_reading_s: float = MOST_READING_S
     archive: Path | None = None  # the folder, if responses are kept
     only_text: bool = False
     with_bodies: bool = False  # whether the crawl gets the bodies of pages
@@ -89,7 +93,6 @@ class WorkerConfig:
             politeness=settings.politeness,
             trusted_hosts=frozenset(trusted_hosts),
             parse_options=_parse_options(settings),
-            max_reading_s=settings.limits.max_reading_s,
             archive=archive,
             only_text=settings.storing.keep == "text",
             with_bodies=with_bodies,
@@ -115,9 +118,7 @@ def _parse_options(settings: Settings) -> ParseOptions:
     types = types_of(settings.scope.types)
     return ParseOptions(
         agent=settings.politeness.agent,
-        max_links=settings.limits.max_links,
         with_words=bool(settings.order.focus_words or settings.order.focus_similar),
-        with_emphasis=settings.order.weight_emphasis != 1,
         with_written=settings.storing.keep == "links",
         strip_marks=settings.storing.strip_marks,
         types=media_types(types),

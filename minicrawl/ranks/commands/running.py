@@ -362,8 +362,7 @@ as_option = click.option(
 _weights_option = click.option(
     "--crawl-weights",
     is_flag=True,
-    help="Weight links as the crawl did, by its --weight: for example those in bold or in headings "
-    "more (crawl --weight emphasis=3).",
+    help="Weight links as the crawl did, by its --weight-internal.",
 )
 
 
@@ -419,7 +418,7 @@ def command_of_added_rank(name: str) -> click.Command:
 def _weighed(source: Source) -> NamedGraph:
     found = weighed(source)
     if found.weights is None and source.snapshot is not None:
-        wanted = "".join(f", whatever --weight {one}" for one in asked_for_weights(source.snapshot))
+        wanted = "".join(f", whatever {one}" for one in asked_for_weights(source.snapshot))
         click.echo(f"no link of these pages weighs more than another{wanted}", err=True)
     return found
 

@@ -338,7 +338,7 @@ def _read_feed(received: Received) -> ParsedPage:
         words=("",) * len(pages) if received.options.with_words else (),
         originals=found.originals,
         noindex=True,
-        cut=f"cut at {counted(most, 'link')} (--max-links)" if has_more else found.limit,
+        cut=f"cut at {counted(most, 'link')}" if has_more else found.limit,
     )
 
 

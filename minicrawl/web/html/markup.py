@@ -155,7 +155,7 @@ def _rooted(url: str) -> str:
 
 # ================================================================ words
 #
-# Words of a link, in its anchor and around it, and whether it is emphasised.
+# Words of a link, in its anchor and around it.
 #
 # Whatever the markup, a bounded number of characters is read for each link.
 
@@ -170,22 +170,6 @@ _NOT_TEXT = re.compile(
     r"|<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1[^>]*+>|\Z)|<[^>]*+(?:>|\Z)",
     re.IGNORECASE | re.ASCII | re.DOTALL,
 )
-
-
-_EMPHASIS = re.compile(rf"<(?P<closing>/?)(?:b|strong|h[1-6]){STOP}", re.IGNORECASE | re.ASCII)
-_EMPHASIS_BEFORE = 300  # characters before a link in which emphasis may begin
-
-
-def is_emphasised(text: str, start: int, end: int) -> bool:
-    """Return True if the anchor with the start tag `text[start:end]` is bold or in a heading.
-
-    Only tags count: no style sheet is read, and tags far before the anchor are not seen.
-    """
-    depth = 0
-    for tag in _EMPHASIS.finditer(text, max(start - _EMPHASIS_BEFORE, 0), start):
-        depth = max(depth - 1, 0) if tag["closing"] else depth + 1
-    inside = _EMPHASIS.search(text, end, _close(text, end))
-    return depth > 0 or bool(inside and not inside["closing"])
 
 
 def _close(text: str, end: int) -> int:
@@ -253,6 +237,8 @@ TITLE_LENGTH = 300
 AT_ONCE_S = 1
 """Longest delay of a refresh that counts as a redirect. With a longer one, it is a link."""
 
+MOST_LINKS = 10_000
+"""Of a page; the others are not read. Few pages of people have more than a thousand."""
 _TITLE_READ = 20_000  # characters of markup that may be a title
 _LONGEST_HREF = 8192  # characters; longer URLs are not kept
 
@@ -262,7 +248,7 @@ _CHARACTER_US, _TAG_US, _ATTRIBUTE_US = 0.012, 0.34, 0.1  # the same, counted by
 _BEFORE_ATTRIBUTES = " \n\t\r\f/\"'"
 _TOKEN_US, _SAID_US = 1.5, 0.24  # a stop; a character of attributes that are read
 _LINK_US, _HREF_US = 9.0, 0.08  # to resolve a link; for each of its characters
-_WRITTEN_US, _EMPHASIS_US, _WORDS_US = 14.0, 10.0, 25.0
+_WRITTEN_US, _WORDS_US = 14.0, 25.0
 """Extra cost of each link if what surrounds it is read."""
 _AROUND_US, _TAG_AROUND_US, _REFERENCE_US = 0.01, 0.3, 1.4
 _FOREIGN_US = 0.6  # a character may expand to 18 in a host name
@@ -290,7 +276,6 @@ class Markup:
     title: str = ""
     base: str | None = None
     links: dict[str, str] = field(default_factory=dict)
-    emphasised: set[str] = field(default_factory=set)  # links in bold or in a heading
     anchors: dict[str, AnchorTag] = field(default_factory=dict)  # on request
     canonical: str | None = None
     refresh: str | None = None  # the URL of a refresh without delay
@@ -302,9 +287,8 @@ def scan(  # noqa: PLR0913  # each is given by its name
     text: str,
     *,
     agent: str = "minicrawl",
-    max_links: int = 10_000,
+    max_links: int = MOST_LINKS,
     with_words: bool = False,
-    with_emphasis: bool = False,
     with_anchors: bool = False,
     xhtml: bool = False,
     types: frozenset[str] = HTML_TYPES,
@@ -317,9 +301,7 @@ def scan(  # noqa: PLR0913  # each is given by its name
     count as links.
     """
     relations = _RELATIONS_AND_SITEMAPS if with_sitemaps else _RELATIONS
-    wanted = _Wanted(
-        agent.lower(), max_links, with_words, with_emphasis, with_anchors, types, relations, most_us
-    )
+    wanted = _Wanted(agent.lower(), max_links, with_words, with_anchors, types, relations, most_us)
     page = _PageScanner(text.replace("\0", "\N{REPLACEMENT CHARACTER}"), wanted)
     links = page.links
     for token in (xhtml_tokens() if xhtml else HTML).finditer(page.text):
@@ -337,7 +319,6 @@ class _Wanted(NamedTuple):
     agent: str
     max_links: int
     with_words: bool
-    with_emphasis: bool
     with_anchors: bool
     types: frozenset[str]
     relations: frozenset[str]  # relations of a <link> to another page, whatever its type
@@ -351,7 +332,7 @@ class _PageScanner:
         self.text = text
         self.wanted = wanted
         self.max_links = wanted.max_links
-        self.looks_around = wanted.with_words or wanted.with_emphasis or wanted.with_anchors
+        self.looks_around = wanted.with_words or wanted.with_anchors
         self.found = Markup()
         self.links = self.found.links
         self.open: set[str] = set()
@@ -360,12 +341,7 @@ class _PageScanner:
         self._guess_us = _PASSED_US * len(text)
         self._left_us = wanted.most_us - self._guess_us
         self._spend(_UNCLOSED_US * unclosed)
-        self._link_us = (
-            _LINK_US
-            + _WRITTEN_US * wanted.with_anchors
-            + _EMPHASIS_US * wanted.with_emphasis
-            + _WORDS_US * wanted.with_words
-        )
+        self._link_us = _LINK_US + _WRITTEN_US * wanted.with_anchors + _WORDS_US * wanted.with_words
 
     def _spend(self, work_us: float) -> None:
         self._left_us -= work_us
@@ -434,8 +410,6 @@ class _PageScanner:
         self._spend(self._work_around_us(start, end))
         if self.wanted.with_words:
             self.links[href] = words_around(self.text, start, end)
-        if self.wanted.with_emphasis and is_emphasised(self.text, start, end):
-            self.found.emphasised.add(href)
 
     def _work_around_us(self, start: int, end: int) -> float:
         """Return the work to read the content of an anchor and its surroundings."""

@@ -17,7 +17,7 @@ from minicrawl.model import ParsedPage
 from minicrawl.web import traps
 from minicrawl.web.headers import HTML_TYPES, link_canonical, parse_content_type, parse_robots_tag
 from minicrawl.web.html.encoding import UTF_8, decode
-from minicrawl.web.html.markup import AT_ONCE_S, Markup, entries, meta_refresh, scan
+from minicrawl.web.html.markup import AT_ONCE_S, MOST_LINKS, Markup, entries, meta_refresh, scan
 from minicrawl.web.html.tokens import ATTRIBUTES, STOP, attributes, unescaped
 from minicrawl.web.urls import LONGEST, MOST_CHARS, ResolvedUrl, canonical, resolve, resolve_links
 from minicrawl.wording import counted
@@ -136,9 +136,8 @@ class ParseOptions:
     """Content to extract from a page, and the name of the crawler."""
 
     agent: str = "minicrawl"
-    max_links: int = 10_000
+    max_links: int = MOST_LINKS
     with_words: bool = False
-    with_emphasis: bool = False
     with_written: bool = False
     strip_marks: bool = True
     types: frozenset[str] = HTML_TYPES  # media types of alternates that are read
@@ -214,7 +213,6 @@ def page_of(
         links=tuple(links),
         words=found.words,
         written=resolver.written(links) if options.with_written else (),
-        emphasised=resolver.emphasised(links),
         canonical=main and main.url,
         refresh=refresh and refresh.url,
         originals=_originals(links, main, refresh),
@@ -240,7 +238,6 @@ def _scanned(text: str, options: ParseOptions, most_us: float, *, xhtml: bool) -
         agent=options.agent,
         max_links=options.max_links,
         with_words=options.with_words,
-        with_emphasis=options.with_emphasis,
         with_anchors=options.with_written,
         xhtml=xhtml,
         types=options.types,
@@ -287,7 +284,7 @@ def _text_hashes(body: bytes, markup: Markup, suspicious: int) -> traps.TextHash
 
 def _why_cut(markup: Markup, links: Collection[str], options: ParseOptions) -> str:
     if markup.has_more_links:
-        return f"cut at {counted(options.max_links, 'link')} (--max-links)"
+        return f"cut at {counted(options.max_links, 'link')}"
     if sum(map(len, links)) > MOST_CHARS - LONGEST:
         return f"cut at {MOST_CHARS:,} characters of links"
     return ""
@@ -308,8 +305,7 @@ class _UrlResolver:
     """Resolves the URLs of a page."""
 
     def __init__(self, markup: Markup, own: str, options: ParseOptions) -> None:
-        self._hrefs, self._emphasised = markup.links, markup.emphasised
-        self._anchors = markup.anchors
+        self._hrefs, self._anchors = markup.links, markup.anchors
         self._base = (markup.base and canonical(markup.base, own)) or own
         self._own = own
         self._with_words, self._strip_marks = options.with_words, options.strip_marks
@@ -333,11 +329,6 @@ class _UrlResolver:
         """Return the entry of each of the links, in their order."""
         marks = self._strip_marks
         return entries(self._anchors, links, self._own, self._base, strip_marks=marks)
-
-    def emphasised(self, links: Collection[str]) -> tuple[str, ...]:
-        """Return those of the links that are emphasised."""
-        found = map(self.other_page, sorted(self._emphasised))
-        return tuple({page.url: None for page in found if page and page.url in links})
 
     def other_page(self, href: str | None) -> ResolvedUrl | None:
         """Return the URL of a reference, if it is another page."""

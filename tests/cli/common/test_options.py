@@ -56,7 +56,7 @@ class TestWhatACommandGets:
         found = act(
             *("--pages", "5", "--for", "1h30m", "--bytes", "10GB", "--continuous"),
             *("--focus", "a=2", "--focus", "b", "--refresh", "0.25"),
-            *("--weight", "internal=0.5", "--weight", "dynamic=0"),
+            *("--weight-internal", "0.5"),
             *("--scope", "host", "--deny", "x", "--deny", "y", "--sitemaps"),
             *("--ignore-robots", "--delay", "250ms"),
         )
@@ -67,7 +67,6 @@ class TestWhatACommandGets:
                 refresh=0.25,
                 focus=(Focus(pattern="a", strength=2), Focus(pattern="b")),
                 weight_internal=0.5,
-                weight_dynamic=0,
             ),
             scope=Scope(scope="host", deny=("x", "y"), sitemaps=True),
             politeness=Politeness(robots=False, delay_s=0.25),
@@ -102,8 +101,9 @@ class TestTrouble:
             (["--pages", "-5"], "--pages -5: must be a whole number above 0"),
             (["--strategy", "best"], "--strategy best: must be one of siblings, greedy, ra"),
             (["--deny", "b("], "--deny b(: is not a regular expression: missing ), unterminated"),
-            (["--weight", "size=1"], "--weight size=1: must be internal=WEIGHT or dynamic=WEIGHT"),
-            (["--weight", "dynamic"], "--weight dynamic=: must be a number of at least 0"),
+            (["--weight-internal", "x"], "--weight-internal x: must be a number of at least 0"),
+            (["--max-head", "1kB"], "--max-head is gone: heads are limited to 64 KiB"),
+            (["--weight=dynamic=0"], "--weight is gone: --weight-internal W weighs the links"),
             (["--config", "absent.toml"], "absent.toml: No such file or directory"),
         ],
     )
@@ -135,7 +135,7 @@ class TestOptions:
             "Budget: --pages N Stop after N pages, those of earlier runs included; none for no "
             "limit. [default: none]",
             "--endowment N Units of cash that the seeds share. [default: 1000]",
-            "--weight NAME=WEIGHT internal: weight of a link within a site [default: 1]; dyn",
+            "--weight-internal WEIGHT Weight of a link within a site, beside 1",
             "Politeness: --robots / --ignore-robots Obey robots.txt. [default: on]",
             "--delay TIME|auto Time between two requests to a host. auto waits",
             "--store FILE The file that holds the crawl. [default: data/crawl.db]",

@@ -91,10 +91,7 @@ class TestWhatCannotWork:
         ("options", "told"),
         [
             (("--focus-only", "2"), "--focus-only needs a focus"),
-            (("--no-links", "--replay", "3"), "--replay spends cash along stored links"),
             (("--focus-words", ""), "--focus-words : must have at least one word"),
-            (("--measures", "5"), "--measures: the interpolation window keeps none"),
-            (("--window", "static", "--width", "5"), "--width: a static window keeps all"),
             (("--cookies", "none.txt"), "none.txt: No such file"),
             (("--insecure", "--delay", "0"), "--insecure lacks its value: --delay is an option"),
             (("--insecure", "--no-converge"), "lacks its value: --no-converge is an option"),
@@ -235,11 +232,10 @@ class TestACrawl:
     def test_who_says_who_they_are_is_not_asked_and_notes_are_shown(
         self, server: DemoServer, capsys: Captured
     ) -> None:
-        options = ["--contact", "me@a.example", "--max-delay", "1ms", "--for", "2s"]
-        patient = next(host for host in WEB.hosts if host.startswith("library."))
-        assert main(["crawl", f"http://{patient}/", "--pages", "1", *options, *of(server)]) == 0
+        options = ["--contact", "me@a.example", "--order-by", "site", "--pages", "1"]
+        assert main(["crawl", "seeds.txt", *options, *of(server)]) == 0
         noted, *_ = capsys.readouterr().err.splitlines()
-        assert "asks for a Crawl-delay" in noted
+        assert "--order-by site" in noted
 
     def test_on_no_terminal_there_is_a_line_now_and_then(
         self, server: DemoServer, capsys: Captured, monkeypatch: pytest.MonkeyPatch

@@ -38,11 +38,9 @@ def refused(*arguments: str, capsys: pytest.CaptureFixture[str]) -> str:
         (("--proxy", "ftp://x"), "--proxy ftp://x: must be a URL"),
         (("--ca", "gone"), "--ca gone: No such file"),
         (("--client-cert", "gone"), "gone: No such file"),
-        (("--client-key", "gone"), "needs --client-cert"),
         (("--bind-address", "192.0.2.1"), "--bind-address 192.0.2.1: "),
         (("--bind-address", "here"), "must be an IP address"),
         (("--http2", "on"), "must be one of off, auto"),
-        (("--min-tls", "1.0"), "must be one of 1.2, 1.3"),
         (("--insecure", "https://x"), "must be a host"),
     ],
 )

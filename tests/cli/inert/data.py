@@ -221,8 +221,7 @@ def setting_values() -> dict[str, list[str]]:
     for row in TABLE:
         named = [name for name in row.kind.names if name != row.kind.show(row.default)]
         for value in named or [SETTING_VALUES.get(row.kind.metavar.partition("|")[0], "")]:
-            facet = f"{row.facet}=" if row.facet else ""
-            found.setdefault(f"config {row.flag}", []).append(f"{facet}{value}")
+            found.setdefault(f"config {row.flag}", []).append(value)
     return found
 
 

@@ -24,6 +24,7 @@ from minicrawl.report.snapshot import unproven
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from tests.cluster.crawl.exchange import FakeExchange, FakeExchanges
+from tests.limits import settings_of
 
 QUICK = Posting(transfers=50, wait_s=0.02, again_s=0.2)
 TELL_S = 0.05
@@ -42,8 +43,8 @@ class ShardedCrawl:
             "workers": 0,
             "delay": 0,
             "barren_pages": "none",
-            "max_delay": 0.01,
-            "max_pause": 0.05,
+            "max_delay_s": 0.01,
+            "max_pause_s": 0.05,
             "endowment": 100,
             "per_address": 64,
             "resolve": [f"*={server.address}"],
@@ -60,7 +61,7 @@ class ShardedCrawl:
         return self.folder / f"shard-{shard}" / "crawl.db"
 
     def settings(self, store: Path) -> Settings:
-        return Settings.of(**self._settings, store=str(store))
+        return settings_of(**self._settings, store=str(store))
 
     def crawl(self, shard: int) -> Crawl:
         """Whoever holds the shard begins or goes on."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from minicrawl.config import Settings
+from minicrawl.config import Politeness, Settings
 from minicrawl.config.values import Rates, hours_of, rates_of
 from minicrawl.errors import UsageError
 
@@ -55,7 +55,7 @@ def test_what_is_no_hours_is_refused(text: str) -> None:
 
 def test_a_delay_is_a_time_or_adapts() -> None:
     assert Settings.of(delay="auto").politeness.delay_s == "auto"
-    adaptive = Settings.of(delay="auto", delay_factor=4, min_delay=1, max_delay=20).politeness
+    adaptive = Politeness(delay_s="auto", delay_factor=4, min_delay_s=1, max_delay_s=20)
     waits = [adaptive.delay_after(answer_s) for answer_s in (None, 0.01, 2.0, 60.0)]
     assert waits == [1.0, 1.0, 8.0, 20.0]
     assert Settings.of(delay=3).politeness.delay_after(60.0) == 3.0

@@ -339,7 +339,7 @@ def test_the_crawl_delay_of_a_host_is_kept_from_the_first_page_on(path: Path) ->
 
 
 def test_a_crawl_delay_beyond_the_cap_is_capped_and_that_is_said(path: Path) -> None:
-    web, run = crawl_with(text("User-agent: *\nCrawl-delay: 3600"), path, max_delay=20)
+    web, run = crawl_with(text("User-agent: *\nCrawl-delay: 3600"), path, max_delay_s=20)
     assert [visit.began for visit in web.visits] == [1000, 1020, 1040]
     (noted,) = (event for event in run.events if isinstance(event, Noted))
     assert noted.text == f"{A} asks for a Crawl-delay of 3600 s: 20"
@@ -389,7 +389,7 @@ def test_a_sitemap_that_another_host_does_not_give_is_not_the_fault_of_this_one(
 def test_a_robots_txt_that_was_cut_is_noted(path: Path) -> None:
     cut = text("User-agent: *\nDisallow: /1\nDisallow: /")._replace(cut=FailureKind.TOO_LARGE)
     _, run = crawl_with(cut, path)
-    told = "524,288 bytes (--max-robots)"
+    told = "524,288 bytes"
     assert Noted(text=f"{ROBOTS} is obeyed as far as it came: {told}") in run.events
     assert run.states == {f"{A}/": State.FETCHED, f"{A}/1": State.ROBOTS}
 
@@ -438,7 +438,7 @@ def test_of_too_many_sitemaps_not_all_are_read(path: Path) -> None:
     web = FakeWeb(known, elsewhere=more)
     run = crawl(web, path, f"{A}/", sitemaps=True, max_sitemaps=20)
     assert len(web.visits) == 20 + 2
-    assert Noted(text=f"{A} has more than 20 sitemaps (--max-sitemaps)") in run.events
+    assert Noted(text=f"{A} has more than 20 sitemaps") in run.events
 
 
 # ---------------------------------------------------------------- rules past all reason
@@ -585,9 +585,9 @@ def test_a_host_that_is_down_is_tried_again_after_an_hour(path: Path) -> None:
 def test_a_host_that_is_let_be_says_after_how_many_strikes(path: Path) -> None:
     web = FakeWeb(web_of({f"{A}/": ["/1", "/2"]}))
     web.answers[f"{A}/1"] = web.answers[f"{A}/2"] = failed(FailureKind.SERVER_ERROR)
-    run = crawl(web, path, f"{A}/", max_strikes=2, max_pause="20s", max_tries=1)
+    run = crawl(web, path, f"{A}/", max_strikes=2, max_pause_s=20, max_tries=1)
     assert sorted(run.states.values()) == [State.FETCHED, *[State.SERVER_ERROR] * 2]
-    assert trouble_of(path) == "server-error; 2 strikes (--max-strikes): no request for 20 s"
+    assert trouble_of(path) == "server-error; 2 strikes: no request for 20 s"
 
 
 def test_an_answer_that_nobody_can_give_is_a_mistake_of_ours(path: Path) -> None:

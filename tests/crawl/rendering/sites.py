@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from minicrawl.app import Crawl
-from minicrawl.config import Settings
 from minicrawl.crawl.parts import PageRead
 from minicrawl.crawl.rendering.browser import find_browser
 from minicrawl.demo.pages import DemoResponse
 from minicrawl.demo.web import DemoServer
 from minicrawl.errors import UsageError
 from minicrawl.export.cells import ExportRow
+from tests.limits import settings_of
 
 
 def why_no_browser() -> str:
@@ -87,8 +87,8 @@ def crawled(
     seed: str, store: Path, on_page: Callable[[PageRead], None] | None = None, **settings: Any
 ) -> dict[str, ExportRow]:
     """All pages that are known after a crawl, by their paths."""
-    wanted: dict[str, Any] = {"delay": 0, "workers": 0, "render": "auto", "max_rendering": 10}
-    with_them = Settings.of(store=store, scope="host", converge=False, **wanted | settings)
+    wanted: dict[str, Any] = {"delay": 0, "workers": 0, "render": "auto", "max_s": 10}
+    with_them = settings_of(store=store, scope="host", converge=False, **wanted | settings)
     crawl = Crawl([seed], with_them, on_page=on_page)
     crawl.run()
     return {row.url[row.url.index("/", len("http://")) :]: row for row in crawl.pages()}

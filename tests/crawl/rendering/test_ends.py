@@ -65,7 +65,7 @@ def test_nothing_is_left_whoever_is_ended(
 ) -> None:
     with served(slow()) as (web, base):
         options = ("--store", str(tmp_path / "c.db"), "--render", "always", "--delay", "0", "-q")
-        more = ("--workers", "0", "--timeout", "60s", "--max-rendering", "20s")
+        more = ("--workers", "0", "--timeout", "60s")
         arguments = (sys.executable, "-m", "minicrawl", "crawl", f"{base}/", *options, *more)
         with killed_on_failure(subprocess.Popen(arguments, stderr=subprocess.DEVNULL)) as crawl:
             wait_until(lambda: "/never" in web.paths, "the page is being rendered")

@@ -302,7 +302,7 @@ def test_a_page_asks_for_no_more_than_it_may(tmp_path: Path) -> None:
       await fetch("/data?" + n).catch(() => 0); {FILL} }})()"""
     answers = {f"/data?{number}": data([]) for number in range(50)}
     with served({"/": filled_by(code)} | answers) as (web, base):
-        assert "/found" in crawled(f"{base}/", tmp_path / "c.db", max_render_requests=10)
+        assert "/found" in crawled(f"{base}/", tmp_path / "c.db", max_requests=10)
     assert len([path for path in web.paths if path.startswith("/data")]) == 10
 
 
@@ -334,7 +334,7 @@ ENDLESS = {
 def test_pages_without_an_end_are_read(tmp_path: Path) -> None:
     codes = [f"FILL {code}" for code in ENDLESS.values()]
     with nothing_left_behind(), served(each(codes) | {"/empty": data([])}) as (_, base):
-        found = crawled(f"{base}/", tmp_path / "c.db", max_rendering=3)
+        found = crawled(f"{base}/", tmp_path / "c.db", max_s=3)
     assert found_by(codes) <= set(found)
 
 
@@ -356,7 +356,7 @@ def test_a_page_that_takes_the_processor_is_read_as_it_came(tmp_path: Path) -> N
         nothing_left_behind(),
         served(answers | {"/eater": eater, "/good": filled_by(FILL)}) as (web, base),
     ):
-        found = crawled(f"{base}/", tmp_path / "c.db", max_rendering=1)
+        found = crawled(f"{base}/", tmp_path / "c.db", max_s=1)
     assert found["/eater"].state == "fetched"
     assert {"/plain", "/found"} <= set(found)
     assert web.paths.count("/eater") == 1
@@ -370,6 +370,6 @@ def test_a_page_that_takes_all_memory_is_read_as_it_came(tmp_path: Path) -> None
         nothing_left_behind(),
         served(answers | {"/eater": eater, "/good": filled_by(FILL)}) as (_, base),
     ):
-        found = crawled(f"{base}/", tmp_path / "c.db", max_render_memory=700_000_000)
+        found = crawled(f"{base}/", tmp_path / "c.db", max_memory=700_000_000)
     assert found["/eater"].state == "fetched"
     assert {"/plain", "/found"} <= set(found)

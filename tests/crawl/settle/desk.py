@@ -17,9 +17,6 @@ from tests.crawl.fakes import NOON
 A, B = "http://a.example", "http://b.example"
 
 
-LONGEST_CHAIN = 3
-
-
 class Desk:
     """A settler and all that it settles; pages are called by their paths on host A."""
 
@@ -35,8 +32,7 @@ class Desk:
         poster = StepPoster(recorder, self.queue, depths, self.seen.extend)
         gate = ScopeGate(scope or Scope(), [f"{A}/"])
         traps = TrapDetector(Settings().traps, recorder, gate)
-        settings = Settings.of(max_redirects=LONGEST_CHAIN)
-        self.settler = Settler(settings, recorder, poster, gate, traps)
+        self.settler = Settler(Settings(), recorder, poster, gate, traps)
         self.said = ""
         self.chains: dict[int, RedirectChain] = {}
 

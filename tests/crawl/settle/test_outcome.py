@@ -229,7 +229,7 @@ def test_what_was_wrong_is_said_in_one_line(fetched: FetchResult, words: str) ->
     ("kind", "words"),
     [
         (FailureKind.TOO_LARGE, "cut at 10,000,000 bytes (--max-body)"),
-        (FailureKind.CROWDED, "cut as all bodies were over 15,000,000 bytes (--max-bodies)"),
+        (FailureKind.CROWDED, "cut as all bodies were over 15,000,000 bytes"),
         (FailureKind.TIMEOUT, "cut after 30 s (--timeout)"),
         (FailureKind.RESET, "cut: reset"),
     ],

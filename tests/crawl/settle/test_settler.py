@@ -12,10 +12,11 @@ from minicrawl.crawl.settle.outcome import (
     Retry,
 )
 from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.settle.settler import MOST_REDIRECTS
 from minicrawl.model import FailureKind, State
 from minicrawl.opic.money import UNIT
 from tests.crawl.fakes import NOON, in_time
-from tests.crawl.settle.desk import LONGEST_CHAIN, A, B, Desk
+from tests.crawl.settle.desk import A, B, Desk
 
 
 @pytest.fixture
@@ -121,16 +122,16 @@ def test_redirects_in_a_circle_end_with_the_last(desk: Desk) -> None:
 
 
 def test_a_chain_that_is_too_long_ends_and_nobody_asks_how_it_goes_on(desk: Desk) -> None:
-    for number in range(LONGEST_CHAIN + 1):
+    for number in range(MOST_REDIRECTS + 1):
         desk.settle(f"/{number}", Redirects(f"{A}/{number + 1}"))
-    assert desk.states() == " ".join(["moved"] * LONGEST_CHAIN + ["bad-redirect"])
-    assert desk.said == "more than 3 redirects in a row (--max-redirects)"
+    assert desk.states() == " ".join(["moved"] * MOST_REDIRECTS + ["bad-redirect"])
+    assert desk.said == f"more than {MOST_REDIRECTS} redirects in a row"
 
 
 def test_a_chain_that_begins_anew_behind_a_page_is_another_chain(desk: Desk) -> None:
-    for number in range(LONGEST_CHAIN):
+    for number in range(MOST_REDIRECTS):
         desk.settle(f"/{number}", Redirects(f"{A}/{number + 1}"))
-    desk.read(f"/{LONGEST_CHAIN}", "/next")
+    desk.read(f"/{MOST_REDIRECTS}", "/next")
     assert desk.settle("/next", Redirects(f"{A}/1")) is State.MOVED
 
 
@@ -257,10 +258,10 @@ def test_whoever_is_sent_round_again_is_a_circle(desk: Desk) -> None:
 
 def test_ever_new_logins_are_a_chain_that_ends(desk: Desk) -> None:
     ends = list[State | None]()
-    for number in range(LONGEST_CHAIN + 1):
+    for number in range(MOST_REDIRECTS + 1):
         here, there = ("/a", f"/{number}") if number % 2 == 0 else (f"/{number - 1}", "/a")
         ends.append(desk.settle(here, Redirects(f"{A}{there}", (), sets_cookies=True)))
-    assert ends == [State.MOVED] * LONGEST_CHAIN + [State.BAD_REDIRECT]
+    assert ends == [State.MOVED] * MOST_REDIRECTS + [State.BAD_REDIRECT]
 
 
 def test_a_canonical_form_that_leads_back_is_not_asked_again(desk: Desk) -> None:

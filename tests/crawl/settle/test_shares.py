@@ -13,18 +13,16 @@ from minicrawl.opic.money import PARTS, UNIT, fixed_edge
 
 PAGE = "http://www.a.example/page"
 INSIDE, OUTSIDE = "http://blog.a.example/", "http://b.example/"
-DYNAMIC = "http://www.a.example/page?id=7"
 
 
 def spending(
     url: str,
     *links: str,
     words: Sequence[str] = (),
-    emphasised: Sequence[str] = (),
     **order: Any,
 ) -> Spending:
     """Pages 1, 2, ... are the links'; page 0 is the page's."""
-    parsed = ParsedPage(links=links, words=tuple(words), emphasised=tuple(emphasised))
+    parsed = ParsedPage(links=links, words=tuple(words))
     return CashShares(Order(**order)).spending(url, range(1, len(links) + 1), parsed)
 
 
@@ -39,7 +37,7 @@ def paid(found: Spending, small_edge: float = 0.0) -> list[float]:
 
 
 def test_by_default_all_links_are_alike() -> None:
-    assert spending(DYNAMIC, INSIDE, OUTSIDE) == Spending([1, 2])
+    assert spending(PAGE, INSIDE, OUTSIDE) == Spending([1, 2])
 
 
 def test_a_page_without_links_spends_on_nobody() -> None:
@@ -65,45 +63,9 @@ def test_links_inside_may_weigh_nothing() -> None:
     assert paid(spending(PAGE, INSIDE, OUTSIDE, weight_internal=0)) == [0, 1]
 
 
-def test_a_link_in_bold_or_in_a_heading_weighs_more() -> None:
-    found = spending(PAGE, INSIDE, OUTSIDE, emphasised=[OUTSIDE], weight_emphasis=3)
-    assert found == Spending([1, 2], [PARTS, 3 * PARTS])
-    assert paid(found) == [0.25, 0.75]
-    both = spending(
-        PAGE, INSIDE, OUTSIDE, emphasised=[INSIDE], weight_emphasis=3, weight_internal=0.5
-    )
-    assert both.weights == [1.5 * PARTS, PARTS]
-    assert paid(
-        spending(PAGE, INSIDE, OUTSIDE, emphasised=[INSIDE, OUTSIDE], weight_emphasis=0)
-    ) == [0.5, 0.5]
-
-
-def test_a_page_whose_links_are_all_plain_takes_no_byte_more() -> None:
-    assert spending(PAGE, INSIDE, OUTSIDE, weight_emphasis=3) == Spending([1, 2])
-    assert spending(PAGE, INSIDE, emphasised=[INSIDE]) == Spending([1])
-
-
 def test_where_all_links_are_inside_they_share_all_the_same() -> None:
     for weight in (0, 0.2):
         assert paid(spending(PAGE, INSIDE, PAGE, weight_internal=weight)) == [0.5, 0.5]
-
-
-@pytest.mark.parametrize(
-    ("weight", "each"), [(0.5, 0.25), (0.2, 0.1), (0.01, 0.005), (0, 0), (1, 0.5)]
-)
-def test_links_of_a_page_with_a_query_get_a_part_and_the_virtual_page_the_rest(
-    weight: float, each: float
-) -> None:
-    assert paid(spending(DYNAMIC, OUTSIDE, INSIDE, weight_dynamic=weight)) == [each, each]
-
-
-def test_links_to_pages_with_a_query_are_links_like_others() -> None:
-    assert spending(PAGE, DYNAMIC, OUTSIDE, weight_dynamic=0.1) == Spending([1, 2])
-
-
-def test_both_weights_count_together() -> None:
-    found = spending(DYNAMIC, INSIDE, OUTSIDE, weight_internal=0.25, weight_dynamic=0.5)
-    assert paid(found) == [0.1, 0.4]
 
 
 # ---------------------------------------------------------------- focus
@@ -161,8 +123,3 @@ def test_a_link_gets_more_by_how_similar_its_words_are_to_those_looked_for() -> 
     one = np.array([1, 1, 0, 0]) / np.sqrt(2)
     other = np.array([2, 1, 2, 1]) / np.linalg.norm([2, 1, 2, 1])
     assert found.focus == [round(2 * PARTS * float(one @ other)), 2 * PARTS, 0]
-
-
-def test_focus_is_paid_out_of_what_a_dynamic_page_keeps() -> None:
-    found = spending(DYNAMIC, OUTSIDE, weight_dynamic=0.5, focus=(Focus(pattern="b"),))
-    assert paid(found) == [1]

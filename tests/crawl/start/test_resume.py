@@ -160,9 +160,9 @@ def test_limits_of_traps_let_in_what_was_trapped_and_other_settings_do_not(path:
     assert crawl(web, path, f"{A}/0", max_segments=3).states[deep] is State.TRAP
     other = crawl(web, path, max_segments=3, scope="host", contact="me@a.example")
     assert notes(other) == ["scope host (was any), contact me@a.example (was none)"]
-    run = crawl(web, path, max_segments=4, scope="host", contact="me@a.example")
+    run = crawl(web, path, barren_pages=30, scope="host", contact="me@a.example")
     assert run.asked == [deep]
-    assert notes(run) == ["max-segments 4 (was 3): 1 page waits again"]
+    assert notes(run) == ["barren-pages 30 (was 20): 1 page waits again"]
 
 
 def test_a_store_of_an_earlier_minicrawl_says_how_many_pages_wait(path: Path) -> None:

@@ -56,5 +56,3 @@ def test_the_words_of_links_are_read_only_if_somebody_wants_them() -> None:
     assert WorkerConfig.of(Settings.of(focus_words="sea")).parse_options.with_words
     assert WorkerConfig.of(Settings.of(focus_similar="sea")).parse_options.with_words
     assert not WorkerConfig.of(Settings.of(focus="sea")).parse_options.with_words
-    assert WorkerConfig.of(Settings.of(weight_emphasis=2)).parse_options.with_emphasis
-    assert not WorkerConfig.of(Settings.of(weight_internal=2)).parse_options.with_emphasis

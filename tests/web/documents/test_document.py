@@ -46,7 +46,7 @@ def test_markdown_has_links_with_their_words() -> None:
     found = read("# T\n[one](1) [two](/2) [three](3)", "text/markdown", options=options)
     assert (found.title, found.links) == ("T", (f"{D}/1", "http://a.example/2"))
     assert found.words == ("one", "two")
-    assert found.cut == "cut at 2 links (--max-links)"
+    assert found.cut == "cut at 2 links"
 
 
 def test_a_pdf_has_its_title_links_and_if_wanted_its_text() -> None:
@@ -81,7 +81,7 @@ def test_a_feed_leads_to_its_entries_and_is_not_to_be_found() -> None:
     assert (found.noindex, found.is_sitemap, found.cut) == (True, False, "")
     few = read(FEED, "text/html", options=ParseOptions(max_links=1))
     assert few.links == ("http://a.example/1",)
-    assert few.cut == "cut at 1 link (--max-links)"
+    assert few.cut == "cut at 1 link"
 
 
 def test_a_json_feed_is_a_feed() -> None:

@@ -423,37 +423,6 @@ def test_words_are_there_only_when_asked_for() -> None:
     assert scan("a <a href=x>b").links == {"x": ""}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "<b><a href=x>it</a></b>",
-        "<a href=x><strong>it</strong></a>",
-        "<H3 class=k>on <i>the</i> <a href=x>it</a></H3>",
-        "<h2><b>1</b> <a href=x>it</a></h2>",
-        "<h1><a href=x>left open",
-    ],
-)
-def test_a_link_in_bold_or_in_a_heading_is_emphasised(text: str) -> None:
-    assert scan(text, with_emphasis=True).emphasised == {"x"}
-    assert scan(text).emphasised == frozenset()
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "<b>so</b> <a href=x>it</a> <b>is</b>",
-        "</b><a href=x>it</a>",
-        "<br><body><header><a href=x>it</a>",
-        "<a href=x>it</a><h1>one</h1>",
-        f"<b>{'.' * 400}<a href=x>it</a>",
-        "<iframe src=x></iframe>",
-    ],
-)
-def test_other_links_are_not(text: str) -> None:
-    found = scan(text, with_emphasis=True)
-    assert (list(found.links), found.emphasised) == (["x"], set())
-
-
 # ---------------------------------------------------------------- against a browser's parser
 
 MARKUP = """\

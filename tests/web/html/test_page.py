@@ -61,17 +61,8 @@ def test_only_so_many_links_are_read() -> None:
         parse_page(page, URL, {}, ParseOptions(max_links=5)),
         parse_page(page, URL, {}, ParseOptions(max_links=9)),
     )
-    assert (len(some.links), some.cut) == (5, "cut at 5 links (--max-links)")
+    assert (len(some.links), some.cut) == (5, "cut at 5 links")
     assert (len(all_of_them.links), all_of_them.cut) == (9, "")
-
-
-def test_emphasised_links_are_told_by_their_urls_when_asked_for() -> None:
-    body = b"<h1><a href=/a#top>A</a> <a href=page>self</a></h1><a href=b>B</a> <b><a href=/a>"
-    options = ParseOptions(with_emphasis=True)
-    reading = parse_page(body, "http://a.example/page", {}, options)
-    assert reading.links == ("http://a.example/a", "http://a.example/b")
-    assert reading.emphasised == ("http://a.example/a",)
-    assert parse_page(body, "http://a.example/page", {}).emphasised == ()
 
 
 @pytest.mark.parametrize("with_words", [False, True])

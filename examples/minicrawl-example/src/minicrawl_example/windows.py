@@ -4,5 +4,5 @@ from minicrawl.opic.windows.interpolation import Interpolation, Window
 
 
 def half_life(width: float, _measures: int | None) -> Window:
-    """One that remembers twice as long as `--width` says."""
+    """One that remembers twice as long as the usual one."""
     return Interpolation(2 * width)
