@@ -1,12 +1,14 @@
 """`minicrawl archive`: the pages that are kept, as files."""
 
+import os
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import click
 
 from minicrawl.archive.reader import ArchiveReader, verify
+from minicrawl.archive.segments import held
 from minicrawl.archive.writer import PruneRules, Pruning
 from minicrawl.cli import PROGRAM
 from minicrawl.cli.common.options import given_options
@@ -41,7 +43,7 @@ def archive() -> None:
 def info(folder: Path | None, store: Path, as_json: bool) -> None:
     """Show how much is kept in FOLDER."""
     _refuse_both(folder)
-    with closing(ArchiveReader(folder_of(store, folder), _end(store, folder))) as reader:
+    with _opened(store, folder) as reader:
         found = dict(_facts(reader))
     for line in _lost(store, folder):
         click.echo(visible(line), err=True)
@@ -61,7 +63,7 @@ def verify_command(folder: Path | None, store: Path, as_json: bool) -> None:
     Exits with 1 if there is one.
     """
     _refuse_both(folder)
-    with closing(ArchiveReader(folder_of(store, folder), _end(store, folder))) as reader:
+    with _opened(store, folder) as reader:
         wrong = [*_lost(store, folder), *verify(reader)]
         records = sum(one.records for one in reader.index.totals(reader.end))
     if as_json:
@@ -137,6 +139,22 @@ def _show_pruning(pruning: Pruning, as_json: bool, *, is_gone: bool, is_done: bo
 def _refuse_both(folder: Path | None) -> None:
     if folder is not None and "store" in given_options():
         raise click.UsageError("--store and FOLDER cannot be combined")
+
+
+@contextmanager
+def _opened(store: Path, folder: Path | None) -> Iterator[ArchiveReader]:
+    """Open the archive as of the last commit of its store.
+
+    It is held before the store is asked, so that a crawl that prunes it meanwhile deletes nothing.
+    """
+    place = folder_of(store, folder)
+    hold = held(place)
+    try:
+        with closing(ArchiveReader(place, _end(store, folder))) as reader:
+            yield reader
+    finally:
+        if hold is not None:
+            os.close(hold)
 
 
 def _end(store: Path, folder: Path | None) -> int | None:

@@ -294,7 +294,7 @@ OF_AN_UNKNOWN_WEB: dict[str, Callable[[Exploration, int], Strategy]] = {
     "pagerank-return": lambda crawl, _seed: RecomputedPageRank(crawl, TO_SEEDS, RETURNED),
     "backlink-count": lambda crawl, _seed: BacklinkCount(crawl.ledger),
     "breadth-first": lambda crawl, _seed: Cycle(crawl.ledger),
-    "larger-sites-first": lambda crawl, _seed: LargerSitesFirst(crawl.host_of),
+    "larger-sites-first": lambda crawl, _seed: LargerSitesFirst(crawl.site_of),
     "random": lambda crawl, seed: Lottery(crawl.ledger, Random(seed)),
 }
 """Orders in which the pages of an unknown web are read, each once."""

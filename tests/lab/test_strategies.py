@@ -2,11 +2,13 @@ from collections import Counter
 from collections.abc import Callable
 from random import Random
 
+import numpy as np
 import pytest
 
-from minicrawl.lab.discovery import BacklinkCount, LargerSitesFirst
-from minicrawl.lab.webs import Cycle, Greedy, Lottery, Strategy
+from minicrawl.lab.discovery import OF_AN_UNKNOWN_WEB, BacklinkCount, LargerSitesFirst
+from minicrawl.lab.webs import Cycle, Exploration, Greedy, Lottery, Strategy, Web
 from minicrawl.opic.ledger import READ, UNREAD, Ledger, visit, weighted_visit
+from tests.graph.graphs import graph_of
 
 
 def a_strategy(name: str, ledger: Ledger, pool: int = UNREAD) -> Strategy:
@@ -205,3 +207,17 @@ def test_the_site_with_most_pages_waiting_comes_first() -> None:
     strategy = LargerSitesFirst(sites.__getitem__)
     strategy.born(range(6))
     assert taken(strategy) == [1, 0, 2, 4, 3, 5]
+
+
+def test_a_site_is_all_hosts_of_a_registrable_domain() -> None:
+    """Pages 1 and 2 are on two hosts of a site, 3 and 4 on one host of another."""
+    number, links = np.int32, [list[int]() for _ in range(5)]
+    web = Web(
+        graph_of(5, [(page, 0) for page in range(1, 5)]),
+        host=np.array([0, 1, 2, 3, 3], number),
+        site=np.array([0, 0, 0, 1, 1], number),
+    )
+    crawl = Exploration(web, links, np.ones(5))
+    strategy = OF_AN_UNKNOWN_WEB["larger-sites-first"](crawl, 1)
+    strategy.born(crawl.discover(range(5)))
+    assert taken(strategy) == [0, 1, 3, 2, 4]

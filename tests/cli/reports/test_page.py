@@ -10,11 +10,12 @@ import pytest
 
 from minicrawl.archive.record import PLAIN, RecordKind, pack
 from minicrawl.archive.segments import Segments
-from minicrawl.archive.writer import ArchiveWriter
+from minicrawl.archive.writer import ArchiveWriter, PruneRules
+from minicrawl.cli import archive as commands
 from minicrawl.cli import main
 from minicrawl.config import Storing
 from minicrawl.crawl.events import nobody_listens
-from minicrawl.crawl.settle.keeping import ArchivingStore, Keeping, open_archive
+from minicrawl.crawl.settle.keeping import ArchivingStore, Keeping, open_archive, prune_store
 from minicrawl.model import KeptAnswer
 from minicrawl.report.audit import audit
 from minicrawl.store import tables
@@ -212,6 +213,23 @@ def test_a_damaged_record_is_named_with_and_without_the_store(
     assert "segment-000001.pages at byte 0: " in capsys.readouterr().out
     assert main(["archive", "verify", str(folder), "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["ok"] is False
+
+
+@pytest.mark.parametrize("command", ["info", "verify"])
+def test_an_archive_that_is_pruned_while_it_is_opened_is_as_it_was(
+    store: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    end_of = commands._end
+
+    def end(path: Path, folder: Path | None) -> int | None:
+        found = end_of(path, folder)
+        prune_store(path, PruneRules(versions=1))
+        return found
+
+    before = shown(store, capsys, "archive", command, "--json")
+    monkeypatch.setattr(commands, "_end", end)
+    found = json.loads(shown(store, capsys, "archive", command, "--json"))
+    assert found == json.loads(before) | ({"segments": 2} if command == "info" else {})
 
 
 def test_a_web_archive_has_all_versions_of_the_selected_pages(
