@@ -7,10 +7,11 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
 from minicrawl import plugins
-from minicrawl.cli import ROOMS, main
+from minicrawl.cli import ROOMS, main, root
 from minicrawl.errors import MinicrawlError
 from minicrawl.plugins import EntryPoint, Registry
 from tests.stores import filled_store
@@ -136,6 +137,19 @@ class TestRooms:
         monkeypatch.setattr(plugins, "entry_points", lambda _group: {})
         assert main(["top", "--cluster", "nats://localhost:1"]) == 2
         assert "minicrawl[cluster]" in capsys.readouterr().err
+
+    def test_a_command_that_needs_another_room_names_it(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        @click.command()
+        def judge() -> None:
+            raise ModuleNotFoundError(name="minicrawl.search")
+
+        monkeypatch.setitem(root.commands, "judge", judge)
+        assert main(["judge"]) == 2
+        said = capsys.readouterr().err
+        assert "minicrawl.search" in said
+        assert said.count("\n") == 1
 
     def test_a_command_without_a_docstring_is_listed_with_its_package(self) -> None:
         point = EntryPoint("made", "minicrawl_nowhere:made", "nowhere")

@@ -330,6 +330,11 @@ def _run(arguments: Sequence[str]) -> int:
             root.invoke(context)
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
+    except ModuleNotFoundError as error:  # a command of one room may need another one
+        room = (error.name or "").removeprefix("minicrawl.")
+        if room in ROOMS:
+            raise is_missing("what this needs", room) from error
+        raise
     finally:
         sys.stdout.flush()
     return 0
