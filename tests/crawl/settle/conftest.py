@@ -1,15 +1,12 @@
-"""What tests of settling share."""
+"""Settling is tested without the cost of hosts."""
 
-from collections.abc import Iterator
-from pathlib import Path
+from math import inf
 
 import pytest
 
-from minicrawl.crawl.settle.recorder import Recorder
-from tests.crawl.fakes import keeping
 
-
-@pytest.fixture
-def recorder(tmp_path: Path) -> Iterator[Recorder]:
-    with keeping(tmp_path / "crawl.db") as recorder:
-        yield recorder
+@pytest.fixture(autouse=True)
+def _no_host_is_expensive(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What hosts cost is real processor time, and would decide which page is next."""
+    monkeypatch.setattr("minicrawl.crawl.hosts.fairness.FREE_S", inf)
+    monkeypatch.setattr("minicrawl.crawl.hosts.politeness.FREE_UNASKED_S", inf)
