@@ -45,54 +45,54 @@ INTERRUPTED = 130
 COMMANDS = {
     "crawl": (
         "minicrawl.cli.crawl.command:crawl",
-        "Crawl the web, the most important pages first.",
+        "Crawl the web, most important pages first.",
     ),
     "control": (
         "minicrawl.cli.crawl.control:control",
-        "Pause, stop or change a crawl while it runs.",
+        "Pause, stop or adjust a running crawl.",
     ),
-    "config": ("minicrawl.cli.config:config", "Show each setting and where it comes from."),
+    "config": ("minicrawl.cli.config:config", "Show all settings and where they come from."),
     "import": (
         "minicrawl.cli.stores:import_",
-        "Make a store of WARC files or of a graph file.",
+        "Create a store from WARC files or a graph file.",
     ),
-    "refine": ("minicrawl.cli.crawl.refine:refine", "Compute converged ranks of a crawl."),
-    "graph": ("minicrawl.cli.graph:graph", "Show the size and the structure of a graph."),
-    "top": ("minicrawl.cli.reports.top:top", "Show the most important pages."),
-    "export": ("minicrawl.cli.reports.export:export", "Write pages and their ranks to a file."),
+    "refine": ("minicrawl.cli.crawl.refine:refine", "Compute converged ranks without fetching."),
+    "graph": ("minicrawl.cli.graph:graph", "Show size, components and distances of a graph."),
+    "top": ("minicrawl.cli.reports.top:top", "List the most important pages."),
+    "export": ("minicrawl.cli.reports.export:export", "Export pages, links or ranks to a file."),
     "status": ("minicrawl.cli.reports.status:status", "Show the progress of a crawl."),
-    "plot": ("minicrawl.cli.reports.plot:plot", "Draw a crawl: its curves, its graph, its hosts."),
-    "check": ("minicrawl.cli.reports.status:check", "Check that a store is intact."),
-    "move": ("minicrawl.cli.stores:move", "Move a store with all that belongs to it."),
+    "plot": ("minicrawl.cli.reports.plot:plot", "Plot a crawl: progress, degrees and hosts."),
+    "check": ("minicrawl.cli.reports.status:check", "Verify the integrity of a store."),
+    "move": ("minicrawl.cli.stores:move", "Move a store and its files."),
     "explain": ("minicrawl.cli.reports.pages:explain", "Explain the rank and state of a page."),
     "page": ("minicrawl.cli.reports.pages:page", "Show a page as it was fetched."),
     "archive": ("minicrawl.cli.archive:archive", "Describe, verify or prune kept pages."),
-    "backlinks": ("minicrawl.cli.reports.pages:backlinks", "Show the pages that link to a page."),
-    "links": ("minicrawl.cli.reports.pages:links", "Show the pages that a page links to."),
+    "backlinks": ("minicrawl.cli.reports.pages:backlinks", "List the pages that link to a page."),
+    "links": ("minicrawl.cli.reports.pages:links", "List the pages that a page links to."),
     "pages": (
         "minicrawl.cli.reports.lists:pages",
-        "List pages with the columns that you choose.",
+        "List pages with selected columns.",
     ),
     "changes": (
         "minicrawl.cli.reports.lists:changes",
-        "Show the pages that are new, changed or gone.",
+        "List new, changed and removed pages.",
     ),
-    "broken": ("minicrawl.cli.reports.lists:broken", "Show the links that lead nowhere."),
+    "broken": ("minicrawl.cli.reports.lists:broken", "List broken links."),
     "redirects": (
         "minicrawl.cli.reports.lists:redirects",
-        "Show the redirects, and where they end.",
+        "List redirects and their final targets.",
     ),
     "orphans": (
         "minicrawl.cli.reports.lists:orphans",
-        "Show the pages that no page links to.",
+        "List pages that no page links to.",
     ),
     "duplicates": (
         "minicrawl.cli.reports.lists:duplicates",
-        "Show the pages that are copies of others.",
+        "List duplicate pages.",
     ),
-    "report": ("minicrawl.cli.reports.lists:report", "Write a report on a site as one HTML file."),
-    "errors": ("minicrawl.cli.reports.status:errors", "Show what failed, and why."),
-    "frontier": ("minicrawl.cli.reports.status:frontier", "Show the pages that are read next."),
+    "report": ("minicrawl.cli.reports.lists:report", "Write an HTML report on a site."),
+    "errors": ("minicrawl.cli.reports.status:errors", "Show failed pages and the reasons."),
+    "frontier": ("minicrawl.cli.reports.status:frontier", "List the next pages to fetch."),
 }
 
 
@@ -103,7 +103,7 @@ ROOMS = {
     "ranks": "compare rank seed-set",
     "search": "index search",
 }
-"""The rooms beside the core with their commands, for who asks for one that is gone."""
+"""The rooms beside the core and their commands, to name the room of a missing command."""
 EXTRAS = {room: f"[{room}]" for room in ("cluster", "dashboard", "lab", "search")}
 MOVED = {
     "agree --searches": "lab searches",
@@ -123,7 +123,7 @@ MOVED = {
     "search --weight": "lab judge --weight",
     "stability": "lab stability",
 }
-"""The commands and options of 0.1 that have another name; 0.3 will not know the old ones."""
+"""Renamed commands and options of 0.1; 0.3 will drop the old names."""
 
 
 class DeferredCommand(click.Command):
@@ -188,7 +188,7 @@ def _calls(old: str, args: Sequence[str]) -> bool:
 
 
 class Program(LazyGroup):
-    """The group of all commands, whose help lists them by what they are for."""
+    """The group of all commands; its help lists them by purpose."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of this name: our own, or that of a package."""
@@ -199,7 +199,7 @@ class Program(LazyGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Say of a command that is gone what brings it, or what it is called now."""
+        """Name the room of a missing command, or the new name of an old one."""
         for room, names in ROOMS.items():
             if args[0] in names.split() and self.get_command(ctx, args[0]) is None:
                 raise is_missing(f"minicrawl {args[0]}", room)
@@ -236,7 +236,11 @@ class Program(LazyGroup):
 )
 @click.version_option(__version__, message=f"{PROGRAM} %(version)s")
 def root() -> None:
-    """Crawl the web from a few seeds, the most important pages first."""
+    """Crawl the web from a few seeds, most important pages first.
+
+    Start with `minicrawl crawl example.org --pages 100`, then `minicrawl top`. For the options
+    of a command: `minicrawl COMMAND --help`.
+    """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -261,7 +265,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _gone(error: click.ClickException) -> str:
-    """What holds in place of an option that there was once."""
+    """Return the replacement of a removed option; empty if it never existed."""
     if not isinstance(error, click.NoSuchOption):
         return ""
     from minicrawl.config.rows import GONE
@@ -272,7 +276,7 @@ def _gone(error: click.ClickException) -> str:
 
 
 def _hint(error: click.ClickException) -> str:
-    """What to do about an argument too many that is a store or a graph file."""
+    """Return a hint for a surplus argument that is a store or a graph file."""
     extra = _EXTRA.search(error.format_message())
     if extra is None:
         return ""
