@@ -98,16 +98,15 @@ _OPTIONS = (
     click.option(
         "--by",
         metavar="NAME",
-        help="Order the pages that have all words by this rank. `topics` mixes those of `rank "
-        "pagerank --topics` by how likely the words are in each topic; topics:NAME mixes those "
-        "saved with --as NAME.",
+        help="Order results by this rank. topics mixes the ranks of `rank pagerank --topics` by "
+        "the likelihood of the words in each topic; topics:NAME uses those saved with --as NAME.",
     ),
     click.option(
         "--score",
         "linear",
         metavar="linear=W",
         type=Linear(),
-        help="Order by W parts of the likeness and 1 - W parts of the rank.",
+        help="Score = W x relevance + (1 - W) x rank.",
     ),
 )
 
@@ -173,20 +172,20 @@ _OF_RESULTS = (
         type=click.IntRange(min=1),
         default=10,
         show_default=True,
-        help="Show N pages.",
+        help="Show N results.",
     ),
     click.option(
         "--offset",
         metavar="N",
         type=click.IntRange(min=0),
         default=0,
-        help="Leave out the first N pages.",
+        help="Skip the first N results.",
     ),
     click.option(
         "--all",
         "shows_all",
         is_flag=True,
-        help="Show every page, also those that are like another one.",
+        help="Include near-duplicates.",
     ),
     json_option,
 )
@@ -202,17 +201,17 @@ def results_options(command: Command) -> Command:
 @click.command(cls=SearchCommand, context_settings=SETTINGS)
 @results_options
 @ranking_options
-@click.option("--explain", is_flag=True, help="Show what each score is made of.")
+@click.option("--explain", is_flag=True, help="Show the parts of each score.")
 @click.option(
     "--serve",
     is_flag=True,
-    help="Serve a page with a search box, and print its address. Ctrl-C ends it.",
+    help="Serve a search page in the browser and print its address. Ctrl-C stops it.",
 )
 @click.option(
     "--port",
     metavar="N",
     type=click.IntRange(0, 65535),
-    help="The port of that page; 0 for any.  [default: 8420, or any if that is in use]",
+    help="Port of the search page; 0 for any.  [default: 8420, or any if in use]",
 )
 @store_with_pages_option
 def search(
@@ -224,11 +223,11 @@ def search(
     as_json: bool,
     **asked: Any,
 ) -> None:
-    """Find pages by what they say.
+    """Search the text of kept pages.
 
     Pages with all words come first. WORDS may also be "an exact phrase", -without, site:NAME,
-    title:WORD, url:WORD, lang:CODE and after:DATE. -site:NAME and the like leave pages out. Put the
-    whole query in quotes, so that the shell does not change it.
+    title:WORD, url:WORD, lang:CODE and after:DATE. -site:NAME and the like exclude pages. Quote the
+    whole query, to protect it from the shell.
     """
     if serve:
         refuse_others(("serve", "port"), "--serve shows a page in the browser")

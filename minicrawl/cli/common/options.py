@@ -215,8 +215,7 @@ def graph_of_option(usual: str) -> Callable[[Command], Command]:
         type=click.Choice(GRAPHS),
         default=usual,
         show_default=True,
-        help="The graph of the pages that were crawled and the links between them, or of all that "
-        "are known.",
+        help="Graph of the crawled pages, or of all known pages.",
     )
 
 

@@ -155,7 +155,7 @@ def store_option_for(
 _cluster_option = click.option(
     "--cluster",
     metavar="URL",
-    help="Read the crawl of this cluster, whose shards are gathered first, and no store.",
+    help="Read the crawl of this cluster instead of a store. Its shards are gathered first.",
 )
 
 
@@ -238,8 +238,10 @@ def selection_options(count: int) -> Callable[[Command], Command]:
             (
                 count_option(count),
                 click.option("--host", metavar="NAME", help="Only pages of this host."),
-                click.option("--unread", is_flag=True, help="Only pages that have not been read."),
-                click.option("--fetched", is_flag=True, help="Only pages that have been read."),
+                click.option(
+                    "--unread", is_flag=True, help="Only pages that have not been fetched."
+                ),
+                click.option("--fetched", is_flag=True, help="Only pages that have been fetched."),
             )
         ):
             decorated = option(decorated)
@@ -295,8 +297,8 @@ graph_option = click.option(
     "--graph",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
-    help="Read this graph file instead of a store: links between ids or names, plain or .gz; - for "
-    "stdin.",
+    help="Read this graph file instead of a store: links between IDs or names, plain or .gz; - "
+    "for stdin.",
 )
 
 

@@ -48,7 +48,7 @@ def sizes_option(default: str) -> Callable[[Command], Command]:
         type=Sizes(),
         default=default,
         show_default=True,
-        help="Show the overlap of the K best pages.",
+        help="Show the overlap of the K best pages of each rank.",
     )
 
 
@@ -186,7 +186,7 @@ wide_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_widen,
-    help="Show whole lines, however narrow the terminal is.",
+    help="Do not cut lines to the width of the terminal.",
 )
 
 

@@ -32,8 +32,8 @@ COMMANDS = {
     ],
 )
 def cluster() -> None:
-    """Look at a cluster, and steer its nodes.
+    """Inspect a cluster and control its nodes.
 
-    `minicrawl crawl SEEDS --cluster URL` begins its crawl, and `minicrawl node --cluster URL` adds
-    a machine.
+    `minicrawl crawl SEEDS --cluster URL` starts a crawl, `minicrawl node --cluster URL` adds a
+    machine.
     """

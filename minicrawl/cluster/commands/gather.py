@@ -32,12 +32,12 @@ _DIGEST_BYTES = 8
 @json_option
 @settings_options("cluster")
 def gather(file: Path, stores: tuple[Path, ...], settings: Settings, as_json: bool) -> None:
-    """Make one store, FILE, of all shards of a crawl.
+    """Gather all shards of a crawl into one store, FILE.
 
-    With --cluster, the shards are restored from the servers; no node is disturbed. Or name STORES,
-    the files of all shards. All commands work on FILE: pages of all shards are there, with the cash
-    that was on its way to them, and what was kept of them. If cash is missing, FILE is not made,
-    and the error says where.
+    With --cluster, the shards are restored from the servers, without disturbing a node; otherwise,
+    name the files of all shards as STORES. All commands work on FILE, which has the pages of all
+    shards, the cash in transit to them, and their kept responses. If cash is missing, FILE is not
+    written, and the error says where.
     """
     with progress("gather") as tell:
         if stores:

@@ -30,9 +30,9 @@ _HEADINGS = ("pages", "pages/s", "workers", "node", "state", "machine", "shards"
 @json_option
 @settings_options("cluster")
 def status(settings: Settings, as_json: bool) -> None:
-    """Show the nodes of a cluster, who holds which shard, and how far the crawl has come.
+    """Show the nodes of a cluster, their shards, and the progress of the crawl.
 
-    A node is `silent` if it says nothing for three seconds: it is gone, or cannot be reached.
+    A node is `silent` after three seconds without a message: it is down or unreachable.
     """
     from minicrawl.cluster.overview import overview
 

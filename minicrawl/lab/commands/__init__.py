@@ -58,7 +58,7 @@ COMMANDS = {
     ],
 )
 def lab() -> None:
-    """Run experiments that show how the algorithm behaves.
+    """Run experiments on the crawl algorithm.
 
     They run the crawler's own ledger, windows and orders of reading.
     """

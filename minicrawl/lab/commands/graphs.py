@@ -95,12 +95,12 @@ def _sequence(path: Path) -> EdgeSequence:
     multiple=True,
     type=AlgorithmType(),
     metavar="NAME",
-    help="A name, or the number in the table; repeatable.  [default: all of --kind]",
+    help="Algorithm, by name or number in the table; repeatable.  [default: all of --kind]",
 )
 @click.option(
     "--kind",
     type=click.Choice([kind.value for kind in AlgorithmKind]),
-    help="Compare algorithms for distances, or for strong components.  [default: both]",
+    help="Compare algorithms for distances or strong components.  [default: both]",
 )
 @click.option(
     "--threshold",
@@ -108,7 +108,7 @@ def _sequence(path: Path) -> EdgeSequence:
     type=click.IntRange(min=1),
     default=100,
     show_default=True,
-    help="The number of edges that an algorithm for batches gets at once.",
+    help="Edges per batch for batch algorithms.",
 )
 @click.option(
     "--trials",
@@ -124,24 +124,24 @@ def _sequence(path: Path) -> EdgeSequence:
     type=Number(min=0, min_open=True),
     default=60.0,
     show_default=True,
-    help="End a trial that takes longer.",
+    help="Time limit of a trial.",
 )
-@click.option("--validate", is_flag=True, help="Compare each answer with that of the graph.")
-@click.option("--print-matrices", is_flag=True, help="Show what each algorithm answers.")
+@click.option("--validate", is_flag=True, help="Verify each answer against the graph.")
+@click.option("--print-matrices", is_flag=True, help="Show the answers of each algorithm.")
 @click.option(
     "--convert",
     "into",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the graph into FILE and run nothing: with its answers if the name ends in .g, "
-    "else as DIMACS text.",
+    help="Convert the graph to FILE and run nothing: with its answers for a name in .g, else as "
+    "DIMACS text.",
 )
-@click.option("--name", metavar="NAME", help="With --convert, the name of the graph in FILE.")
+@click.option("--name", metavar="NAME", help="Name of the graph in FILE, with --convert.")
 @click.option(
     "--out",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Draw times, memory and widths of blocks as PNG in DIR, with CSV beside each.",
+    help="Draw times, memory and block widths as PNG in DIR, each with its CSV.",
 )
 @json_option
 def compare_graphs(

@@ -89,7 +89,7 @@ _weight_option = click.option(
     metavar="NAME=W",
     type=Weight(),
     multiple=True,
-    help=f"Change how much a part of the score counts: {', '.join(_PARTS)}, or a word "
+    help=f"Weight of a part of the score: {', '.join(_PARTS)}, or of a word "
     f"{', '.join(_IN_FIELDS)}. Repeatable.",
 )
 
@@ -124,7 +124,7 @@ def _weights(changed: dict[str, float]) -> RankingWeights:
 @click.option(
     "--explain",
     is_flag=True,
-    help="Show what each score is made of, what was said before, and how this order does on all "
+    help="Show the parts of each score, earlier verdicts, and the quality of this order on all "
     "judged searches.",
 )
 @click.option(
@@ -132,7 +132,7 @@ def _weights(changed: dict[str, float]) -> RankingWeights:
     "said",
     metavar="WHERE=VERDICT",
     multiple=True,
-    help="Keep this verdict on a place of the results, or a URL, such as 1=good, and do not ask. "
+    help="Save this verdict on a result, by place or URL, such as 1=good, and do not ask. "
     "Repeatable.",
 )
 @click.option(
@@ -140,8 +140,7 @@ def _weights(changed: dict[str, float]) -> RankingWeights:
     "listed",
     metavar="FILE",
     type=click.File(encoding="utf-8-sig"),
-    help="Keep the verdicts of this CSV file, with a query, a URL and a verdict in each line; - is "
-    "stdin.",
+    help="Save the verdicts in this CSV file: query, URL and verdict per line; - for stdin.",
 )
 @store_with_pages_option
 def judge(
@@ -156,9 +155,9 @@ def judge(
 ) -> None:
     """Ask for a verdict on each page that a search for WORDS finds: good, fair or bad.
 
-    Without a terminal, each line of stdin is the verdict on a page. With --json nobody is asked.
-    Verdicts are kept beside the store, and `minicrawl lab searches` compares an order of results on
-    all searches that were judged.
+    Without a terminal, each line of stdin is the verdict on a page. With --json, there are no
+    questions. Verdicts are kept beside the store, and `minicrawl lab searches` compares orders of
+    results on all judged searches.
     """
     if listed is not None:
         if words:

@@ -169,14 +169,14 @@ def _web_options(model: Model, usual: int, small: int) -> Sequence[Callable[[Com
             type=click.Choice([model.value for model in Model]),
             default=model.value,
             show_default=True,
-            help="The kind of synthetic web.",
+            help="Model of the synthetic web.",
         ),
         click.option(
             "--graph",
             metavar="FILE",
             type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
-            help="Take the graph in this file instead of a synthetic web: links between ids or "
-            "names, plain or .gz; - for stdin. Of a store it is the pages that were read.",
+            help="Use this graph file instead of a synthetic web: links between IDs or names, "
+            "plain or .gz; - for stdin. Of a store, the fetched pages are used.",
         ),
         click.option(
             "--seed",
@@ -184,9 +184,11 @@ def _web_options(model: Model, usual: int, small: int) -> Sequence[Callable[[Com
             type=click.IntRange(min=0),
             default=1,
             show_default=True,
-            help="Seed of all random choices: the same seed gives the same numbers.",
+            help="Seed of all random choices, for reproducible numbers.",
         ),
-        click.option("--quick", is_flag=True, help="A small web and few laps: a first look."),
+        click.option(
+            "--quick", is_flag=True, help="Use a small web and few laps, for a first look."
+        ),
     )
 
 
@@ -194,13 +196,13 @@ laps_option = click.option(
     "--laps",
     metavar="N",
     type=click.IntRange(min=1),
-    help=f"How often a page is read, on average.  [default: {LAPS}; {QUICK_LAPS} with --quick]",
+    help=f"Average number of reads per page.  [default: {LAPS}; {QUICK_LAPS} with --quick]",
 )
 endowment_option = click.option(
     "--endowment",
     metavar="UNITS",
     type=click.IntRange(min=0, max=1 << 30),
-    help="Cash that the seeds of a crawl share.  "
+    help="Units of cash shared by the seeds.  "
     f"[default: {ENDOWMENT:,}; {SYNTHETIC_ENDOWMENT} in a synthetic web]",
 )
 
@@ -213,9 +215,9 @@ def small_edge_option(default: float | None) -> Callable[[Command], Command]:
         metavar="SHARE",
         type=click.FloatRange(LEAST_EDGE, 1 - LEAST_EDGE),
         default=default,
-        help="Share of a page's cash that goes to all pages alike; its links get the rest.  "
+        help="Share of a page's cash that goes to all pages equally; its links get the rest.  "
         f"[default: {usual}]",
     )
 
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Numbers for programs.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -47,14 +47,13 @@ from minicrawl.ranks.centrality import LinkMatrix
     multiple=True,
     metavar="NAME",
     type=click.Choice(list(OF_AN_UNKNOWN_WEB)),
-    help=f"{', '.join(OF_AN_UNKNOWN_WEB)}; repeatable.  [default: all]",
+    help=f"Order of reading: {', '.join(OF_AN_UNKNOWN_WEB)}; repeatable.  [default: all]",
 )
 @click.option(
     "--draws",
     metavar="N",
     type=click.IntRange(min=1),
-    help="The curves are the mean over so many draws of ten seeds.  "
-    f"[default: {DRAWS}; {QUICK_DRAWS} with --quick]",
+    help=f"Average over N random sets of 10 seeds.  [default: {DRAWS}; {QUICK_DRAWS} with --quick]",
 )
 @endowment_option
 @small_edge_option(SMALL_EDGE)
@@ -63,19 +62,17 @@ from minicrawl.ranks.centrality import LinkMatrix
     "at_once",
     metavar="K",
     type=click.IntRange(min=1),
-    help="Have K requests under way at once, never two of them to one host. The web must have "
-    "hosts: the synthetic one of --web copying, or a graph of URLs.  [default: one request at a "
-    "time, hosts do not matter]",
+    help="Have K requests in flight at once, at most one per host; needs --web copying or a graph "
+    "of URLs.  [default: one request at a time, ignoring hosts]",
 )
 @click.option(
     "--spam",
     "kinds",
     multiple=True,
     type=click.Choice([kind.value for kind in FarmKind]),
-    help=f"Add a farm of spam: {PAGES:,} pages on a host that all link to each other (host), or "
-    f"at random (random), or pages without an end (trap). {ENTRANCES} honest pages, drawn evenly, "
-    "link to it once. Shows the share of spam in the pages fetched and the honest importance that "
-    "is lost; each order crawls twice, with spam and without. Repeatable.",
+    help=f"Add a spam farm, linked from {ENTRANCES} random honest pages: {PAGES:,} pages on a host "
+    "that all link to each other (host) or at random (random), or endless pages (trap). Each order "
+    "crawls with and without spam, to show the share of spam and the importance lost; repeatable.",
 )
 @click.option(
     "--spam-hosts",
@@ -188,15 +185,15 @@ SHOWN_LAPS = (1, 2, 3, 5, 10)
     "strategies",
     multiple=True,
     type=click.Choice(list(OF_A_KNOWN_WEB)),
-    help="An order of reading; repeatable.  [default: all]",
+    help="Order of reading; repeatable.  [default: all]",
 )
 @click.option(
     "--matrix",
     type=click.Choice([matrix.value for matrix in LinkMatrix]),
     default=LinkMatrix.WALK.value,
     show_default=True,
-    help="The link matrix whose fixpoint is the importance: the links of a page add up to 1 "
-    "(walk), each link is 1 (links), or each link is 1 in both directions (either).",
+    help="Link matrix that defines importance: the links of a page add up to 1 (walk), each link "
+    "counts 1 (links), or 1 in both directions (either).",
 )
 @small_edge_option(None)
 @json_option
@@ -297,8 +294,8 @@ class PolicyType(click.ParamType[tuple[str, float | None, int | None]]):
     type=click.IntRange(min=0),
     default=WARM_UP,
     show_default=True,
-    help="Laps before anything changes, from the fixpoint on, so that every window is full. 0 "
-    "begins cold, as the paper does: every page holds one unit and has no history.",
+    help="Laps before the web changes, from the fixpoint on, so that all windows are full. 0 "
+    "starts cold, as in the paper: one unit of cash per page and no history.",
 )
 @click.option(
     "--policy",
@@ -306,8 +303,8 @@ class PolicyType(click.ParamType[tuple[str, float | None, int | None]]):
     multiple=True,
     type=PolicyType(),
     metavar="NAME[=WIDTH[/MEASURES]]",
-    help="A window, its width in circulations of all the cash, or in readings for variable, and "
-    "the most measures that a page keeps; repeatable.  [default: all]",
+    help="Window, with its width in circulations of all cash (in readings for variable) and the "
+    "maximum number of measures per page; repeatable.  [default: all]",
 )
 @click.option(
     "--width",
@@ -315,7 +312,7 @@ class PolicyType(click.ParamType[tuple[str, float | None, int | None]]):
     type=POSITIVE,
     default=WIDTH,
     show_default=True,
-    help="The width of policies without one.",
+    help="Width of windows given without one.",
 )
 @click.option(
     "--rate",
@@ -332,7 +329,7 @@ class PolicyType(click.ParamType[tuple[str, float | None, int | None]]):
     type=Number(0, 1),
     default=0.0,
     show_default=True,
-    help="Share of the pages that die during a lap. Each is replaced by a new one.",
+    help="Share of the pages replaced by new ones during a lap.",
 )
 @small_edge_option(None)
 @json_option

@@ -54,13 +54,13 @@ _JUDGES = ("judge", "pages", "same grade", "at most one apart", "Spearman")
     type=click.Choice(["4", "1"]),
     default="4",
     show_default=True,
-    help="The grade of the most important pages.",
+    help="Grade of the most important pages.",
 )
 @click.option(
     "--sites",
     is_flag=True,
-    help="LABELS grades sites, which are registrable domains, by their names or a URL. The score "
-    "of a site is the sum of its pages' scores.",
+    help="Grade sites instead of pages: LABELS names registrable domains or URLs, and a site "
+    "scores the sum of its pages.",
 )
 @json_option
 @source_options
@@ -163,7 +163,7 @@ _SIDES: dict[str, Callable[[Hits], Scores]] = {
     type=click.IntRange(min=1),
     default=10,
     show_default=True,
-    help="Repeat N times, each time from the whole graph.",
+    help="Repeat N times, each time on the whole graph.",
 )
 @click.option(
     "--seed",
@@ -283,14 +283,13 @@ def _lines(found: comparing.Stability) -> Iterator[tuple[str, ...]]:
     type=click.Choice([matrix.value for matrix in LinkMatrix]),
     default=LinkMatrix.LINKS.value,
     show_default=True,
-    help="The links of a page add up to 1 (walk), each link is 1 (links), or each link is 1 in "
-    "both directions (either).",
+    help="Link matrix: the links of a page add up to 1 (walk), each link counts 1 (links), or 1 "
+    "in both directions (either).",
 )
 @click.option(
     "--virtual-page",
     is_flag=True,
-    help="Add a page with links to and from all others, as in OPIC's paper, so that every page "
-    "leads to every other page.",
+    help="Add a virtual page with links to and from all others, as in OPIC's paper.",
 )
 @tolerance_option
 @click.option(

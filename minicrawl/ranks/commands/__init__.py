@@ -59,7 +59,7 @@ class AddedRank(DeferredCommand):
     ],
 )
 def rank() -> None:
-    """Rank pages by the links of the whole graph.
+    """Rank pages by the link graph.
 
     The graph is that of a crawl or of a file. The scores of a store are saved beside it, for `top
     --by`, `export --ranks` and `explain`.

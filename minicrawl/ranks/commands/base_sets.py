@@ -48,26 +48,26 @@ _OPTIONS = (
         "--root",
         metavar="FILE",
         type=click.Path(exists=True, dir_okay=False, allow_dash=True),
-        help="Rank only the base set of the nodes in this file, one name per line; - for stdin.",
+        help="Rank only the base set of the nodes in this file, one per line; - for stdin.",
     ),
     click.option(
         "--query",
         metavar="WORDS",
-        help="Rank only the base set of the pages that `search` finds; without an index, of the "
-        "most important ones with these words in the title or URL.",
+        help="Rank only the base set of the search results for these words; without an index, of "
+        "the best pages with the words in title or URL.",
     ),
     click.option(
         "--roots",
         metavar="N",
         type=click.IntRange(min=1),
-        help=f"Use at most N pages of --query.  [default: {ROOTS}]",
+        help=f"Start from the N best results of --query.  [default: {ROOTS}]",
     ),
     click.option(
         "--linking",
         metavar="D",
         type=click.IntRange(min=0),
-        help="Add at most D of the pages that link to a root. All pages that it links to are "
-        f"added.  [default: {LINKING}]",
+        help="Add at most D pages that link to a root, besides all pages that it links to.  "
+        f"  [default: {LINKING}]",
     ),
 )
 

@@ -1,4 +1,4 @@
-"""`minicrawl compare`: how well two ranks agree."""
+"""`minicrawl compare`: the agreement of two ranks."""
 
 from collections.abc import Iterator, Sequence
 
@@ -28,7 +28,7 @@ _MANY, _MOST = 100, 1_000_000
 @json_option
 @source_options
 def compare(source: Source, a: str, b: str, ks: Sequence[int], as_json: bool) -> None:
-    """Show how well two ranks, A and B, agree.
+    """Compare two ranks, A and B.
 
     The error of a page is the difference between A and B, relative to B. Where B is close to 0, the
     mean error is huge, and the median is more useful.

@@ -74,14 +74,14 @@ _BLOCK_OPTIONS = (
         "--temp",
         metavar="FOLDER",
         type=click.Path(exists=True, file_okay=False, path_type=Path),
-        help="Put the files of the blocks here; they take about 20 bytes a link.  "
-        "[default: the temporary folder of the system]",
+        help="Folder for block files, about 20 bytes per link.  [default: the system's temporary "
+        "folder]",
     ),
     click.option(
         "--memory",
         metavar="SIZE",
         callback=_bytes,
-        help="Compute in blocks, so that the process takes at most this much memory, such as 64MB.",
+        help="Compute in blocks on disk, within this much memory, such as 64MB.",
     ),
     click.option(
         "--blocks",
@@ -186,59 +186,60 @@ def _snapshot(source: Source) -> Snapshot:
 @click.option(
     "--inverse",
     is_flag=True,
-    help="Follow the links backwards, so that pages that lead to many others come first. The rank "
-    "is saved as inverse-pagerank.",
+    help="Follow links backwards, to find pages that lead to many others. The rank is saved as "
+    "inverse-pagerank.",
 )
 @click.option(
     "--topic",
     type=NAMES_FILE,
-    help="Jump only to the nodes in this file, one a line. After a tab, a line may say how often "
-    "jumps lead there, as a number above 0.",
+    help="Jump only to the nodes in this file, one per line. A weight above 0 may follow after a "
+    "tab.",
 )
 @click.option(
     "--reset",
     "reset_rank",
     metavar="RANK",
-    help="Jump to each node as often as its score in this saved rank says, such as trust. A rank "
-    "that was not made yet is computed with its default options.",
+    help="Jump to nodes in proportion to this rank, such as trust. A missing rank is computed "
+    "with its default options.",
 )
 @click.option(
     "--topics",
     "by_topic",
     type=NAMES_FILE,
-    help="Compute a rank for each topic in this file. A line is a topic, a tab and a node.",
+    help="Compute a rank per topic in this file; each line is a topic, a tab and a node.",
 )
 @click.option(
-    "--mix", metavar="A=PART,...", help="Combine the ranks of --topics into one, by these parts."
+    "--mix", metavar="A=PART,...", help="Combine the ranks of --topics with these weights."
 )
 @click.option(
     "--mix-by",
     "mix_words",
     metavar="WORDS",
-    help="The same, by how likely these words are in the titles and URLs of each topic's nodes.",
+    help="Combine the ranks of --topics by the likelihood of these words in the titles and URLs "
+    "of each topic's nodes.",
 )
 @click.option(
     "--recent",
     "half_life_days",
     metavar="DAYS",
     type=Number(min=0, min_open=True),
-    help="Jump more often to pages that changed recently. DAYS is the half-life: jumps go half as "
-    "often to a page that has not changed for DAYS days.",
+    help="Jump more often to recently changed pages. DAYS is the half-life: a page unchanged for "
+    "DAYS days gets half the jumps.",
 )
 @click.option(
     "--remove-dangling",
     "rounds_removed",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Remove the pages without links, then those that have no links left, and so on, N times "
-    "or until there are no more. At the end their scores are computed from the links to them.",
+    help="Remove dangling pages for up to N rounds, before computing. Their scores are computed "
+    "at the end, from the links to them.",
 )
 @click.option(
     "--similarity",
     metavar="SHARE",
     type=Number(0, 1),
-    help="With --query: mix PageRank with this share of the similarity between the words and the "
-    "page's title and URL.  [default: none]",
+    help="Mix PageRank with this share of the similarity of page title and URL to the words of "
+    "--query.  [default: none]",
 )
 @or_in_blocks
 @ranking

@@ -1,4 +1,4 @@
-"""What all ranks have in common: their options, how they are saved, how they are shown.
+"""Options, storage and output shared by all ranks.
 
 A command decorated with `ranking` gets the graph, without the links that guards drop, and a
 function to report its progress, besides its own options. It returns scores, or several scores by
@@ -73,7 +73,7 @@ NOTHING = "no ranks: make one with `minicrawl rank`"
 @json_option
 @store_option
 def list_ranks(store: Path, removed: tuple[str, ...], as_json: bool) -> None:
-    """List the ranks that were made, with their options, and whether they are up to date."""
+    """List saved ranks, their options, and whether they are up to date."""
     with reading(store) as connection:
         _remove(store, connection, removed)
         found = kept(store, connection)
@@ -150,7 +150,7 @@ damping_option = click.option(
     type=Number(0, 1, max_open=True),
     default=DAMPING,
     show_default=True,
-    help="The share of its score that a page passes to its links.",
+    help="Damping factor: share of its score that a page passes to its links.",
 )
 tolerance_option = click.option(
     "--tolerance",
@@ -168,21 +168,21 @@ _PAGERANK_OPTIONS = (
         type=click.Choice([dangling.value for dangling in Dangling]),
         default=Dangling.UNIFORM.value,
         show_default=True,
-        help="Where pages without links pass their score. virtual: to OPIC's virtual page.",
+        help="Where dangling pages pass their score; virtual is OPIC's virtual page.",
     ),
     click.option(
         "--one-more-link",
         is_flag=True,
-        help="With --dangling virtual: each page has one more link, to the virtual page, and "
-        "--damping is not used.",
+        help="Give each page one more link, to the virtual page, instead of --damping. Needs "
+        "--dangling virtual.",
     ),
     click.option(
         "--method",
         type=click.Choice([method.value for method in Method]),
-        help="Update all pages at once (power), one block after the other (gauss-seidel), or only "
-        "pages with much to pass on (sweeping).  [default: gauss-seidel; power for several topics]",
+        help="Update all pages at once (power), block by block (gauss-seidel), or only pages with "
+        "much to pass on (sweeping).  [default: gauss-seidel; power for several topics]",
     ),
-    click.option("--lazy", is_flag=True, help="The walk stays in place half of the time (L + I)."),
+    click.option("--lazy", is_flag=True, help="Stay in place half of the time (L + I)."),
     tolerance_option,
     click.option(
         "--rounds",
@@ -198,7 +198,7 @@ _PAGERANK_OPTIONS = (
         type=click.Choice(list(PRECISIONS)),
         default="double",
         show_default=True,
-        help="The precision of the floating-point numbers.",
+        help="Floating-point precision.",
     ),
 )
 
@@ -279,23 +279,23 @@ _intra_cap_option = click.option(
     "--intra-cap",
     metavar="K",
     type=click.IntRange(min=0),
-    help="Count at most K links to a page from its own registrable domain: those of the pages "
-    "that were found first.  [default: all]",
+    help="Count at most K links to a page from its own registrable domain, in order of discovery. "
+    " [default: all]",
 )
 _domain_cap_option = click.option(
     "--domain-cap",
     metavar="K",
     type=click.IntRange(min=0),
-    help="Count at most K links to a page from any one registrable domain, its own or another: "
-    "those of the pages that were found first.  [default: all]",
+    help="Count at most K links to a page from any one registrable domain, in order of discovery. "
+    " [default: all]",
 )
 _weight_option = click.option(
     "--weight",
     metavar="KIND=W",
     type=_LinkWeight(),
     multiple=True,
-    help="Weight of links internal to a registrable domain, or transverse between two. "
-    "internal=0 drops the internal ones. Repeatable.  [default: 1]",
+    help="Weight of links within a registrable domain (internal) or between two (transverse). "
+    "internal=0 drops internal links; repeatable.  [default: 1]",
 )
 
 
@@ -355,14 +355,14 @@ as_option = click.option(
     "--as",
     "name",
     metavar="NAME",
-    help="Save the rank under this name.  [default: the name of the command]",
+    help="Save the rank under this name.  [default: name of the command]",
 )
 
 
 _weights_option = click.option(
     "--crawl-weights",
     is_flag=True,
-    help="Weight links as the crawl did, by its --weight-internal.",
+    help="Use the link weights of the crawl (--weight-internal).",
 )
 
 

@@ -482,30 +482,29 @@ count_option = click.option(
 core_option = click.option(
     "--core",
     type=click.Choice([kind.value for kind in CoreKind]),
-    help="When a core is complete. size: it has --size pages. density: the next page would lower "
-    "its density below --density (the paper keeps that page, minicrawl removes it). maximal: like "
-    "density, but such pages are skipped until no page is left that fits, or the core has "
-    f"{DEFAULT_RULE.most_hubs} hubs.  [default: size with --size, else maximal]",
+    help="Complete a core at --size pages (size), before the page that lowers its density below "
+    "--density (density), or when no more page fits --density (maximal). A maximal core has at "
+    f"most {DEFAULT_RULE.most_hubs} hubs.  [default: size with --size, else maximal]",
 )
 size_option = click.option(
     "--size",
     metavar="N",
     type=click.IntRange(min=2),
-    help="A core has N hubs and authorities together; a page that is both counts twice.  "
+    help="Number of hubs and authorities in a core; a page that is both counts twice.  "
     f"[default: {DEFAULT_RULE.size}]",
 )
 at_once_option = click.option(
     "--at-once",
     metavar="N",
     type=click.IntRange(min=1),
-    help="With --core size: add N hubs and N authorities at a time.  "
+    help="Add N hubs and N authorities at a time, with --core size.  "
     f"[default: {DEFAULT_RULE.at_once}]",
 )
 density_option = click.option(
     "--density",
     metavar="PERCENT",
     type=Number(min=0, min_open=True, max=100),
-    help="The minimum share of the possible links from hubs to authorities.  "
+    help="Minimum share of the possible links from hubs to authorities.  "
     f"[default: {DEFAULT_RULE.density:g}]",
 )
 take_option = click.option(
@@ -513,19 +512,19 @@ take_option = click.option(
     type=click.Choice([take.value for take in seedset.Take]),
     default=seedset.Take.HUB.value,
     show_default=True,
-    help="Take the best hub of a core as the seed, or the best authority.",
+    help="Take the best hub or the best authority of a core as its seed.",
 )
 evaluate_option = click.option(
     "--evaluate",
     is_flag=True,
-    help="Show the distances between the cores, and compare breadth-first crawls from the seeds "
-    "and from as many random pages.",
+    help="Show distances between the cores, and compare breadth-first crawls from the seeds and "
+    "from as many random pages.",
 )
 draws_option = click.option(
     "--draws",
     metavar="N",
     type=click.IntRange(min=1),
-    help=f"Draw random pages N times.  [default: {DRAWS}]",
+    help=f"Number of random sets of pages to compare with.  [default: {DRAWS}]",
 )
 seed_option = click.option(
     "--seed",
@@ -537,12 +536,13 @@ new_option = click.option(
     "--new",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A newer graph of the same web. The seeds are looked up and evaluated in it, by name.",
+    help="Look the seeds up by name in this newer graph of the same web, and evaluate them there.",
 )
 similar_option = click.option(
     "--similar",
     is_flag=True,
-    help="If a seed is not in --new, take the page of its host that shares the most links.",
+    help="Replace a seed that is missing in --new by the page of its host that shares the most "
+    "links.",
 )
 
 
@@ -550,9 +550,8 @@ figures_option = click.option(
     "--figures",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Draw figures as PNG into this folder, with the numbers as CSV beside each: the degrees "
-    "of the pages, the cores, the links that are left, and the crawls of --evaluate. Needs "
-    "matplotlib.",
+    help="Draw the degrees, the cores, the remaining links and the crawls of --evaluate as PNG in "
+    "this folder, each with its CSV. Needs matplotlib.",
 )
 
 
@@ -628,7 +627,7 @@ def seed_set(
     figures: Path | None,
     as_json: bool,
 ) -> None:
-    """Find seeds, one in each community.
+    """Find seeds, one per community.
 
     The strongest communities come first. Links within a host are dropped. Then these steps repeat:
     HITS runs for 60 rounds, a core of hubs and authorities grows from the best authority, the core
