@@ -1,4 +1,4 @@
-"""`minicrawl node` and `cluster set`: a node of a cluster; and the engine of one for a command."""
+"""`minicrawl node` and `cluster set`, and access to a cluster's engine for commands."""
 
 import asyncio
 import re
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def with_engine(cluster: Cluster, work: Callable[[ClusterEngine], Awaitable[T]]) -> T:
-    """The result of the work with the engine of this cluster, which must have a crawl."""
+    """Run `work` with the engine of a cluster that has a crawl, and return its result."""
 
     async def run() -> T:
         async with opened(access_of(cluster), makes=False) as engine:

@@ -37,7 +37,7 @@ _MB = 1 << 20
 
 
 class GraphType(click.ParamType[SavedGraph]):
-    """A graph of the suite by its name, or a file."""
+    """A graph of the suite, by name, or a file."""
 
     name = "graph"
 
@@ -55,7 +55,7 @@ class GraphType(click.ParamType[SavedGraph]):
 
 
 class AlgorithmType(click.ParamType[DynamicAlgorithm]):
-    """An algorithm by its name or its number."""
+    """An algorithm, by name or number."""
 
     name = "algorithm"
 
@@ -79,7 +79,7 @@ def _from_file(path: Path) -> SavedGraph:
 
 
 def _sequence(path: Path) -> EdgeSequence:
-    """The links of a graph file in their order."""
+    """Return the links of a graph file, in file order."""
     graph = lab.read_sequence(path)
     if graph.nodes > MOST_PAGES:
         most = f"distances are kept for at most {MOST_PAGES:,}"
@@ -158,7 +158,7 @@ def compare_graphs(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Compare algorithms for distances and strong components of a graph that grows.
+    """Compare algorithms for distances and strong components of a growing graph.
 
     Each GRAPH is a file, or one of a300, a900, a1500, c100, c200, c400, c800, roads-georgia,
     roads-idaho, sc1, sc2, sc3, random-1000. Its edges are inserted one by one, and each algorithm
@@ -180,7 +180,7 @@ def compare_graphs(
 
 
 def _algorithms(chosen: Sequence[DynamicAlgorithm], kind: str | None) -> list[DynamicAlgorithm]:
-    """Those that were chosen, each once, or all of this kind."""
+    """Return the chosen algorithms without repeats, or all of this kind."""
     of_kind = [found for found in ALGORITHMS.values() if kind in (None, found.kind.value)]
     return list(dict.fromkeys(chosen)) or of_kind
 
@@ -212,7 +212,7 @@ def _reports(
     rules: lab.TrialRules,
     tell: Progress,
 ) -> dict[str, list[lab.AlgorithmReport]]:
-    """What each algorithm took on each graph, by the name of the graph."""
+    """Run the algorithms on all graphs; return the reports by name of graph."""
     reports: dict[str, list[lab.AlgorithmReport]] = {}
     for number, saved in enumerate(graphs):
         found = reports[saved.graph.name] = []

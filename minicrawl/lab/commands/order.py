@@ -99,11 +99,11 @@ def order(
     spam_domains: int | None,
     as_json: bool,
 ) -> None:
-    """Show which order of reading finds the important pages first.
+    """Compare orders of reading by the importance that they find early.
 
-    A crawl from ten random pages, which knows what it has read and no more. The numbers are the
-    share of all importance that the pages fetched so far hold, and their standard errors over the
-    draws. Draws differ more than orders do: the second table compares orders draw by draw."""
+    Each crawl starts from ten random pages and knows only what it has read. The numbers are the
+    share of all importance held by the pages fetched so far, with standard errors over the draws.
+    Draws differ more than orders do, so the second table compares orders draw by draw."""
     web, farms = choice.web(), _farms(kinds, spam_hosts, spam_domains)
     if at_once and not web.has_hosts:
         raise click.UsageError("--polite needs a web whose hosts are known: take one of URLs")
@@ -159,11 +159,11 @@ def _show_spreads(
 
 
 _WIDE = 0.0995
-"""A share below its negative is shown without a digit behind the point."""
+"""A share below -9.95 % is shown without decimals."""
 
 
 def _cells(of: lab.DrawnMean) -> Iterator[str]:
-    """In percent, as short as a terminal of 80 columns needs it."""
+    """Format shares in percent, short enough for 80 columns."""
     errors = [f"±{100 * error:.1f}".replace("±0.", "±.") for error in of.error or ()]
     for place, mean in enumerate(of.mean):
         shown = f"{100 * mean:.1f}" if mean > -_WIDE else f"{100 * mean:.0f}"
@@ -205,10 +205,10 @@ def convergence(
     small_edge: float | None,
     as_json: bool,
 ) -> None:
-    """Show how fast the estimates approach the true importance.
+    """Measure how fast estimates approach true importance.
 
-    The pages of a web that is known as a whole are read lap after lap. Errors are relative, in
-    percent: of all pages / of the tenth that is most important.
+    The pages of a fully known web are read lap after lap. Errors are relative, in percent: of all
+    pages / of the most important tenth.
     """
     graph = choice.web().graph
     run = partial(convergence_lab.convergence, small_edge=small_edge)
@@ -263,7 +263,7 @@ MEASURES: click.ParamType[int] = click.IntRange(min=2)
 
 
 class PolicyType(click.ParamType[tuple[str, float | None, int | None]]):
-    """NAME, NAME=WIDTH or NAME=WIDTH/MEASURES; without a width the one of --width counts."""
+    """NAME, NAME=WIDTH or NAME=WIDTH/MEASURES; the default width is --width."""
 
     name = "policy"
 
@@ -344,11 +344,11 @@ def windows(
     small_edge: float | None,
     as_json: bool,
 ) -> None:
-    """Show how the windows follow a web that changes.
+    """Compare measurement windows on a changing web.
 
-    While pages are read, others gain or lose half of the links to them. Errors are relative, in
-    percent, over the second half of the laps: of all pages / of the tenth that is most important.
-    A measure is an amount of cash and its time.
+    While pages are read, others gain or lose half of their inlinks. Errors are relative, in
+    percent, over the second half of the laps: of all pages / of the most important tenth. A
+    measure is an amount of cash and its time.
     """
     chosen = [windows_lab.WindowPolicy(name, own or width, most) for name, own, most in policies]
     graph = choice.web().graph

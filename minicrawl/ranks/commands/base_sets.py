@@ -1,4 +1,4 @@
-"""Options of base sets: a rank of some pages and of what is near them, and of nothing else.
+"""Options of base sets: the ranking of some pages and their neighbourhood only.
 
 A base set has roots, all pages that they link to, and some of the pages that link to them. The
 roots are named in a file, or found by words.
@@ -25,7 +25,7 @@ _SHOWN_UNKNOWN = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseSetChoice:
-    """Which roots the base set grows from, by a file or by words, and how."""
+    """Roots of a base set, from a file or from words, and the rules of its growth."""
 
     root: str | None
     query: str | None
@@ -33,7 +33,7 @@ class BaseSetChoice:
     linking: int
 
     def grown(self, source: Source, named: NamedGraph) -> BaseSet:
-        """The base set in a graph of this source. Its size is shown."""
+        """Return the base set in a graph of this source, and print its size."""
         if self.root is None:
             nodes = having(source, self.query or "", self.roots)
         else:
@@ -73,7 +73,7 @@ _OPTIONS = (
 
 
 def base_set_options(command: Command) -> Command:
-    """Pass `base`, which base set is ranked, to the command; None for the whole graph."""
+    """Pass `base`, the base set to rank, to the command; None for the whole graph."""
 
     @functools.wraps(command)
     def with_base(
@@ -104,7 +104,7 @@ def base_set_options(command: Command) -> Command:
 
 
 def _listed(named: NamedGraph, root: str) -> list[int]:
-    """The nodes of the list. Warns about names that the graph does not have."""
+    """Return the listed nodes. Warn about names that are not in the graph."""
     with click.open_file(root, encoding="utf-8-sig", errors="surrogateescape") as lines:
         found = listed(named, lines)
     for name in found.unknown[:_SHOWN_UNKNOWN]:

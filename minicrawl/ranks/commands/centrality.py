@@ -103,7 +103,7 @@ def harmonic(
 
     The scores are estimates, shown with their standard error (two of three are closer). It is not a
     bound, so error_bound is null in the JSON. The same graph always gives the same scores.
-    Link weights do not count, and links that guards drop are left out.
+    Link weights are ignored, and links dropped by guards are left out.
     """
     if exact and (precision or memory_mib):
         raise click.UsageError("--precision and --memory do not work with --exact")
@@ -122,7 +122,7 @@ def harmonic(
 def _refuse_weights(named: NamedGraph, reason: str) -> None:
     """Raise UsageError if an option gave weights to links, which this rank does not count.
 
-    Weights in a graph file are no option, and a weight of 0 drops links.
+    Weights in a graph file are not an option, and a weight of 0 drops links.
     """
     given = click.get_current_context().params
     options = [f"--weight {kind}={weight:g}" for kind, weight in given["weight"] if weight > 0]

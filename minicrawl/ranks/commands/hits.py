@@ -38,7 +38,7 @@ _SEED = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HitsVariant:
-    """Which variant of HITS to compute; by default, its limit."""
+    """Variant of HITS to compute; by default, the limit of the iteration."""
 
     rounds: int | None
     restart: float | None
@@ -270,7 +270,7 @@ def _show(
 
 
 def _best(named: NamedGraph, scores: Scores, count: int) -> list[tuple[str, float]]:
-    """The members with the highest scores; a node with score 0 is not a member."""
+    """Return the members with the highest scores; a node with score 0 is not a member."""
     nodes = places_of_largest(scores.values, count)
     nodes = nodes[scores.values[nodes] > 0]
     return list(zip(named.names.of(nodes.tolist()), scores.values[nodes].tolist(), strict=True))

@@ -1,6 +1,6 @@
 """`minicrawl rank pagerank`: PageRank, by topic or of the reversed links if asked for.
 
-Law: an option that changes nothing is refused.
+Law: an option without effect is refused.
 """
 
 import functools
@@ -153,7 +153,7 @@ def _run_in_blocks(
 
 
 def _parts_of_best(found: "BlockRanks") -> Iterator[list[tuple[str, float]]]:
-    """The best nodes by name, so many at a time that they take little memory as text."""
+    """Yield the best nodes by name, in blocks that take little memory as text."""
     for best in found.best:
         named = zip(found.names.of(best.nodes.tolist()), best.scores.tolist(), strict=True)
         while part := list(islice(named, _SHOWN_AT_ONCE)):
@@ -274,7 +274,7 @@ def pagerank(
 
 
 def _backwards(named: NamedGraph) -> NamedGraph:
-    """The same graph with its links reversed."""
+    """Return the graph with its links reversed."""
     weights = None if named.weights is None else named.graph.turned(named.weights)
     return NamedGraph(named.graph.reversed(), named.names, weights)
 
@@ -301,7 +301,7 @@ def _ranked(
     half_life_days: float | None,
     rounds_removed: int | None,
 ) -> Scores | dict[str, Scores]:
-    """PageRank, or one for each topic."""
+    """Return PageRank, or one rank per topic."""
     chosen = {"--topic": topic, "--topics": by_topic, "--recent": half_life_days}
     _refuse_conflicts(chosen | {"--reset": reset_rank})
     _refuse_conflicts({"--mix": mix, "--mix-by": mix_words})
@@ -331,7 +331,7 @@ def _jumps(
     reset_rank: str | None,
     half_life_days: float | None,
 ) -> NDArray[np.float64] | None:
-    """How often jumps lead to each node; None if they lead to all alike."""
+    """Return the jump weight of each node; None for uniform jumps."""
     if topic:
         return _weighted_jumps(named, topic)
     if reset_rank:
@@ -343,7 +343,7 @@ def _jumps(
 
 
 def _weighted_jumps(named: NamedGraph, file: Path) -> NDArray[np.float64]:
-    """How often jumps lead to each node, by the lines of a file: a node, or a node and a number."""
+    """Return the jump weights in a file; a line is a node, or a node and a number."""
     weights: dict[str, float] = {}
     for line in lines_of(file):
         name, tab, number = line.rpartition("\t")
@@ -369,7 +369,7 @@ def _jumps_by_rank(source: Source, name: str) -> NDArray[np.float64]:
 
 
 def _refuse_conflicts(options: Mapping[str, object]) -> None:
-    """Options of which one may be given."""
+    """Refuse mutually exclusive options."""
     given = [name for name, value in options.items() if value is not None]
     if len(given) > 1:
         raise UsageError(f"{' and '.join(given)} cannot be combined")
@@ -410,7 +410,7 @@ def _by_topic(
 
 
 def _places(source: Source, named: NamedGraph) -> NDArray[np.int64]:
-    """Where the nodes of the graph, which may be a base set, are in the source."""
+    """Return the position in the source of each node of the graph or base set."""
     if len(named.names) == len(source.names):
         return np.arange(len(named.names))
     found = source.names.find(named.names.of(range(len(named.names))))
