@@ -1,13 +1,13 @@
-"""The rows that say which pages a crawl reads, until when and into which file."""
+"""Rows of the table of settings: budget, scope, traps, order and store."""
 
 from minicrawl import plugins
 from minicrawl.config import values as kinds
 from minicrawl.config.setting import BUDGET, ORDER, SCOPE, STORE, TRAPS, Setting, differs
 
 MOST_LINKS_AWAY = 200
-"""Beyond 254 the crawl counts no links."""
+"""Link distances above 254 are not stored."""
 DOCUMENTS = ("html", "pdf", "text", "markdown", "feed", "sitemap")
-"""Types of documents, as `web.documents.kinds.WORDS` knows them."""
+"""Types of documents, as in `web.documents.kinds.WORDS`."""
 SCOPES = ("any", "domain", "host", "prefix")
 
 BUDGET_ROWS = (
@@ -161,12 +161,12 @@ TRAP_ROWS = (
 
 # ================================================================ order
 #
-# The rows that say in which order pages are read, and what they are worth.
+# Order of fetching, and value of pages.
 
 STRATEGIES = ("siblings", "greedy", "random", "breadth-first")
 ORDERED_BY = ("page", "site")
 REMOVED_STRATEGIES = {"cycle": "breadth-first"}
-"""In a crawl both were the order of discovery."""
+"""In a crawl, both meant the order of discovery."""
 WINDOWS = ("interpolation", "variable", "fixed", "improved-fixed", "adaptive", "static")
 MOST_ENDOWMENT = 1 << 30
 
@@ -275,7 +275,7 @@ ORDER_ROWS = (
 
 # ================================================================ store
 #
-# The rows that say what is stored, and what is done when a crawl ends.
+# Stored data, and tasks at the end of a crawl.
 
 KEEPS = ("pages", "text", "links", "none")
 

@@ -1,12 +1,12 @@
-"""The rows of the table of settings, in the parts that the help shows.
+"""Rows of the table of settings, in the parts shown by help.
 
-crawl        what is read, until when and into which file
-order        in which order, and what pages are worth
-request      how servers are asked, and how much one page or one host may cost
-connection   how a server is reached: proxies, HTTP/2, TLS, addresses
-access       who we are to servers: headers, logins, cookies
-render       which pages a browser renders
-store        what is stored, and what is done when a crawl ends
+crawl        budget, scope and traps (in `crawl_rows`)
+order        order of fetching, and value of pages (in `crawl_rows`)
+request      politeness, network, and limits per page or host
+connection   proxies, HTTP/2, TLS, addresses
+access       headers, logins, cookies
+render       pages rendered by a browser
+store        stored data, and tasks at the end of a crawl (in `crawl_rows`)
 """
 
 import re
@@ -38,10 +38,10 @@ from minicrawl.config.values import HEADER, HIDDEN, LOGIN, InvalidValue, ValueKi
 
 # ================================================================ access
 #
-# The rows that say who we are to servers: headers, logins and cookies.
+# Headers, logins and cookies.
 #
 # Laws: a header that would break the framing of requests, or a promise of politeness, is refused. A
-# secret is never quoted: not in a message about a bad value, and not where settings are shown.
+# secret is never shown, neither in an error about a bad value nor in listings of settings.
 #
 # HOST   `docs.example`, `docs.example:8443` or `https://docs.example`, as `fetch.access` reads it
 
@@ -190,7 +190,7 @@ ACCESS_ROWS = (
 
 # ================================================================ cluster
 #
-# The rows that say which cluster a crawl is part of, and how its servers are reached.
+# Cluster of a crawl, and credentials for its servers.
 
 CLUSTER_ROWS = (
     Setting(
@@ -226,7 +226,7 @@ CLUSTER_ROWS = (
 
 # ================================================================ connection
 #
-# The rows that say how a server is reached: proxies, HTTP/2, TLS, addresses.
+# Proxies, HTTP/2, TLS, addresses.
 
 HTTP2 = ("off", "auto")
 
@@ -290,7 +290,7 @@ CONNECTION_ROWS = (
 
 # ================================================================ render
 #
-# The rows that say which pages a browser renders, and how much one of them may cost.
+# Pages rendered by a browser.
 
 RENDER_MODES = ("never", "auto", "always")
 MOST_RENDER_WORKERS = 64
@@ -326,13 +326,13 @@ RENDER_ROWS = (
 
 # ================================================================ request
 #
-# The rows that say how servers are asked, and how much one page or one host may cost.
+# Politeness, network, and limits per page or host.
 
 MOST_WORKERS = 256
 
 
 def _allows_more(value: bool | None, own: bool | None) -> bool:
-    """Whether more addresses that are not public are asked: none, those of seeds, or all."""
+    """Return whether `value` allows more private addresses: none, those of seeds, or all."""
     ordered = (False, None, True)
     return ordered.index(value) > ordered.index(own)
 
@@ -512,18 +512,18 @@ KEPT = tuple(
     for setting in TABLE
     if setting.section in (SCOPE, TRAPS) or setting.name in _KEPT.split()
 )
-"""The settings that a store keeps: which pages a crawl reads, what they are worth, and what it
-promises to servers. How long a run takes and what it may use of the machine is set for each run."""
+"""Settings that a store keeps: scope, value of pages, and promises to servers. Budgets and
+resources are set for each run."""
 
 
 # ================================================================ gone
 #
-# The settings that are gone, and what holds in place of each. For one version, their names are
-# refused with this line. A store that has kept one still opens.
+# Removed settings and their replacements. For one version, their names are refused with this line.
+# A store with such a setting still opens.
 
 
 class Gone(NamedTuple):
-    """A setting that is gone: what holds now, and what a store has kept that says the same."""
+    """Removed setting: its replacement, and the stored value that means the same."""
 
     why: str
     usual: object = None
