@@ -9,8 +9,8 @@ Only a bug in minicrawl shows a traceback.
     3    nothing could be fetched, or too much failed
     130  interrupted by Ctrl-C or SIGTERM, after a clean end
 
-A group lists, completes and suggests its commands by their names and a line of help each. Only the
-command that the user calls is imported, so `--help` imports nothing but click.
+A group lists, completes and suggests commands from their names and summaries. Only the command that
+is called is imported, so `--help` imports nothing but click.
 """
 
 import atexit
@@ -41,7 +41,7 @@ _EXTRA = re.compile(r"unexpected extra arguments? \((.+)\)")
 USAGE = 2
 INTERRUPTED = 130
 
-# The name of each command -> where it is, and its line in `minicrawl --help`.
+# name -> target to import, and summary in `minicrawl --help`
 COMMANDS = {
     "crawl": (
         "minicrawl.cli.crawl.command:crawl",
@@ -127,14 +127,14 @@ MOVED = {
 
 
 class DeferredCommand(click.Command):
-    """A placeholder for a command: its name, a line of help, and where to import it from."""
+    """Placeholder for a command: its name, its summary, and its import target."""
 
     def __init__(self, name: str, *, target: str, summary: str) -> None:
         super().__init__(name, help=summary, short_help=summary)
         self.target = target
 
     def load(self) -> click.Command:
-        """Import the command from `target`, which is written as module:attribute."""
+        """Import the command from `target`, given as module:attribute."""
         module, _, attribute = self.target.partition(":")
         command = getattr(import_module(module), attribute)
         if not isinstance(command, click.Command):
@@ -143,7 +143,7 @@ class DeferredCommand(click.Command):
 
 
 class LazyGroup(click.Group):
-    """A group with deferred commands: resolving a name imports the command."""
+    """Group of deferred commands; resolving a name imports the command."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -156,7 +156,7 @@ class LazyGroup(click.Group):
 
 
 class AddedCommand(DeferredCommand):
-    """A command of another package, or of a room beside the core."""
+    """Command of another package, or of a room beside the core."""
 
     def __init__(self, point: plugins.EntryPoint) -> None:
         super().__init__(point.name, target=point.value, summary=point.summary())
@@ -172,7 +172,7 @@ class AddedCommand(DeferredCommand):
 
 
 def is_missing(what: str, room: str) -> UsageError:
-    """Return the error that a command or an option is of a room which is not installed."""
+    """Return the error for a command or an option of a room that is not installed."""
     return UsageError(
         f"{what} is part of minicrawl.{room}, which this installation lacks: "
         f"install minicrawl{EXTRAS.get(room, '')} again"
@@ -180,7 +180,7 @@ def is_missing(what: str, room: str) -> UsageError:
 
 
 def _calls(old: str, args: Sequence[str]) -> bool:
-    """Whether the arguments begin with this command, and have its option if it has one."""
+    """Return whether the arguments start with this command and include its option, if any."""
     name, _, option = old.partition(" --")
     words = name.split()
     options = {word.partition("=")[0] for word in takewhile("--".__ne__, args)}
@@ -191,7 +191,7 @@ class Program(LazyGroup):
     """The group of all commands; its help lists them by purpose."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of this name: our own, or that of a package."""
+        """Return the command with this name: our own, or a package's."""
         built_in = super().get_command(ctx, cmd_name)
         point = None if built_in else plugins.entry_points(plugins.COMMANDS).get(cmd_name)
         return built_in if point is None else AddedCommand(point)
@@ -209,7 +209,7 @@ class Program(LazyGroup):
         return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of all commands."""
+        """Return the names of all commands."""
         return sorted({*super().list_commands(ctx), *plugins.entry_points(plugins.COMMANDS)})
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -297,9 +297,9 @@ def _hint(error: click.ClickException) -> str:
 
 
 def _spare_the_last_search_for_cycles() -> None:
-    """The process ends anyway, so do not search what is left for cycles.
+    """Skip the final garbage collection, because the process ends anyway.
 
-    DuckDB is the exception: at the end it complains of each object of its own that was not found.
+    DuckDB is the exception: at exit it complains about each of its objects that was not collected.
     """
     if "duckdb" not in sys.modules:
         gc.freeze()
@@ -315,7 +315,7 @@ def _sigterm_as_ctrl_c() -> Iterator[None]:
 
 
 def _handle_os_error(error: OSError) -> int:
-    """A reader that went away is fine, a full disk is an error, a broken socket is our bug."""
+    """Handle an OSError: a closed stdout is fine, a full disk an error, a broken socket a bug."""
     if not isinstance(error, BrokenPipeError):
         _flush_or_discard_stdout()
         return _complain(str(error), MinicrawlError.exit_code)
@@ -328,7 +328,7 @@ def _handle_os_error(error: OSError) -> int:
 def _run(arguments: Sequence[str]) -> int:
     if COMPLETION_VARIABLE in os.environ:
         root.main(prog_name=PROGRAM)
-    # click's own main would handle an interrupt and a closed pipe in its own way.
+    # click's own main would handle interrupts and closed pipes differently.
     try:
         with root.make_context(PROGRAM, list(arguments)) as context:
             root.invoke(context)
@@ -340,20 +340,20 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _complain(message: str, exit_code: int) -> int:
-    """Print the message as one line. It may quote a page, so control characters are escaped."""
+    """Print a message as one line, with control characters escaped, because it may quote a page."""
     click.echo(f"{PROGRAM}: {visible(' '.join(message.split()))}", err=True)
     return exit_code
 
 
 def _has_lost_its_reader() -> bool:
-    """Whether stdout is the pipe that broke, and not a pipe or socket of our own."""
+    """Return whether the broken pipe is stdout, and not a pipe or socket of our own."""
     poll = select.poll()
     poll.register(STDOUT, 0)
     return bool(poll.poll(0))
 
 
 def _flush_or_discard_stdout() -> None:
-    """Discard what cannot be written: at exit it would fail again."""
+    """Flush stdout, or discard what cannot be written, because it would fail again at exit."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -1,4 +1,4 @@
-"""`minicrawl archive`: the pages that are kept, as files."""
+"""`minicrawl archive`: the files of kept pages."""
 
 import os
 from collections.abc import Iterator
@@ -146,7 +146,7 @@ def _refuse_both(folder: Path | None) -> None:
 def _opened(store: Path, folder: Path | None) -> Iterator[ArchiveReader]:
     """Open the archive as of the last commit of its store.
 
-    It is held before the store is asked, so that a crawl that prunes it meanwhile deletes nothing.
+    It is locked before the store is read, so that a crawl that prunes it meanwhile deletes nothing.
     """
     place = folder_of(store, folder)
     hold = held(place)

@@ -216,10 +216,10 @@ EXAMPLES = {
         "minicrawl rank list --remove hits-authorities --remove hits-hubs",
     ),
 }
-"""Each command with three lines that show its use."""
+"""Three examples per command."""
 
 
 def epilog(command: str) -> str | None:
-    """The examples of a command, for the end of its help."""
+    """Return the examples of a command, for the end of its help."""
     lines = EXAMPLES.get(command)
     return None if lines is None else "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)

@@ -1,4 +1,4 @@
-"""`minicrawl import` and `minicrawl move`: a store of files, and a store in another place."""
+"""`minicrawl import` and `minicrawl move`: create a store from files, and move a store."""
 
 import re
 import time
@@ -67,7 +67,7 @@ def import_(files: tuple[Path, ...], loaded: Loaded, as_json: bool) -> None:
         _import_graph(links[0], loaded.settings.storing.store, as_json=as_json)
 
 
-# ---------------------------------------------------------------- of WARC files
+# ---------------------------------------------------------------- WARC files
 
 
 def _import_warcs(files: Sequence[Path], settings: Settings, *, as_json: bool) -> None:
@@ -107,11 +107,11 @@ def _facts(made: "WarcImport", found: "Status") -> Iterator[tuple[str, str]]:
 
 
 def _one(reason: str) -> str:
-    """A reason in the singular: `1 record of robots.txt`."""
+    """Return a reason in the singular: `1 record of robots.txt`."""
     return _FIRST_PLURAL.sub(r"\1", reason, count=1)
 
 
-# ---------------------------------------------------------------- of a graph file
+# ---------------------------------------------------------------- graph files
 
 
 def _refuse_options_of_pages() -> None:

@@ -44,7 +44,7 @@ _OF_THE_RUN = (
     "color",
     "max_failures",
 )
-"""The options that `session.RunOptions` takes as they are."""
+"""Options that are passed to `session.RunOptions` unchanged."""
 _NOT_TO_RESUME = ("--fresh", "-")
 _SEEN_BY_ALL = "is seen by everybody on this machine, in the list of processes"
 _HIDES_LOGIN = {"proxy": "@FILE", "auth": "HOST=@FILE", "bearer": "HOST=@FILE"}

@@ -1,4 +1,4 @@
-"""`minicrawl control`: pause, stop or change a crawl while it runs."""
+"""`minicrawl control`: pause, stop or adjust a running crawl."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ _ACTIONS = ("show", "pause", "resume", "stop", *CHANGEABLE, "add")
 @settings_options("cluster")
 @store_option_for(STEER)
 @click.pass_context
-def control(  # click passes them by name
+def control(  # click passes arguments by name
     context: click.Context,
     action: str,
     values: tuple[str, ...],

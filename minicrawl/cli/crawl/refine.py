@@ -1,4 +1,4 @@
-"""`minicrawl refine`: converged ranks of a crawl, and how far they moved."""
+"""`minicrawl refine`: converged ranks of a crawl, and their change."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -77,7 +77,7 @@ def _interrupted(refined: Refined | None) -> str:
 
 @contextmanager
 def _while_undisturbed() -> Iterator[Callable[[], bool]]:
-    """Yield a function that says whether no signal has come. The second signal kills."""
+    """Yield a function that returns True until a signal arrives. The second signal kills."""
     came: list[int] = []
 
     def remember(number: int, _frame: FrameType | None) -> None:

@@ -1,5 +1,5 @@
 """Lists of pages and links: `minicrawl pages`, `changes`, `broken`, `redirects`, `orphans`,
-`duplicates`; and `minicrawl report`, which has most of them in one HTML file.
+`duplicates`; and `minicrawl report`, an HTML file with most of them.
 """
 
 import functools
@@ -45,7 +45,7 @@ Command = Callable[..., Any]
 Rows = Sequence[Sequence[object]]
 Show = Callable[[Sequence[str], Rows], None]
 Finder = Callable[..., Rows]
-"""Finds rows in a snapshot for a host or for all, by the values of further options."""
+"""Function of a snapshot, a host (None for all) and further options that returns rows."""
 
 
 _host_option = click.option("--host", metavar="NAME", help="Only pages of this host.")
@@ -60,7 +60,7 @@ _exit_code_option = click.option(
 
 
 def _form_options(command: Command) -> Command:
-    """Pass `show`, which shows rows with these columns in the form that was asked for."""
+    """Pass `show`, which prints rows as a table, CSV or JSON."""
 
     @functools.wraps(command)
     def with_form(as_csv: bool, as_json: bool, **rest: Any) -> Any:
@@ -82,9 +82,9 @@ def _listing(
     finish: Callable[[Snapshot, Any], Rows] = _as_found,
     further: Callable[[Command], Command] = lambda command: command,
 ) -> Callable[[Finder], click.Command]:
-    """A command that shows rows of this kind as a table, CSV or JSON.
+    """Make a command that shows rows of this kind as a table, CSV or JSON.
 
-    `finish` is given the rows that are shown; `further` adds an option of this command alone.
+    `finish` post-processes the rows shown; `further` adds an option.
     """
 
     def decorate(find: Finder) -> click.Command:
@@ -122,7 +122,7 @@ def _show_csv(columns: Sequence[str], rows: Rows) -> None:
 
 
 def _show_table(columns: Sequence[str], rows: Rows) -> None:
-    """Numbers first. A column of texts that are all empty is left out."""
+    """Show a table, numbers first, without empty columns of text."""
     if not rows:
         click.echo(_NONE)
         return

@@ -19,7 +19,7 @@ ENDINGS = (".png", ".svg")
 
 
 class PictureFile(click.Path):
-    """The name of a picture."""
+    """Name of an image file."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = Path(str(super().convert(value, param, ctx)))
@@ -51,7 +51,7 @@ def plot(store: Path, file: Path, graph_of: str) -> None:
 
 
 def _hosts(store: Path, graph_of: str) -> HostLinks:
-    """The hosts with the most pages, and the links between them."""
+    """Return the hosts with the most pages, and the links between them."""
     with snapshot(store) as seen:
         graph = HostGraph(seen, PageSelection(fetched=graph_of != KNOWN)).drawing()
         pages = {

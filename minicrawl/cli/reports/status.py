@@ -110,7 +110,7 @@ def _part_line(part: StoredPart) -> tuple[str, ...]:
 
 
 def _live(store: Path) -> Iterator[tuple[str, str]]:
-    """What a crawl that runs now says of itself."""
+    """Yield the state of a running crawl, if there is one."""
     with suppress(MinicrawlError):
         found = ask(store, ControlRequest(verb=Verb.SHOW), _PATIENCE_S)
         yield "crawl", f"{found['state']}, process {found['pid']}"

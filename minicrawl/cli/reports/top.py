@@ -109,7 +109,7 @@ def _line(page: RankedPage, by: str, *, fold: bool) -> tuple[str, ...]:
 
 
 def _folded(line: Sequence[str], alike: str) -> tuple[str, ...]:
-    """With the number of pages that are alike before the texts."""
+    """Insert the number of near-duplicates before the texts."""
     return (*line[:-2], alike, *line[-2:])
 
 
