@@ -1,4 +1,4 @@
-"""`minicrawl search`: find pages by what they say."""
+"""`minicrawl search`: full-text search of kept pages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Command = Callable[..., Any]
 
 
 class Linear(click.ParamType[float]):
-    """`linear=W`: the part of the likeness."""
+    """`linear=W`: the weight of relevance."""
 
     name = "score"
 
@@ -56,16 +56,16 @@ class Linear(click.ParamType[float]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankingChoice:
-    """How pages are ordered."""
+    """Order of search results."""
 
     by: str | None = None
     linear: float | None = None
     weights: RankingWeights = field(default_factory=RankingWeights)
 
     def finder(self, store: Path, told: Query | None = None) -> Finder:
-        """What finds the pages of a store. The index is made first, if there is none.
+        """Return the finder of a store. A missing index is built first.
 
-        If ranks of topics are mixed, it says how they are for the query `told`.
+        If ranks of topics are mixed, their weights for the query `told` are printed.
         """
         from minicrawl.report.kept import kept_scores, scores
         from minicrawl.report.snapshot import snapshot
@@ -86,7 +86,7 @@ class RankingChoice:
         return Finder(folder, mixture.scores)
 
     def asked(self, count: int, offset: int = 0, *, folds: bool = True) -> SearchRequest:
-        """So many pages in this order."""
+        """Return a request for `count` pages in this order."""
         from minicrawl.search.searching import SearchRequest
 
         return SearchRequest(
@@ -112,7 +112,7 @@ _OPTIONS = (
 
 
 def ranking_options(command: Command) -> Command:
-    """Pass `choice`, how pages are ordered, to the command."""
+    """Pass `choice`, the order of results, to the command."""
 
     @functools.wraps(command)
     def with_choice(*, by: str | None, linear: float | None, **rest: Any) -> Any:
@@ -125,7 +125,7 @@ def ranking_options(command: Command) -> Command:
 
 
 def prepare_index(store: Path) -> None:
-    """Make the index of a store, if there is none that can be used, and join the latest ranks."""
+    """Build the index of a store if there is none that can be used, and add the latest ranks."""
     from minicrawl.search.index_command import bring_index_up_to_date
     from minicrawl.search.indexing import has_index, why_useless
     from minicrawl.search.searching import join_importance
@@ -250,7 +250,7 @@ def search(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedPages:
-    """What is asked for, and in which order."""
+    """Search query and order of results."""
 
     store: Path
     text: str
@@ -270,18 +270,18 @@ class WantedPages:
 
 
 class FoundPages(NamedTuple):
-    """What was found, from which place on, and by what."""
+    """Search results, with the place of the first one."""
 
     finder: Finder
     results: list[Result]
     first: int
 
     def as_json(self) -> list[object]:
-        """The pages as a JSON document."""
+        """Return the results as a JSON document."""
         return [one.as_json(rank) for rank, one in enumerate(self.results, self.first)]
 
     def ranked(self) -> Iterator[tuple[int, Result]]:
-        """The pages with their places, to be shown. It is said if there are none."""
+        """Print the results with their places, or a message if there are none."""
         if not self.results:
             click.echo("no page has these words", err=True)
         return enumerate(self.results, self.first)
@@ -326,7 +326,7 @@ def show_result(rank: int, found: Result, *, explain: bool) -> None:
 
 
 def _show_url(url: str, importance: str) -> None:
-    """Whole and behind no indent where it is long, so that it can be copied from a terminal."""
+    """Show a long URL without indent and uncut, so that it can be copied from a terminal."""
     width = shutil.get_terminal_size().columns - len(_INDENT) - len(importance) - 2
     if sys.stdout.isatty() and len(url) > width:
         show_paragraph(importance, _INDENT)
@@ -336,7 +336,7 @@ def _show_url(url: str, importance: str) -> None:
 
 
 def _marked(found: Snippet) -> str:
-    """The snippet with signs before and behind the words that were looked for."""
+    """Return the snippet with marks around the search words."""
     text, marks, at, shown = found.text, found.marks, 0, []
     for begin, end in marks:
         shown += [visible(text[at:begin]), f"{_BEGIN}{visible(text[begin:end])}{_END}"]
@@ -345,6 +345,6 @@ def _marked(found: Snippet) -> str:
 
 
 def _dressed(line: str) -> str:
-    """The words are bold on a terminal, and between asterisks elsewhere."""
+    """Highlight words: bold on a terminal, asterisks elsewhere."""
     begin, end = ("\x1b[33m\x1b[1m", "\x1b[0m") if sys.stdout.isatty() else ("*", "*")
     return line.replace(_BEGIN, begin).replace(_END, end)
