@@ -15,7 +15,7 @@ every_setting = pytest.mark.parametrize("setting", TABLE, ids=lambda setting: se
 
 
 LIMITS = {
-    "order": "width",
+    "order": "width replay",
     "politeness": "delay_factor min_delay_s max_delay_s max_pause_s max_strikes silent_share",
     "network": "max_head_bytes max_codings no_proxy",
     "rendering": "max_s max_requests max_memory",
@@ -98,7 +98,7 @@ def test_what_defines_a_crawl_is_kept_and_what_is_said_for_a_run_is_not() -> Non
     kept = {setting.name for setting in KEPT}
     assert kept > {"scope", "allow", "deny", "max-depth", "per-host-pages", "sitemaps", "types"}
     assert kept > {"robots", "agent", "contact", "delay", "address-delay", "host-pages"}
-    assert kept > {"focus", "focus-words", "weight-internal", "window", "strategy"}
+    assert kept > {"focus", "focus-type", "focus-words", "weight-internal", "window", "strategy"}
     assert kept > {"small-edge", "endowment", "links"}
     of_a_run = {"pages", "for", "bytes", "continuous", "order-by", "discovery", "refresh"}
     of_a_run |= {"concurrency", "per-host", "resolve", "allow-private", "workers", "store"}
@@ -107,7 +107,7 @@ def test_what_defines_a_crawl_is_kept_and_what_is_said_for_a_run_is_not() -> Non
     assert kept > {"user-agent", "languages", "cookies", "render"}
     assert not kept & {"header", "auth", "bearer", "netrc"}
     assert not kept & {"render-workers", "browser"}
-    assert len(kept) == 35
+    assert len(kept) == 36
 
 
 def test_the_windows_are_those_of_the_algorithm() -> None:
