@@ -177,9 +177,9 @@ ORDER_ROWS = (
         "strategy",
         kinds.choice(*STRATEGIES, renamed=REMOVED_STRATEGIES),
         "Order of fetching: most cash first (greedy), greedy adjusted by what pages found "
-        "together with a page have led to (siblings), oldest first (breadth-first), or random. "
-        "Revisits go by cash x probability of change (greedy, siblings) or in a fixed cycle "
-        "(breadth-first); a cluster uses greedy and does not support siblings.",
+        "together with a page have led to (siblings), first found first (breadth-first), or "
+        "random. Revisits go by cash x probability of change (greedy, siblings) or in a fixed "
+        "cycle (breadth-first); a cluster uses greedy and does not support siblings.",
     ),
     Setting(
         ORDER,
