@@ -1,6 +1,6 @@
 """minicrawl: a single-machine web crawler that knows which pages matter while it crawls.
 
-The Python API has the words of the command line. A crawl in five lines:
+The Python API uses the terms of the command line. A crawl in five lines:
 
 >>> from minicrawl import Crawl, Settings
 >>> settings = Settings.of(pages=100, scope="host", store="docs.db")
@@ -9,8 +9,8 @@ The Python API has the words of the command line. A crawl in five lines:
 >>> best = [page.url for page in crawl.pages(10)]  # doctest: +SKIP
 
 To watch a crawl, call `crawl.subscribe(listener)`: it receives every `Asked`, `Settled`,
-`Delayed`, `Noted`, `Warned`, `Steered` and `Ended`. This module is cheap to import and stays so: a
-name is fetched from its home when it is first asked for.
+`Delayed`, `Noted`, `Warned`, `Steered` and `Ended`. This module is cheap to import: a name
+is imported on first access.
 """
 
 from importlib import import_module
@@ -81,7 +81,7 @@ __all__ = [
 ]
 
 
-if not TYPE_CHECKING:  # the type checker knows the names, and that there are no others
+if not TYPE_CHECKING:  # hides `__getattr__` from the type checker, which knows the names
 
     def __getattr__(name: str) -> object:
         home = _HOMES.get(name)
@@ -90,5 +90,5 @@ if not TYPE_CHECKING:  # the type checker knows the names, and that there are no
         return getattr(import_module(home), name)
 
     def __dir__() -> list[str]:
-        """The names of the API, for completion; none is imported for it."""
+        """Return the names of the API, for completion, without importing them."""
         return sorted(__all__)

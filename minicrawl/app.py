@@ -73,9 +73,9 @@ class SystemClock:
 
 
 class _StoppedAmongSeedsError(Exception):
-    """The crawl was stopped while its seeds became known.
+    """Stopped while seeds were being read.
 
-    Seeds are endowed when all are known, so the next run begins with the seeds again.
+    Seeds are endowed once all are known, so the next run reads them again.
     """
 
 
@@ -89,16 +89,16 @@ class _GivenParts(NamedTuple):
 class Crawl:
     """A crawl of the web from some seeds into a store. The next run resumes where this one ends.
 
-    Seeds are URLs; `example.org` will do. The list may be empty if the store has seeds.
+    Seeds are URLs, with or without a scheme. The list may be empty if the store has seeds.
 
-    A resumed crawl keeps the settings that define it, except those that are given now. A value of
-    `Settings` that equals its default does not count as given; a value that `load` has read does.
+    A resumed crawl keeps its defining settings, except those given now. A value of `Settings` that
+    equals its default does not count as given; a value read by `load` does.
 
-    A `fresh` crawl begins anew, and an older store is renamed. The `command` is the one that
-    resumes the crawl; `minicrawl status` prints it.
+    A `fresh` crawl starts over and renames the old store. `command` resumes the crawl; `minicrawl
+    status` prints it.
 
-    `accept` is called with a URL that is in scope, and returns whether it may be fetched. A refused
-    page is known and ranked like one outside the scope; the next run calls `accept` again.
+    `accept` is called with each URL in scope, and returns whether to fetch it. A refused page is
+    known and ranked like one outside the scope; the next run calls `accept` again.
 
     `on_page` is called with each page that was read, as a `PageRead`: its links, status, headers
     and body. It may be a coroutine function. A page that has not changed since the last run (304)
@@ -157,9 +157,9 @@ class Crawl:
         return asyncio.run(self.run_async())
 
     def stop(self) -> None:
-        """Begin no more requests, and wait for those under way. Call it in the loop's thread.
+        """Send no more requests, and wait for those in flight. Call it in the loop's thread.
 
-        If the crawl is over and its ranks converge, stop the convergence.
+        If the crawl has ended and its ranks are converging, stop that.
         """
         self._is_stopped = True
         if self._ending is not None:
@@ -285,7 +285,7 @@ class Crawl:
                 return reason
 
     async def _check_links(self, crawler: Crawler) -> None:
-        """Request the linked URLs that are not crawled, if the user asks for that."""
+        """Request linked URLs that are not crawled, if the settings say so."""
         if self.settings.storing.checks_links and not crawler.is_stopped:
             from minicrawl.checking import check_links
 

@@ -1,8 +1,8 @@
 """Checks of URLs that are not crawled, and files that are kept for pages.
 
 asking      requests URLs through the gate of a crawl
-targets     URLs to request, and references of pages that lead nowhere
-requisites  files that pages need to be shown, for the archive
+targets     URLs to request, and broken references of pages
+requisites  images, styles and other files of kept pages, for the archive
 cloaking    detects pages that differ for a browser
 """
 
@@ -92,7 +92,7 @@ _HEAD_IS_REFUSED = (
     HTTPStatus.METHOD_NOT_ALLOWED,
     HTTPStatus.NOT_IMPLEMENTED,
 )
-"""Statuses of HEAD after which GET is tried: some servers answer so though the page exists."""
+"""Statuses of HEAD after which GET is tried: some servers send them for pages that exist."""
 
 Found = FetchResult | State
 Hops = list[tuple[str, Found]]
@@ -170,7 +170,7 @@ class LinkAsker:
 #
 # Detects pages that a server gives the crawler's User-Agent and a browser's in different versions.
 #
-# Laws: all requests are alike but for the User-Agent, so that nothing else can make a difference.
+# Laws: requests differ only in the User-Agent, so that nothing else can make a difference.
 # They are sent one after the other, after the delays of the hosts, and only where robots.txt allows
 # the crawler. Content that changes anyway is no difference: a part counts only if both responses to
 # one name have it, and neither response to the other. Only names are tried: a server that knows
@@ -465,7 +465,7 @@ def _ever(parts: Sequence[Parts]) -> set[object]:
 
 # ================================================================ requisites
 #
-# Keeps the files that pages need to be shown: images, styles, scripts, fonts, media.
+# Keeps the files that a browser needs to show a page: images, styles, scripts, fonts, media.
 #
 # Laws: files in the archive are not requested, and any other URL once a day, through the gate of
 # the crawl. A response is in the archive, and in the WARC files if these are written, before the
@@ -553,16 +553,16 @@ class _Requisites:
 
 # ================================================================ targets
 #
-# URLs to request, and references of pages that lead nowhere.
+# URLs to request, and broken references of pages.
 #
-# Law: a URL is requested again after a day, and not before.
+# Law: a URL is requested at most once per day.
 
 VALID_S = 86_400.0
 _KEPT_AT_ONCE = 100
 NO_ANCHOR = "anchor"
 _TOP = ("", "top")
 _DIRECTIVE = ":~:"
-"""Mark of a fragment that names a text and no anchor."""
+"""Start of a fragment that names a text instead of an anchor."""
 
 Sources = dict[str, dict[int, tuple[str, str]]]
 """Pages that refer to each URL, each with the kind of the reference and its text."""

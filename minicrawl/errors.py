@@ -1,27 +1,27 @@
-"""Expected errors: all of them are a MinicrawlError.
+"""Expected errors, all subclasses of MinicrawlError.
 
     MinicrawlError          exit code 1: something promised could not be done
     ├── StoreError          a store that cannot be read or written now
-    │   ├── NoRoom          its disk is full: the same again may succeed later
+    │   ├── NoRoom          its disk is full: a retry may succeed later
     │   ├── DamagedStore    its file is not what SQLite wrote
-    │   └── NoCrawlError    no crawl of it is running, so none can be steered
-    ├── Interrupted         exit code 130: the user broke it off
-    ├── UsageError          exit code 2: the user gave a value that cannot be used
+    │   └── NoCrawlError    no crawl of it is running that could be controlled
+    ├── Interrupted         exit code 130: interrupted by the user
+    ├── UsageError          exit code 2: the user gave an invalid value
     │   └── GraphFileError  a graph file that is absent, unreadable or has a bad line
     ├── Damaged             a record of an archive that is not what was written
     ├── FormError           values that a form in the browser cannot have
-    ├── EngineError         what joins the shards of a crawl cannot do what was asked
-    │   ├── EngineUnavailable  nobody answered: the same again may succeed
-    │   │   └── EngineFull  it has no room: the same again may succeed later
+    ├── EngineError         the engine that joins the shards of a crawl cannot do it
+    │   ├── EngineUnavailable  no response: a retry may succeed
+    │   │   └── EngineFull  it has no room: a retry may succeed later
     │   ├── Fenced          another node has the shard now
-    │   ├── KeyTaken        somebody else was faster
+    │   ├── KeyTaken        another writer was faster
     │   └── JetStreamRefusal  the servers of NATS answer with an error
     └── RecordError         a value of a cluster that no node of this version writes
 
     The last two kinds are defined in `cluster`.
 
-The command line shows the message as one line, so the message says it all: who broke the
-promise, the value and its place, and what to do where that is not plain.
+The command line shows the message as one line, so it has everything: the cause, the value and its
+place, and what to do if that is not obvious.
 """
 
 from collections.abc import Mapping
@@ -29,49 +29,49 @@ from typing import ClassVar
 
 
 class MinicrawlError(Exception):
-    """What minicrawl expects to go wrong; anything else is a mistake in its own code."""
+    """Expected error; any other exception is a bug in minicrawl."""
 
     exit_code: ClassVar[int] = 1
 
 
 class StoreError(MinicrawlError):
-    """A store cannot be read or written now; the message names it and says what is safe."""
+    """Store that cannot be read or written now; the message names it and says what is safe."""
 
 
 class NoRoom(StoreError):
-    """The disk of a store is full: nothing was written, and the same again may succeed later."""
+    """Full disk: nothing was written, and a retry may succeed later."""
 
 
 class DamagedStore(StoreError):
-    """The file of a store is not what SQLite wrote: the same again fails again."""
+    """Damaged file of a store; a retry fails again."""
 
 
 class NoCrawlError(StoreError):
-    """No crawl of the store is running that could be steered."""
+    """No crawl of the store is running that could be controlled."""
 
 
 class Interrupted(MinicrawlError):
-    """The user broke it off; the message says how to go on."""
+    """Interrupted by the user; the message says how to resume."""
 
     exit_code: ClassVar[int] = 130
 
 
 class UsageError(MinicrawlError):
-    """The user gave a value that cannot be used; the message names the value and its place."""
+    """Invalid value from the user; the message names the value and its place."""
 
     exit_code: ClassVar[int] = 2
 
 
 class GraphFileError(UsageError):
-    """A graph file cannot be used; the message names the file and, where there is one, the line."""
+    """Unusable graph file; the message names the file and, if there is one, the line."""
 
 
 class Damaged(MinicrawlError):
-    """A record is not what was written; the message says which, and what is wrong with it."""
+    """Damaged record; the message names it and the problem."""
 
 
 class FormError(MinicrawlError):
-    """Fields of the form are wrong: what is wrong with each, by its name."""
+    """Invalid fields of a form: the problem of each, by name."""
 
     def __init__(self, fields: Mapping[str, str]) -> None:
         super().__init__("; ".join(fields.values()))

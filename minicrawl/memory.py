@@ -1,16 +1,16 @@
-"""How much memory a process may take that reads what strangers sent.
+"""Memory limit of processes that parse untrusted data.
 
-Law: a process that needs more ends, or its task fails, and the machine does not notice.
+Law: a process that needs more ends, or its task fails; the machine is not affected.
 """
 
 import resource
 
 MOST_BYTES = 1 << 30
-"""Of address space: a hundred times the largest body, and a PDF that unpacks to more is a bomb."""
+"""Limit of address space: 100 times the largest body; a PDF that needs more is a bomb."""
 
 
 def limit_memory(most_bytes: int = MOST_BYTES) -> None:
-    """This process takes no more from now on. A lower limit of the system stays."""
+    """Limit the memory of this process. A lower limit of the system is kept."""
     lower = [one for one in resource.getrlimit(resource.RLIMIT_AS) if one != resource.RLIM_INFINITY]
     most = min(most_bytes, *lower) if lower else most_bytes
     resource.setrlimit(resource.RLIMIT_AS, (most, most))

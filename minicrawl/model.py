@@ -1,12 +1,11 @@
-"""The values that all parts share: requests, what came of them, and what pages say.
+"""Values shared by all parts: requests, their results, and parsed pages.
 
-page id        the number of a page: its place in the order in which pages became known
-request        one URL, requested once; a redirect is not followed, each hop is its own request
-fetch result   what came of a request: a response, a redirect, a refusal or a failure of a named
-               kind, never an exception
-parsed page    what a page says: its links, each canonical and once, and its rules for robots
+page ID        the number of a page, in order of discovery
+request        one URL, requested once; redirects are not followed, each hop is its own request
+fetch result   a response, a redirect, a refusal or a failure of a named kind, never an exception
+parsed page    the links of a page, canonical and without repeats, and its rules for robots
 
-These values travel between processes, a few for each page. As tuples they do so in half the time.
+A few of these values per page travel between processes. As tuples, they take half the time.
 """
 
 from collections.abc import Mapping
@@ -14,108 +13,106 @@ from enum import IntEnum, StrEnum
 from typing import IO, NamedTuple, TypeAlias
 
 PageId: TypeAlias = int
-"""The number of a page, in the order in which pages became known; the store never changes it.
+"""Number of a page, in order of discovery; the store never changes it.
 
-An alias, not a type of its own: ids come out of numpy arrays and go into them all the time, and
-each would need a cast.
+This is an alias and not a NewType: IDs move in and out of numpy arrays all the time, and each would
+need a cast.
 """
 
 
 class Want(StrEnum):
-    """What a request is for; this decides which bodies are read."""
+    """Purpose of a request; it decides which bodies are read."""
 
-    PAGE = "page"  # what it may be, `Request.types` says: the body of anything else is not read
-    TEXT = "text"  # robots.txt, whatever type the server claims
-    SITEMAP = "sitemap"  # the same, parsed as a sitemap
-    HEAD = "head"  # to know whether it is there: the head alone, by the method HEAD
-    STATUS = "status"  # the same by GET, for servers that refuse HEAD
-    RESOURCE = "resource"  # what a page asks for while it is rendered, whatever it is
-    PREFLIGHT = "preflight"  # whether another origin takes headers of a script, by OPTIONS
+    PAGE = "page"  # a document of `Request.types`; other bodies are not read
+    TEXT = "text"  # robots.txt, with any Content-Type
+    SITEMAP = "sitemap"  # any Content-Type, parsed as a sitemap
+    HEAD = "head"  # existence check by HEAD
+    STATUS = "status"  # existence check by GET, for servers that refuse HEAD
+    RESOURCE = "resource"  # any request of a page that is being rendered
+    PREFLIGHT = "preflight"  # CORS preflight, by OPTIONS
 
 
 class Request(NamedTuple):
-    """One URL. With the validators of a stored copy, the result may be `Unchanged`."""
+    """Request for a URL. With the validators of a stored copy, the result may be `Unchanged`."""
 
     url: str
     want: Want = Want.PAGE
     max_bytes: int = 10_000_000
     etag: str | None = None
     last_modified: str | None = None
-    spelled: str | None = None  # the URL with the marks of a visit, if the server insists on them
-    suspicious: int = 0  # bits of titles whose pages are compared by their text
-    dictionary: int = 0  # with which the answer is packed for the archive
-    cookies: str = ""  # the value of its Cookie header
-    types: int = 1  # of documents that are read, as bits of `web.documents.kinds.DocumentType`
-    headers: tuple[tuple[str, str], ...] = ()  # that a page sends with what it asks for
+    spelled: str | None = None  # URL with session marks, if the server insists on them
+    suspicious: int = 0  # bits of titles whose pages are compared by text
+    dictionary: int = 0  # for compressing the response in the archive
+    cookies: str = ""  # Cookie header
+    types: int = 1  # documents to read, as bits of `web.documents.kinds.DocumentType`
+    headers: tuple[tuple[str, str], ...] = ()  # set by the page that sends the request
     is_anonymous: bool = False  # without logins and cookies
-    keeps_failures: bool = False  # also the answer that says why there is no page is wanted
+    keeps_failures: bool = False  # also return the response of a failure
 
 
 class FailureKind(StrEnum):
-    """Why there is no usable response; `crawl.settle.outcome` has the retry policy of each."""
+    """Reason for a failed request; `crawl.settle.outcome` has the retry policies."""
 
     DNS = "dns"  # the name has no address, or the resolver failed
     CONNECT = "connect"  # refused, unreachable
-    PROXY = "proxy"  # the proxy is down, or refuses; that says nothing of the host
+    PROXY = "proxy"  # the proxy is down or refuses; the host may be fine
     TLS = "tls"  # certificate or handshake
     TIMEOUT = "timeout"  # the deadline of the whole request passed
     RESET = "reset"  # the connection ended before the response did
-    PROTOCOL = "protocol"  # what came is not HTTP
+    PROTOCOL = "protocol"  # the response is not HTTP
     ENCODING = "encoding"  # a Content-Encoding that is broken, unknown or a bomb
     TOO_LARGE = "too-large"  # headers or a body past the cap
-    CROWDED = "crowded"  # all bodies under way together were too large, and this was the largest
+    CROWDED = "crowded"  # all bodies in flight exceeded their limit, and this was the largest
     THROTTLED = "throttled"  # 429: asks us to slow down
     SERVER_ERROR = "server-error"  # 5xx
     NOT_FOUND = "not-found"  # 404 and 410
     CLIENT_ERROR = "client-error"  # any other 4xx
-    BAD_STATUS = "bad-status"  # a status that means nothing for a GET
-    BAD_REDIRECT = "bad-redirect"  # a 3xx without a usable target, or one too many
-    LOST = "lost"  # our worker process ended while it was busy with this
-    INTERRUPTED = "interrupted"  # we ended the request for a reason that is not the page
+    BAD_STATUS = "bad-status"  # a status without meaning for GET
+    BAD_REDIRECT = "bad-redirect"  # a 3xx without a valid target, or too many of them
+    LOST = "lost"  # the worker process died during this request
+    INTERRUPTED = "interrupted"  # cancelled by the crawler, for reasons unrelated to the page
 
 
 class Refusal(StrEnum):
-    """Why a known page is not requested, or its body not read."""
+    """Reason why a known page is not requested, or its body not read."""
 
     ROBOTS = "robots"  # robots.txt disallows it or could not be fetched
     SCOPE = "scope"  # outside the scope that the user set
-    DEPTH = "depth"  # more links away from the seeds than allowed
-    HOST_BUDGET = "host-budget"  # its host has had all the pages that the user allows it
-    ADDRESS = "address"  # its host is at an address that is not public
-    TYPE = "type"  # not HTML, nor of another type that is read
-    TRAP = "trap"  # there is no end of pages like it
-    ALLOWANCE = "allowance"  # over its quota: its host or site has no page left
+    DEPTH = "depth"  # too many links away from the seeds
+    HOST_BUDGET = "host-budget"  # --per-host-pages of its host are used up
+    ADDRESS = "address"  # non-public address
+    TYPE = "type"  # document type that is not read
+    TRAP = "trap"  # crawler trap: endless similar pages
+    ALLOWANCE = "allowance"  # the quota of its host or site is used up
 
 
 class Response(NamedTuple):
     """A response with a body. `body` is decoded.
 
-    `cut` is why the body is not whole: its cap, the deadline, or what would be the failure if
-    nothing had come. `cut_detail` explains that, where the kind alone does not.
+    `cut` is the reason for a truncated body: its limit, the deadline, or the failure that ended
+    it. `cut_detail` explains that if the kind alone does not.
     """
 
     status: int
-    headers: Mapping[str, str]  # by lower-case name; several of a name joined by ", "
+    headers: Mapping[str, str]  # by lower-case name; repeats joined by ", "
     body: bytes
     wire_bytes: int = 0
     elapsed_s: float = 0.0
     cut: FailureKind | None = None
     cut_detail: str = ""
-    cost_s: float = 0.0  # processor time that it took to decode the body
-    record: bytes = b""  # all of this for the archive, if it is kept
-    cookies: tuple[
-        str, ...
-    ] = ()  # Set-Cookie headers, if a jar takes them; no header has them then
-    spooled: IO[bytes] | None = None  # the body of a long list of URLs, where it was fetched
+    cost_s: float = 0.0  # CPU time for decoding the body
+    record: bytes = b""  # archive record of this response, if it is kept
+    cookies: tuple[str, ...] = ()  # Set-Cookie headers for a cookie jar; removed from `headers`
+    spooled: IO[bytes] | None = None  # body of a long list of URLs, in the process that fetched it
 
     @property
     def broke_off(self) -> bool:
-        """Whether another request might bring more of the body."""
+        """True if another request might return more of the body."""
         return self.cut not in (None, FailureKind.TOO_LARGE)
 
 
 class Moved(NamedTuple):
-    """A redirect. `target` is as it came, without any login in it; it is checked like any link."""
+    """A redirect. `target` is unchanged except for its login, and is checked like any link."""
 
     status: int
     target: str
@@ -131,7 +128,7 @@ class Unchanged(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """Not requested, or its body not read, for a reason of ours."""
+    """Result of a request that the crawler refused to send, or whose body it refused to read."""
 
     reason: Refusal
     detail: str = ""
@@ -142,9 +139,7 @@ class Refused(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """Requested in vain. `retry_after` is the header as it came, `answer` what came with it, if
-    that is wanted.
-    """
+    """A failed request. `retry_after` is the raw header; `answer` is the response, if requested."""
 
     kind: FailureKind
     detail: str = ""
@@ -160,9 +155,9 @@ FetchResult = Response | Moved | Unchanged | Refused | Failed
 
 
 class KeptAnswer(NamedTuple):
-    """An answer on its way to the archive: its record, and the time that it gets there.
+    """Response on its way to the archive: its record and its time.
 
-    Without a record the answer was that the page at `url` has not changed.
+    An empty record means that the page at `url` has not changed.
     """
 
     record: bytes
@@ -173,14 +168,14 @@ class KeptAnswer(NamedTuple):
 
 
 class CrawlerId(NamedTuple):
-    """The process that makes a request: a worker, or the crawl's own process."""
+    """Process that sends a request: a worker, or the main process of the crawl."""
 
-    number: int = 0  # of a worker; 0 is the crawl's own process
-    pid: int | None = None  # None for the own process, which knows its own
+    number: int = 0  # of a worker; 0 is the main process
+    pid: int | None = None  # None for the main process, which knows its PID
 
     @property
     def name(self) -> str:
-        """As the dashboard names it."""
+        """Name shown in logs and on the dashboard."""
         return f"worker {self.number}" if self.number else "coordinator"
 
 
@@ -188,15 +183,15 @@ COORDINATOR = CrawlerId()
 
 
 class ScriptKind(IntEnum):
-    """What the scripts of a page may do for it."""
+    """Role of a page's scripts."""
 
-    NONE = 0  # there are none, or only such as watch its readers
-    SOME = 1  # they may add something
-    SHELL = 2  # there is next to nothing without them
+    NONE = 0  # none, or only trackers
+    SOME = 1  # may add content
+    SHELL = 2  # the page is almost empty without them
 
 
 class Scripting(NamedTuple):
-    """The scripts of a page; pages of one template have the same `signature`."""
+    """Scripts of a page; pages of one template share their `signature`."""
 
     kind: ScriptKind = ScriptKind.NONE
     signature: int = 0
@@ -206,49 +201,49 @@ NO_SCRIPTS = Scripting()
 
 
 Originals = tuple[tuple[str, str], ...]
-"""Canonical URLs, each with the URL as it was written, if that carries marks of a visit."""
+"""Canonical URLs, each with the original URL, if that has session marks."""
 
 
 class ParsedPage(NamedTuple):
-    """What a page says. `links` has each target once, in the order of the page.
+    """Content of a parsed page. `links` has each target once, in page order.
 
-    A link is a canonical URL. Links marked nofollow are not among them, nor is the page itself:
-    `self_link` says whether it links to itself.
+    A link is a canonical URL. nofollow links and links to the page itself are left out; the latter
+    set `self_link`.
     """
 
     title: str = ""
     links: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()  # for each link the words in and around it, if they are wanted
-    written: tuple[str, ...] = ()  # for each link how it is written, if that is wanted
-    canonical: str | None = None  # rel=canonical, where it names another page
-    refresh: str | None = None  # the target of a meta refresh that leaves at once
-    originals: Originals = ()  # of the URLs above
+    words: tuple[str, ...] = ()  # words in and around each link, if requested
+    written: tuple[str, ...] = ()  # each link as written, if requested
+    canonical: str | None = None  # rel=canonical, if it names another page
+    refresh: str | None = None  # target of an immediate meta refresh
+    originals: Originals = ()  # of these URLs
     noindex: bool = False
     encoding: str = "utf-8"
-    cut: str = ""  # why not all links are there
-    content: int = 0  # 64 bits of a hash of the body, with a sign, as SQLite keeps numbers
-    text: int = 0  # a hash of its text without order, if it is wanted
-    gist: int = 0  # the same without numbers
-    is_thin: bool = False  # it says next to nothing, or only what servers generate
-    is_sitemap: bool = False  # it lists pages for crawlers
-    sitemaps: tuple[str, ...] = ()  # those of its links that are sitemaps, if it is one
-    extracted: str = ""  # its text, if that is kept and only its parser can tell it
-    record: bytes = b""  # of that text, for the archive
-    scripting: Scripting | None = None  # if pages are rendered
+    cut: str = ""  # reason for missing links
+    content: int = 0  # hash of the body, 64 bits, signed as in SQLite
+    text: int = 0  # order-independent hash of the text, if requested
+    gist: int = 0  # hash of the text without numbers
+    is_thin: bool = False  # almost no text, or only generated text
+    is_sitemap: bool = False  # a sitemap
+    sitemaps: tuple[str, ...] = ()  # links to sitemaps, in a sitemap index
+    extracted: str = ""  # text to keep, if only the parser can extract it
+    record: bytes = b""  # archive record of that text
+    scripting: Scripting | None = None  # if rendering is on
     self_link: bool = False
 
 
 class State(IntEnum):
-    """What is known of a page: waiting, or how its turn ended. The numbers are in stores."""
+    """State of a page: waiting, or the result of its last request. Stores use the numbers."""
 
     UNREAD = 0
     FETCHED = 1
-    MOVED = 2  # a redirect: it stands for its target
-    CANONICAL = 3  # it names another page as its canonical form, and stands for that
-    ALIAS = 4  # it has the content of another page, and stands for that
-    TWIN = 5  # the same by its URL, as pages like it have shown: it is not asked for
-    FOREIGN = 6  # a page of another shard, where a crawl has several: that one reads it
-    # The states of refusals and failures carry their names.
+    MOVED = 2  # redirect; stands for its target
+    CANONICAL = 3  # names another page as canonical, and stands for it
+    ALIAS = 4  # has the content of another page, and stands for it
+    TWIN = 5  # duplicate by the form of its URL, as similar pages were; not requested
+    FOREIGN = 6  # page of another shard, which fetches it
+    # Refusals and failures have states of the same names.
     ROBOTS = 10
     SCOPE = 11
     DEPTH = 12
@@ -279,42 +274,42 @@ class State(IntEnum):
 
     @property
     def label(self) -> str:
-        """The name as it is shown and exported."""
+        """Name shown and exported."""
         return self.name.lower().replace("_", "-")
 
     @property
     def was_read(self) -> bool:
-        """Whether its body has come, at least once."""
+        """True if the body was received at least once."""
         return self in READ_STATES
 
     @property
     def is_failure(self) -> bool:
-        """Whether it was requested in vain."""
+        """True if every attempt failed."""
         return self >= State.DNS
 
     @property
     def is_dead_end(self) -> bool:
-        """Whether a link to it leads nowhere, for a visitor from outside."""
+        """True if a link to the page is broken for an outside visitor."""
         return self.is_failure or self is State.ADDRESS
 
     @property
     def outcome(self) -> str:
-        """What the store records of a request that failed or was refused."""
+        """Outcome that the store records for a failed or refused request."""
         return f"{'failed' if self.is_failure else 'refused'}:{self.label}"
 
     @classmethod
     def labelled(cls, label: str) -> "State":
-        """The state with this label."""
+        """Return the state with this label."""
         return cls[label.upper().replace("-", "_")]
 
     @classmethod
     def of(cls, reason: Refusal | FailureKind) -> "State":
-        """The state of a page whose turn ended for this reason."""
+        """Return the state for this reason."""
         return cls[reason.name]
 
 
 READ_STATES = (State.FETCHED, State.CANONICAL, State.ALIAS)
-"""The states of pages whose body has come."""
+"""States of pages whose body was received."""
 
 PASSING = (
     State.DNS,
@@ -326,14 +321,14 @@ PASSING = (
     State.THROTTLED,
     State.SERVER_ERROR,
 )
-"""The states of pages that failed for a reason that may pass."""
+"""States of pages that failed for a temporary reason."""
 
 READABLE = (State.UNREAD, *READ_STATES, *PASSING)
-"""The states of pages that were read or may still be: no rule forbids them, and they are pages."""
+"""States of pages that were read or may still be: no rule forbids them, and they are pages."""
 
 STANDS_FOR_ANOTHER = (State.MOVED, State.CANONICAL, State.ALIAS, State.TWIN)
-"""The states of pages that pass all their cash on to one other page."""
+"""States of pages that pass all their cash on to one other page."""
 
 CRAWLED, KNOWN = "crawled", "known"
 GRAPHS = (CRAWLED, KNOWN)
-"""The graph of the pages that were crawled and the links between them, or of all that are known."""
+"""Graphs: crawled pages with the links between them, or all known pages."""

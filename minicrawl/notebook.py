@@ -1,7 +1,7 @@
 """The progress of a crawl in a notebook, below its cell.
 
-Law: one display is updated in place, twice a second at most, and once more at the end. What pages
-say is escaped. In IPython on a terminal the same is shown as text.
+Law: one display is updated in place, at most twice per second, and once more at the end. Text of
+pages is escaped. IPython on a terminal shows text.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ EVERY_S = 0.5
 
 
 class ShownProgress:
-    """What is shown: a table in a notebook, a line on a terminal."""
+    """Progress display: a table in a notebook, a line on a terminal."""
 
     def __init__(self, progress: Progress | None, url: str, reason: Reason | None) -> None:
         self._progress, self._url, self._reason = progress, url, reason
 
     def facts(self) -> list[tuple[str, str]]:
-        """Names and values, in the order in which they are shown."""
+        """Return names and values, in display order."""
         found = [("crawl", "is running" if self._reason is None else str(self._reason))]
         if (now := self._progress) is not None:
             found += [
@@ -51,7 +51,7 @@ class ShownProgress:
 
 
 class NotebookDisplay:
-    """A listener of a crawl that shows its progress."""
+    """Listener that shows the progress of a crawl."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class NotebookDisplay:
         self._url, self._due = "", 0.0
 
     def hear(self, event: Event) -> None:
-        """Update the display, if it is time."""
+        """Update the display, if due."""
         match event:
             case Asked(url=url):
                 self._url = url
@@ -79,7 +79,7 @@ class NotebookDisplay:
 
     def _update(self, reason: Reason | None) -> None:
         self._last = self._progress() or self._last
-        if self._handle is not None:  # there is none where IPython has no shell
+        if self._handle is not None:  # IPython without a shell has none
             self._handle.update(ShownProgress(self._last, self._url, reason))
         self._due = self._clock() + EVERY_S
 

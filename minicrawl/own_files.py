@@ -1,9 +1,8 @@
 """The files of a store, which may come from somebody else.
 
-Law: a file beside a store, and a file in a folder beside it, is no symbolic link and has no second
-name (a hard link): nothing is written or read elsewhere by opening a store. The path of the store
-itself may be a symbolic link, as the user has named it. Nor is it a pipe or a device, which whoever
-opens it could wait at for ever.
+Law: a file beside a store, or in a folder beside it, is never a symbolic link, a hard link, a pipe
+or a device: opening a store reads and writes nothing elsewhere, and never blocks. The path of the
+store itself may be a symbolic link, because the user named it.
 """
 
 import os
@@ -15,7 +14,7 @@ from minicrawl.errors import UsageError
 
 
 def refuse_links(path: Path) -> Path:
-    """The path; raises UsageError if it, or a file in this folder, is a link."""
+    """Return the path; raise UsageError if it, or a file in this folder, is a link."""
     for file, status in _files_at(path):
         if stat.S_ISLNK(status.st_mode) and not _leads_nowhere(file):
             raise UsageError(
@@ -44,11 +43,11 @@ def _files_at(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
             for file in path.iterdir():
                 yield from _files_at(file)
     except (FileNotFoundError, PermissionError):
-        return  # it went while we looked, or nobody can open it either
+        return  # deleted meanwhile, or unreadable for everyone
 
 
 def _leads_nowhere(link: Path) -> bool:
-    """Whether it is a link to itself, which nobody can open."""
+    """Return whether a link points to itself, so that it cannot be opened."""
     return Path(os.path.realpath(link)).is_symlink()
 
 

@@ -1,11 +1,11 @@
-"""What packages add to minicrawl by entry points: other packages, and minicrawl's own rooms.
+"""Entry points of packages that extend minicrawl, including its own rooms.
 
-A room is a folder beside the core, such as `minicrawl.search`. The core names no room: it asks here
-what there is, so a room whose folder and entry points are deleted is gone, and nothing else.
+A room is a folder beside the core, such as `minicrawl.search`. The core names no room and looks
+rooms up here, so deleting a room's folder and entry points removes that room and nothing else.
 
-Laws: what is built in cannot be replaced. A package is imported when what it adds is used, and not
-before: `--help` is to take a tenth of a second. So entry points are read from the files that
-installers leave beside packages, as importlib.metadata reads them, without its parsers of mail.
+Laws: built-in objects cannot be replaced. A package is imported only when its extension is used,
+because `--help` should take a tenth of a second. For the same reason, entry points are read from
+the files that installers leave beside packages, without importlib.metadata and its mail parser.
 """
 
 import os
@@ -22,21 +22,21 @@ from minicrawl.errors import MinicrawlError
 T = TypeVar("T")
 
 COMMANDS = "minicrawl.commands"
-"""Commands of click, beside `crawl` and the others."""
+"""click commands."""
 COMPANIONS = "minicrawl.companions"
-"""`cli.crawl.companions.Companion`: what goes along with a crawl, and its options."""
+"""`cli.crawl.companions.Companion`: extensions of `crawl`."""
 CLUSTERS = "minicrawl.clusters"
-"""`cli.common.clusters.ClusterDoor`: what `--cluster` does."""
+"""`cli.common.clusters.ClusterDoor`: the provider of `--cluster`."""
 EXPORTERS = "minicrawl.exporters"
-"""Writers of blocks of rows (`export.formats.Writer`), by the suffix of the file."""
+"""Writers of blocks of rows (`export.formats.Writer`), by file suffix."""
 PANELS = "minicrawl.panels"
-"""Functions of a store that return routes of starlette, for the dashboard."""
+"""Functions of a store that return starlette routes for the dashboard."""
 RANKS = "minicrawl.ranks"
-"""Functions of a named graph and of a report of progress that return `ranks.scores.Scores`."""
+"""Functions of a named graph and a progress function that return `ranks.scores.Scores`."""
 STORED = "minicrawl.stored"
 """Functions of a store that return `report.archived.StoredPart`, for `archive info`."""
 WINDOWS = "minicrawl.windows"
-"""Functions of a width and of a number of measures that return an `opic.windows.window.Window`."""
+"""Functions of a width and a number of measures that return an `opic.windows.window.Window`."""
 
 _OWN = "minicrawl"
 _FILE = "entry_points.txt"
@@ -45,14 +45,14 @@ _DESCRIPTION = re.compile(r"([^-]+)(?:-.*)?\.(?:dist|egg)-info")
 
 
 class EntryPoint(NamedTuple):
-    """A name, and the object that a package has for it: `module:attribute`."""
+    """Name, and the object that a package registers for it: `module:attribute`."""
 
     name: str
     value: str
     package: str
 
     def load(self) -> object:
-        """Import the object. A package that cannot be imported is not a bug of ours."""
+        """Import the object. Raise MinicrawlError if the package cannot be imported."""
         module, _, attribute = self.value.partition(":")
         try:
             return getattr(import_module(module), attribute)
@@ -63,9 +63,9 @@ class EntryPoint(NamedTuple):
             ) from error
 
     def summary(self) -> str:
-        """Return the first line of the object's docstring, read from its source, which is not run.
+        """Return the first line of the object's docstring, from its source, without importing it.
 
-        Where it cannot be found, the package is named instead.
+        Fall back to the name of the package.
         """
         module, _, attribute = self.value.partition(":")
         for place in sys.path:
@@ -87,15 +87,15 @@ def _first_line(file: Path, function: str) -> str | None:
 
 
 def entry_points(group: str) -> dict[str, EntryPoint]:
-    """Return the entry points of a group by name; minicrawl's own come first, and count."""
+    """Return the entry points of a group by name; minicrawl's own come first and win."""
     found = _groups(tuple(sys.path)).get(group, {})
     return dict(sorted(found.items(), key=lambda item: (item[1].package != _OWN, item[0])))
 
 
 @cache
 def _groups(path: tuple[str, ...]) -> dict[str, dict[str, EntryPoint]]:
-    """The entry points of all groups of ours. Of two packages with one name the first one counts,
-    as it does when they are imported.
+    """Return the entry points of all our groups. Of two packages with one name, the first wins, as
+    on import.
     """
     groups: dict[str, dict[str, EntryPoint]] = {}
     packages: dict[str, list[tuple[str, EntryPoint]]] = {}
@@ -110,7 +110,7 @@ def _groups(path: tuple[str, ...]) -> dict[str, dict[str, EntryPoint]]:
 
 
 def _descriptions(place: str) -> Iterator[str]:
-    """The folders that describe the packages which are installed here."""
+    """Return the metadata folders of the packages installed here."""
     try:
         entries = list(os.scandir(place or "."))
     except OSError:
@@ -127,7 +127,7 @@ def _package_of(folder: str) -> str:
 
 
 def _named_in(folder: str, package: str) -> Iterator[tuple[str, EntryPoint]]:
-    """The entry points of a package, each with its group."""
+    """Yield the entry points of a package, each with its group."""
     try:
         content = Path(folder, _FILE).read_bytes()
     except OSError:
@@ -144,7 +144,7 @@ def _named_in(folder: str, package: str) -> Iterator[tuple[str, EntryPoint]]:
 
 
 class Registry(Mapping[str, T]):
-    """What is built in, and behind it what packages add."""
+    """Registry of built-in objects, followed by those of packages."""
 
     def __init__(self, group: str, built_in: Mapping[str, T]) -> None:
         self._group, self._built_in = group, built_in

@@ -1,4 +1,4 @@
-"""Protocols of the outside world of a crawl: the web and the time. Tests pass fakes of them."""
+"""Protocols of the outside world of a crawl: web and clock. Tests pass fakes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Timed(NamedTuple, Generic[T_co]):
-    """A value, and the processor time in seconds that it cost."""
+    """Value with the CPU time that it cost, in seconds."""
 
     value: T_co
     cost_s: float = 0.0
@@ -57,7 +57,7 @@ class Visit:
 
 
 class WebAccess(PageFetcher, Protocol):
-    """Fetches pages and parses them, in whichever process."""
+    """Fetches pages and parses them, in any process."""
 
     async def visit(self, request: Request) -> Visit:
         """Fetch a page or a sitemap. When this returns, the next request to its host may begin."""
@@ -66,11 +66,11 @@ class WebAccess(PageFetcher, Protocol):
         """Parse the robots.txt at this URL for our agent; a failure if it takes too long."""
 
     async def parse_stored_rules(self, text: str, url: str) -> Timed[Rules | Failed]:
-        """Parse the rules of a robots.txt as a store keeps them."""
+        """Parse robots.txt rules in the form kept by a store."""
 
 
 class Clock(Protocol):
-    """Two times: one that never jumps, to wait by, and the time of day, to store."""
+    """Clock with monotonic time, for waiting, and time of day, for storing."""
 
     def now(self) -> float:
         """Return the seconds since some moment; never goes back."""

@@ -1,4 +1,4 @@
-"""How far long work has come: a function that is called with the share done, between 0 and 1."""
+"""Progress of long tasks: a function that is called with the share done, between 0 and 1."""
 
 from collections.abc import Callable
 
@@ -6,9 +6,9 @@ Progress = Callable[[float], None]
 
 
 def unreported(_share: float) -> None:
-    """Progress that is not reported."""
+    """Discard progress."""
 
 
 def part(progress: Progress, start: float, end: float) -> Progress:
-    """The progress of a part of the work, which takes it from the share `start` to `end`."""
+    """Return the progress function of a subtask that covers the shares `start` to `end`."""
     return lambda share: progress(start + share * (end - start))

@@ -1,9 +1,9 @@
-"""What a crawl found, for Python programs: nothing is fetched, and nothing is written.
+"""Results of a crawl, for Python programs. Read-only, without any requests.
 
-Law: a `Store` shows the crawl as of its last commit when it was opened, while a crawl may go on.
+Law: a `Store` shows the last commit before it was opened, even while a crawl continues.
 
-The node of a page in a graph is its page id, which is its place in the order in which pages became
-known. Links lead to the page that their target stands for.
+The node of a page in a graph is its page ID, the number of the page in order of discovery. Links
+lead to the page that their target stands for.
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ _USUAL = Storing().store
 
 
 class StoreGraph:
-    """The pages of a store by their ids, and the links between them."""
+    """Pages of a store by ID, and the links between them."""
 
     def __init__(self, source: Source, seen: Snapshot) -> None:
         self._source, self._seen = source, seen
 
     def urls(self) -> list[str]:
-        """The URL of each page id."""
+        """Return the URL of each page ID."""
         return self._source.names.of(range(len(self._seen)))
 
     def arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """All links by page ids: where they come from, and where they lead."""
+        """Return the page IDs of the sources and the targets of all links."""
         graph = self._source.graph.graph
         return graph.sources(), graph.targets
 
     def matrix(self) -> csr_array:
-        """The adjacency matrix, for scipy: row i has the links of page i."""
+        """Return the adjacency matrix for scipy; row i has the links of page i."""
         from scipy.sparse import csr_array
 
         named = self._source.graph
@@ -65,7 +65,7 @@ class StoreGraph:
         return csr_array((weights, self.arrays()), shape=(len(self._seen),) * 2)
 
     def to_networkx(self) -> networkx.DiGraph:
-        """The graph of all pages, by URL, with their importance and state."""
+        """Return the graph of all pages, by URL, with importance and state."""
         import networkx
 
         graph, urls = networkx.DiGraph(), self.urls()
@@ -81,14 +81,14 @@ class StoreGraph:
 
 
 class Store(AbstractContextManager["Store"]):
-    """A store that is open for reading; use it in a `with`, or call `close`."""
+    """Store opened for reading; use it in a `with` block, or call `close`."""
 
     def __init__(self, path: str | PathLike[str] = _USUAL) -> None:
         self.path = Path(path)
         self._open = ExitStack()
         self._source = self._open.enter_context(opened(self.path, None))
         seen = self._source.snapshot
-        assert seen is not None  # it is no graph file
+        assert seen is not None  # not a graph file
         self._seen = seen
 
     @classmethod
@@ -97,14 +97,14 @@ class Store(AbstractContextManager["Store"]):
         return cls(path)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._open.close()
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
     def __len__(self) -> int:
-        """How many pages are known."""
+        """Return the number of known pages."""
         return len(self._seen)
 
     # ------------------------------------------------------------ pages
@@ -117,55 +117,55 @@ class Store(AbstractContextManager["Store"]):
         host: str | None = None,
         states: Sequence[State] = (),
     ) -> Iterator[ExportRow]:
-        """The best pages by a rank; all of them if `count` is 0."""
+        """Return the best pages by a rank; all pages if `count` is 0."""
         selection = PageSelection(count=count, by=by, host=host, states=frozenset(states))
         return ranks.rows(self._seen, selection)
 
     def explain(self, url: str) -> reasons.Explanation:
-        """Why a page has its rank, and why it was read or not."""
+        """Explain the rank of a page, and why it was read or not."""
         return reasons.explain(self._seen, url)
 
     def errors(self, host: str | None = None) -> ErrorReport:
-        """What failed: by kind, by host and page by page."""
+        """Return failures by kind, by host and by page."""
         return errors(self._seen, ErrorQuery(host=host))
 
     def status(self) -> Status:
-        """How far the crawl has come."""
+        """Return the progress of the crawl."""
         return status(self.path)
 
     # ------------------------------------------------------------ links
 
     def links(self, url: str, count: int = 0) -> list[linked.LinkedPage]:
-        """The pages that a page links to, the most important first."""
+        """Return the pages that a page links to, most important first."""
         return linked.links(self._seen, url, count).pages
 
     def backlinks(self, url: str, count: int = 0) -> list[linked.LinkedPage]:
-        """The pages that link to a page, the most important first."""
+        """Return the pages that link to a page, most important first."""
         return linked.backlinks(self._seen, url, count).pages
 
     def broken_links(self, host: str | None = None) -> list[problems.BrokenLink]:
-        """The links that lead nowhere."""
+        """Return the broken links."""
         return problems.broken_links(self._seen, host)
 
     # ------------------------------------------------------------ ranks and the graph
 
     def ranks(self) -> list[str]:
-        """The names of the ranks that are kept; `opic` is the importance."""
+        """Return the names of saved ranks; `opic` is the importance."""
         return [OPIC, *(rank.row.name for rank in kept(self.path, self._seen.connection))]
 
     def rank(self, name: str = OPIC) -> NDArray[np.float64]:
-        """The score of each page id; NaN for a page that the rank does not know."""
+        """Return the score of each page ID; NaN for pages without a score."""
         return scores(self._seen, name).copy()
 
     @property
     def graph(self) -> StoreGraph:
-        """All pages and their links."""
+        """Return all pages and their links."""
         return StoreGraph(self._source, self._seen)
 
     # ------------------------------------------------------------ tables
 
     def columns(self, *others: str) -> dict[str, list[Any]]:
-        """All pages as columns, the most important first, with a column for each other rank."""
+        """Return all pages as columns, most important first, with a column per extra rank."""
         names = (*COLUMNS, *map(score_column, others))
         table: dict[str, list[Any]] = {name: [] for name in names}
         for block in ranks.blocks(self._seen, PageSelection(), others):
@@ -174,7 +174,7 @@ class Store(AbstractContextManager["Store"]):
         return table
 
     def to_pandas(self, *others: str) -> pandas.DataFrame:
-        """The same as a table of pandas, which must be installed."""
+        """Return all pages as a pandas DataFrame; needs pandas."""
         import pandas
 
         table = pandas.DataFrame(self.columns(*others))
@@ -183,7 +183,7 @@ class Store(AbstractContextManager["Store"]):
         return table.astype({"status": "Int16"})
 
     def to_arrow(self, *others: str) -> pyarrow.Table:
-        """The same as a table of Arrow; pyarrow must be installed."""
+        """Return all pages as an Arrow table; needs pyarrow."""
         import pyarrow
 
         return pyarrow.table(self.columns(*others))

@@ -1,11 +1,10 @@
-"""A hash map of whole numbers for a hundred million entries: 8 bytes a slot, no object an entry.
+"""Hash map of integers for 100 million entries: 8 bytes per slot, no Python object per entry.
 
-Laws: several numbers may be put under one code, and all of them are found. An entry that is dropped
-leaves no gap.
+Laws: a code may have several numbers, and all of them are found. A dropped entry leaves no gap.
 
-The map is made of many small maps. Each grows on its own and by an eighth, so that growing never
-stalls a crawl and never needs twice the memory. The entries of a map are in order: a search for a
-code that is missing ends at the first larger one, so that the map may be nearly full.
+The map consists of many small maps. Each grows on its own, by an eighth, so that growing never
+stalls a crawl and never needs twice the memory. Entries of a small map are sorted: a search for a
+missing code ends at the first larger one, so the map may be nearly full.
 
 code    64 bits, spread evenly; its first bits choose the small map, the last 32 are kept
 number  32 bits, except the largest
@@ -29,15 +28,15 @@ _CODE = (1 << 64) - 1
 _FULL = 0.92
 _ROOMY, _VERY_ROOMY = 0.82, 0.46
 _FEW = 1024
-"""Up to so many entries a small map doubles: that is done less often, and is still little."""
+"""Below this number of entries a small map doubles, to grow less often."""
 _LEAST_ROOM = 32
 _TAIL = 16
-"""Slots behind the last one that a code can be at home in, or that is taken."""
+"""Slots after the last home slot, for overflow."""
 _NO_ENTRIES = bytes(8 * (_LEAST_ROOM + _TAIL))
 
 
 class Slots:
-    """code -> numbers."""
+    """Map from codes to numbers."""
 
     def __init__(self) -> None:
         self._shards = [_Shard() for _ in range(1 << _SHARD_BITS)]
@@ -47,12 +46,12 @@ class Slots:
         return sum(len(shard) for shard in self._shards)
 
     def matches(self, code: int) -> list[int]:
-        """The numbers under this code, and seldom one of another code with the same bits kept."""
+        """Return the numbers under this code, and rarely one whose code has the same kept bits."""
         (found,) = self.matches_of((code,))
         return found
 
     def matches_of(self, codes: Iterable[int]) -> list[list[int]]:
-        """The same for each of these codes."""
+        """Return the numbers under each of these codes."""
         if self._some_wait:
             self.insert_pending()
         shards = self._shards
@@ -71,7 +70,7 @@ class Slots:
         return found
 
     def put(self, code: int, number: int) -> None:
-        """One more number under this code."""
+        """Add a number under this code."""
         if self._some_wait:
             self.insert_pending()
         shard, kept = self._shards[code >> _SHARD_SHIFT], code & _KEPT
@@ -83,18 +82,18 @@ class Slots:
         slots[slot + 1 : free + 1] = slots[slot:free]
         slots[slot] = entry
         shard.used += 1
-        # The last slot stays free: there every search ends.
+        # The last slot stays free: every search ends there.
         if shard.used > shard.most or free == len(slots) - 2:
             shard.insert_pending()
 
     def drop(self, code: int, number: int) -> None:
-        """Remove the number from under this code, if it is there."""
+        """Remove a number under this code, if present."""
         if self._some_wait:
             self.insert_pending()
         self._shards[code >> _SHARD_SHIFT].drop(code & _KEPT, number)
 
     def put_all(self, codes: NDArray[np.uint64], numbers: NDArray[np.uint32]) -> None:
-        """Add many, block after block. They wait for `insert_pending` or the first search."""
+        """Add blocks of entries, pending until `insert_pending` or the first search."""
         shards = (codes >> np.uint64(_SHARD_SHIFT)).astype(np.uint8)
         entries = codes << np.uint64(_HALF) | numbers + np.uint64(1)
         entries = entries[np.argsort(shards, kind="stable")]
@@ -104,7 +103,7 @@ class Slots:
         self._some_wait = True
 
     def insert_pending(self) -> None:
-        """Insert all entries that wait: a second for a hundred million of them."""
+        """Insert all pending entries; 100 million take a second."""
         if not self._some_wait:
             return
         for shard in self._shards:
@@ -113,7 +112,7 @@ class Slots:
 
 
 class DenseRows:
-    """page -> its row. Rows are numbered from 0 in the order in which pages are added."""
+    """Map from pages to rows, numbered from 0 in order of insertion."""
 
     def __init__(self) -> None:
         self._slots = Slots()
@@ -124,40 +123,40 @@ class DenseRows:
 
     @property
     def pages(self) -> NDArray[np.uint32]:
-        """The page of each row. It is a view: drop it before rows are added."""
+        """Return the page of each row, as a view that must be dropped before rows are added."""
         return np.frombuffer(self._pages, dtype=np.uint32)
 
     def get(self, page: int) -> int | None:
-        """The row of the page, if it has one."""
-        # Multiplied by an odd number the last 32 bits stay different: no other page looks like it.
+        """Return the row of the page, or None."""
+        # Multiplying by an odd number keeps the last 32 bits distinct, so pages never collide.
         (found,) = self._slots.matches_of((page * _SPREAD & _CODE,))
         return found[0] if found else None
 
     def add(self, page: int) -> int:
-        """A row for a page that has none."""
+        """Add a row for a new page."""
         row = len(self._pages)
         self._pages.append(page)
         self._slots.put(page * _SPREAD & _CODE, row)
         return row
 
     def add_all(self, pages: NDArray[np.uint32]) -> None:
-        """Rows for many pages that have none."""
+        """Add rows for new pages."""
         first = len(self._pages)
         self._pages.frombytes(pages.tobytes())
         rows = np.arange(first, len(self._pages), dtype=np.uint32)
         self._slots.put_all(pages.astype(np.uint64) * np.uint64(_SPREAD), rows)
 
     def finish_loading(self) -> None:
-        """All pages were added: insert them now, and not while a crawl waits."""
+        """Insert all pending pages now, rather than while a crawl waits."""
         self._slots.insert_pending()
 
 
 class _Shard:
     """A small map: linear probing, entries in order. Entries in `late` have no slot yet.
 
-    An entry is the code and, in its last 32 bits, the number and one; a slot that is free holds 0.
-    Its home is the slot `code * room >> 32`: it is there, or as soon behind as those before it let.
-    The search for it stands in each method, as there is one for each link of a page.
+    An entry is the code with the number plus one in its last 32 bits; a free slot holds 0. Its home
+    is the slot `code * room >> 32`: it is there, or in the next slot that earlier entries leave.
+    The search is repeated in each method instead of called, because it runs for each link.
     """
 
     __slots__ = ("late", "most", "room", "slots", "used")
@@ -180,7 +179,7 @@ class _Shard:
         end = slot + 1
         while slots[end] and (slots[end] >> _HALF) * self.room >> _HALF < end:
             end += 1
-        # Entries behind it that are not at home move up, or no search would find them any more.
+        # Later entries outside their home slot move up, or searches would miss them.
         slots[slot : end - 1] = slots[slot + 1 : end]
         slots[end - 1] = 0
         self.used -= 1
@@ -198,7 +197,7 @@ class _Shard:
         self._lay_out(np.sort(np.concatenate((inside[inside > 0], late))))
 
     def _lay_out(self, entries: NDArray[np.uint64]) -> None:
-        """Sorted, each as near to its home as those before it allow."""
+        """Place sorted entries, each as close to its home slot as earlier ones allow."""
         self.used = len(entries)
         roomy = _VERY_ROOMY if self.used < _FEW else _ROOMY
         self.room = max(_LEAST_ROOM, int(self.used / roomy))

@@ -5,22 +5,22 @@ from functools import lru_cache
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """A number with its noun: `1 page`, `2,000 pages`, `1 index`, `2 indices`."""
+    """Format a number with its noun: `1 page`, `2,000 pages`, `1 index`, `2 indices`."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def as_duration(seconds: float) -> str:
-    """A duration as h:mm:ss, with the days before it: `0:01:30`, `1 day, 2:00:00`."""
+    """Format a duration as h:mm:ss, preceded by days: `0:01:30`, `1 day, 2:00:00`."""
     return str(timedelta(seconds=round(seconds)))
 
 
 @lru_cache(maxsize=1)  # most pages were fetched once, so both their times are the same
 def iso(at: float) -> str:
-    """A time as ISO 8601 in UTC, to the second."""
+    """Format a time as ISO 8601 in UTC, to the second."""
     return f"{datetime.fromtimestamp(int(at), UTC).isoformat()[:-6]}Z"
 
 
 def rate(per_second: float) -> str:
-    """A rate, to two digits if it is small: 1,234/s, 12/s, 0.25/s."""
+    """Format a rate, to two digits if small: 1,234/s, 12/s, 0.25/s."""
     figures = f"{per_second:,.0f}" if per_second >= 9.5 else f"{per_second:.2g}"  # noqa: PLR2004
     return f"{figures}/s"

@@ -1,8 +1,36 @@
-"""Numbers agree with their nouns."""
+"""Numbers agree with their nouns, and help is plain English."""
 
+import re
+from collections.abc import Iterator
+
+import click
 import pytest
 
+from minicrawl.cli import COMMANDS
+from minicrawl.config.rows import TABLE
 from minicrawl.wording import as_duration, counted, rate
+from tests.readme import command_tree
+
+STILTED = re.compile(
+    r"\b(whatever|whoever|so many|so much|as it is|of before|that are there|shall)\b", re.IGNORECASE
+)
+
+
+def _help_texts() -> Iterator[tuple[str, str]]:
+    """Every text of a help with its place: commands, their options, the table of settings."""
+    for path, command in command_tree().items():
+        yield path, command.help or ""
+        for option in command.params:
+            if isinstance(option, click.Option):
+                yield f"{path} {option.opts[0]}", option.help or ""
+    yield from ((f"setting {row.name}", row.help) for row in TABLE)
+    yield from ((f"summary of {name}", summary) for name, (_, summary) in COMMANDS.items())
+
+
+def test_help_has_no_stilted_phrases() -> None:
+    texts = dict(_help_texts())
+    assert len(texts) > len(TABLE) + len(COMMANDS)
+    assert {place: text for place, text in texts.items() if STILTED.search(text)} == {}
 
 
 @pytest.mark.parametrize(

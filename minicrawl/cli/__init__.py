@@ -9,8 +9,8 @@ Only a bug in minicrawl shows a traceback.
     3    nothing could be fetched, or too much failed
     130  interrupted by Ctrl-C or SIGTERM, after a clean end
 
-A group lists, completes and suggests its commands by their names and a line of help each. Only the
-command that the user calls is imported, so `--help` imports nothing but click.
+A group lists, completes and suggests commands from their names and summaries. Only the command that
+is called is imported, so `--help` imports nothing but click.
 """
 
 import atexit
@@ -41,58 +41,58 @@ _EXTRA = re.compile(r"unexpected extra arguments? \((.+)\)")
 USAGE = 2
 INTERRUPTED = 130
 
-# The name of each command -> where it is, and its line in `minicrawl --help`.
+# name -> target to import, and summary in `minicrawl --help`
 COMMANDS = {
     "crawl": (
         "minicrawl.cli.crawl.command:crawl",
-        "Crawl the web, the most important pages first.",
+        "Crawl the web, most important pages first.",
     ),
     "control": (
         "minicrawl.cli.crawl.control:control",
-        "Pause, stop or change a crawl while it runs.",
+        "Pause, stop or adjust a running crawl.",
     ),
-    "config": ("minicrawl.cli.config:config", "Show each setting and where it comes from."),
+    "config": ("minicrawl.cli.config:config", "Show all settings and where they come from."),
     "import": (
         "minicrawl.cli.stores:import_",
-        "Make a store of WARC files or of a graph file.",
+        "Create a store from WARC files or a graph file.",
     ),
-    "refine": ("minicrawl.cli.crawl.refine:refine", "Compute converged ranks of a crawl."),
-    "graph": ("minicrawl.cli.graph:graph", "Show the size and the structure of a graph."),
-    "top": ("minicrawl.cli.reports.top:top", "Show the most important pages."),
-    "export": ("minicrawl.cli.reports.export:export", "Write pages and their ranks to a file."),
+    "refine": ("minicrawl.cli.crawl.refine:refine", "Compute converged ranks without fetching."),
+    "graph": ("minicrawl.cli.graph:graph", "Show size, components and distances of a graph."),
+    "top": ("minicrawl.cli.reports.top:top", "List the most important pages."),
+    "export": ("minicrawl.cli.reports.export:export", "Export pages, links or ranks to a file."),
     "status": ("minicrawl.cli.reports.status:status", "Show the progress of a crawl."),
-    "plot": ("minicrawl.cli.reports.plot:plot", "Draw a crawl: its curves, its graph, its hosts."),
-    "check": ("minicrawl.cli.reports.status:check", "Check that a store is intact."),
-    "move": ("minicrawl.cli.stores:move", "Move a store with all that belongs to it."),
+    "plot": ("minicrawl.cli.reports.plot:plot", "Plot a crawl: progress, degrees and hosts."),
+    "check": ("minicrawl.cli.reports.status:check", "Verify the integrity of a store."),
+    "move": ("minicrawl.cli.stores:move", "Move a store and its files."),
     "explain": ("minicrawl.cli.reports.pages:explain", "Explain the rank and state of a page."),
     "page": ("minicrawl.cli.reports.pages:page", "Show a page as it was fetched."),
     "archive": ("minicrawl.cli.archive:archive", "Describe, verify or prune kept pages."),
-    "backlinks": ("minicrawl.cli.reports.pages:backlinks", "Show the pages that link to a page."),
-    "links": ("minicrawl.cli.reports.pages:links", "Show the pages that a page links to."),
+    "backlinks": ("minicrawl.cli.reports.pages:backlinks", "List the pages that link to a page."),
+    "links": ("minicrawl.cli.reports.pages:links", "List the pages that a page links to."),
     "pages": (
         "minicrawl.cli.reports.lists:pages",
-        "List pages with the columns that you choose.",
+        "List pages with selected columns.",
     ),
     "changes": (
         "minicrawl.cli.reports.lists:changes",
-        "Show the pages that are new, changed or gone.",
+        "List new, changed and removed pages.",
     ),
-    "broken": ("minicrawl.cli.reports.lists:broken", "Show the links that lead nowhere."),
+    "broken": ("minicrawl.cli.reports.lists:broken", "List broken links."),
     "redirects": (
         "minicrawl.cli.reports.lists:redirects",
-        "Show the redirects, and where they end.",
+        "List redirects and their final targets.",
     ),
     "orphans": (
         "minicrawl.cli.reports.lists:orphans",
-        "Show the pages that no page links to.",
+        "List pages that no page links to.",
     ),
     "duplicates": (
         "minicrawl.cli.reports.lists:duplicates",
-        "Show the pages that are copies of others.",
+        "List duplicate pages.",
     ),
-    "report": ("minicrawl.cli.reports.lists:report", "Write a report on a site as one HTML file."),
-    "errors": ("minicrawl.cli.reports.status:errors", "Show what failed, and why."),
-    "frontier": ("minicrawl.cli.reports.status:frontier", "Show the pages that are read next."),
+    "report": ("minicrawl.cli.reports.lists:report", "Write an HTML report on a site."),
+    "errors": ("minicrawl.cli.reports.status:errors", "Show failed pages and the reasons."),
+    "frontier": ("minicrawl.cli.reports.status:frontier", "List the next pages to fetch."),
 }
 
 
@@ -103,7 +103,7 @@ ROOMS = {
     "ranks": "compare rank seed-set",
     "search": "index search",
 }
-"""The rooms beside the core with their commands, for who asks for one that is gone."""
+"""The rooms beside the core and their commands, to name the room of a missing command."""
 EXTRAS = {room: f"[{room}]" for room in ("cluster", "dashboard", "lab", "search")}
 MOVED = {
     "agree --searches": "lab searches",
@@ -123,18 +123,18 @@ MOVED = {
     "search --weight": "lab judge --weight",
     "stability": "lab stability",
 }
-"""The commands and options of 0.1 that have another name; 0.3 will not know the old ones."""
+"""Renamed commands and options of 0.1; 0.3 will drop the old names."""
 
 
 class DeferredCommand(click.Command):
-    """A placeholder for a command: its name, a line of help, and where to import it from."""
+    """Placeholder for a command: its name, its summary, and its import target."""
 
     def __init__(self, name: str, *, target: str, summary: str) -> None:
         super().__init__(name, help=summary, short_help=summary)
         self.target = target
 
     def load(self) -> click.Command:
-        """Import the command from `target`, which is written as module:attribute."""
+        """Import the command from `target`, given as module:attribute."""
         module, _, attribute = self.target.partition(":")
         command = getattr(import_module(module), attribute)
         if not isinstance(command, click.Command):
@@ -143,7 +143,7 @@ class DeferredCommand(click.Command):
 
 
 class LazyGroup(click.Group):
-    """A group with deferred commands: resolving a name imports the command."""
+    """Group of deferred commands; resolving a name imports the command."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -156,7 +156,7 @@ class LazyGroup(click.Group):
 
 
 class AddedCommand(DeferredCommand):
-    """A command of another package, or of a room beside the core."""
+    """Command of another package, or of a room beside the core."""
 
     def __init__(self, point: plugins.EntryPoint) -> None:
         super().__init__(point.name, target=point.value, summary=point.summary())
@@ -172,7 +172,7 @@ class AddedCommand(DeferredCommand):
 
 
 def is_missing(what: str, room: str) -> UsageError:
-    """Return the error that a command or an option is of a room which is not installed."""
+    """Return the error for a command or an option of a room that is not installed."""
     return UsageError(
         f"{what} is part of minicrawl.{room}, which this installation lacks: "
         f"install minicrawl{EXTRAS.get(room, '')} again"
@@ -180,7 +180,7 @@ def is_missing(what: str, room: str) -> UsageError:
 
 
 def _calls(old: str, args: Sequence[str]) -> bool:
-    """Whether the arguments begin with this command, and have its option if it has one."""
+    """Return whether the arguments start with this command and include its option, if any."""
     name, _, option = old.partition(" --")
     words = name.split()
     options = {word.partition("=")[0] for word in takewhile("--".__ne__, args)}
@@ -188,10 +188,10 @@ def _calls(old: str, args: Sequence[str]) -> bool:
 
 
 class Program(LazyGroup):
-    """The group of all commands, whose help lists them by what they are for."""
+    """The group of all commands; its help lists them by purpose."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of this name: our own, or that of a package."""
+        """Return the command with this name: our own, or a package's."""
         built_in = super().get_command(ctx, cmd_name)
         point = None if built_in else plugins.entry_points(plugins.COMMANDS).get(cmd_name)
         return built_in if point is None else AddedCommand(point)
@@ -199,7 +199,7 @@ class Program(LazyGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Say of a command that is gone what brings it, or what it is called now."""
+        """Name the room of a missing command, or the new name of an old one."""
         for room, names in ROOMS.items():
             if args[0] in names.split() and self.get_command(ctx, args[0]) is None:
                 raise is_missing(f"minicrawl {args[0]}", room)
@@ -209,7 +209,7 @@ class Program(LazyGroup):
         return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of all commands."""
+        """Return the names of all commands."""
         return sorted({*super().list_commands(ctx), *plugins.entry_points(plugins.COMMANDS)})
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -236,7 +236,11 @@ class Program(LazyGroup):
 )
 @click.version_option(__version__, message=f"{PROGRAM} %(version)s")
 def root() -> None:
-    """Crawl the web from a few seeds, the most important pages first."""
+    """Crawl the web from a few seeds, most important pages first.
+
+    Start with `minicrawl crawl example.org --pages 100`, then `minicrawl top`. For the options
+    of a command: `minicrawl COMMAND --help`.
+    """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -261,7 +265,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _gone(error: click.ClickException) -> str:
-    """What holds in place of an option that there was once."""
+    """Return the replacement of a removed option; empty if it never existed."""
     if not isinstance(error, click.NoSuchOption):
         return ""
     from minicrawl.config.rows import GONE
@@ -272,7 +276,7 @@ def _gone(error: click.ClickException) -> str:
 
 
 def _hint(error: click.ClickException) -> str:
-    """What to do about an argument too many that is a store or a graph file."""
+    """Return a hint for a surplus argument that is a store or a graph file."""
     extra = _EXTRA.search(error.format_message())
     if extra is None:
         return ""
@@ -293,9 +297,9 @@ def _hint(error: click.ClickException) -> str:
 
 
 def _spare_the_last_search_for_cycles() -> None:
-    """The process ends anyway, so do not search what is left for cycles.
+    """Skip the final garbage collection, because the process ends anyway.
 
-    DuckDB is the exception: at the end it complains of each object of its own that was not found.
+    DuckDB is the exception: at exit it complains about each of its objects that was not collected.
     """
     if "duckdb" not in sys.modules:
         gc.freeze()
@@ -311,7 +315,7 @@ def _sigterm_as_ctrl_c() -> Iterator[None]:
 
 
 def _handle_os_error(error: OSError) -> int:
-    """A reader that went away is fine, a full disk is an error, a broken socket is our bug."""
+    """Handle an OSError: a closed stdout is fine, a full disk an error, a broken socket a bug."""
     if not isinstance(error, BrokenPipeError):
         _flush_or_discard_stdout()
         return _complain(str(error), MinicrawlError.exit_code)
@@ -324,7 +328,7 @@ def _handle_os_error(error: OSError) -> int:
 def _run(arguments: Sequence[str]) -> int:
     if COMPLETION_VARIABLE in os.environ:
         root.main(prog_name=PROGRAM)
-    # click's own main would handle an interrupt and a closed pipe in its own way.
+    # click's own main would handle interrupts and closed pipes differently.
     try:
         with root.make_context(PROGRAM, list(arguments)) as context:
             root.invoke(context)
@@ -341,20 +345,20 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _complain(message: str, exit_code: int) -> int:
-    """Print the message as one line. It may quote a page, so control characters are escaped."""
+    """Print a message as one line, with control characters escaped, because it may quote a page."""
     click.echo(f"{PROGRAM}: {visible(' '.join(message.split()))}", err=True)
     return exit_code
 
 
 def _has_lost_its_reader() -> bool:
-    """Whether stdout is the pipe that broke, and not a pipe or socket of our own."""
+    """Return whether the broken pipe is stdout, and not a pipe or socket of our own."""
     poll = select.poll()
     poll.register(STDOUT, 0)
     return bool(poll.poll(0))
 
 
 def _flush_or_discard_stdout() -> None:
-    """Discard what cannot be written: at exit it would fail again."""
+    """Flush stdout, or discard what cannot be written, because it would fail again at exit."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -1,4 +1,4 @@
-"""`minicrawl archive`: the pages that are kept, as files."""
+"""`minicrawl archive`: the files of kept pages."""
 
 import os
 from collections.abc import Iterator
@@ -30,9 +30,9 @@ folder_argument = click.argument(
 
 @click.group()
 def archive() -> None:
-    """Describe, verify or prune the pages that are kept.
+    """Describe, verify or prune kept pages.
 
-    FOLDER is an archive; its store need not be there. The default is the archive of the store.
+    FOLDER is an archive, with or without its store. The default is the archive of the store.
     """
 
 
@@ -41,7 +41,7 @@ def archive() -> None:
 @json_option
 @store_with_pages_option
 def info(folder: Path | None, store: Path, as_json: bool) -> None:
-    """Show how much is kept in FOLDER."""
+    """Show the number and size of records in FOLDER."""
     _refuse_both(folder)
     with _opened(store, folder) as reader:
         found = dict(_facts(reader))
@@ -58,9 +58,9 @@ def info(folder: Path | None, store: Path, as_json: bool) -> None:
 @json_option
 @store_with_pages_option
 def verify_command(folder: Path | None, store: Path, as_json: bool) -> None:
-    """Read all records in FOLDER, and name those that are damaged.
+    """Verify all records in FOLDER, and list damaged ones.
 
-    Exits with 1 if there is one.
+    Exits 1 if there are any.
     """
     _refuse_both(folder)
     with _opened(store, folder) as reader:
@@ -80,16 +80,16 @@ def verify_command(folder: Path | None, store: Path, as_json: bool) -> None:
     "versions",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Keep only the last N answers of each page.",
+    help="Keep only the last N versions of each page.",
 )
-@click.option("--before", metavar="TIME", help="Remove answers that are older than this time.")
+@click.option("--before", metavar="TIME", help="Remove versions older than this time.")
 @click.option(
     "--best",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Keep only the answers of the N most important pages.",
+    help="Keep only versions of the N most important pages.",
 )
-@click.option("--dry-run", is_flag=True, help="Show what would be removed, and remove nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be removed, without removing it.")
 @json_option
 @own_store_option
 def prune(
@@ -100,11 +100,12 @@ def prune(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Remove answers that are not needed any more.
+    """Remove old or unimportant versions of pages.
 
-    What stays is copied into new files first, so there must be room for it. No crawl may be
-    running. A program that is reading the archive can go on; the next crawl, or the next `prune`,
-    then removes the old files. Damaged records are named and removed, too; then it exits with 1.
+    The remaining versions are copied to new files first, so there must be room for them, and no
+    crawl may be running. A program that is reading the archive is not disturbed; the next crawl or
+    `prune` then removes the old files. Damaged records are listed and removed; then the exit code
+    is 1.
     """
     if versions is None and before is None and best is None:
         raise click.UsageError("--keep-versions, --before or --best must say what to remove")
@@ -145,7 +146,7 @@ def _refuse_both(folder: Path | None) -> None:
 def _opened(store: Path, folder: Path | None) -> Iterator[ArchiveReader]:
     """Open the archive as of the last commit of its store.
 
-    It is held before the store is asked, so that a crawl that prunes it meanwhile deletes nothing.
+    It is locked before the store is read, so that a crawl that prunes it meanwhile deletes nothing.
     """
     place = folder_of(store, folder)
     hold = held(place)
@@ -158,7 +159,7 @@ def _opened(store: Path, folder: Path | None) -> Iterator[ArchiveReader]:
 
 
 def _end(store: Path, folder: Path | None) -> int | None:
-    """What the store does not know of is no part of its archive."""
+    """Return the end of the archive, as of the last commit of the store."""
     if folder is not None:
         return None
     with snapshot(store) as seen, kept_pages(seen) as found:

@@ -13,11 +13,11 @@ from minicrawl.export.cells import visible
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @loaded_options()
 def config(loaded: Loaded, as_json: bool) -> None:
-    """Show each setting and where it comes from.
+    """Show all settings and where they come from.
 
     Flags override MINICRAWL_* variables, which override minicrawl.toml, which overrides the
-    settings in the store, which override the defaults. The output is a minicrawl.toml with the same
-    settings. If the store exists, these are the settings with which its crawl would resume.
+    settings in the store, which override the defaults. The output is a valid minicrawl.toml. If
+    the store exists, the settings are those with which its crawl would resume.
     """
     from minicrawl.crawl.start.resume import with_store
 

@@ -1,15 +1,13 @@
 """The groups of commands in `minicrawl --help`, and examples of each command."""
 
 GROUPS = {
-    "Crawl": "crawl refine move config control dashboard",
-    "Cluster": "node cluster",
-    "Look": "status top search page explain links backlinks errors frontier plot check",
-    "Mend": "report broken redirects orphans duplicates pages changes",
-    "Rank": "rank compare seed-set",
-    "Lab": "lab",
-    "Data": "export import archive index graph",
+    "First steps": "crawl status top search page report export",
+    "Inspect a crawl": "pages explain links backlinks errors frontier changes plot dashboard",
+    "Fix a site": "broken redirects orphans duplicates",
+    "Analyse links": "rank compare seed-set graph lab",
+    "Manage crawls and data": "control config refine check move import archive index node cluster",
 }
-"""Each group with the names of its commands, in the order of the help."""
+"""Groups of commands in the order of `minicrawl --help`: those of a first week come first."""
 
 EXAMPLES = {
     "crawl": (
@@ -218,10 +216,10 @@ EXAMPLES = {
         "minicrawl rank list --remove hits-authorities --remove hits-hubs",
     ),
 }
-"""Each command with three lines that show its use."""
+"""Three examples per command."""
 
 
 def epilog(command: str) -> str | None:
-    """The examples of a command, for the end of its help."""
+    """Return the examples of a command, for the end of its help."""
     lines = EXAMPLES.get(command)
     return None if lines is None else "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)

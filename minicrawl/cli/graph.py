@@ -12,7 +12,7 @@ from minicrawl.model import KNOWN
 from minicrawl.report.source import Source, as_linked
 
 _SEED = 1
-"""A graph is always measured from the same pages."""
+"""Fixed, so that a graph is always measured from the same pages."""
 
 
 @click.command()
@@ -20,10 +20,10 @@ _SEED = 1
 @json_option
 @source_options
 def graph(source: Source, graph_of: str, as_json: bool) -> None:
-    """Show the size of a graph, its components and the distances of its pages.
+    """Show size, components and distances of a graph.
 
-    Only pairs of pages with a path between them have a distance. Large graphs are measured from
-    some pages only, and the diameter is then a lower bound.
+    Distances are between pages joined by a path. Large graphs are measured from some pages only;
+    the diameter is then a lower bound.
     """
     linked = as_linked(source, graph_of)
     with source.progress("distances") as tell:

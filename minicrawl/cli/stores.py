@@ -1,4 +1,4 @@
-"""`minicrawl import` and `minicrawl move`: a store of files, and a store in another place."""
+"""`minicrawl import` and `minicrawl move`: create a store from files, and move a store."""
 
 import re
 import time
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 _OF_REQUESTS = ("warc", "check-external", "check-assets")
-"""Settings of crawls that say nothing to one that asks for nothing."""
+"""Settings that have no effect without requests."""
 
 
 @click.command("import", cls=CommandWithSettings)
@@ -44,16 +44,16 @@ _OF_REQUESTS = ("warc", "check-external", "check-assets")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @loaded_options("types", "store", without=_OF_REQUESTS)
 def import_(files: tuple[Path, ...], loaded: Loaded, as_json: bool) -> None:
-    """Make a new store of WARC files or of a graph file, without fetching anything.
+    """Create a store from WARC files or a graph file, without fetching anything.
 
-    FILES are WARC files of any program: plain, .gz or .zst, or several in a .wacz. The records are
-    read in their order, as if a crawl had received these answers. All commands work on the store,
-    and `minicrawl crawl` goes on with the pages that were not recorded. The answers are kept beside
-    the store, where `page` and `search` find them; with --requisites so are images, styles and the
-    like, for the pages that need them.
+    FILES are WARC files of any program: plain, .gz or .zst, or several in a .wacz. Their records
+    are processed in order, like the responses of a crawl. All commands work on the store, and
+    `minicrawl crawl` continues with the pages that were not recorded. Responses are kept beside the
+    store, for `page` and `search`; with --requisites, so are the images, styles and other files
+    that the pages need.
 
-    Or FILES is one graph file, plain or .gz; `-` is stdin. The store is then as if a crawl had read
-    every page with links. Nodes that are not URLs keep their names.
+    Alternatively, FILES is one graph file, plain or .gz; `-` is stdin. Every page with links then
+    counts as fetched. Nodes that are not URLs keep their names.
     """
     from minicrawl.fetch.warc import is_recorded
 
@@ -67,7 +67,7 @@ def import_(files: tuple[Path, ...], loaded: Loaded, as_json: bool) -> None:
         _import_graph(links[0], loaded.settings.storing.store, as_json=as_json)
 
 
-# ---------------------------------------------------------------- of WARC files
+# ---------------------------------------------------------------- WARC files
 
 
 def _import_warcs(files: Sequence[Path], settings: Settings, *, as_json: bool) -> None:
@@ -107,11 +107,11 @@ def _facts(made: "WarcImport", found: "Status") -> Iterator[tuple[str, str]]:
 
 
 def _one(reason: str) -> str:
-    """A reason in the singular: `1 record of robots.txt`."""
+    """Return a reason in the singular: `1 record of robots.txt`."""
     return _FIRST_PLURAL.sub(r"\1", reason, count=1)
 
 
-# ---------------------------------------------------------------- of a graph file
+# ---------------------------------------------------------------- graph files
 
 
 def _refuse_options_of_pages() -> None:
@@ -160,13 +160,13 @@ def _graph_facts(made: "Imported") -> Iterator[tuple[str, str]]:
 @json_option
 @own_store_option
 def move(new: str, store: Path, as_json: bool) -> None:
-    """Move the store to NEW, a file or a folder, with all that belongs to it.
+    """Move the store and its files to NEW, a file or a folder.
 
-    A NEW that ends in / is a folder. Folders that do not exist are made.
+    A NEW that ends in / is a folder. Missing folders are created.
 
-    That is everything whose name is that of the store followed by `-` or `.log`: ranks, the index
-    of links, the pages that were kept, logs. A store is not moved while a crawl writes it. If a
-    move was interrupted, the same command completes it.
+    Files of a store have its name followed by `-` or `.log`: ranks, the link index, kept pages,
+    logs. A store cannot be moved while a crawl writes it. Repeat the command to complete an
+    interrupted move.
     """
     from minicrawl.store.files import move as move_store
 

@@ -38,8 +38,8 @@ class ClusterCrawl(Companion):
             "--shards",
             type=click.IntRange(1, 1 << 16),
             metavar="N",
-            help="With --cluster: the parts of the crawl, which the nodes share. The number never "
-            "changes, and should be some times that of the nodes.  [default: 16]",
+            help="Number of shards of a new cluster crawl, a few per node. It can never be "
+            "changed.  [default: 16]",
         ),
     )
 

@@ -1,19 +1,18 @@
-"""Settings: frozen values in parts. Each package of minicrawl gets only the part that it needs.
+"""Settings: frozen values in parts, so that each package gets only what it needs.
 
 parts       the parts: fields, types, defaults
-values      how a value is read from text, and which values are valid
-setting     a row of the table: one name everywhere, a kind, a line of help
+values      parsing and validation of values
+setting     a row of the table: a name, a kind of value, a help text
 rows        all rows, and `KEPT`, the rows that a store keeps
-settings    the value that takes effect: `Settings`, `load`; flags, environment and minicrawl.toml
-            as raw values with their places; the arguments of `Settings.of`, for type checkers and
+settings    effective settings: `Settings`, `load`; flags, environment and minicrawl.toml as raw
+            values with their places; the arguments of `Settings.of`, for type checkers and
             completion; settings as TOML or JSON, with origins
-crawl_rows  what is read, until when and into which file; in which order, and what pages are
-            worth; what is stored, and what is done when a crawl ends
+crawl_rows  rows of budget, scope, traps, order and store
 
 To add a setting, add a field to `parts`, a row to a module of `rows` and a key to `arguments`.
 
-The parts are imported at once, all else when it is asked for: worker processes get their parts from
-the crawl, and read no settings.
+Only the parts are imported at once: worker processes get their parts from the crawl, and load no
+settings.
 """
 
 from importlib import import_module
@@ -56,7 +55,7 @@ __all__ = [
 
 _OF_SETTINGS = frozenset(("Loaded", "Settings", "load"))
 
-if not TYPE_CHECKING:  # the type checker knows the names, and that there are no others
+if not TYPE_CHECKING:  # hides `__getattr__` from the type checker, which knows the names
 
     def __getattr__(name: str) -> object:
         if name not in _OF_SETTINGS:

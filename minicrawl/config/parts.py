@@ -1,34 +1,33 @@
 """The settings as frozen values, part by part.
 
-The default of a field is the default of its setting. All else about a setting is in its row of
-`minicrawl.config.rows`. What has no row is a limit of the code: nobody needs to turn it, but tests
-give other values.
+The default of a field is the default of its setting; its row in `minicrawl.config.rows` has
+everything else. A field without a row is a limit in the code that only tests change.
 """
 
 from dataclasses import dataclass, field
 from pathlib import Path
 
 ENVIRONMENT = "environment"
-"""In place of proxies: those that the variables of the environment name."""
+"""Value that stands for the proxies in environment variables."""
 
 SYSTEM = "system"
-"""In place of name servers: whatever the system does to find a name."""
+"""Value that stands for the resolver of the system."""
 ON, OFF = "on", "off"
-"""Of settings that also take a file."""
+"""Values of settings that also take a file."""
 AUTO = "auto"
 FIRST_DELAY_S = 1.0
-"""With --delay auto, until a host has answered."""
+"""Delay of --delay auto before a host has responded."""
 DEMO_STORE = Path("data/demo.db")
 """Where a demo crawl is stored."""
 DEMO_USUAL = {"delay": 0, "endowment": 100}
-"""Settings of a demo crawl: our own server needs no delay, and nobody chose the seeds."""
+"""Settings of a demo crawl: the server is local and needs no delay."""
 DEMO_PAGES, FEWEST_DEMO_PAGES = 2000, 100
-"""Default size of the demo web, and the smallest: in smaller ones its peculiar hosts prevail."""
+"""Default and minimum size of the demo web, in pages; its odd hosts dominate smaller ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Focus:
-    """Links that get `strength` times their share on top, out of the virtual page's cash."""
+    """Links that get `strength` times their share in addition, from the virtual page's cash."""
 
     pattern: str
     strength: float = 1.0
@@ -36,7 +35,7 @@ class Focus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """When to stop. None is no limit."""
+    """Limits of a run; None for no limit."""
 
     pages: int | None = None
     new_pages: int | None = None
@@ -48,7 +47,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """Which page is read next, and how importance is computed."""
+    """Order of fetching, and computation of importance."""
 
     strategy: str = "siblings"
     order_by: str = "page"
@@ -56,12 +55,12 @@ class Order:
     refresh: float = 0.0
     window: str = "interpolation"
     width: float = 8.0
-    """No setting. In circulations of all cash; what we measured of windows is about this one."""
+    """Not a setting. Width in circulations of all cash; windows were measured with this one."""
     small_edge: float = 0.15
     endowment: int = 1000
     replay: int = 0
-    """No setting. Pages that spend their cash again along stored links for each fetch. Converged
-    ranks, which are computed beside the ledger, tell reports more.
+    """Not a setting. Pages per fetch that spend their cash again along stored links. Converged
+    ranks, computed beside the ledger, serve reports better.
     """
     focus: tuple[Focus, ...] = ()
     focus_type: tuple[Focus, ...] = ()
@@ -71,13 +70,13 @@ class Order:
 
     @property
     def has_focus(self) -> bool:
-        """Whether some links get more than others, as the user wants."""
+        """True if --focus options give some links extra cash."""
         return bool(self.focus or self.focus_type or self.focus_words or self.focus_similar)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Which pages may be fetched. All others are only known and ranked."""
+    """Limits on the pages to fetch. Other pages are known and ranked only."""
 
     scope: str = "any"
     allow: tuple[str, ...] = ()
@@ -91,7 +90,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Politeness:
-    """How often a server is asked, and under which name."""
+    """Request rate and identity of the crawler."""
 
     robots: bool = True
     delay_s: float | str = 1.0
@@ -104,25 +103,25 @@ class Politeness:
     agent: str = "minicrawl"
     contact: str | None = None
 
-    # No settings:
+    # Not settings:
     delay_factor: float = 5.0
-    """--delay auto waits so many times as long as a host takes to answer, so that we are a sixth of
-    its load at most."""
+    """Delay of --delay auto as a multiple of the response time: at most a sixth of a host's load is
+    ours."""
     min_delay_s: float = 0.5
-    """The shortest wait of --delay auto: a quick host may have many other guests."""
+    """Minimum delay of --delay auto: a fast host may have many other visitors."""
     max_delay_s: float = 60.0
-    """The longest wait of --delay auto, and the longest Crawl-delay that is obeyed: with more, a
-    host of a thousand pages would take days."""
+    """Maximum of --delay auto and of an obeyed Crawl-delay; with more, a host of 1,000 pages would
+    take days."""
     max_pause_s: float = 3600.0
-    """The longest pause for a host that fails or asks for one, and how long a host stays down: a
-    crawl of a day tries it again two dozen times."""
+    """Maximum pause of a failing host, or of one that asks for a pause; also the time that a host
+    stays down, so that a crawl of a day retries it two dozen times."""
     max_strikes: int = 6
-    """So many failures put a host down. Each success halves the count."""
+    """Failures that put a host down. Each success halves the count."""
     silent_share: float = 0.5
-    """Of all places, for hosts that have not answered recently: half is left for the others."""
+    """Maximum share of connections for hosts that have not responded recently."""
 
     def delay_after(self, answer_s: float | None) -> float:
-        """Our own delay for a host whose answers take so long; None if there was none yet."""
+        """Return the delay for a host with this response time (None before the first response)."""
         delay_s = self.delay_s
         if not isinstance(delay_s, str):
             return delay_s
@@ -132,7 +131,7 @@ class Politeness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Network:
-    """How servers are reached."""
+    """Connections to servers."""
 
     timeout_s: float = 30.0
     max_body_bytes: int = 10_000_000
@@ -147,29 +146,28 @@ class Network:
     bind_address: tuple[str, ...] = ()
     workers: int | str = "auto"
 
-    # No settings:
+    # Not settings:
     max_head_bytes: int = 64 * 1024
-    """Eight times what most servers allow requests to have."""
+    """Eight times the usual server limit for request headers."""
     max_codings: int = 3
-    """One over another. Servers use one, seldom two; each multiplies what a body may swell to."""
+    """Nested content codings. Servers use one, rarely two; each multiplies the size of a bomb."""
     no_proxy: tuple[str, ...] = (ENVIRONMENT,)
-    """Hosts that are asked without a proxy: those in NO_PROXY."""
+    """Hosts contacted without a proxy; by default those in NO_PROXY."""
 
     @property
     def max_bodies_bytes(self) -> int:
-        """How large all bodies under way in a process may be together: one of the largest, and many
-        of the usual size beside it."""
+        """Limit of all bodies in flight in a process: one of maximum size, and many usual ones."""
         return max(15_000_000, self.max_body_bytes * 3 // 2)
 
     @property
     def needs_httpx(self) -> bool:
-        """Whether some requests need more than connections of our own: a proxy, or HTTP/2."""
+        """True if some requests need httpx: a proxy, or HTTP/2."""
         return self.http2 != "off" or any(text != ENVIRONMENT for text in self.proxy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Who we are to servers. What may be a secret is not shown by `repr`."""
+    """Headers, logins and cookies. `repr` hides possible secrets."""
 
     headers: tuple[str, ...] = field(default=(), repr=False)
     user_agent: str | None = None
@@ -181,61 +179,61 @@ class Access:
 
     @property
     def has_secrets(self) -> bool:
-        """Whether something is sent to some hosts only."""
+        """True if anything is sent to some hosts only."""
         return bool(self.headers or self.auth or self.bearer or self.netrc)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rendering:
-    """Which pages a browser renders, and how much one of them may cost."""
+    """Pages to render in a browser, and limits per page."""
 
     render: str = "never"
     workers: int = 1
     browser: Path | None = None
 
-    # No settings:
+    # Not settings:
     max_s: float = 20.0
-    """For a page, without the time for which its requests wait. What is there by then is read."""
+    """Time limit per page, not counting waiting requests. The page is then read as it stands."""
     max_requests: int = 50
-    """A page may send so many of its own. Each waits for the turn of its host."""
+    """Limit of requests per page. Each waits for its host's turn."""
     max_memory: int = 1_000_000_000
-    """Of a browser, which takes 200 to 400 MB for a usual page."""
+    """Memory limit of a browser; a usual page takes 200 to 400 MB."""
 
     @property
     def is_on(self) -> bool:
-        """Whether some pages are rendered."""
+        """True if any pages are rendered."""
         return self.render != "never"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much one page or one host may cost."""
+    """Limits per page and per host."""
 
     max_tries: int = 5
     max_sitemaps: int = 100
-    """No setting. Of a host; each has up to 50,000 URLs."""
+    """Not a setting. Sitemaps per host; each has up to 50,000 URLs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traps:
-    """When pages are taken for a trap. None is no limit."""
+    """Limits that detect crawler traps; None for no limit."""
 
     barren_pages: int | None = 20
     same_pages: int | None = 10
     host_pages: int | None = 1000
     site_pages: int | None = 1000
 
-    # No settings:
+    # Not settings:
     max_segments: int = 32
-    """Of a path. Folders that people make are not nested so deep."""
+    """Segments of a path. Folders made by people are not nested that deep."""
     max_repeats: int = 4
-    """How often a path may have the same segment, numbers aside: /a/b/a/b/a/b comes of links that
-    lack a slash."""
+    """Repeats of a path segment, ignoring numbers: /a/b/a/b/a/b comes from links without a leading
+    slash."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """Which cluster a crawl is part of, and how its servers are reached."""
+    """Cluster of a crawl, and credentials for its servers."""
 
     url: str | None = None
     creds: Path | None = None
@@ -243,7 +241,7 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storing:
-    """What is stored, and where."""
+    """Store of a crawl, and the data to keep in it."""
 
     store: Path = Path("data/crawl.db")
     links: bool = True
@@ -258,20 +256,20 @@ class Storing:
 
     @property
     def keeps_answers(self) -> bool:
-        """Whether there is an archive."""
+        """True if there is an archive."""
         return self.keep in ("pages", "text")
 
     @property
     def keeps_failures(self) -> bool:
-        """Whether answers are kept whole, also those that are no pages."""
+        """True if whole responses are kept, including failures."""
         return self.keep == "pages" or self.warc is not None
 
     @property
     def checks_links(self) -> bool:
-        """Whether something is asked for that is not crawled."""
+        """True if URLs outside the crawl are requested."""
         return self.check_external or self.check_assets or self.requisites
 
     @property
     def may_converge(self) -> bool:
-        """Whether the importance is to converge: that takes links."""
+        """True if converged importance is to be computed, which needs links."""
         return self.converge and self.links

@@ -1,12 +1,12 @@
-"""The rows of the table of settings, in the parts that the help shows.
+"""Rows of the table of settings, in the parts shown by help.
 
-crawl        what is read, until when and into which file
-order        in which order, and what pages are worth
-request      how servers are asked, and how much one page or one host may cost
-connection   how a server is reached: proxies, HTTP/2, TLS, addresses
-access       who we are to servers: headers, logins, cookies
-render       which pages a browser renders
-store        what is stored, and what is done when a crawl ends
+crawl        budget, scope and traps (in `crawl_rows`)
+order        order of fetching, and value of pages (in `crawl_rows`)
+request      politeness, network, and limits per page or host
+connection   proxies, HTTP/2, TLS, addresses
+access       headers, logins, cookies
+render       pages rendered by a browser
+store        stored data, and tasks at the end of a crawl (in `crawl_rows`)
 """
 
 import re
@@ -38,10 +38,10 @@ from minicrawl.config.values import HEADER, HIDDEN, LOGIN, InvalidValue, ValueKi
 
 # ================================================================ access
 #
-# The rows that say who we are to servers: headers, logins and cookies.
+# Headers, logins and cookies.
 #
 # Laws: a header that would break the framing of requests, or a promise of politeness, is refused. A
-# secret is never quoted: not in a message about a bad value, and not where settings are shown.
+# secret is never shown, neither in an error about a bad value nor in listings of settings.
 #
 # HOST   `docs.example`, `docs.example:8443` or `https://docs.example`, as `fetch.access` reads it
 
@@ -130,7 +130,7 @@ ACCESS_ROWS = (
         "headers",
         "header",
         kinds.several(ValueKind("'NAME: VALUE'", _read_header, mask=_header_shown)),
-        "Send this header with every request. 'HOST=Name: value' sends it to one host only. "
+        "Send this header with every request; 'HOST=Name: value' sends it to one host only. "
         "Repeatable; none for no header.",
     ),
     Setting(
@@ -138,24 +138,24 @@ ACCESS_ROWS = (
         "user_agent",
         "user-agent",
         kinds.optional(kinds.text("TEXT", "text of printable ASCII characters", r"[!-~][ -~]*")),
-        "The complete User-Agent header. robots.txt is still matched by --agent. none: made of "
-        "--agent and --contact.",
+        "Complete User-Agent header; none builds it from --agent and --contact. robots.txt is "
+        "still matched against --agent.",
     ),
     Setting(
         ACCESS,
         "languages",
         "languages",
         kinds.optional(ValueKind("TAGS", _read_languages)),
-        "The languages to ask for, the preferred one first, such as de,en; none for no preference.",
+        "Accept-Language, preferred language first, such as de,en; none for no preference.",
     ),
     Setting(
         ACCESS,
         "auth",
         "auth",
         kinds.several(_login("USER:PASS", USER_PASSWORD)),
-        "Log in at HOST with this user and password, by basic or digest authentication. Other "
-        "users can see a command line, but not HOST=@FILE, MINICRAWL_AUTH, minicrawl.toml or "
-        "--netrc. Repeatable; none for no login.",
+        "Log in to HOST by basic or digest authentication. HOST=@FILE, MINICRAWL_AUTH, "
+        "minicrawl.toml and --netrc hide the password from other users; repeatable, none for no "
+        "login.",
         weakens=_reads_another_file,
     ),
     Setting(
@@ -172,7 +172,7 @@ ACCESS_ROWS = (
         "netrc",
         "netrc",
         kinds.optional(kinds.either(ON, kinds.FOUND_FILE)),
-        "Log in as this .netrc file says. on reads the file that NETRC names, or ~/.netrc; none "
+        "Take logins from this .netrc file; on reads the file named by NETRC, or ~/.netrc; none "
         "for no file.",
         weakens=differs,
     ),
@@ -181,8 +181,8 @@ ACCESS_ROWS = (
         "cookies",
         "cookies",
         kinds.either(ON, kinds.either(OFF, kinds.FOUND_FILE)),
-        "on keeps the cookies that sites set, in a file beside the store, and sends them back. "
-        "FILE does the same, and starts with the cookies in FILE (Netscape format).",
+        "Keep cookies in a file beside the store and send them back (on), starting with those in "
+        "a Netscape cookie file (FILE), or ignore cookies (off).",
         weakens=_starts_with_another_file,
     ),
 )
@@ -190,7 +190,7 @@ ACCESS_ROWS = (
 
 # ================================================================ cluster
 #
-# The rows that say which cluster a crawl is part of, and how its servers are reached.
+# Cluster of a crawl, and credentials for its servers.
 
 CLUSTER_ROWS = (
     Setting(
@@ -208,9 +208,9 @@ CLUSTER_ROWS = (
                 mask=without_login,
             )
         ),
-        "Crawl with other machines, joined by these NATS servers: nats://host:4222, several with "
-        "commas between, /NAME behind them if they serve several crawls. demo starts servers and "
-        "nodes on this machine. none for this machine alone.",
+        "Crawl with other machines through these NATS servers: nats://host:4222, comma-separated, "
+        "then /NAME if they serve several crawls. demo starts servers and nodes on this machine; "
+        "none crawls on this machine alone.",
         weakens=differs,
     ),
     Setting(
@@ -218,8 +218,7 @@ CLUSTER_ROWS = (
         "creds",
         "cluster-creds",
         kinds.optional(kinds.FILE),
-        "The file with the credentials for the NATS servers, or with the seed of an nkey; none for "
-        "no file.",
+        "File with the credentials or the nkey seed for the NATS servers; none for no file.",
         weakens=differs,
     ),
 )
@@ -227,7 +226,7 @@ CLUSTER_ROWS = (
 
 # ================================================================ connection
 #
-# The rows that say how a server is reached: proxies, HTTP/2, TLS, addresses.
+# Proxies, HTTP/2, TLS, addresses.
 
 HTTP2 = ("off", "auto")
 
@@ -237,11 +236,10 @@ CONNECTION_ROWS = (
         "proxy",
         "proxy",
         kinds.several(network_kinds.PROXY),
-        "Send requests through this proxy: http, https, socks5 or socks5h, with a login if it "
-        "needs one. @FILE lists one per line; http=URL and https=URL are for pages of one scheme. "
-        "With several proxies, each host keeps to one of them, and hosts in NO_PROXY use none. "
-        "Repeatable; none for no proxy, environment for those in HTTP_PROXY, HTTPS_PROXY and "
-        "ALL_PROXY.",
+        "Proxy URL (http, https, socks5 or socks5h), with a login if needed; http=URL and "
+        "https=URL are for one scheme, @FILE lists proxies, environment uses HTTP_PROXY, "
+        "HTTPS_PROXY and ALL_PROXY. Each host keeps to one proxy, and hosts in NO_PROXY use none; "
+        "repeatable, none for no proxy.",
         weakens=differs,
     ),
     Setting(
@@ -249,15 +247,15 @@ CONNECTION_ROWS = (
         "http2",
         "http2",
         kinds.choice(*HTTP2),
-        "auto offers HTTP/2 to https servers. It costs more processor time than HTTP/1.1, and "
-        "saves connections only if --per-host is above 1.",
+        "Offer HTTP/2 to https servers (auto). It takes more CPU than HTTP/1.1, and saves "
+        "connections only with --per-host above 1.",
     ),
     Setting(
         NETWORK,
         "ca",
         "ca",
         kinds.optional(kinds.FILE),
-        "Also trust the certificate authorities in this file (PEM); none for no file.",
+        "Also trust the certificate authorities in this PEM file; none for no file.",
         weakens=differs,
     ),
     Setting(
@@ -265,9 +263,8 @@ CONNECTION_ROWS = (
         "client_cert",
         "client-cert",
         kinds.several(network_kinds.FILE_OF_A_HOST),
-        "Present the certificate in this file (PEM), which holds its key too, to servers that ask "
-        "for one: to this host, to all hosts below *.NAME, or to all. Repeatable; none for no "
-        "certificate.",
+        "Present this client certificate (PEM, with its key) to servers that ask for one: all, "
+        "one host, or all below *.NAME. Repeatable; none for no certificate.",
         weakens=differs,
     ),
     Setting(
@@ -275,7 +272,7 @@ CONNECTION_ROWS = (
         "insecure",
         "insecure",
         kinds.several(network_kinds.HOST),
-        "Do not check the certificate of this host, or of all hosts below *.NAME. Repeatable; none "
+        "Skip certificate checks for this host, or for all hosts below *.NAME. Repeatable; none "
         "for no host.",
         weakens=differs,
     ),
@@ -284,8 +281,8 @@ CONNECTION_ROWS = (
         "bind_address",
         "bind-address",
         kinds.several(network_kinds.ADDRESS),
-        "Connect from this address of this machine, only to servers of the same address family. "
-        "Repeatable; none for any address.",
+        "Connect from this local address, only to servers of its address family. Repeatable; none "
+        "for any address.",
         weakens=differs,
     ),
 )
@@ -293,7 +290,7 @@ CONNECTION_ROWS = (
 
 # ================================================================ render
 #
-# The rows that say which pages a browser renders, and how much one of them may cost.
+# Pages rendered by a browser.
 
 RENDER_MODES = ("never", "auto", "always")
 MOST_RENDER_WORKERS = 64
@@ -304,16 +301,16 @@ RENDER_ROWS = (
         "render",
         "render",
         kinds.choice(*RENDER_MODES),
-        "Which pages a browser renders. auto: those that are scripts and little else, and those "
-        "that look like pages of the same host that gained links when they were rendered. Needs "
-        "minicrawl[render] and a chromium.",
+        "Render pages in a browser; auto renders pages that are mostly scripts, and pages similar "
+        "to those on the same host that gained links by rendering. Needs minicrawl[render] and "
+        "Chromium.",
     ),
     Setting(
         RENDER,
         "workers",
         "render-workers",
         kinds.whole(1, MOST_RENDER_WORKERS),
-        "Browsers; each renders one page at a time.",
+        "Number of browsers; each renders one page at a time.",
         weakens=is_higher,
     ),
     Setting(
@@ -321,7 +318,7 @@ RENDER_ROWS = (
         "browser",
         "browser",
         kinds.optional(kinds.FILE),
-        "The chromium that renders pages; none for the one that is installed.",
+        "Chromium executable that renders pages; none for the installed one.",
         weakens=differs,
     ),
 )
@@ -329,13 +326,13 @@ RENDER_ROWS = (
 
 # ================================================================ request
 #
-# The rows that say how servers are asked, and how much one page or one host may cost.
+# Politeness, network, and limits per page or host.
 
 MOST_WORKERS = 256
 
 
 def _allows_more(value: bool | None, own: bool | None) -> bool:
-    """Whether more addresses that are not public are asked: none, those of seeds, or all."""
+    """Return whether `value` allows more private addresses: none, those of seeds, or all."""
     ordered = (False, None, True)
     return ordered.index(value) > ordered.index(own)
 
@@ -355,19 +352,23 @@ POLITENESS_ROWS = (
         "delay_s",
         "delay",
         kinds.either(AUTO, kinds.WAIT),
-        "Time between two requests to a host. auto waits 5 times as long as the host takes to "
-        "answer, from 0.5 to 60 seconds.",
+        "Time between two requests to a host. auto waits 5 times the host's response time, from "
+        "0.5 to 60 seconds.",
         weakens=is_lower,
     ),
     Setting(
-        POLITENESS, "concurrency", "concurrency", kinds.whole(1), "Requests in flight at once."
+        POLITENESS,
+        "concurrency",
+        "concurrency",
+        kinds.whole(1),
+        "Maximum number of requests in flight.",
     ),
     Setting(
         POLITENESS,
         "per_host",
         "per-host",
         kinds.whole(1),
-        "Requests in flight at once to one host.",
+        "Maximum number of requests in flight per host.",
         weakens=is_higher,
     ),
     Setting(
@@ -375,7 +376,7 @@ POLITENESS_ROWS = (
         "per_address",
         "per-address",
         kinds.whole(1),
-        "Requests in flight at once to one IP address.",
+        "Maximum number of requests in flight per IP address.",
         weakens=is_higher,
     ),
     Setting(
@@ -383,8 +384,8 @@ POLITENESS_ROWS = (
         "address_delay_s",
         "address-delay",
         kinds.WAIT,
-        "Time between the starts of two requests to one IP address, whatever the host names. With "
-        "--delay 0, it is 0 for loopback addresses and for targets of --resolve.",
+        "Time between the starts of two requests to one IP address, across host names. With "
+        "--delay 0, it is 0 for loopback addresses and --resolve targets.",
         weakens=is_lower,
     ),
     Setting(
@@ -392,41 +393,41 @@ POLITENESS_ROWS = (
         "max_rate",
         "max-rate",
         kinds.optional(pace.RATE),
-        "Limit of the whole crawl: requests a second such as 10 or 0.5, bytes a second such as "
-        "500kB, or both: 10,500kB. none for no limit.",
+        "Limit of the whole crawl: requests per second such as 10 or 0.5, bytes per second such "
+        "as 500kB, or both: 10,500kB; none for no limit.",
     ),
     Setting(
         POLITENESS,
         "hours",
         "hours",
         kinds.optional(pace.HOURS),
-        "Send requests only between these hours of the local day, such as 22-6 or 22:30-6:15, and "
-        "wait at other times; none for all day.",
+        "Send requests only in these hours of local time, such as 22-6 or 22:30-6:15; none for "
+        "all day.",
     ),
     Setting(
         POLITENESS,
         "agent",
         "agent",
         kinds.AGENT,
-        "The crawler's name, for servers and for robots.txt.",
+        "Crawler name, sent to servers and matched against robots.txt.",
     ),
     Setting(
         POLITENESS,
         "contact",
         "contact",
         kinds.optional(kinds.CONTACT),
-        "A URL or mail address where the owner of a server can reach you; none for no contact.",
+        "URL or mail address where server owners can reach you; none for no contact.",
     ),
 )
 
 NETWORK_ROWS = (
-    Setting(NETWORK, "timeout_s", "timeout", kinds.TIME, "Time limit for a whole request."),
+    Setting(NETWORK, "timeout_s", "timeout", kinds.TIME, "Time limit of a whole request."),
     Setting(
         NETWORK,
         "max_body_bytes",
         "max-body",
         kinds.SIZE,
-        "Cut a body that is larger than this.",
+        "Truncate a response body at this size.",
         weakens=is_higher,
     ),
     Setting(
@@ -434,8 +435,8 @@ NETWORK_ROWS = (
         "resolve",
         "resolve",
         kinds.several(network_kinds.RULE),
-        "Connect to ADDRESS instead of HOST. Both may have a :PORT; HOST may be * or *.example. "
-        "Repeatable; none for no rule.",
+        "Connect to ADDRESS instead of HOST, each with an optional :PORT; HOST may be * or "
+        "*.example. Repeatable; none for no rule.",
         weakens=differs,
     ),
     Setting(
@@ -443,9 +444,9 @@ NETWORK_ROWS = (
         "name_server",
         "name-server",
         kinds.several(network_kinds.NAME_SERVER),
-        "Ask this name server, ADDRESS[:PORT], for the addresses of hosts, and keep them for as "
-        "long as it says. Repeatable; none for the servers of this system, system to let the "
-        "system find the addresses, which are then kept for 5 minutes.",
+        "Look hosts up at this name server, ADDRESS[:PORT], and cache addresses for their TTL; "
+        "system uses the system's resolver and caches for 5 minutes. Repeatable; none for the "
+        "name servers of this system.",
         weakens=differs,
     ),
     Setting(
@@ -453,9 +454,8 @@ NETWORK_ROWS = (
         "allow_private",
         "allow-private",
         kinds.optional(kinds.SWITCH),
-        "Fetch from all addresses that are not public, or from none. By default, only from "
-        "seeds that are written as an address or localhost, at their port, and from targets "
-        "of --resolve.",
+        "Fetch from all non-public addresses, or from none. By default, only from seeds given as "
+        "an address or localhost, at their port, and from --resolve targets.",
         off="--no-allow-private",
         weakens=_allows_more,
     ),
@@ -464,8 +464,8 @@ NETWORK_ROWS = (
         "workers",
         "workers",
         kinds.either("auto", kinds.whole(0, MOST_WORKERS)),
-        "Processes that fetch and parse pages, besides the main process. 0 is none; auto is one "
-        "for each further core, up to 3, and none for the shards of a cluster.",
+        "Processes that fetch and parse pages, besides the main process; 0 for none. auto uses "
+        "one per additional core, up to 3, and none for the shards of a cluster.",
         weakens=is_higher,
     ),
 )
@@ -476,7 +476,7 @@ LIMIT_ROWS = (
         "max_tries",
         "max-tries",
         kinds.whole(1),
-        "Request a page that fails at most N times. Failures that rarely go away get fewer tries.",
+        "Try a failing page at most N times. Failures that rarely go away get fewer tries.",
     ),
 )
 
@@ -512,18 +512,18 @@ KEPT = tuple(
     for setting in TABLE
     if setting.section in (SCOPE, TRAPS) or setting.name in _KEPT.split()
 )
-"""The settings that a store keeps: which pages a crawl reads, what they are worth, and what it
-promises to servers. How long a run takes and what it may use of the machine is set for each run."""
+"""Settings that a store keeps: scope, value of pages, and promises to servers. Budgets and
+resources are set for each run."""
 
 
 # ================================================================ gone
 #
-# The settings that are gone, and what holds in place of each. For one version, their names are
-# refused with this line. A store that has kept one still opens.
+# Removed settings and their replacements. For one version, their names are refused with this line.
+# A store with such a setting still opens.
 
 
 class Gone(NamedTuple):
-    """A setting that is gone: what holds now, and what a store has kept that says the same."""
+    """Removed setting: its replacement, and the stored value that means the same."""
 
     why: str
     usual: object = None

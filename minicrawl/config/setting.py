@@ -1,11 +1,11 @@
-"""What a row of the table of settings is: its section, its names, its kind and its line of help.
+"""Row of the table of settings: section, names, kind of value and help.
 
 A setting has one name, for example `max-depth`. From it come its flag `--max-depth`, its variable
 `MINICRAWL_MAX_DEPTH`, its key `max-depth` in a section of minicrawl.toml and its argument
 `max_depth` in Python (`for_` where the name is a keyword of Python).
 
-Law: a setting that touches this machine or can weaken a promise says so by `weakens`. Its value
-counts from a stranger, such as a store, only if it weakens nothing.
+Law: a setting that touches this machine or can weaken a promise has a rule in `weakens`. A value
+from a stranger, such as a store, is used only if it weakens nothing.
 """
 
 import keyword
@@ -20,13 +20,13 @@ PREFIX = "MINICRAWL_"
 
 
 def variable_of(name: str) -> str:
-    """The variable of the setting of this name."""
+    """Return the environment variable of a setting."""
     return PREFIX + name.replace("-", "_").upper()
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section of minicrawl.toml, and the part of the settings that it fills."""
+    """Section of minicrawl.toml, and the part of the settings that it sets."""
 
     name: str
     part: str
@@ -55,27 +55,27 @@ SECTIONS = {
 
 
 Weakens = Callable[[Any, Any], bool]
-"""Whether a stranger's value may do more than the user's own value."""
+"""True if a stranger's value may do more than the user's own value."""
 
 
 def differs(value: object, own: object) -> bool:
-    """For what names files, programs, addresses and servers."""
+    """Rule for files, programs, addresses and servers: any other value is a risk."""
     return value != own
 
 
 def is_lower(value: Any, own: Any) -> bool:
-    """For waits, and for switches that protect. A wait in words, `auto`, has a least one."""
+    """Rule for delays and for protective switches. The delay `auto` has a minimum."""
     return not isinstance(value, str) and (isinstance(own, str) or value < own)
 
 
 def is_higher(value: Any, own: Any) -> bool:
-    """For limits. A number in words, `auto`, is that of the machine."""
+    """Rule for limits. The number `auto` depends on the machine."""
     return not isinstance(value, str) and value > (0 if isinstance(own, str) else own)
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One row. `field` is the name of the value in its part."""
+    """Row of the table. `field` is the name of the value in its part."""
 
     section: Section
     field: str
@@ -84,7 +84,7 @@ class Setting:
     help: str
     off: str = ""  # the flag that turns a switch off
     is_table: bool = False  # a table of its own in minicrawl.toml, `[focus]`, instead of a key
-    weakens: Weakens | None = None  # None: whoever names it, it does no harm
+    weakens: Weakens | None = None  # None: harmless from any source
 
     @property
     def flag(self) -> str:

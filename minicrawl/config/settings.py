@@ -1,8 +1,9 @@
-"""All settings of a crawl. Where several sources give one, the strongest source decides.
+"""Settings of a crawl. If several sources set one, the strongest source wins.
 
 Laws: no value of `Settings` is out of bounds. The origin of every setting is known. discovery and
-refresh share one budget and sum to 1. A stranger may have written a minicrawl.toml in the current
-folder, a store, or the terms of a cluster: none of their values counts that weakens the user's own.
+refresh share one budget and sum to 1. A minicrawl.toml in the current folder, a
+store, or the terms of a cluster may come from a stranger: values that weaken the user's own are
+ignored.
 """
 
 import json
@@ -33,17 +34,16 @@ from minicrawl.errors import UsageError
 
 # ================================================================ sources
 #
-# Where settings come from: arguments, flags, the environment, a file, a store.
+# Sources of settings: arguments, flags, the environment, a file, a store.
 #
-# A source has raw values by the names of the settings, each with its place. Names are checked when
-# a source is read. A value is parsed only if it takes effect, and the message about a bad value has
-# its place.
+# A source maps names of settings to raw values with their places. Names are checked when a source
+# is read. A value is parsed only if it takes effect; the error for a bad value names its place.
 
 _BY_ARGUMENT = {setting.argument: setting for setting in TABLE}
 _BY_KEY = {setting.key: setting for setting in TABLE}
 _NOT_MISSED = frozenset(("newborn-history", "width", "measures"))
-"""Settings that are gone and that nobody needs to be told of: drafts of 0.2 kept the first one, and
-the terms of a store have the others.
+"""Removed settings that are ignored silently: drafts of 0.2 kept the first one, and the terms of a
+store have the others.
 """
 _SHOWN = 60  # characters of a bad value that a message quotes
 
@@ -64,7 +64,7 @@ class Given:
             raise UsageError(f"{refused}: {unfit.wanted}") from None
 
     def masked(self, setting: Setting) -> "Given":
-        """The same without secrets."""
+        """Return a copy without secrets."""
         return Given(setting.kind.masked(self.value), self.place, self.between)
 
     def __str__(self) -> str:
@@ -72,11 +72,11 @@ class Given:
 
 
 Source = Mapping[str, Given]
-"""The raw values of one source, by the names of the settings."""
+"""Raw values of one source, by name of setting."""
 
 
 def from_arguments(values: Mapping[str, object]) -> Source:
-    """Values by the arguments of the settings. None means that a setting is not given."""
+    """Return values named by Python argument. None means not given."""
     return {
         setting.name: Given(value, setting.argument)
         for setting, value in _named(values)
@@ -85,7 +85,7 @@ def from_arguments(values: Mapping[str, object]) -> Source:
 
 
 def from_flags(values: Mapping[str, object]) -> Source:
-    """The values of flags, by the arguments of the settings. None and () mean: not given."""
+    """Return values of flags, named by Python argument. None and () mean not given."""
     return {
         setting.name: _as_flag(setting, value)
         for setting, value in _named(values)
@@ -94,7 +94,7 @@ def from_flags(values: Mapping[str, object]) -> Source:
 
 
 def from_environment(environ: Mapping[str, str]) -> Source:
-    """Environment variables. An empty one is not given; a list has one value a line."""
+    """Return values of environment variables. Empty means not given; lists have one per line."""
     for name in GONE:
         if environ.get(variable := variable_of(name)):
             raise is_gone(variable, name)
@@ -106,7 +106,7 @@ def from_environment(environ: Mapping[str, str]) -> Source:
 
 
 def unknown_variables(environ: Mapping[str, str], others: Iterable[str] = ()) -> list[str]:
-    """A line for each variable that looks like a setting and is none, and never was."""
+    """Return a line per variable that looks like a setting but never was one."""
     known = [*(setting.variable for setting in TABLE), *map(variable_of, GONE), *others]
     return [
         f"{name}: no such variable{_hint(name, known)}"
@@ -116,7 +116,7 @@ def unknown_variables(environ: Mapping[str, str], others: Iterable[str] = ()) ->
 
 
 def from_file(file: Path) -> Source:
-    """Keys in the sections of a TOML file."""
+    """Return the values in a TOML file."""
     given = {}
     for key, value in _flat(file, _parsed(file)):
         if (name := _last(key)) in GONE:
@@ -128,8 +128,8 @@ def from_file(file: Path) -> Source:
 
 
 def from_store(store: Path | str, values: Mapping[str, object]) -> Source:
-    """The settings in a store, or in the terms of a cluster, by their names. Of those that
-    are gone, it has only those with values that do not hold any more.
+    """Return the settings in a store, or in the terms of a cluster, by name. Removed settings are
+    included only if their values no longer hold.
     """
     kept = {name: value for name, value in values.items() if not _still_holds(name, value)}
     for name in kept:
@@ -139,7 +139,7 @@ def from_store(store: Path | str, values: Mapping[str, object]) -> Source:
 
 
 def is_gone(place: str, name: str) -> UsageError:
-    """The error that a setting is gone, which was given at a place."""
+    """Return the error for a removed setting that is given at this place."""
     return UsageError(f"{place} is gone: {GONE[name].why}")
 
 
@@ -166,7 +166,7 @@ def _parsed(file: Path) -> dict[str, object]:
     import tomllib  # most crawls have no such file
 
     try:
-        # Only with a line break at the end has a mistake in the last line a line number.
+        # Without a final line break, an error in the last line has no line number.
         return tomllib.loads(file.read_bytes().decode() + "\n")
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from None
@@ -188,7 +188,7 @@ def _flat(file: Path, document: Mapping[str, object]) -> Iterator[tuple[str, obj
 
 
 def _hint(word: str, known: Iterable[str]) -> str:
-    """The nearest known name in any section."""
+    """Return a hint with the closest known name in any section."""
     from difflib import get_close_matches
 
     by_last = {_last(name): name for name in known}
@@ -211,12 +211,12 @@ DEFAULT = "default"
 STORE = "store"
 SHARES = ("discovery", "refresh")
 HALF = 0.5
-_DIGITS = 9  # the precision to which two shares must sum to 1
+_DIGITS = 9  # tolerance of the sum of two shares
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """All settings of a crawl, part by part."""
+    """Settings of a crawl, part by part."""
 
     budget: Budget = field(default_factory=Budget)
     order: Order = field(default_factory=Order)
@@ -240,15 +240,15 @@ class Settings:
 
     @staticmethod
     def of(**values: Unpack["SettingArguments"]) -> "Settings":
-        """Settings from arguments of the table: `Settings.of(pages=100, delay=0, scope="host")`."""
+        """Return settings from arguments: `Settings.of(pages=100, delay=0, scope="host")`."""
         return _settled([from_arguments(values)]).settings
 
     def value(self, setting: Setting) -> Any:
-        """The value of a row of the table."""
+        """Return the value of a setting."""
         return getattr(getattr(self, setting.section.part), setting.field)
 
     def with_values(self, values: Mapping[str, object]) -> "Settings":
-        """A copy with other values, by the names of the settings."""
+        """Return a copy with other values, by name of setting."""
         fields: dict[str, dict[str, Any]] = {section.part: {} for section in SECTIONS.values()}
         for name, value in values.items():
             fields[BY_NAME[name].section.part][BY_NAME[name].field] = value
@@ -261,16 +261,16 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """Settings, and the origin of each by its name."""
+    """Settings with their origins, by name."""
 
     settings: Settings
     origins: Mapping[str, str]
     ignored: Mapping[str, str] = field(default_factory=dict)
-    """The places of values that do not count, as a stranger may have written them, by name."""
+    """Places of values that are ignored because a stranger may have written them, by name."""
 
     @staticmethod
     def of(settings: Settings) -> "Loaded":
-        """For settings made in Python: a value equal to its default counts as not given."""
+        """Return settings made in Python; a value equal to its default counts as not given."""
         origins = {
             setting.name: DEFAULT
             if settings.value(setting) == setting.default
@@ -280,11 +280,11 @@ class Loaded:
         return Loaded(settings=settings, origins=origins)
 
     def is_given(self, setting: Setting) -> bool:
-        """Whether the setting has another origin than its default."""
+        """Return whether the setting has an origin other than its default."""
         return self.origins[setting.name] != DEFAULT
 
     def resumed(self, kept: Source) -> "Loaded":
-        """A copy that takes the settings that are not given from a store."""
+        """Return a copy with missing settings taken from a store."""
         wanted = {
             setting.name: kept[setting.name]
             for setting in KEPT
@@ -308,10 +308,10 @@ def load(
     *,
     is_file_named: bool = True,
 ) -> Loaded:
-    """Flags override the environment, which overrides the file, which overrides the defaults.
+    """Load settings: flags override the environment, then the file, then the defaults.
 
-    Flags are named by the arguments of the settings and may be text or values. A file that the
-    user has not named may be a stranger's.
+    Flags are named by Python argument, and may be text or values. A file that the user has not
+    named may be a stranger's.
     """
     own = [from_flags(flags), from_environment(environ)]
     if file is None:
@@ -326,7 +326,7 @@ def load(
 
 
 def harmless(source: Source, own: Settings) -> tuple[Source, Mapping[str, str]]:
-    """What counts of a source that a stranger may have written; and the places of the rest."""
+    """Split an untrusted source: return its harmless values, and the places of the others."""
     rows = {name: BY_NAME[name] for name in source}
     ignored = {
         name: source[name].place
@@ -337,7 +337,7 @@ def harmless(source: Source, own: Settings) -> tuple[Source, Mapping[str, str]]:
 
 
 def told_ignored(places: Iterable[str]) -> str:
-    """The line about values that do not count, which all have one source; empty for none."""
+    """Return the warning about ignored values of one source; empty for none."""
     parted = [place.rpartition(":") for place in places]
     if not parted:
         return ""
@@ -369,7 +369,7 @@ def _settled(strongest_first: Sequence[Source]) -> Loaded:
 
 
 def _shares(strongest_first: Sequence[Source], continuous: Given | None) -> dict[str, Given]:
-    """Both shares. The strongest source that gives one of them decides both."""
+    """Return both shares, as set by the strongest source that has either."""
     for source in strongest_first:
         given = {share: source[share] for share in SHARES if share in source}
         if len(given) == 1:
@@ -403,9 +403,9 @@ def _share(given: Given, name: str) -> float:
 
 # ================================================================ arguments
 #
-# The arguments of `Settings.of` with their types, for type checkers and completion.
+# Arguments of `Settings.of` with their types, for type checkers and completion.
 #
-# The table of settings decides at run time; a test compares the names.
+# At run time only the table of settings counts; a test compares the names.
 
 Time = float | str
 """Seconds, or text such as `1h30m`."""
@@ -415,7 +415,7 @@ Strengths = str | Sequence[str] | Mapping[str, float]
 
 
 class SettingArguments(TypedDict, total=False):
-    """A key for each row of the table. Text is read as on the command line."""
+    """One key per row of the table. Text is parsed as on the command line."""
 
     pages: int | None
     new_pages: int | None
@@ -498,20 +498,20 @@ class SettingArguments(TypedDict, total=False):
 #
 # Settings as TOML, as JSON and as text, with their origins; and the settings that a store keeps.
 #
-# Laws: the output of `as_toml` is a minicrawl.toml with these settings, but for secrets, which no
-# output has. The kind of a setting parses
-# its `plain` value, directly or after a round trip through JSON, as the same value.
+# Laws: the output of `as_toml` is a minicrawl.toml with these settings, except for secrets, which
+# are never written. Parsing the `plain` value of a setting, directly or after a round trip through
+# JSON, gives the same value.
 
 _COMMENTS_FROM = 34  # the column
 
 
 def as_toml(loaded: Loaded) -> str:
-    """One setting a line, with its origin in a comment. Inline tables come first."""
+    """Return TOML with a setting per line and its origin in a comment; inline tables come first."""
     return "\n".join(_lines(loaded)) + "\n"
 
 
 def as_document(loaded: Loaded) -> dict[str, dict[str, object]]:
-    """The value, in JSON types, and the origin of each setting, by its key in minicrawl.toml."""
+    """Return value (in JSON types) and origin of each setting, by its key in minicrawl.toml."""
     return {
         setting.key: {
             "value": setting.kind.masked(plain(loaded.settings, setting)),
@@ -522,7 +522,7 @@ def as_document(loaded: Loaded) -> dict[str, dict[str, object]]:
 
 
 def as_kept(loaded: Loaded) -> dict[str, object]:
-    """The settings that a store keeps for the next run, by name: those given now or before."""
+    """Return the settings that a store keeps for the next run, by name: given now or earlier."""
     return {
         setting.name: plain(loaded.settings, setting)
         for setting in KEPT
@@ -531,7 +531,7 @@ def as_kept(loaded: Loaded) -> dict[str, object]:
 
 
 def plain(settings: Settings, setting: Setting) -> object:
-    """The value in JSON types."""
+    """Return the value in JSON types."""
     value = settings.value(setting)
     if setting.is_table:
         return {focus.pattern: _plain(focus.strength) for focus in value}
@@ -541,7 +541,7 @@ def plain(settings: Settings, setting: Setting) -> object:
 
 
 def as_text(value: object) -> str:
-    """A plain value for a message."""
+    """Format a plain value for a message."""
     match value:
         case bool(on):
             return "on" if on else "off"
@@ -580,5 +580,5 @@ def _plain(value: Any) -> object:
 def _literal(value: object) -> str:
     if isinstance(value, dict):
         return f"{{{', '.join(f'{_literal(key)} = {_literal(of)}' for key, of in value.items())}}}"
-    # Strings have printable characters only, which JSON and TOML write alike.
+    # Strings are printable, so JSON and TOML write them alike.
     return json.dumps(NONE if value is None else value, ensure_ascii=False)

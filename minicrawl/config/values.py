@@ -1,10 +1,10 @@
-"""Kinds of values: how each is read from what the user wrote, and which values are valid.
+"""Kinds of values: their parsing and validation.
 
-kinds           the kinds that any setting may have
+kinds           general kinds
 network_kinds   hosts, addresses and proxies
-pace            rates and hours as text
-by_host         texts that may be for one host, taken apart
-quantities      numbers, times and sizes as text
+pace            rates and hours
+by_host         values that may be for one host
+quantities      numbers, times and sizes
 """
 
 import math
@@ -21,9 +21,9 @@ from minicrawl.config.parts import ENVIRONMENT, SYSTEM, Focus
 
 # ================================================================ by host
 #
-# Texts of settings that may be for one host, taken apart.
+# Values of settings that may be for one host.
 #
-# Whoever sends requests reads them again, in every process: this module imports no other of ours.
+# Every process that sends requests parses them again, so this module imports no other of ours.
 
 _HOST = r"(?:https?://)?(?:\[[0-9A-Fa-f:.]+\]|[^\s=:/@\[\]]+)(?::[0-9]{1,5})?"
 HEADER = re.compile(
@@ -31,7 +31,7 @@ HEADER = re.compile(
 )
 """A header for all hosts, or for one."""
 LOGIN = re.compile(rf"(?P<host>{_HOST})=(?:@(?P<file>.+)|(?P<secret>.+))")
-"""What is sent to one host: the secret, or the file that has it."""
+"""A secret for one host, or the file that holds it."""
 
 HOST_NAME = r"(\*\.)?[^\s*:/]+|\[[0-9A-Fa-f:.]+\]"
 OF_A_HOST = re.compile(rf"(?:(?P<host>{HOST_NAME})=)?(?P<file>.+)")
@@ -39,7 +39,7 @@ OF_A_HOST = re.compile(rf"(?:(?P<host>{HOST_NAME})=)?(?P<file>.+)")
 
 
 def host_and_file(text: str) -> tuple[str, Path]:
-    """The host that a file is for, `*.NAME` for all below a name; empty for all hosts."""
+    """Return the host that a file is for (`*.NAME` for subdomains, empty for all), and the file."""
     found = OF_A_HOST.fullmatch(text)
     assert found is not None, "the table of settings has read it"
     return (found["host"] or "").strip("[]").lower(), Path(found["file"])
@@ -49,8 +49,7 @@ def host_and_file(text: str) -> tuple[str, Path]:
 #
 # Numbers, times and sizes: from text or from numbers, and back to text.
 #
-# A reader returns None for a value that it cannot read. True, false, infinity and nan are not
-# numbers.
+# A parser returns None for an invalid value. True, false, infinity and nan are not numbers.
 
 _DECIMAL = r"([0-9]+(?:\.[0-9]+)?)"
 
@@ -83,7 +82,7 @@ def finite_number(value: object) -> float | None:
 
 
 def seconds(value: object) -> float | None:
-    """A number of seconds, or a time in units, the largest first: 1h30m, 1.5h, 250ms."""
+    """Parse seconds, or a time with units, largest first: 1h30m, 1.5h, 250ms."""
     if (plain := finite_number(value)) is not None:
         return plain
     found = _TIME.fullmatch(value.strip()) if isinstance(value, str) else None
@@ -94,7 +93,7 @@ def seconds(value: object) -> float | None:
 
 
 def size(value: object) -> int | None:
-    """A number of bytes, or one with a unit: 10MB is 10,000,000 bytes, 10MiB is 10 x 1024^2."""
+    """Parse bytes, or a size with a unit: 10MB is 10,000,000 bytes, 10MiB is 10 x 1024^2."""
     if (plain := whole_number(value)) is not None:
         return plain
     found = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
@@ -106,7 +105,7 @@ def size(value: object) -> int | None:
 
 
 def part(value: object) -> float | None:
-    """A share of 1, or one in percent: 0.9 or 90%."""
+    """Parse a share of 1, or a percentage: 0.9 or 90%."""
     if (plain := finite_number(value)) is not None:
         return plain
     found = _PERCENT.fullmatch(value.strip()) if isinstance(value, str) else None
@@ -114,12 +113,12 @@ def part(value: object) -> float | None:
 
 
 def as_percent(value: object) -> str:
-    """A share in percent: 90%."""
+    """Format a share in percent: 90%."""
     return f"{100 * float(str(value)):g}%"
 
 
 def as_time(value: object) -> str:
-    """A number of seconds with the largest unit that divides it: 1h, 30s, 0.1s."""
+    """Format seconds with the largest unit that divides them: 1h, 30s, 0.1s."""
     seconds = float(str(value))
     for unit, length in _SECONDS.items():
         if length >= 1 and seconds and not seconds % length:
@@ -128,7 +127,7 @@ def as_time(value: object) -> str:
 
 
 def as_size(value: object) -> str:
-    """A number of bytes with the largest unit that divides it: 10MB, 64KiB, 999B."""
+    """Format bytes with the largest unit that divides them: 10MB, 64KiB, 999B."""
     count = int(str(value))
     for prefix, power in reversed(_POWERS.items()):
         for base, infix in ((1024, "i"), (1000, "")):
@@ -139,23 +138,23 @@ def as_size(value: object) -> str:
 
 # ================================================================ kinds
 #
-# Kinds of values: each reads a value from the user, or raises `InvalidValue`.
+# Kinds of values: each parses a value from the user, or raises `InvalidValue`.
 #
-# Laws: text (of a flag or a variable) and values (of TOML or Python) with the same meaning are read
-# as the same value. A value that was read once is read again as itself.
+# Laws: text (from a flag or a variable) and values (from TOML or Python) with the same meaning are
+# parsed as the same value. A parsed value is parsed again as itself.
 
 NONE = "none"  # None as text
 ALL = "all"
-MOST = 2**31 - 1  # of pages, and of all that is counted in pages: the limit of the ledger
+MOST = 2**31 - 1  # of pages: the limit of the ledger
 MOST_BYTES = 2**63 - 1
 MOST_SECONDS = 1e9
-LEAST_EDGE = 0.01  # with none cash may go round for ever, with all of it links say nothing
+LEAST_EDGE = 0.01  # 0 lets cash cycle forever; 1 ignores all links
 
 Reader = Callable[[object], object]
 
 
 HIDDEN = "***"
-"""What is shown in place of a secret."""
+"""Shown in place of a secret."""
 
 
 class InvalidValue(Exception):
@@ -169,17 +168,17 @@ class InvalidValue(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ValueKind:
-    """How a value is shown in help, and how it is read."""
+    """Kind of value: its placeholder in help, and its parser."""
 
     metavar: str
     read: Reader
-    names: tuple[str, ...] = ()  # the values that shell completion offers
+    names: tuple[str, ...] = ()  # values offered by shell completion
     many: bool = False
-    show: Callable[[object], str] = str  # a default, as help shows it
+    show: Callable[[object], str] = str  # formats a default for help
     mask: Callable[[str], str] | None = None  # hides the secret in a value
 
     def masked(self, value: Any) -> Any:
-        """The value without its secrets."""
+        """Return the value without its secrets."""
         if self.mask is None or value is None:
             return value
         if isinstance(value, list | tuple):
@@ -252,7 +251,7 @@ def _read_part(value: object) -> float:
 
 
 def choice(*names: str, renamed: Mapping[str, str] | None = None, group: str = "") -> ValueKind:
-    """One of a few names; `renamed` maps names that were removed to the ones to use instead.
+    """One of a few names; `renamed` maps removed names to their replacements.
 
     Packages add names by entry points in this group.
     """
@@ -282,9 +281,9 @@ def text(metavar: str, wanted: str, form: str) -> ValueKind:
 
 
 def some_of(*names: str) -> ValueKind:
-    """At least one of a few names, as a list or with commas between them; `all` is all of them.
+    """One or more of a few names, as a list or comma-separated; `all` is all of them.
 
-    They come in the order of `names`, each once.
+    The result is in the order of `names`, without repeats.
     """
 
     def read(value: object) -> tuple[str, ...]:
@@ -319,7 +318,7 @@ def _read_path(value: object) -> Path:
 
 
 def _read_folder(value: object) -> Path:
-    """As seen from here: a store keeps it for runs in other folders."""
+    """Return an absolute path, because a store keeps it for runs in other folders."""
     return _read_path(value).absolute()
 
 
@@ -414,7 +413,7 @@ def _pairs(value: object) -> Iterable[tuple[object, object]]:
 
 
 def _split(item: object) -> tuple[object, object]:
-    """The strength of a text is the number after its last `=`, or 1 where there is none."""
+    """Split an item into text and strength: the number after its last `=`, else 1."""
     if isinstance(item, Focus):
         return item.pattern, item.strength
     if isinstance(item, str):
@@ -459,7 +458,7 @@ WORDS = ValueKind("WORDS", _read_words)
 MEDIA_TYPE = text("TYPE", "a media type such as application/pdf or image/*", r"[\w.+-]+/[\w.+*-]+")
 # A product token of robots.txt (RFC 9309, 2.2.1).
 AGENT = text("NAME", "a name of letters, - and _ only", r"[A-Za-z_-]+")
-# It goes into the parentheses of a header, so it may not close them.
+# It stands in parentheses in a header, so it may not close them.
 CONTACT = text("WHERE", "a URL or a mail address", r"(https?://[!-'*-~]+|[!-'*-~]+@[!-'*-~]+)")
 
 
@@ -503,18 +502,18 @@ _SCHEME = re.compile(r"[^:@]*://")
 
 
 def has_login(url: str) -> bool:
-    """Whether a URL names a user or a password. `NAME=` may stand before it."""
+    """Return whether a URL has a user or a password; `NAME=` may precede it."""
     return _LOGIN.match(url) is not None
 
 
 def without_login(url: str) -> str:
-    """The same URL with no login."""
+    """Remove the login from a URL."""
     found = _LOGIN.match(url)
     return found[1] + url[found.end() :] if found else url
 
 
 def hidden_login(text: str) -> str:
-    """For messages: text that may be no URL, so a password in it may have any character."""
+    """Hide a login in text that may not be a URL; its password may have any character."""
     before, _, rest = text.rpartition("@")
     scheme = _SCHEME.match(before)
     return f"{scheme[0] if scheme else ''}{HIDDEN}@{rest}" if ":" in before else text
@@ -580,21 +579,21 @@ _LEAST_RATE, _MOST_RATE = 1e-6, 1e6
 
 
 class Rates(NamedTuple):
-    """Requests and bytes a second; None is no limit."""
+    """Limits of requests and bytes per second; None for no limit."""
 
     requests: float | None = None
     bytes: float | None = None
 
 
 def rates_of(text: str | None) -> Rates:
-    """The rates that a text says."""
+    """Return the rates in a valid text."""
     found = Rates() if text is None else _parsed_rates(text)
     assert found is not None, "the table of settings has read it"
     return found
 
 
 def hours_of(text: str | None) -> tuple[int, int] | None:
-    """The first minute of the day, and the first one after the last."""
+    """Return the first minute of the range, and the first minute after it."""
     return None if text is None else _parsed_hours(text)
 
 

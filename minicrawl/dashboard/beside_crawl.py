@@ -25,8 +25,7 @@ class DashboardBeside(Companion):
             "--dashboard",
             "has_dashboard",
             is_flag=True,
-            help="Show the crawl in the browser as well: start a dashboard and print its address. "
-            "It stays until Ctrl-C.",
+            help="Start a dashboard for this crawl and print its address. It runs until Ctrl-C.",
         ),
     )
 

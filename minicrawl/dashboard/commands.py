@@ -21,19 +21,18 @@ _MISSING = "the dashboard needs starlette and uvicorn: install minicrawl[dashboa
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="The address to listen at. The connection is not encrypted.",
+    help="Address to listen on. The connection is not encrypted.",
 )
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     metavar="N",
-    help="The port to listen at; 0 for any.  [default: 8420, or any if that is in use]",
+    help="Port to listen on; 0 for any.  [default: 8420, or any if in use]",
 )
 @click.option(
     "--auto-end",
     is_flag=True,
-    help="End by itself when the process that started it has ended and nobody has looked for 10 "
-    "minutes.",
+    help="Exit after 10 minutes without a visitor, once the parent process has ended.",
 )
 @settings_options("cluster")
 @store_option_for(WATCH)
@@ -46,13 +45,13 @@ def dashboard(  # click passes them by name
     port: int | None,
     auto_end: bool,
 ) -> None:
-    """Watch and steer a crawl in the browser.
+    """Watch and control a crawl in the browser.
 
-    Prints the address to open. The token at its end is needed to see and to change anything. Ctrl-C
-    ends the dashboard, but not the crawl.
+    Prints the address to open; its token is required to view or change anything. Ctrl-C stops the
+    dashboard, not the crawl.
 
-    With --cluster it shows the nodes of a cluster, and what its shards have found together. They
-    are gathered while somebody looks.
+    With --cluster, it shows the nodes of a cluster and the combined results of its shards, which
+    are gathered while a browser is connected.
     """
     try:
         from minicrawl.dashboard.launching import Launcher

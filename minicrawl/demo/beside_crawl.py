@@ -13,14 +13,12 @@ class Demo(Companion):
     """The demo web. Only flags count as settings, so that every demo is alike."""
 
     options = (
-        click.option(
-            "--demo", is_flag=True, help="Crawl a small web that minicrawl serves itself."
-        ),
+        click.option("--demo", is_flag=True, help="Crawl a small local demo web."),
         click.option(
             "--demo-pages",
             type=click.IntRange(min=FEWEST_DEMO_PAGES),
             metavar="N",
-            help=f"Size of that web in pages.  [default: {DEMO_PAGES}]",
+            help=f"Number of pages of the demo web.  [default: {DEMO_PAGES}]",
         ),
     )
 

@@ -27,8 +27,8 @@ class Indexing(Companion):
             "--index",
             "has_index",
             is_flag=True,
-            help="Keep the search index up to date, in a process of low priority beside the crawl. "
-            "Needs --keep pages or text.",
+            help="Keep the search index up to date in a low-priority process. Needs --keep pages "
+            "or text.",
         ),
     )
 

@@ -1,4 +1,4 @@
-"""`minicrawl search`: find pages by what they say."""
+"""`minicrawl search`: full-text search of kept pages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Command = Callable[..., Any]
 
 
 class Linear(click.ParamType[float]):
-    """`linear=W`: the part of the likeness."""
+    """`linear=W`: the weight of relevance."""
 
     name = "score"
 
@@ -56,16 +56,16 @@ class Linear(click.ParamType[float]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankingChoice:
-    """How pages are ordered."""
+    """Order of search results."""
 
     by: str | None = None
     linear: float | None = None
     weights: RankingWeights = field(default_factory=RankingWeights)
 
     def finder(self, store: Path, told: Query | None = None) -> Finder:
-        """What finds the pages of a store. The index is made first, if there is none.
+        """Return the finder of a store. A missing index is built first.
 
-        If ranks of topics are mixed, it says how they are for the query `told`.
+        If ranks of topics are mixed, their weights for the query `told` are printed.
         """
         from minicrawl.report.kept import kept_scores, scores
         from minicrawl.report.snapshot import snapshot
@@ -86,7 +86,7 @@ class RankingChoice:
         return Finder(folder, mixture.scores)
 
     def asked(self, count: int, offset: int = 0, *, folds: bool = True) -> SearchRequest:
-        """So many pages in this order."""
+        """Return a request for `count` pages in this order."""
         from minicrawl.search.searching import SearchRequest
 
         return SearchRequest(
@@ -98,22 +98,21 @@ _OPTIONS = (
     click.option(
         "--by",
         metavar="NAME",
-        help="Order the pages that have all words by this rank. `topics` mixes those of `rank "
-        "pagerank --topics` by how likely the words are in each topic; topics:NAME mixes those "
-        "saved with --as NAME.",
+        help="Order results by this rank. topics mixes the ranks of `rank pagerank --topics` by "
+        "the likelihood of the words in each topic; topics:NAME uses those saved with --as NAME.",
     ),
     click.option(
         "--score",
         "linear",
         metavar="linear=W",
         type=Linear(),
-        help="Order by W parts of the likeness and 1 - W parts of the rank.",
+        help="Score = W x relevance + (1 - W) x rank.",
     ),
 )
 
 
 def ranking_options(command: Command) -> Command:
-    """Pass `choice`, how pages are ordered, to the command."""
+    """Pass `choice`, the order of results, to the command."""
 
     @functools.wraps(command)
     def with_choice(*, by: str | None, linear: float | None, **rest: Any) -> Any:
@@ -126,7 +125,7 @@ def ranking_options(command: Command) -> Command:
 
 
 def prepare_index(store: Path) -> None:
-    """Make the index of a store, if there is none that can be used, and join the latest ranks."""
+    """Build the index of a store if there is none that can be used, and add the latest ranks."""
     from minicrawl.search.index_command import bring_index_up_to_date
     from minicrawl.search.indexing import has_index, why_useless
     from minicrawl.search.searching import join_importance
@@ -173,20 +172,20 @@ _OF_RESULTS = (
         type=click.IntRange(min=1),
         default=10,
         show_default=True,
-        help="Show N pages.",
+        help="Show N results.",
     ),
     click.option(
         "--offset",
         metavar="N",
         type=click.IntRange(min=0),
         default=0,
-        help="Leave out the first N pages.",
+        help="Skip the first N results.",
     ),
     click.option(
         "--all",
         "shows_all",
         is_flag=True,
-        help="Show every page, also those that are like another one.",
+        help="Include near-duplicates.",
     ),
     json_option,
 )
@@ -202,17 +201,17 @@ def results_options(command: Command) -> Command:
 @click.command(cls=SearchCommand, context_settings=SETTINGS)
 @results_options
 @ranking_options
-@click.option("--explain", is_flag=True, help="Show what each score is made of.")
+@click.option("--explain", is_flag=True, help="Show the parts of each score.")
 @click.option(
     "--serve",
     is_flag=True,
-    help="Serve a page with a search box, and print its address. Ctrl-C ends it.",
+    help="Serve a search page in the browser and print its address. Ctrl-C stops it.",
 )
 @click.option(
     "--port",
     metavar="N",
     type=click.IntRange(0, 65535),
-    help="The port of that page; 0 for any.  [default: 8420, or any if that is in use]",
+    help="Port of the search page; 0 for any.  [default: 8420, or any if in use]",
 )
 @store_with_pages_option
 def search(
@@ -224,11 +223,11 @@ def search(
     as_json: bool,
     **asked: Any,
 ) -> None:
-    """Find pages by what they say.
+    """Search the text of kept pages.
 
     Pages with all words come first. WORDS may also be "an exact phrase", -without, site:NAME,
-    title:WORD, url:WORD, lang:CODE and after:DATE. -site:NAME and the like leave pages out. Put the
-    whole query in quotes, so that the shell does not change it.
+    title:WORD, url:WORD, lang:CODE and after:DATE. -site:NAME and the like exclude pages. Quote the
+    whole query, to protect it from the shell.
     """
     if serve:
         refuse_others(("serve", "port"), "--serve shows a page in the browser")
@@ -251,7 +250,7 @@ def search(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedPages:
-    """What is asked for, and in which order."""
+    """Search query and order of results."""
 
     store: Path
     text: str
@@ -271,18 +270,18 @@ class WantedPages:
 
 
 class FoundPages(NamedTuple):
-    """What was found, from which place on, and by what."""
+    """Search results, with the place of the first one."""
 
     finder: Finder
     results: list[Result]
     first: int
 
     def as_json(self) -> list[object]:
-        """The pages as a JSON document."""
+        """Return the results as a JSON document."""
         return [one.as_json(rank) for rank, one in enumerate(self.results, self.first)]
 
     def ranked(self) -> Iterator[tuple[int, Result]]:
-        """The pages with their places, to be shown. It is said if there are none."""
+        """Print the results with their places, or a message if there are none."""
         if not self.results:
             click.echo("no page has these words", err=True)
         return enumerate(self.results, self.first)
@@ -327,7 +326,7 @@ def show_result(rank: int, found: Result, *, explain: bool) -> None:
 
 
 def _show_url(url: str, importance: str) -> None:
-    """Whole and behind no indent where it is long, so that it can be copied from a terminal."""
+    """Show a long URL without indent and uncut, so that it can be copied from a terminal."""
     width = shutil.get_terminal_size().columns - len(_INDENT) - len(importance) - 2
     if sys.stdout.isatty() and len(url) > width:
         show_paragraph(importance, _INDENT)
@@ -337,7 +336,7 @@ def _show_url(url: str, importance: str) -> None:
 
 
 def _marked(found: Snippet) -> str:
-    """The snippet with signs before and behind the words that were looked for."""
+    """Return the snippet with marks around the search words."""
     text, marks, at, shown = found.text, found.marks, 0, []
     for begin, end in marks:
         shown += [visible(text[at:begin]), f"{_BEGIN}{visible(text[begin:end])}{_END}"]
@@ -346,6 +345,6 @@ def _marked(found: Snippet) -> str:
 
 
 def _dressed(line: str) -> str:
-    """The words are bold on a terminal, and between asterisks elsewhere."""
+    """Highlight words: bold on a terminal, asterisks elsewhere."""
     begin, end = ("\x1b[33m\x1b[1m", "\x1b[0m") if sys.stdout.isatty() else ("*", "*")
     return line.replace(_BEGIN, begin).replace(_END, end)

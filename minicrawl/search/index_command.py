@@ -13,13 +13,13 @@ from minicrawl.wording import counted
 
 
 @click.command()
-@click.option("--fresh", is_flag=True, help="Make the index anew.")
+@click.option("--fresh", is_flag=True, help="Rebuild the index from scratch.")
 @store_with_pages_option
 def index(store: Path, fresh: bool) -> None:
-    """Bring the search index up to date.
+    """Build or update the search index.
 
-    The index is a folder beside the store, and may be deleted at any time. If the command is
-    interrupted, the next one goes on where it ended.
+    The index is a folder beside the store, and may be deleted at any time. Repeat the command to
+    continue an interrupted run.
     """
     bring_index_up_to_date(store, fresh=fresh)
 

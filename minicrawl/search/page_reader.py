@@ -152,7 +152,7 @@ class PageReader:
                 done += 1
 
     def _charge(self, page: ReadPage | None) -> None:
-        """It took too long, and was read as plain text then."""
+        """Count a page that took too long, and was read as plain text."""
         self._slow += 1
         if page is not None:
             self._spent_s[_site(page.url)] += self._deadline_s

@@ -1,4 +1,4 @@
-"""What `--cluster` does: the package that crawls in shards says so by an entry point."""
+"""`--cluster`, provided by an entry point of the package that crawls in shards."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class ClusterDoor(Protocol):
-    """What commands can do with a cluster instead of a store."""
+    """Operations on a cluster, for commands that usually work on a store."""
 
     def gathered(self, cluster: Cluster, *, pages: bool) -> AbstractContextManager[Path]:
-        """Return a store of all shards, with the pages that were kept or without them."""
+        """Return a store of all shards, with or without their kept pages."""
 
     def steer(
         self, cluster: Cluster, action: str, request: "ControlRequest", *, as_json: bool
@@ -25,11 +25,11 @@ class ClusterDoor(Protocol):
         """Steer the crawl of all nodes."""
 
     def serve(self, cluster: Cluster, host: str, port: int | None, *, ends_alone: bool) -> None:
-        """Show all nodes in the browser until the process is told to end."""
+        """Serve a dashboard of all nodes until the process is stopped."""
 
 
 def cluster_door() -> ClusterDoor:
-    """Return what the installed package does; refuse if there is none."""
+    """Return the installed provider of `--cluster`; raise UsageError if there is none."""
     for point in plugins.entry_points(plugins.CLUSTERS).values():
         return cast(Callable[[], ClusterDoor], point.load())()
     raise is_missing("--cluster", "cluster")

@@ -9,7 +9,7 @@ from minicrawl.wording import counted
 
 
 def outline_facts(found: Outline) -> Iterator[tuple[str, str]]:
-    """What `graph` and `status` say of any graph."""
+    """Yield the facts about a graph that `graph` and `status` show."""
     yield "nodes", f"{found.nodes:,}, {found.dangling:,} without links"
     yield "links", f"{found.edges:,}, {found.self_links:,} from a node to itself"
     yield (
@@ -31,14 +31,14 @@ def outline_facts(found: Outline) -> Iterator[tuple[str, str]]:
 
 
 def sample_facts(sample: Sample, now: float) -> Iterator[tuple[str, str]]:
-    """What `status` says of a sample."""
+    """Yield the facts about a sample that `status` shows."""
     yield f"graph of {_pages(sample)}", _said(sample, now)
     yield "pages asked for", _asked_for(sample)
     yield from outline_facts(sample.outline)
 
 
 def sample_rows(sample: Sample | None, now: float) -> Iterator[tuple[str, str, str]]:
-    """What the display of a running crawl shows of a sample: a label and two columns."""
+    """Yield the rows about a sample in the display of a running crawl: a label and two columns."""
     if sample is None:
         yield "graph", "the first figures come soon", ""
         return
@@ -70,7 +70,7 @@ def _pages(sample: Sample) -> str:
 
 
 def _said(sample: Sample, now: float) -> str:
-    """How the figures were found, and how old they are."""
+    """Return the basis of the figures and their age."""
     said = f"{sample.basis}, {_age(now - sample.at)}"
     if sample.distances_at == sample.at and sample.distances_basis == sample.basis:
         return said

@@ -55,7 +55,7 @@ class SettingOption(click.Option):
     def handle_parse_result(
         self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
     ) -> tuple[Any, list[str]]:
-        """Refuse another option in the place of the value, which is forgotten then."""
+        """Refuse an option in place of a forgotten value."""
         given = opts.get(self.name or "")
         for value in given if isinstance(given, list | tuple) else (given,):
             if _is_an_option(ctx.command, value):
@@ -86,15 +86,14 @@ class CommandWithSettings(click.Command):
 
 
 def settings_options(*sections: str) -> Callable[[Command], Command]:
-    """Add the options of the sections, or single ones by their names, and pass `settings` to the
-    command.
-    """
+    """Add options for sections or single settings, and pass `settings` to the command."""
     return _options(sections, lambda loaded: {"settings": loaded.settings})
 
 
 def loaded_options(*sections: str, without: Sequence[str] = ()) -> Callable[[Command], Command]:
-    """The same for a command that needs the origin of each setting: pass `loaded` to it. The
-    command may do `without` some settings.
+    """Like `settings_options`, but pass `loaded`, which has the origin of each setting.
+
+    Settings named in `without` get no option.
     """
     return _options(sections, lambda loaded: {"loaded": loaded}, without)
 
@@ -134,9 +133,9 @@ _config_option = click.option(
 
 
 def loaded_from(flags: Mapping[str, object], named: Path | None) -> Loaded:
-    """Flags, the environment, and the file that the user named; else minicrawl.toml, if it exists.
+    """Load settings from flags, the environment, and the named file or else minicrawl.toml.
 
-    A broken link exists too: it is refused when it is read.
+    A broken symbolic link counts as existing, and fails when it is read.
     """
     if named is not None:
         return load(flags, os.environ, named)
@@ -145,7 +144,7 @@ def loaded_from(flags: Mapping[str, object], named: Path | None) -> Loaded:
 
 
 def warn_of_ignored(loaded: Loaded, rows: Iterable[Setting]) -> None:
-    """Name the settings in minicrawl.toml that would matter to a command and do not count."""
+    """Warn about settings in minicrawl.toml that a command would use, but that are not trusted."""
     names = {row.name for row in rows}
     places = [place for name, place in loaded.ignored.items() if name in names]
     if line := told_ignored(places):
@@ -153,13 +152,13 @@ def warn_of_ignored(loaded: Loaded, rows: Iterable[Setting]) -> None:
 
 
 def warn_of_unknown_variables() -> None:
-    """Name the variables that look like a setting and are none."""
+    """Warn about variables that look like a setting but are not."""
     for line in unknown_variables(os.environ, (CONFIG_VARIABLE,)):
         click.echo(f"minicrawl: {visible(line)}", err=True)
 
 
 def _rows(names: Sequence[str], without: Sequence[str] = ()) -> list[Setting]:
-    """The settings of these names, which are those of sections and of settings."""
+    """Return the settings with these names of sections or settings, in table order."""
     sections = [SECTIONS[name] for name in names if name in SECTIONS]
     single = [BY_NAME[name] for name in names if name not in SECTIONS]
     chosen = [one for one in TABLE if one.section in sections or one in single]
@@ -183,7 +182,7 @@ def _option(row: Setting) -> Callable[[Command], Command]:
 
 
 def _type(row: Setting) -> click.ParamType[Any] | None:
-    """The table parses the value. click's type only serves shell completion."""
+    """Return the click type, for shell completion only: the table parses the value."""
     if row.off:
         return None
     return click.Path() if row.kind is kinds.FILE else click.STRING
@@ -201,7 +200,7 @@ def _default(row: Setting) -> str:
         case ():
             return ""
         case None:
-            return "" if row.off else "  [default: none]"  # the help of such a switch says it
+            return "" if row.off else "  [default: none]"  # its help names the default
         case bool(on):
             return f"  [default: {'on' if on else 'off'}]"
         case value:
@@ -215,13 +214,12 @@ def graph_of_option(usual: str) -> Callable[[Command], Command]:
         type=click.Choice(GRAPHS),
         default=usual,
         show_default=True,
-        help="The graph of the pages that were crawled and the links between them, or of all that "
-        "are known.",
+        help="Graph of the crawled pages, or of all known pages.",
     )
 
 
 def given_options() -> dict[str, str]:
-    """The options of this command that the user gave: their parameters, and how they are called."""
+    """Return the options given on the command line: parameter name -> longest flag."""
     context = click.get_current_context()
     return {
         str(one.name): max(one.opts, key=len)
@@ -232,5 +230,5 @@ def given_options() -> dict[str, str]:
 
 
 def naming(store: Path) -> str:
-    """What a command needs besides its name to work on this store."""
+    """Return the `--store` option that selects this store; empty for the default store."""
     return "" if store == Storing().store else f" --store {shlex.quote(str(store))}"

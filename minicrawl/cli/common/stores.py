@@ -1,4 +1,4 @@
-"""Options for what a command reads: which store, which of its pages, or which graph file."""
+"""Options that select the input of a command: a store, some of its pages, or a graph file."""
 
 import functools
 import os
@@ -37,7 +37,7 @@ from minicrawl.wording import counted
 # Progress of long tasks, on stderr: a bar on a terminal, elsewhere a line from time to time.
 
 QUIET_S = 2.0
-"""A task that is done sooner shows no bar."""
+"""Shorter tasks show no bar."""
 LINE_EVERY_S = 30.0
 
 
@@ -53,7 +53,7 @@ def progress(label: str) -> Iterator[Callable[[float], None]]:
 
 @contextmanager
 def _bar(label: str) -> Iterator[Callable[[float], None]]:
-    """Rich takes time to import, so it is left alone until there is a bar to show."""
+    """Show a bar after QUIET_S. rich is imported late, because that takes time."""
     began = time.monotonic()
     with ExitStack() as stack:
         bars: list[Callable[[float], None]] = []
@@ -102,7 +102,7 @@ def _lines(label: str) -> Callable[[float], None]:
 
 Command = Callable[..., Any]
 NeedsPages = Callable[[Mapping[str, Any]], bool]
-"""Whether a command reads pages that were kept, by what it was given."""
+"""True if a command with these parameters reads kept pages."""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -120,8 +120,8 @@ def store_option_for(
 ) -> Callable[[Command], Command]:
     """Pass `store` to the command, from the strongest source of settings.
 
-    `of_cluster` lets users name a cluster instead, whose shards are gathered into a store first,
-    with the pages that they keep if the command `needs_pages`.
+    `of_cluster` adds --cluster, which gathers the shards of a cluster into a store first, with
+    their kept pages if the command `needs_pages`.
     """
 
     def decorate(command: Command) -> Command:
@@ -155,12 +155,12 @@ def store_option_for(
 _cluster_option = click.option(
     "--cluster",
     metavar="URL",
-    help="Read the crawl of this cluster, whose shards are gathered first, and no store.",
+    help="Read the crawl of this cluster instead of a store. Its shards are gathered first.",
 )
 
 
 def _is_of_cluster(given: Mapping[str, object], loaded: Loaded, more: Mapping[str, object]) -> bool:
-    """Whether a cluster is meant, by the strongest source that names one thing to read."""
+    """Return whether the strongest source of settings that names an input names a cluster."""
     others = {"--store": given["store"], "--graph": more.get("graph"), "FOLDER": more.get("folder")}
     named = next((name for name, value in others.items() if value), None)
     if given["cluster"] and named:
@@ -171,14 +171,14 @@ def _is_of_cluster(given: Mapping[str, object], loaded: Loaded, more: Mapping[st
 
 
 def _gathered(loaded: Loaded, *, pages: bool) -> AbstractContextManager[Path]:
-    """The store of a cluster."""
+    """Return the gathered store of a cluster."""
     from minicrawl.cli.common.clusters import cluster_door  # most commands read one machine's
 
     return cluster_door().gathered(loaded.settings.cluster, pages=pages)
 
 
 def _store_of(loaded: Loaded, purpose: str) -> Path:
-    """The store that was named, else the usual one, else that of the demo for some purposes."""
+    """Return the named store, else the default store, else (for some purposes) that of the demo."""
     store, is_named = loaded.settings.storing.store, loaded.origins["store"] != DEFAULT
     if is_named or purpose not in _OF_DEMO or store.exists() or not DEMO_STORE.exists():
         return store
@@ -190,7 +190,7 @@ def reporting_damaged_store(store: Path) -> Iterator[None]:
     """Turn an unexpected error into a `StoreError` if the store is damaged.
 
     A damaged value can make any code fail in any way, so the store is audited after such an error.
-    Without damage the error is a bug in minicrawl and stays as it is.
+    Without damage, the error is a bug in minicrawl and is raised unchanged.
     """
     try:
         with translating_sqlite_errors(store):
@@ -217,7 +217,7 @@ def _first_wrong(store: Path) -> str | None:
 store_option = store_option_for(READ, of_cluster=True)
 store_with_pages_option = store_option_for(READ, of_cluster=True, needs_pages=lambda _given: True)
 own_store_option = store_option_for(READ)
-"""For commands that change files beside a store, which no cluster has."""
+"""Without --cluster, for commands that change files beside a store."""
 
 
 def selection_options(count: int) -> Callable[[Command], Command]:
@@ -238,8 +238,10 @@ def selection_options(count: int) -> Callable[[Command], Command]:
             (
                 count_option(count),
                 click.option("--host", metavar="NAME", help="Only pages of this host."),
-                click.option("--unread", is_flag=True, help="Only pages that have not been read."),
-                click.option("--fetched", is_flag=True, help="Only pages that have been read."),
+                click.option(
+                    "--unread", is_flag=True, help="Only pages that have not been fetched."
+                ),
+                click.option("--fetched", is_flag=True, help="Only pages that have been fetched."),
             )
         ):
             decorated = option(decorated)
@@ -262,13 +264,13 @@ def count_option(count: int) -> Callable[[Command], Command]:
 
 
 def refuse_without_near_duplicates(seen: Snapshot) -> None:
-    """Which pages are alike is found with the search index."""
+    """Raise UsageError if there is no search index, which finds near-duplicates."""
     if not search_folder(seen.path).is_dir():
         raise UsageError(f"{seen.path} has no index: `minicrawl index` finds pages that are alike")
 
 
 def warn_of_unranked_pages(seen: Snapshot, names: Collection[str]) -> None:
-    """Warn about each of these ranks that is older than some of the pages."""
+    """Warn about ranks that are older than some pages."""
     for rank in kept(seen.path, seen.connection) if names else ():
         if rank.row.name in names and rank.unranked:
             pages = counted(rank.unranked, "page has", "pages have")
@@ -276,18 +278,18 @@ def warn_of_unranked_pages(seen: Snapshot, names: Collection[str]) -> None:
 
 
 def tell_of_importance(seen: Snapshot, *, err: bool = False) -> None:
-    """Say where the importance of the pages comes from, if there are any."""
+    """Print the origin of the importance, unless the store is empty."""
     if len(seen):
         click.echo(f"importance: {told(convergence_of(seen))}", err=err)
 
 
 def percent(share: float) -> str:
-    """A share as a percentage."""
+    """Format a share as a percentage."""
     return f"{100 * share:.4f} %"
 
 
 def units(amount: float) -> str:
-    """An amount of cash, in units."""
+    """Format an amount of cash, in units."""
     return f"{amount:,.2f}"
 
 
@@ -295,8 +297,8 @@ graph_option = click.option(
     "--graph",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
-    help="Read this graph file instead of a store: links between ids or names, plain or .gz; - for "
-    "stdin.",
+    help="Read this graph file instead of a store: links between IDs or names, plain or .gz; - "
+    "for stdin.",
 )
 
 
@@ -319,7 +321,7 @@ def source_options(command: Command) -> Command:
 
 # ================================================================ moments
 #
-# Times as users write them: a day, a time of a day, or for how long.
+# Times as users write them: a day, a time of day, or an age.
 
 
 class Moment(click.ParamType[float]):

@@ -1,9 +1,9 @@
 """Output of the commands: tables and facts for people, JSON for programs.
 
-Output goes to stdout. Where stdout has something else, tables go to stderr with `err=True`.
+Output goes to stdout; if stdout is used for data, tables go to stderr with `err=True`.
 
-Law: the text of a page is shown and never interpreted. None of its control characters, its marks
-that change the direction of text and its markup reaches the terminal.
+Law: the text of a page is shown, never interpreted. Control characters, bidirectional marks and
+markup do not reach the terminal.
 """
 
 import json
@@ -48,28 +48,28 @@ def sizes_option(default: str) -> Callable[[Command], Command]:
         type=Sizes(),
         default=default,
         show_default=True,
-        help="Show the overlap of the K best pages.",
+        help="Show the overlap of the K best pages of each rank.",
     )
 
 
 def correlation(value: float | None) -> str:
-    """A correlation between -1 and 1, as text."""
+    """Format a correlation between -1 and 1."""
     return NONE if value is None else f"{value:.4f}"
 
 
 def share(value: float | None) -> str:
-    """A share in percent, as text."""
+    """Format a share in percent."""
     return NONE if value is None else f"{value:.2%}"
 
 
 def short_time(iso: str) -> str:
-    """A time in UTC as people write it, to the minute; without the year, if that is this one."""
+    """Format a UTC time to the minute, without the current year."""
     shown = iso[:16].replace("T", " ")
     return shown.removeprefix(time.strftime("%Y-", time.gmtime()))
 
 
 def show_lines(lines: Sequence[str]) -> None:
-    """Show remarks, one a line."""
+    """Show remarks, one per line."""
     for line in lines:
         click.echo(line)
 
@@ -77,16 +77,16 @@ def show_lines(lines: Sequence[str]) -> None:
 _GAP = "  "
 _NOTHING = ("", "-")
 _HOST_KEPT = 1 / 2
-"""Of the room for a URL, at most so much is for its host, if its path needs the rest."""
+"""Maximum share of the width of a URL for its host, if the path needs the rest."""
 _TITLE = "title"
 _MOST_LINES = 4
 _GOES_ON = " \\"
 _LINES_OF_URL = 3
 _BREAKS = ("/", ".-_?&=,+")
-"""A line of a URL ends behind one of these, the first ones before the others."""
+"""Characters after which a URL may be wrapped, in order of preference."""
 _NARROWEST = 10
 _OF_FIRST = 2
-"""The first column of text gets so many times the room of another one."""
+"""Width of the first column of text, relative to the others."""
 
 
 def show_table(
@@ -114,7 +114,7 @@ def show_table(
 def show_list(
     headings: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int, err: bool = False
 ) -> None:
-    """Show columns of numbers, then so many columns of text (`texts`).
+    """Show columns of numbers, followed by `texts` columns of text.
 
     On a terminal, columns of numbers without any are left out, and text is made to fit the width:
     a URL goes on in the next line, and only a very long one is cut, in the middle of its path. With
@@ -130,9 +130,9 @@ def show_long_list(
     widest: Sequence[str],
     texts: int,
 ) -> None:
-    """Show a list of which only a part is in memory at a time.
+    """Show a list in parts, one in memory at a time.
 
-    `widest` are numbers that are as wide as any in their columns.
+    `widest` has the widest number of each column.
     """
     for place, rows in enumerate(parts):
         _show_part(headings, rows, texts=texts, widest=widest, goes_on=place > 0)
@@ -147,7 +147,7 @@ def _show_part(
     goes_on: bool = False,
     err: bool = False,
 ) -> None:
-    """Show rows, and the headings above them if they do not go on."""
+    """Show rows, with headings unless they continue a list."""
     from rich.cells import cell_len
 
     stream = sys.stderr if err else sys.stdout
@@ -186,7 +186,7 @@ wide_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_widen,
-    help="Show whole lines, however narrow the terminal is.",
+    help="Do not cut lines to the width of the terminal.",
 )
 
 
@@ -196,7 +196,7 @@ def _is_wide() -> bool:
 
 
 def _without_empty(lines: list[list[str]], numbers: int) -> list[list[str]]:
-    """The lines without the columns of numbers that say nothing."""
+    """Return the lines without empty columns of numbers."""
     kept = [
         place
         for place, (_, *cells) in enumerate(zip(*lines, strict=True))
@@ -206,7 +206,7 @@ def _without_empty(lines: list[list[str]], numbers: int) -> list[list[str]]:
 
 
 def show_facts(facts: Iterable[tuple[str, str]]) -> None:
-    """Show one name and value a line; on a terminal, a long value goes on in the next one."""
+    """Show one name and value per line; on a terminal, long values are wrapped."""
     shown = [(name, visible(readable(value))) for name, value in facts]
     width = max(len(name) for name, _ in shown)
     is_narrow = sys.stdout.isatty() and not _is_wide()
@@ -218,7 +218,7 @@ def show_facts(facts: Iterable[tuple[str, str]]) -> None:
 
 
 def _lines_of_fact(value: str, room: int) -> list[str]:
-    """A command goes on behind a backslash, so that it can be copied."""
+    """Wrap a command with backslashes, so that it can be copied."""
     from rich.cells import cell_len
 
     if cell_len(value) <= room:
@@ -234,16 +234,14 @@ def _lines_of_fact(value: str, room: int) -> list[str]:
 
 
 def _signs(text: str, cells: int) -> int:
-    """How many signs of a text surely fit: some take two cells."""
+    """Return the number of characters that surely fit; wide ones take two cells."""
     from rich.cells import cell_len
 
     return cells if cell_len(text) <= len(text) else cells // 2
 
 
 def show_paragraph(text: str, indent: str, dress: Callable[[str], str] = str) -> None:
-    """Show text behind an indent; on a terminal it goes on in the next line. Each line is dressed
-    when it has its length.
-    """
+    """Show indented text, wrapped on a terminal. `dress` is applied to each wrapped line."""
     width = shutil.get_terminal_size().columns
     is_narrow = sys.stdout.isatty() and not _is_wide() and width > len(indent) + _NARROWEST
     if not is_narrow:
@@ -268,7 +266,7 @@ def show_json(document: object) -> None:
 def show_long_json(
     document: Mapping[str, object], name: str, parts: Iterable[list[object]]
 ) -> None:
-    """Show a document whose last value is a list of which only a part is in memory at a time."""
+    """Show a document whose last value is a list, one part in memory at a time."""
     click.echo(as_json({**document, name: []}).removesuffix("]}"), nl=False)
     for place, part in enumerate(parts):
         click.echo((", " if place else "") + as_json(part)[1:-1], nl=False)
@@ -276,12 +274,12 @@ def show_long_json(
 
 
 def as_json(document: object) -> str:
-    """One line of JSON in ASCII, without control characters."""
+    """Return one line of ASCII JSON, without control characters."""
     return json.dumps(document, allow_nan=False).replace("\x7f", r"\u007f")
 
 
 def _fitted(widths: list[int], room: int) -> list[int]:
-    """What columns get of the room; the last ones get none where it is too little for all."""
+    """Distribute the width over columns; the last ones get 0 if there is too little for all."""
     for count in range(len(widths), 1, -1):
         wanted = widths[:count]
         found = _shared(wanted, room - len(_GAP) * (count - 1))
@@ -291,7 +289,7 @@ def _fitted(widths: list[int], room: int) -> list[int]:
 
 
 def _wanted(lines: list[list[str]], widths: list[int], room: int) -> list[int]:
-    """The widths of columns of text; without schemes and titles, where they leave URLs no room."""
+    """Return the widths of text columns; schemes and titles are dropped to make room for URLs."""
     from rich.cells import cell_len
 
     if sum(widths) + len(_GAP) * (len(widths) - 1) <= room:
@@ -306,7 +304,7 @@ def _wanted(lines: list[list[str]], widths: list[int], room: int) -> list[int]:
 
 
 def _shared(widths: list[int], room: int) -> list[int]:
-    """A column that needs less than its part leaves the rest to the others."""
+    """Share the width; a column that needs less leaves the rest to the others."""
     weights = [_OF_FIRST, *[1] * (len(widths) - 1)]
     found, left = [0] * len(widths), sum(weights)
     for place in sorted(range(len(widths)), key=lambda one: widths[one] / weights[one]):
@@ -325,7 +323,7 @@ class _TextColumn(NamedTuple):
 
 
 def _cut_to(columns: list[_TextColumn], cells: list[str]) -> Iterator[tuple[str, ...]]:
-    """The cells as lines; cells without a column are left out."""
+    """Yield the cells as lines, without cells beyond the columns."""
     from rich.cells import set_cell_size
 
     found = [_lines_of(column, cell) for column, cell in zip(columns, cells, strict=False)]
@@ -336,7 +334,7 @@ def _cut_to(columns: list[_TextColumn], cells: list[str]) -> Iterator[tuple[str,
 
 
 def _lines_of(column: _TextColumn, cell: str) -> list[str]:
-    """A text or a URL in a few lines, a title in one."""
+    """Wrap a text or a URL into a few lines; cut a title to one."""
     from rich.cells import cell_len, set_cell_size
 
     width = column.width
@@ -352,7 +350,7 @@ def _lines_of(column: _TextColumn, cell: str) -> list[str]:
 
 
 def wrapped_url(url: str, width: int) -> list[str]:
-    """The URL without its scheme in a few lines, each of which ends at a sign if possible."""
+    """Wrap a URL without its scheme, at punctuation if possible."""
     bare, lines = _without_scheme(url), []
     while len(bare) > width:
         ends = (max(bare.rfind(sign, 0, width) for sign in signs) + 1 for signs in _BREAKS)
@@ -370,7 +368,7 @@ def _without_scheme(url: str) -> str:
 
 
 def shortened_url(url: str, width: int) -> str:
-    """The URL without its scheme and, if need be, with the host and the end of the path only."""
+    """Shorten a URL: drop the scheme and, if necessary, all but host and end of path."""
     bare = _without_scheme(url)
     if len(bare) <= width:
         return bare

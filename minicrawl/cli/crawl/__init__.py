@@ -1,13 +1,13 @@
 """`minicrawl crawl`: the command, its display and its log.
 
-command     the options, and what a run does first and last
+command     the options, and the start and end of a run
 session     one run: its display, its summary, its exit code
 seed_lists  seeds from arguments, files and stdin
-preview     what --dry-run shows
-live        the display in lines; keys that the user presses; signals while the crawl runs
+preview     the output of --dry-run
+live        the line display; keys and signals while the crawl runs
 panel       the display on a terminal
 logs        events as lines of a log
-companions  what other packages add to `crawl`: options, a web, a dashboard beside it
+companions  extensions of `crawl` by other packages: options, a web, a dashboard
 control     `minicrawl control`
 refine      `minicrawl refine`
 """

@@ -44,11 +44,11 @@ _OF_THE_RUN = (
     "color",
     "max_failures",
 )
-"""The options that `session.RunOptions` takes as they are."""
+"""Options that are passed to `session.RunOptions` unchanged."""
 _NOT_TO_RESUME = ("--fresh", "-")
 _SEEN_BY_ALL = "is seen by everybody on this machine, in the list of processes"
 _HIDES_LOGIN = {"proxy": "@FILE", "auth": "HOST=@FILE", "bearer": "HOST=@FILE"}
-"""By the settings with logins: the value that keeps the login in a file."""
+"""Settings with logins, and the form of value that keeps the login in a file."""
 _SECRET_FLAGS = frozenset(row.flag for row in TABLE if row.section is ACCESS and row.kind.mask)
 
 
@@ -62,49 +62,48 @@ class CrawlCommand(CommandWithSettings):
 
 @click.command(cls=CrawlCommand)
 @click.argument("seeds", nargs=-1, metavar="[SEEDS]...")
-@click.option("--fresh", is_flag=True, help="Start a new crawl. The old store is renamed.")
+@click.option("--fresh", is_flag=True, help="Start a new crawl; the old store is renamed.")
 @click.option(
-    "--resume", "must_resume", is_flag=True, help="Resume a crawl; refuse if there is no store yet."
+    "--resume", "must_resume", is_flag=True, help="Resume a crawl; fail if there is no store."
 )
 @click.option(
     "--dry-run",
     is_flag=True,
-    help="Show the scope, the robots.txt of the first hosts and the first pages. Nothing but "
-    "robots.txt is fetched, and nothing is written.",
+    help="Show the scope, the robots.txt of the first hosts and the first pages. Only robots.txt "
+    "is fetched, and nothing is written.",
 )
 @click.option(
     "--max-failures",
     type=Number(0, 1),
     metavar="SHARE",
-    help="Exit with 3 if more than this share of the requested pages failed; from 0 to 1.  "
-    "[default: 1]",
+    help="Exit 3 if more than this share of the requested pages failed, from 0 to 1.  [default: 1]",
 )
-@click.option("-q", "--quiet", is_flag=True, help="Show errors only.")
+@click.option("-q", "--quiet", is_flag=True, help="Show only errors.")
 @click.option(
     "-v",
     "--verbose",
     is_flag=True,
-    help="Show a line for each page, and on a terminal the graph as it grows.",
+    help="Print a line per page, and show the growing graph on a terminal.",
 )
 @click.option(
     "--graph-stats",
     is_flag=True,
-    help="Take samples of the graph while it grows, in a process of low priority beside the crawl. "
-    "`minicrawl status` shows the last one, `minicrawl plot` draws all.",
+    help="Sample the growing graph in a low-priority process. `minicrawl status` shows the last "
+    "sample, `minicrawl plot` draws all.",
 )
 @graph_of_option(CRAWLED)
 @click.option(
     "--log-file",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Append a line for each page to this file. It names the process that asked for the page; "
-    "{crawler} in the name of the file gives each process a file of its own.",
+    help="Append a line per page to this file, with the process that requested it. {crawler} in "
+    "the name gives each process its own file.",
 )
 @click.option(
     "--log-keep",
     metavar="N",
     type=click.IntRange(min=0),
-    help="Rotate that file at 10 MB, and keep the last N files as FILE.1, FILE.2 and so on.  "
+    help="Rotate the log at 10 MB, and keep the last N files as FILE.1, FILE.2 and so on.  "
     "[default: one file that grows]",
 )
 @click.option(
@@ -112,26 +111,26 @@ class CrawlCommand(CommandWithSettings):
     type=click.Choice(("text", "json")),
     default="text",
     show_default=True,
-    help="The format of these lines.",
+    help="Format of the log.",
 )
 @click.option(
     "--color",
     type=click.Choice(("auto", "always", "never")),
     default="auto",
     show_default=True,
-    help="When to colour stderr. auto: on a terminal, and if NO_COLOR is not set.",
+    help="Colour stderr; auto: on a terminal, unless NO_COLOR is set.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON at the end.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON summary at the end.")
 @companion_options
 @loaded_options()
 @click.pass_context
 def crawl(
     context: click.Context, /, loaded: Loaded, seeds: tuple[str, ...], **options: Any
 ) -> None:
-    """Crawl the web from SEEDS, the most important pages first.
+    """Crawl the web from SEEDS, most important pages first.
 
-    SEEDS are URLs such as example.org, and files with one URL per line or a column `url` (CSV); -
-    is stdin. The same command resumes the crawl later, and then needs no SEEDS.
+    SEEDS are URLs such as example.org, or files with one URL per line or a CSV column `url`; - is
+    stdin. Run the same command again to resume the crawl; SEEDS are then optional.
     """
     del options  # the session and the companions take theirs from the context
     asked = CrawlRequest(loaded, context.params, _resume_command(context.meta[_ARGUMENTS]))
@@ -165,14 +164,14 @@ def _crawl_here(context: click.Context, asked: CrawlRequest) -> None:
 
 
 def _preview(crawl: "Crawl") -> None:
-    """Show what it would ask for first."""
+    """Show the first requests of the crawl."""
     from minicrawl.cli.crawl.preview import show_preview
 
     show_preview(asyncio.run(crawl.preview(SHOWN_FIRST)), crawl.settings.scope)
 
 
 def _conclude(context: click.Context, session: "Session", demo: Path | None) -> None:
-    """Print what comes after the summary; of a demo also its best pages."""
+    """Print what follows the summary; for a demo, also its best pages."""
     if demo and not context.params["as_json"]:
         from minicrawl.cli.reports.top import top
 
@@ -213,9 +212,9 @@ def _refuse_nothing(store: Path, *, must_resume: bool) -> None:
 
 
 def _resume_command(arguments: tuple[str, ...]) -> str:
-    """The same command, without --fresh and without stdin, which cannot be read again.
+    """Return the command without --fresh and stdin, which cannot be read again.
 
-    It is printed and stored, so it has no secrets: they are to be given again.
+    It is printed and stored, so secrets are left out.
     """
     kept = [one for one in _without_secrets(arguments) if one not in _NOT_TO_RESUME]
     return shlex.join([PROGRAM, "crawl", *kept])
@@ -232,7 +231,7 @@ def _without_secrets(arguments: Iterable[str]) -> Iterator[str]:
 
 
 def _open_crawl(asked: CrawlRequest, served: OwnWeb | None, stack: ExitStack) -> "Crawl":
-    """The crawl of the seeds, or of a web that is served meanwhile; it ends with the stack."""
+    """Return the crawl of the seeds or of `served`; it ends with the stack."""
     from minicrawl import app
     from minicrawl.cli.common.stores import reporting_damaged_store
     from minicrawl.cli.crawl.seed_lists import seeds_of

@@ -1,4 +1,4 @@
-"""What goes along with `minicrawl crawl`: packages add options to it, and act while it runs.
+"""Companions of `minicrawl crawl`: packages that add options to it and act while it runs.
 
 The dashboard, the search index, the demo web and the cluster are companions. They come by entry
 points, so this module names none of them.
@@ -19,7 +19,7 @@ Command = Callable[..., Any]
 
 
 class CrawlRequest(NamedTuple):
-    """What the user asks `crawl` for."""
+    """Options of a `crawl` command."""
 
     loaded: "Loaded"
     given: Mapping[str, Any]
@@ -36,7 +36,7 @@ class OwnWeb(NamedTuple):
 
 
 class Companion:
-    """What a package adds to `crawl`; each hook does nothing unless it is overridden."""
+    """Extension of `crawl` by a package; hooks do nothing by default."""
 
     options: tuple[Callable[[Command], Command], ...] = ()
     """Decorators by `click.option`. `crawl --help` imports their modules: keep them light."""
@@ -45,19 +45,19 @@ class Companion:
         """Raise `click.UsageError` where options cannot be combined."""
 
     def crawls_instead(self, asked: CrawlRequest) -> bool:
-        """Crawl in another way, and return True, if that is what the user asks for."""
+        """Crawl in another way and return True, if the options request it."""
         return False
 
     def own_web(self, asked: CrawlRequest) -> AbstractContextManager[OwnWeb] | None:
-        """Return the web to crawl, if the user asks for one that this companion serves."""
+        """Return a web served by this companion, if the options request it."""
         return None
 
     def samples_graph(self, asked: CrawlRequest) -> bool:
-        """Return whether the graph is to be sampled while it grows."""
+        """Return whether to sample the growing graph."""
         return False
 
     def beside(self, crawl: "Crawl", asked: CrawlRequest) -> AbstractContextManager[None]:
-        """Return what is open while the crawl runs."""
+        """Return a context that is open while the crawl runs."""
         return nullcontext()
 
 

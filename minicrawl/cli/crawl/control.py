@@ -1,4 +1,4 @@
-"""`minicrawl control`: pause, stop or change a crawl while it runs."""
+"""`minicrawl control`: pause, stop or adjust a running crawl."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ _ACTIONS = ("show", "pause", "resume", "stop", *CHANGEABLE, "add")
 @settings_options("cluster")
 @store_option_for(STEER)
 @click.pass_context
-def control(  # click passes them by name
+def control(  # click passes arguments by name
     context: click.Context,
     action: str,
     values: tuple[str, ...],
@@ -32,25 +32,25 @@ def control(  # click passes them by name
     settings: Settings,
     as_json: bool,
 ) -> None:
-    """Pause, stop or change a crawl while it runs.
+    """Pause, stop or adjust a running crawl.
 
     \b
-    show            say what the crawl does
-    pause           begin no more requests
-    resume          begin them again
-    stop            end after the requests in flight
-    workers N       have N worker processes
-    concurrency N   have N requests in flight at once
-    delay T         wait T between two requests to a host; a Crawl-delay is kept
-    max-rate RATE   send so many requests or bytes a second in all; none for no limit
-    hours HOURS     send requests between these hours only; none for all day
+    show            show the state of the crawl
+    pause           stop sending requests
+    resume          send requests again
+    stop            finish the requests in flight, then end
+    workers N       run N worker processes
+    concurrency N   allow N requests in flight
+    delay T         wait T between two requests to a host; Crawl-delay still applies
+    max-rate RATE   limit requests or bytes per second; none for no limit
+    hours HOURS     send requests only in these hours; none for all day
     pages N         stop after N pages; none for no limit
-    small-edge S    give this share of a page's cash to all pages alike from now on
-    add URL...      crawl these URLs as well
+    small-edge S    share of a page's cash that goes to all pages equally
+    add URL...      also crawl these URLs
 
-    Only the user who runs the crawl may do so. The crawl logs what changes.
+    Only the user who started the crawl can control it. The crawl logs each change.
 
-    With --cluster the crawl of all its nodes is steered: show, pause, resume, stop and pages.
+    With --cluster, show, pause, resume, stop and pages control the crawl of all nodes.
     """
     request = _request(action, values)
     is_store = context.get_parameter_source("store") is ParameterSource.COMMANDLINE

@@ -1,7 +1,7 @@
-"""The display of a running crawl, on stderr: a panel on a terminal, elsewhere a line at times.
+"""Display of a running crawl, on stderr: a panel on a terminal, elsewhere occasional lines.
 
-Laws: an event updates a few counters and renders nothing. When the crawl will end is estimated only
-where a budget is sure to end it. Text of a page or a server is always escaped.
+Laws: an event updates a few counters and renders nothing. The end of a crawl is estimated only if
+a budget is sure to end it. Text of a page or a server is always escaped.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ RICHEST = 5
 
 
 class RunCounter:
-    """Counts what this run does, and keeps the requests in flight with the cash of their pages."""
+    """Counters of this run, and its requests in flight with the cash of their pages."""
 
     def __init__(self) -> None:
         self.in_flight: dict[str, float] = {}
@@ -68,12 +68,12 @@ class RunCounter:
                 pass
 
     def richest(self) -> list[tuple[str, float]]:
-        """The pages in flight with the most cash."""
+        """Return the pages in flight with the most cash."""
         return nlargest(RICHEST, self.in_flight.items(), key=lambda page: page[1])
 
 
 class Speed:
-    """Pages a second: recently, and on average since the start."""
+    """Pages per second: recent, and average since the start."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
@@ -106,7 +106,7 @@ def _rate(first: tuple[float, int], last: tuple[float, int]) -> float:
 
 
 class DisplayState:
-    """What a display shows of this run, beside the progress of the crawl."""
+    """State of this run that a display shows, besides the progress of the crawl."""
 
     def __init__(self, counter: RunCounter, speed: Speed, budget: Budget) -> None:
         self.counter = counter
@@ -114,10 +114,10 @@ class DisplayState:
         self.budget = budget
         self.is_paused = False
         self.latest_sample: Callable[[], Sample | None] | None = None
-        self.hint = ""  # which key there is
+        self.hint = ""  # hint about the key
 
     def graph(self) -> list[tuple[str, str, str]]:
-        """Rows about the graph, if samples of it are taken."""
+        """Return rows about the graph, if it is sampled."""
         if self.latest_sample is None:
             return []
         from minicrawl.cli.common.figures import sample_rows
@@ -125,7 +125,7 @@ class DisplayState:
         return list(sample_rows(self.latest_sample(), time.time()))
 
     def hear(self, event: Event) -> None:
-        """Hear what the user changes while the crawl runs."""
+        """Apply changes made while the crawl runs."""
         match event:
             case Steered(is_paused=is_paused, pages=pages):
                 self.is_paused = is_paused
@@ -140,7 +140,7 @@ class DisplayState:
         return f"{progress.fetched:,} of {counted(most, 'page')}"
 
     def elapsed(self, progress: Progress) -> str:
-        """The time of this run, and what is left of it where the budget and the frontier say."""
+        """Format the elapsed time, and the remaining time if it can be estimated."""
         left, shown = self._left_s(progress), as_duration(self.speed.elapsed_s)
         return shown if left is None else f"{shown}, about {as_duration(left)} left"
 
@@ -166,7 +166,7 @@ class DisplayState:
 
 
 class Display(Protocol):
-    """Shows the crawl every `every_s` seconds, and messages in between."""
+    """Display that refreshes every `every_s` seconds, and shows messages in between."""
 
     every_s: float
 
@@ -236,7 +236,7 @@ def _print(line: str) -> None:
 
 
 def _print_red(line: str, console: Console) -> None:
-    """In red, if stderr has colours."""
+    """Print a line in red, if stderr has colours."""
     from rich.text import Text
 
     with console.capture() as drawn:
@@ -246,7 +246,7 @@ def _print_red(line: str, console: Console) -> None:
 
 
 def display(state: DisplayState, console: Callable[[], Console], *, quiet: bool) -> Display:
-    """The display that suits stderr. A panel and warnings need a console of rich."""
+    """Return the display for stderr. A panel and warnings need a rich console."""
     if quiet:
         return Silence(console)
     if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
@@ -260,7 +260,7 @@ def display(state: DisplayState, console: Callable[[], Console], *, quiet: bool)
 
 
 def as_line(state: DisplayState, progress: Progress) -> str:
-    """The progress as one line."""
+    """Format the progress as one line."""
     return (
         f"{state.fetched(progress)}, {state.rates()}; "
         f"importance {progress.importance_gathered:.1%}; "
@@ -282,22 +282,22 @@ def _rendering(found: RenderingProgress | None) -> str:
 
 
 def as_traffic(progress: Progress) -> str:
-    """What was asked for, and what came."""
+    """Format the number of requests and of bytes on the wire."""
     return f"{counted(progress.requests, 'request')}, {decimal(progress.wire_bytes)}"
 
 
 # ================================================================ watching
 #
-# What a terminal does while a crawl runs: it shows progress, and hears signals.
+# Progress and signals while a crawl runs.
 #
-# Law: the first signal lets the requests in flight end, the second one aborts them, and the third
-# one kills the process.
+# Law: the first signal waits for the requests in flight, the second aborts them, the third kills
+# the process.
 
 LOGGED_EVERY_S = 60.0
 SAMPLED_EVERY_S = 2.0
-"""About as often as samples are taken."""
+"""Roughly the interval of samples."""
 _COST_SHARE = 0.02
-"""The share of the time that displays may take; counting millions of pages takes a while."""
+"""Maximum share of time for displays; counting millions of pages takes a while."""
 _STOPPING = {
     False: "stopping after the requests in flight; interrupt again to stop now",
     True: "leaving the ranks as they are",
@@ -313,10 +313,10 @@ Handler = Callable[[int, FrameType | None], None] | signal.Handlers
 async def watched(
     crawl: Crawl, shown: Display, log: Report, hear: Hear | None = None, *, is_sampled: bool = False
 ) -> Reason:
-    """Crawl, show and log the progress from time to time, and hear keys.
+    """Crawl, show and log progress periodically, and handle keys.
 
-    If the crawl is sampled, its progress is also read for each sample, which has the importance
-    that was gathered by then.
+    If the crawl is sampled, progress is also read for each sample, which stores the importance
+    gathered so far.
     """
     terminal = Terminal()
     reports = [(shown.every_s, shown.show), (LOGGED_EVERY_S, log)]
@@ -336,13 +336,13 @@ async def watched(
 
 
 class Terminal:
-    """What is to be restored before a signal kills the process."""
+    """Cleanup before a signal kills the process."""
 
     def __init__(self) -> None:
         self.restore: Callable[[], None] = lambda: None
 
     async def hear_keys(self, crawl: Crawl, hear: Hear) -> None:
-        """Seeds that are typed come first: they are read line by line."""
+        """Wait until typed seeds have been read, line by line."""
 
         while not crawl.has_begun:
             await asyncio.sleep(_LOOKS_EVERY_S)
@@ -405,22 +405,22 @@ def _handle(handler: Handler) -> None:
 #
 # Keys that the user presses while a crawl runs.
 #
-# Laws: the terminal is as it was after any end, and while the crawl is suspended. Only echo and the
-# waiting for whole lines are turned off, so Ctrl-C and Ctrl-Z do what they always do. A crawl in
-# the background, or whose stdin is no terminal, hears no keys and leaves the terminal alone.
+# Laws: the terminal is restored after any end, and while the crawl is suspended. Only echo and line
+# buffering are turned off, so Ctrl-C and Ctrl-Z work as usual. A crawl in the background, or whose
+# stdin is not a terminal, reads no keys and does not touch the terminal.
 
 _AT_ONCE = 64
 
 
 class Keyboard:
-    """The keys of a terminal, which belongs to others as well."""
+    """Keys of a terminal that is shared with other processes."""
 
     def __init__(self, hear: Hear, fd: int) -> None:
         self._hear, self._fd = hear, fd
         self._former: list[int | list[bytes | int]] | None = None
 
     def open(self) -> None:
-        """Hear each key as it is pressed, if the terminal is ours now."""
+        """Read keys as they are pressed, if the crawl is in the foreground."""
         if self._former is not None or not _is_in_the_foreground(self._fd):
             return
         with suppress(termios.error):
@@ -434,26 +434,26 @@ class Keyboard:
             asyncio.get_running_loop().add_reader(self._fd, self._read)
 
     def restore(self) -> None:
-        """Leave the terminal as it was. Signals may call it."""
+        """Restore the terminal. Signal handlers may call it."""
         former, self._former = self._former, None
         if former is not None and _is_in_the_foreground(self._fd):
             with suppress(termios.error):
                 termios.tcsetattr(self._fd, termios.TCSADRAIN, former)
 
     def close(self) -> None:
-        """Hear no more keys."""
+        """Stop reading keys."""
         asyncio.get_running_loop().remove_reader(self._fd)
         self.restore()
 
     def suspend(self) -> None:
-        """Ctrl-Z: stop with the terminal as it was, and hear keys again when the crawl goes on."""
+        """Handle Ctrl-Z: restore the terminal, stop, and read keys again on resume."""
         self.close()
         asyncio.get_running_loop().remove_signal_handler(signal.SIGTSTP)
         os.kill(os.getpid(), signal.SIGTSTP)
         asyncio.get_running_loop().call_soon(self.resume)
 
     def resume(self) -> None:
-        """The crawl goes on, in the foreground or not."""
+        """Read keys again after a suspension, if in the foreground."""
         asyncio.get_running_loop().add_signal_handler(signal.SIGTSTP, self.suspend)
         self.open()
 
@@ -462,7 +462,7 @@ class Keyboard:
             pressed = os.read(self._fd, _AT_ONCE)
         except OSError:
             pressed = b""
-        if not pressed:  # the terminal has gone
+        if not pressed:  # the terminal was closed
             self.close()
         for key in pressed.decode("ascii", "ignore"):
             self._hear(key)
@@ -470,7 +470,7 @@ class Keyboard:
 
 @contextmanager
 def keys_heard(hear: Hear) -> Iterator[Callable[[], None]]:
-    """Hear keys while it lasts. Gives what restores the terminal before a signal kills us."""
+    """Read keys in this context. Yield a function that restores the terminal before a kill."""
     if not may_hear_keys():
         yield lambda: None
         return
@@ -487,25 +487,25 @@ def keys_heard(hear: Hear) -> Iterator[Callable[[], None]]:
 
 
 def may_hear_keys() -> bool:
-    """Whether there is a terminal to press keys at."""
+    """Return whether stdin and stderr are terminals."""
     with suppress(AttributeError, ValueError, OSError):  # stdin may be closed, or none
         return sys.stdin.isatty() and sys.stderr.isatty()
     return False
 
 
 def _is_in_the_foreground(fd: int) -> bool:
-    """To change the terminal from the background would stop the crawl."""
+    """Return whether the crawl is in the foreground; else changing the terminal would stop it."""
     try:
         return os.tcgetpgrp(fd) == os.getpgrp()
     except OSError:
         return False
 
 
-# ---------------------------------------------------------------- what keys do
+# ---------------------------------------------------------------- actions of keys
 
 
 class GraphKey:
-    """The figures of the graph in the display. A process takes them while somebody looks."""
+    """Figures of the graph in the display; a process samples them while they are shown."""
 
     def __init__(self, state: DisplayState, options: RunOptions, store: Path) -> None:
         self._state, self._store = state, store
@@ -514,7 +514,7 @@ class GraphKey:
         self._sampling: SamplingProcess | None = None
 
     def hear(self, key: str) -> None:
-        """A key was pressed."""
+        """Handle a key."""
         if key not in "gG":
             return
         if self._state.latest_sample is None:
@@ -524,12 +524,12 @@ class GraphKey:
         self.hint()
 
     def hint(self) -> None:
-        """Tell the user of the key."""
+        """Show a hint about the key."""
         shows = self._state.latest_sample is not None
         self._state.hint = f"g {'hides' if shows else 'shows'} the graph"
 
     def show(self) -> None:
-        """Show the figures, and have them taken."""
+        """Show the figures, and start sampling."""
         if self._sampling is None:
             from minicrawl.report.sampling_process import sampling_beside
 
@@ -538,20 +538,21 @@ class GraphKey:
         self._state.latest_sample = self._sampling.read
 
     def hide(self) -> None:
-        """Show them no longer; --graph-stats goes on taking them."""
+        """Hide the figures; with --graph-stats, sampling continues."""
         self._state.latest_sample = None
         if not self._stays:
             self.close()
 
     def finish(self, tell: Callable[[], None]) -> None:
-        """The crawl is over: what --graph-stats has taken ends with how it is now. `tell` is called
-        if that takes a while, and an interrupt goes without.
+        """Take a final sample for --graph-stats.
+
+        `tell` is called if that takes a while; an interrupt skips it.
         """
         if self._stays and self._sampling is not None:
             with suppress(KeyboardInterrupt):
                 self._sampling.finish(tell)
 
     def close(self) -> None:
-        """Take no more of them."""
+        """Stop sampling."""
         self._process.close()
         self._sampling = None

@@ -1,6 +1,6 @@
-"""Events as lines of a log, as text or as JSON, in one file or in one for each process.
+"""Events as log lines, in text or JSON, in one file or one per process.
 
-Law: an event is exactly one line without control characters, whatever a server or a page sent.
+Law: an event is exactly one line without control characters, for any input from servers.
 """
 
 import os
@@ -34,15 +34,15 @@ from minicrawl.model import COORDINATOR, CrawlerId
 from minicrawl.wording import iso
 
 ROTATED_AT = 10_000_000
-"""The bytes of a log that is rotated."""
+"""Size at which a log is rotated, in bytes."""
 MOST_WAITING = 1 << 20
-"""Bytes that are kept while the disk is full. The crawl itself may be waiting for room, too."""
+"""Bytes buffered while the disk is full; the crawl may be waiting for space as well."""
 CRAWLER = "{crawler}"
-"""In the name of a log: there is a file for each process, which is named here."""
+"""Placeholder in the name of a log for the process, each of which gets a file."""
 _MOST_OPEN = 32
-"""Files of a log. Pages that end their workers bring ever more of them."""
+"""Open files of a log. Each page that kills its worker adds one."""
 _NAME = 13
-"""Characters of a column with the name of a process."""
+"""Width of the column with the process, in characters."""
 
 _LABELS = {Noted: "note", Warned: "warning", Steered: "control"}
 
@@ -51,9 +51,7 @@ Form = Callable[[Event, float], str | None]
 
 
 def as_text(event: Event, at: float) -> str | None:
-    """One line of text with the time, the state, the duration, the process that asked, and the
-    page; None for no line.
-    """
+    """Return a line with time, state, duration, process and page; None for no line."""
     match event:
         case Asked() | Converging():
             return None
@@ -76,7 +74,7 @@ def as_text(event: Event, at: float) -> str | None:
 
 
 def as_json(event: Event, at: float) -> str | None:
-    """One line of JSON; None for no line."""
+    """Return one line of JSON; None for no line."""
     fields: dict[str, object]
     match event:
         case Asked() | Converging():
@@ -110,14 +108,14 @@ FORMS: dict[str, Form] = {"text": as_text, "json": as_json}
 
 
 def progress_line(form: str, progress: Progress, text: str, at: float) -> str:
-    """The progress of a crawl as a line of a log of this form; `text` is for people."""
+    """Return the progress as a log line of this form; `text` is used in text logs."""
     if form == "json":
         return tables.as_json({"at": round(at, 3), "event": "progress"} | asdict(progress))
     return f"{iso(at)}  {'progress':<24}{visible(text)}"
 
 
 class Log:
-    """A listener that writes each event as a line."""
+    """Listener that writes each event as a line."""
 
     def __init__(
         self,
@@ -142,20 +140,20 @@ class Log:
 
 
 class LogFiles:
-    """A log as one file, or as one for each process if its name has `{crawler}`."""
+    """Log in one file, or in one per process if its name has `{crawler}`."""
 
     def __init__(self, path: Path, keep: int | None = None) -> None:
-        """The file of the crawl's own process is opened now, so that a bad name is known now."""
+        """Open the file of the main process at once, so that a bad name fails early."""
         self._path, self._keep = str(path), keep
         self._open: dict[str, tuple[Writer, ExitStack]] = {}
         self._writer(self._path_of(COORDINATOR))
 
     def write(self, line: str, crawler: CrawlerId = COORDINATOR) -> None:
-        """Append a line to the file of this process."""
+        """Append a line to the file of a process."""
         self._writer(self._path_of(crawler))(line)
 
     def close(self) -> None:
-        """Write what waits, and close all files."""
+        """Flush and close all files."""
         with ExitStack() as stack:
             for _, closing in self._open.values():
                 stack.push(closing)
@@ -175,9 +173,9 @@ class LogFiles:
 
 @contextmanager
 def log_file(path: Path, keep: int | None = None) -> Iterator[Writer]:
-    """Yield a function that appends a line to the file, as soon as the disk has room.
+    """Yield a function that appends a line to the file, once the disk has room.
 
-    With `keep`, a file that is large enough becomes FILE.1 and so on, and so many of these stay.
+    With `keep`, a large file is renamed to FILE.1 and so on, and `keep` of these are kept.
     """
     file = _opened(path)
     waiting = bytearray()
@@ -206,7 +204,7 @@ def _opened(path: Path) -> FileIO:
 
 
 def _rotate(path: Path, keep: int) -> None:
-    """FILE becomes FILE.1, that FILE.2 and so on; the last one of `keep` goes."""
+    """Rename FILE to FILE.1, FILE.1 to FILE.2 and so on; drop the last of `keep`."""
     names = [path, *(path.with_name(f"{path.name}.{number}") for number in range(1, keep + 1))]
     for name, older in reversed(list(pairwise(names))):
         if name.exists():

@@ -1,6 +1,6 @@
-"""The display of a running crawl on a terminal: a panel that is redrawn, with messages above it.
+"""Display of a running crawl on a terminal: a redrawn panel, with messages above it.
 
-It is apart from the other displays since rich takes longer to import than a short crawl to start.
+It is a module of its own because importing rich takes longer than starting a short crawl.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _ERASE_BELOW = "\x1b[J"
 
 
 class Panel:
-    """The display for a terminal: a panel that is redrawn, with messages above it."""
+    """Display for a terminal: a redrawn panel, with messages above it."""
 
     def __init__(
         self, state: DisplayState, console: Console, every_s: float = PANEL_EVERY_S
@@ -53,7 +53,7 @@ class Panel:
         self._drawn = [min(cell_len(line), self._width) for line in panel.plain.splitlines()]
 
     def _clear_what_wrapped(self) -> None:
-        """A terminal that became narrower wraps what was drawn: clear all lines that this made."""
+        """Clear lines that wrapped because the terminal became narrower."""
         before, self._width = self._width, self._console.width
         more = sum(max(width - 1, 0) // self._width for width in self._drawn)
         if self._width < before and more:
@@ -62,7 +62,7 @@ class Panel:
             self._console.file.write(_ERASE_BELOW)
 
     def say(self, line: str) -> None:
-        """Keep the line until the next refresh: one costs as much to print as a hundred."""
+        """Queue a line until the next refresh; printing one costs as much as a hundred."""
         self._above.append(Text(visible(line)))
 
     def warn(self, line: str) -> None:
@@ -79,9 +79,9 @@ class Panel:
 
 
 def as_panel(state: DisplayState, progress: Progress) -> Text:
-    """The progress as a panel, its lines cut to the width of the terminal.
+    """Return the progress as a panel, cut to the width of the terminal.
 
-    The last line is blank, so that the echo of a Ctrl-C breaks no line.
+    The last line is blank, for the echo of Ctrl-C.
     """
     in_flight = state.counter.in_flight
     rows = [
@@ -120,7 +120,7 @@ def _browsers(progress: Progress) -> Iterator[tuple[str, str, str]]:
 
 
 def _rendered_longest(progress: Progress) -> list[tuple[str, float]]:
-    """What browsers do, and for how long."""
+    """Return the pages that have been rendering longest, with the seconds."""
     found = progress.rendering
     return nlargest(RICHEST, found.pages, key=lambda page: page[1]) if found else []
 

@@ -1,4 +1,4 @@
-"""What `crawl --dry-run` shows: the scope, the first hosts and the first pages."""
+"""`crawl --dry-run`: the scope, the first hosts and the first pages."""
 
 from collections.abc import Collection
 

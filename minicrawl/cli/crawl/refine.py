@@ -1,4 +1,4 @@
-"""`minicrawl refine`: converged ranks of a crawl, and how far they moved."""
+"""`minicrawl refine`: converged ranks of a crawl, and their change."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -26,23 +26,23 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
     type=float,
     default=UNTIL,
     show_default=True,
-    help="Stop when the error, summed over all shares, is at most this.",
+    help="Stop when the error, summed over all shares of importance, is at most this.",
 )
 @click.option(
     "--to",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Copy the store to this new file, and keep the ranks beside the copy.",
+    help="Copy the store to this new file, and write the ranks beside the copy.",
 )
 @json_option
 @store_option
 def refine(store: Path, until: float, to: Path | None, as_json: bool) -> None:
-    """Compute the converged importance of all known pages, without fetching.
+    """Compute converged ranks of all known pages, without fetching.
 
-    A crawl does the same by itself when it ends and while it is idle. It spends all cash again
-    along the stored links, round after round, in a computation of its own. The result is kept
-    beside the store, and the order of a crawl that is resumed does not change. If refine is
-    interrupted, the same command continues from what it kept.
+    A crawl does the same when it ends and while it is idle. refine spends all cash again along the
+    stored links, round after round, until the ranks converge. The result is saved beside the store
+    and does not affect the order of a resumed crawl. Repeat the command to continue an interrupted
+    run.
     """
     with _while_undisturbed() as goes_on, progress("refine") as tell:
         refined = refine_store(store, until=until, to=to, tell=tell, goes_on=goes_on)
@@ -77,7 +77,7 @@ def _interrupted(refined: Refined | None) -> str:
 
 @contextmanager
 def _while_undisturbed() -> Iterator[Callable[[], bool]]:
-    """Yield a function that says whether no signal has come. The second signal kills."""
+    """Yield a function that returns True until a signal arrives. The second signal kills."""
     came: list[int] = []
 
     def remember(number: int, _frame: FrameType | None) -> None:

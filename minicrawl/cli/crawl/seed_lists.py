@@ -27,7 +27,7 @@ _SCHEMES = ("http://", "https://")
 
 
 def seeds_of(arguments: Sequence[str], stack: ExitStack) -> Iterator[str]:
-    """The seeds of all arguments. Every file is opened now and read later, when it is needed."""
+    """Return the seeds of all arguments. Files are opened now and read on demand."""
     urls = [text for text in arguments if _is_url(text)]
     files = [text for text in arguments if text not in urls]
     lists = [(_name(file), stack.enter_context(_opened(file))) for file in files]
@@ -35,7 +35,7 @@ def seeds_of(arguments: Sequence[str], stack: ExitStack) -> Iterator[str]:
 
 
 def _is_url(text: str) -> bool:
-    """Whether it is a URL, or begins like one without a scheme: with a host, and is no file."""
+    """Return whether the text is a URL, with or without a scheme, and not a file."""
     if text.lower().startswith(_SCHEMES):
         return True
     url = canonical_seed(text, strip_marks=False)

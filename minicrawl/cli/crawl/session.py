@@ -1,4 +1,4 @@
-"""One run of a crawl in a terminal: what it shows, its summary and its exit code.
+"""One run of a crawl in a terminal: its display, summary and exit code.
 
 Law: however a run ends, the command that resumes the crawl is printed. All messages go to stderr.
 """
@@ -61,14 +61,14 @@ if TYPE_CHECKING:
 
 
 FEWEST_ANSWERS = 20
-"""With fewer answers the share of failures means nothing."""
+"""With fewer responses, the share of failures is meaningless."""
 _NO_CONTACT = "server owners cannot reach you: set --contact to a URL or a mail address"
 _LABEL = 12
 _PAGES = re.compile(r"(?<= )--pages[ =]\S+")
 
 
 class NotFetched(click.ClickException):
-    """Nothing could be fetched, or too much failed."""
+    """Exit code 3: nothing was fetched, or --max-failures was exceeded."""
 
     exit_code = 3
 
@@ -134,7 +134,7 @@ class Session:
         self._print("the graph is measured as it is now; Ctrl-C leaves that")
 
     def _summary(self, reason: Reason) -> dict[str, object]:
-        """What this run did and how the store is now, for programs."""
+        """Return the summary of this run and the status of the store, as JSON."""
         counter = self._state.counter
         return {
             "reason": reason.word,
@@ -147,8 +147,8 @@ class Session:
         }
 
     def _watch_graph(self, shown: Display) -> Hear | None:
-        """Show the graph, if that was asked for or somebody looks at all there is. Gives what hears
-        keys, where there is a panel.
+        """Show the graph with --graph-stats, or with --verbose on a panel. Return the panel's key
+        handler.
         """
         has_panel, options = not isinstance(shown, Silence | Lines), self._options
         if options.graph_stats or (options.verbose and has_panel):
@@ -160,7 +160,7 @@ class Session:
 
     @contextmanager
     def _ignoring_an_interrupt_among_seeds(self) -> Iterator[None]:
-        """Once there is a store, it keeps the seeds that were read."""
+        """Ignore an interrupt while seeds are read if there is a store, which has them."""
         try:
             yield
         except KeyboardInterrupt:
@@ -186,8 +186,8 @@ class Session:
             self._print(f"  {command}{again}  # reads pages again; --continuous does not end")
 
     def _resume_with_more(self, *, reads_again: bool = False) -> str:
-        """The command that resumes; where all pages of the budget were fetched, with twice as many,
-        because the same command would do nothing. Pages that are read again count as well.
+        """Return the command that resumes the crawl. If the page budget is used up, it is doubled,
+        because the same command would do nothing. Revisits count towards the budget.
         """
         pages, command = self._crawl.settings.budget.pages, self._options.resume
         fetched = self._found.pages_fetched or 0
@@ -198,7 +198,7 @@ class Session:
         return enlarged if count else f"{command} {more}"
 
     def fail_without_success(self) -> None:
-        """Raise `NotFetched` if nothing could be fetched, or too much failed."""
+        """Raise `NotFetched` if nothing was fetched, or --max-failures was exceeded."""
         if not self._found.pages_fetched:
             raise NotFetched(f"nothing could be fetched{_listed(self._found.failures or {})}")
         counter, limit = self._state.counter, self._options.max_failures
@@ -209,7 +209,7 @@ class Session:
 
     @cached_property
     def _found(self) -> Status:
-        """The store as it is after the run."""
+        """Return the status of the store after the run."""
         return status(self._store)
 
     def _facts(self) -> Iterator[tuple[str, str]]:
@@ -261,7 +261,7 @@ class Session:
 
     @cached_property
     def _console(self) -> "Console":
-        """Stderr. A quiet run without warnings has no need of it: rich takes time to import."""
+        """Console on stderr, made on demand: rich takes time to import."""
         from rich.console import Console
 
         match self._options.color:
@@ -279,9 +279,9 @@ class Session:
 
 
 def _warning_without_contact(crawl: Crawl, shown: Display) -> Listener:
-    """Warn at the first request: a crawl that cannot start needs no advice.
+    """Warn at the first request, so that a crawl that cannot start is not warned about.
 
-    By then the contact in the store, if there is one, is known.
+    By then, the contact in the store is known.
     """
     lines = [_NO_CONTACT]
 
@@ -295,7 +295,7 @@ def _warning_without_contact(crawl: Crawl, shown: Display) -> Listener:
 
 
 def _showing_ranks(shown: Display, stack: ExitStack) -> Listener:
-    """Show the progress of the ranks in place of that of the crawl."""
+    """Show the progress of the ranks instead of the crawl's."""
     reports: list[Callable[[float], None]] = []
 
     def hear(event: Event) -> None:
@@ -312,7 +312,7 @@ def _showing_ranks(shown: Display, stack: ExitStack) -> Listener:
 
 
 def _showing_all(form: str, shown: Display) -> Listener:
-    """Show each event as a line of a log; in a text hosts are as people read them."""
+    """Show each event as a log line; text shows readable host names."""
     as_shown = readable if form == "text" else str
     said = Log(form, lambda line: shown.say(as_shown(line)))
     warned = Log(form, lambda line: shown.warn(as_shown(line)))

@@ -1,4 +1,4 @@
-"""`minicrawl check --cloaking`: is a page another one for a browser?"""
+"""`minicrawl check --cloaking`: whether a browser is served another page."""
 
 import asyncio
 import os
@@ -17,7 +17,7 @@ from minicrawl.wording import counted
 
 
 def is_cloaked(url: str, *, as_json: bool) -> bool:
-    """Check a page, show what was found, and say whether it is served differently."""
+    """Check a page, show the findings, and return whether it is served differently."""
     wanted = canonical_seed(url)
     if wanted is None:
         raise UsageError(f"--cloaking: {url!a} is not a URL")
@@ -31,7 +31,7 @@ def is_cloaked(url: str, *, as_json: bool) -> bool:
 
 
 def _settings() -> Settings:
-    """Those of a crawl: from the environment and the file of settings."""
+    """Return the settings of a crawl, from the environment and the settings file."""
     chosen = os.environ.get(CONFIG_VARIABLE)
     return loaded_from({}, Path(chosen) if chosen else None).settings
 

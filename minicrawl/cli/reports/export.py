@@ -70,7 +70,7 @@ class FormatName(click.Choice[str]):
 
 
 def _needs_pages(given: Mapping[str, Any]) -> bool:
-    """Whether what is written comes from the pages that were kept."""
+    """Return whether the output comes from kept pages."""
     suffix = format_of(given["file"], _format_name(given["file"], given["name"]))
     return suffix in WEB_ARCHIVES or bool(given["contents"]) or bool(given["raw"])
 
@@ -190,7 +190,7 @@ def export(
 
 
 class _Output(NamedTuple):
-    """What is written where: pages with more columns, or a graph of pages or of hosts."""
+    """Destination and content of an export: pages with extra columns, or a graph."""
 
     file: Path
     suffix: str
@@ -219,7 +219,7 @@ class RowCount:
         self.left_out = 0
 
     def leave_out(self, text: str) -> None:
-        """Say what cannot be written."""
+        """Warn about a response that cannot be written."""
         self.left_out += 1
         click.echo(f"left out: {visible(text)}", err=True)
 
@@ -265,7 +265,7 @@ def _writer(
 
 
 def _refuse_to_replace(file: Path, *, force: bool) -> None:
-    """A file that may be dear to the user is replaced only if they say so. Devices stay as is."""
+    """Ask before replacing a file. Devices are written to directly."""
     if force or file == STDOUT or not file.is_file():
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -274,7 +274,7 @@ def _refuse_to_replace(file: Path, *, force: bool) -> None:
 
 
 def _tell_of(file: Path, seen: Snapshot, rows: RowCount, *, as_json: bool) -> None:
-    """What was written, and how exact the importance in it is."""
+    """Print the number of rows, and the error of the importance."""
     if as_json:
         importance = told(convergence_of(seen))
         size = file.stat().st_size
@@ -313,7 +313,7 @@ def _refuse_for_links(selection: PageSelection, *, by: str, fold: bool) -> None:
 
 
 def _among(selection: PageSelection, graph_of: str, *, is_graph: bool) -> PageSelection:
-    """Of these pages, those of the graph that is wanted."""
+    """Return the pages that are in the requested graph."""
     if graph_of != CRAWLED:
         return selection
     if not is_graph:
@@ -363,6 +363,6 @@ def _write(seen: Snapshot, selected: PageSelection, output: _Output, tell: Progr
 
 
 def _progress(file: Path) -> AbstractContextManager[Progress]:
-    """No progress if the terminal shows the output itself."""
+    """Return a progress function; none if the output goes to the terminal."""
     is_shared = file == STDOUT and sys.stdout.isatty()
     return unseen("export") if is_shared else progress("export")

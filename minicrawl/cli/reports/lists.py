@@ -1,5 +1,5 @@
 """Lists of pages and links: `minicrawl pages`, `changes`, `broken`, `redirects`, `orphans`,
-`duplicates`; and `minicrawl report`, which has most of them in one HTML file.
+`duplicates`; and `minicrawl report`, an HTML file with most of them.
 """
 
 import functools
@@ -45,7 +45,7 @@ Command = Callable[..., Any]
 Rows = Sequence[Sequence[object]]
 Show = Callable[[Sequence[str], Rows], None]
 Finder = Callable[..., Rows]
-"""Finds rows in a snapshot for a host or for all, by the values of further options."""
+"""Function of a snapshot, a host (None for all) and further options that returns rows."""
 
 
 _host_option = click.option("--host", metavar="NAME", help="Only pages of this host.")
@@ -55,12 +55,12 @@ _exit_code_option = click.option(
     "--exit-code",
     "has_exit_code",
     is_flag=True,
-    help="Exit with 1 if there is anything to show, for jobs that shall fail then.",
+    help="Exit 1 if anything is listed (for CI).",
 )
 
 
 def _form_options(command: Command) -> Command:
-    """Pass `show`, which shows rows with these columns in the form that was asked for."""
+    """Pass `show`, which prints rows as a table, CSV or JSON."""
 
     @functools.wraps(command)
     def with_form(as_csv: bool, as_json: bool, **rest: Any) -> Any:
@@ -82,9 +82,9 @@ def _listing(
     finish: Callable[[Snapshot, Any], Rows] = _as_found,
     further: Callable[[Command], Command] = lambda command: command,
 ) -> Callable[[Finder], click.Command]:
-    """A command that shows rows of this kind as a table, CSV or JSON.
+    """Make a command that shows rows of this kind as a table, CSV or JSON.
 
-    `finish` is given the rows that are shown; `further` adds an option of this command alone.
+    `finish` post-processes the rows shown; `further` adds an option.
     """
 
     def decorate(find: Finder) -> click.Command:
@@ -122,7 +122,7 @@ def _show_csv(columns: Sequence[str], rows: Rows) -> None:
 
 
 def _show_table(columns: Sequence[str], rows: Rows) -> None:
-    """Numbers first. A column of texts that are all empty is left out."""
+    """Show a table, numbers first, without empty columns of text."""
     if not rows:
         click.echo(_NONE)
         return
@@ -174,7 +174,7 @@ class _Columns(click.ParamType[tuple[str, ...]]):
     metavar="COLUMN",
     default="rank",
     show_default=True,
-    help="Order by this column; with - before it, the largest value first.",
+    help="Sort by this column; a leading - sorts descending.",
 )
 @click.option(
     "--columns",
@@ -182,7 +182,7 @@ class _Columns(click.ParamType[tuple[str, ...]]):
     type=_Columns(),
     default=_USUAL_COLUMNS,
     show_default=True,
-    help=f"Show these columns, of {', '.join(LIST_COLUMNS)}.",
+    help=f"Columns to show, from {', '.join(LIST_COLUMNS)}.",
 )
 @_form_options
 @store_option
@@ -195,7 +195,7 @@ def pages(
     columns: tuple[str, ...],
     show: Show,
 ) -> None:
-    """List pages with the columns that you choose."""
+    """List pages with selected columns."""
     column = sort.removeprefix("-")
     if column not in COLUMNS:
         raise click.UsageError(f"--sort {sort}: not one of {', '.join(COLUMNS)}")
@@ -211,28 +211,27 @@ def pages(
         "--since",
         metavar="TIME",
         type=Moment(),
-        help="Since this day or time, such as 2026-11-22 or 2026-11-22T10:00 (UTC), or for so "
-        "long, such as 12h or 7d.  [default: since the last crawl began]",
+        help="Show changes since this time (2026-11-22 or 2026-11-22T10:00, UTC) or age (12h, "
+        "7d).  [default: since the last crawl began]",
     ),
 )
 def changes(seen: Snapshot, host: str | None, since: float | None) -> Rows:
-    """Show the pages that are new, have changed, or are not there any more.
+    """List new, changed and removed pages.
 
-    The most important ones come first. `what` is new, changed, moved, gone, failed or refused, and
-    `at` is when a crawl found that. A page has changed if its text differs from that before;
-    `old_words` and `new_words` are how long both are. Of a page that was not kept, any other byte
-    counts.
+    The most important pages come first. `what` is new, changed, moved, gone, failed or refused;
+    `at` is when a crawl found it. A kept page has changed if its text differs; `old_words` and
+    `new_words` are the lengths of both texts. Any other page has changed if a byte differs.
     """
     return changed.changes(seen, since, host)
 
 
 @_listing(problems.BrokenLink, with_texts)
 def broken(seen: Snapshot, host: str | None) -> Rows:
-    """Show the links that lead nowhere, those to the most linked target first.
+    """List broken links, most linked target first.
 
-    The target failed, at once or behind the redirects in `through`, or it is at an address that is
-    not public. --host chooses the pages that have the links. `text` is what a link says, in a store
-    of `crawl --keep links` or --keep pages.
+    The target failed, directly or behind the redirects in `through`, or has a non-public address.
+    --host selects the pages with the links. `text` is the text of the link, if the store was made
+    with `crawl --keep links` or --keep pages.
     """
     with progress("links") as tell:
         return problems.broken_links(seen, host, tell)
@@ -240,10 +239,10 @@ def broken(seen: Snapshot, host: str | None) -> Rows:
 
 @_listing(problems.Redirect)
 def redirects(seen: Snapshot, host: str | None) -> Rows:
-    """Show the redirects and where they end, the most linked first.
+    """List redirects and their final targets, most linked first.
 
-    `links` are those to the redirect, and `state` is that of its end. A loop, or a redirect to
-    nowhere, has no end. `through` are the other redirects on the way.
+    `links` is the number of links to the redirect, `state` the state of its target, `through` the
+    other redirects on the way. A loop, or a redirect to nowhere, has no target.
     """
     with progress("links") as tell:
         return problems.redirects(seen, host, tell)
@@ -251,9 +250,9 @@ def redirects(seen: Snapshot, host: str | None) -> Rows:
 
 @_listing(problems.Orphan)
 def orphans(seen: Snapshot, host: str | None) -> Rows:
-    """Show the pages that no page links to, the most important first.
+    """List pages that no page links to, most important first.
 
-    They became known in another way, such as by a sitemap. Seeds are left out.
+    They were found in another way, such as in a sitemap. Seeds are left out.
     """
     with progress("links") as tell:
         return problems.orphans(seen, host, tell)
@@ -261,10 +260,10 @@ def orphans(seen: Snapshot, host: str | None) -> Rows:
 
 @_listing(problems.Duplicate)
 def duplicates(seen: Snapshot, host: str | None) -> Rows:
-    """Show the pages that are copies of another one, the largest group first.
+    """List duplicate pages, largest group first.
 
-    Such a page names the other one as canonical, has its content (alias), or has a URL that leads
-    to the same page, as similar URLs did (twin).
+    A duplicate names another page as canonical (canonical), has the same content (alias), or has a
+    URL of a form that led to the same page before (twin).
     """
     return problems.duplicates(seen, host)
 
@@ -276,12 +275,11 @@ def duplicates(seen: Snapshot, host: str | None) -> Rows:
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @store_option
 def report(file: Path, store: Path) -> None:
-    """Write a report on what was crawled as one HTML file.
+    """Write an HTML report on a site to FILE.
 
-    The report lists what to mend: broken links, redirects, orphans, duplicates, pages that are
-    deep, slow or large, and titles that are missing or not unique. It also shows the most important
-    pages, the number of links per page, and a graph of the hosts. It loads nothing from elsewhere,
-    so you can send it and print it.
+    The report lists broken links, redirects, orphans, duplicates, deep, slow and large pages, and
+    missing or repeated titles. It also shows the most important pages, the number of links per
+    page, and a graph of the hosts. The file is self-contained.
     """
     from minicrawl.export.site_report import write_site_report
     from minicrawl.report.site_report import site_report

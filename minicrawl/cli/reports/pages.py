@@ -231,7 +231,7 @@ def links(url: str, store: Path, n: int, raw: bool, as_json: bool) -> None:
 
 
 def _show_raw(found: list[WrittenLink], same: str, as_json: bool) -> None:
-    """As a table without the column that is the same in all rows."""
+    """Show a table without the column that is the same in all rows."""
     if as_json:
         show_json([link._asdict() for link in found])
         return

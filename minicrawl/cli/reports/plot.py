@@ -19,7 +19,7 @@ ENDINGS = (".png", ".svg")
 
 
 class PictureFile(click.Path):
-    """The name of a picture."""
+    """Name of an image file."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = Path(str(super().convert(value, param, ctx)))
@@ -33,12 +33,11 @@ class PictureFile(click.Path):
 @graph_of_option(CRAWLED)
 @store_option
 def plot(store: Path, file: Path, graph_of: str) -> None:
-    """Draw a crawl into FILE, a .png or .svg.
+    """Plot a crawl to FILE, a .png or .svg.
 
-    Shows how pages, pace, importance gathered, errors, components and distances have changed, the
-    degrees of the pages as they are now, and the 40 largest hosts with the links between them. The
-    times are those of the samples that `crawl --graph-stats` took. Without samples, they are made
-    from the log of the store.
+    Shows pages, pace, importance gathered, errors, components and distances over time, the current
+    degrees of the pages, and the 40 largest hosts with the links between them. The points in time
+    are the samples of `crawl --graph-stats`; without samples, they come from the log of the store.
 
     Needs matplotlib: install minicrawl with the extra `lab`.
     """
@@ -52,7 +51,7 @@ def plot(store: Path, file: Path, graph_of: str) -> None:
 
 
 def _hosts(store: Path, graph_of: str) -> HostLinks:
-    """The hosts with the most pages, and the links between them."""
+    """Return the hosts with the most pages, and the links between them."""
     with snapshot(store) as seen:
         graph = HostGraph(seen, PageSelection(fetched=graph_of != KNOWN)).drawing()
         pages = {

@@ -54,17 +54,15 @@ _KIB = 1024
 
 
 @click.command()
-@click.option(
-    "--mirrors", "wants_mirrors", is_flag=True, help="Also show hosts that mirror another one."
-)
+@click.option("--mirrors", "wants_mirrors", is_flag=True, help="Also list mirrored hosts.")
 @click.option(
     "--stored",
     "wants_stored",
     is_flag=True,
-    help="Also count what is stored, part by part. This takes a while for a large store.",
+    help="Also list the number and size of all stored parts. This is slow for a large store.",
 )
 @click.option(
-    "--graph", "wants_graph", is_flag=True, help="Describe the graph of a large store as well."
+    "--graph", "wants_graph", is_flag=True, help="Also measure the graph of a large store."
 )
 @graph_of_option(CRAWLED)
 @json_option
@@ -79,10 +77,10 @@ def status(
 ) -> None:
     """Show the progress of the crawl, its graph, and the command that resumes it.
 
-    The counts are shown at once, however large the store is. The graph is that of the latest
-    sample, if that has all pages, or the crawl runs and takes samples (`crawl --graph-stats`).
-    Otherwise a small graph is described as it is now. A large one is only with `--graph`; without
-    it, the last sample is shown. `minicrawl check` verifies the store itself.
+    The counts are fast for any store. The graph is taken from the latest sample if it covers all
+    pages, or if a running crawl takes samples (`crawl --graph-stats`). Otherwise a small graph is
+    measured now; a large one only with `--graph`, else its last sample is shown. `minicrawl check`
+    verifies the store itself.
     """
     found = report.status(store)
     repeating = mirrors(store) if wants_mirrors else []
@@ -112,7 +110,7 @@ def _part_line(part: StoredPart) -> tuple[str, ...]:
 
 
 def _live(store: Path) -> Iterator[tuple[str, str]]:
-    """What a crawl that runs now says of itself."""
+    """Yield the state of a running crawl, if there is one."""
     with suppress(MinicrawlError):
         found = ask(store, ControlRequest(verb=Verb.SHOW), _PATIENCE_S)
         yield "crawl", f"{found['state']}, process {found['pid']}"
@@ -190,17 +188,17 @@ def _size(count: float | None) -> str:
     type=click.Choice([state.label for state in KINDS]),
     metavar="NAME",
     multiple=True,
-    help="Only this kind, such as timeout or robots. Repeatable.",
+    help="Only this kind of error, such as timeout or robots. Repeatable.",
 )
 @click.option("--host", metavar="NAME", help="Only pages of this host.")
 @count_option(20)
 @json_option
 @store_option
 def errors(store: Path, kinds: tuple[str, ...], host: str | None, n: int, as_json: bool) -> None:
-    """Show the pages that failed: by kind, by host, and the latest ones with the reason.
+    """Show failed pages: by kind, by host, and the latest with their reasons.
 
-    Refused pages, such as those that robots.txt forbids, are only counted; --kind shows their hosts
-    and pages. The share is that of all requests for pages. --n applies to hosts and to pages.
+    Refused pages, such as those forbidden by robots.txt, are only counted; --kind shows their hosts
+    and pages. The share is of all page requests. --n applies to hosts and to pages.
     """
     wanted = frozenset(State.labelled(kind) for kind in kinds)
     with snapshot(store) as seen:
@@ -246,12 +244,12 @@ def _page_line(page: FailedPage) -> tuple[str, ...]:
 @json_option
 @store_option
 def frontier(store: Path, n: int, as_json: bool) -> None:
-    """Show the pages that would be read next if no host made the crawl wait.
+    """List the next pages to fetch, ignoring the delays of hosts.
 
-    They are ordered by `key`, in units of cash. With --strategy greedy, `key` is the unit that
-    every page starts with plus `given`, the cash from links and endowments. With siblings, it also
-    counts what pages that were found together with it have led to. The other strategies have no
-    `key`. `cash` includes a share of the cash of the virtual page.
+    Pages are ordered by `key`, in units of cash. With --strategy greedy, `key` is the initial unit
+    of a page plus `given`, the cash from links and endowments. With siblings, it also counts what
+    the pages found together with it led to. Other strategies have no `key`. `cash` includes a share
+    of the virtual page's cash.
     """
     with snapshot(store, ordered=True) as seen:
         if as_json:
@@ -277,16 +275,16 @@ def _waiting_line(page: WaitingPage) -> tuple[str, ...]:
     "--cloaking",
     "url",
     metavar="URL",
-    help="Check instead whether this page is served differently to the crawler's name and to a "
-    "browser's. It is asked for four times, as politely as in a crawl.",
+    help="Check instead whether the server sends this page differently to a browser. Makes four "
+    "requests, as politely as a crawl.",
 )
 @json_option
 @store_option
 @click.pass_context
 def check(context: click.Context, store: Path, url: str | None, as_json: bool) -> None:
-    """Check that a store is intact: the file, the links, every atom of cash.
+    """Verify a store: the file, the links, every atom of cash.
 
-    Prints a line for each problem, and exits with 1 if there is one.
+    Prints a line per problem, and exits 1 if there is any.
     """
     if url is not None:
         from minicrawl.cli.reports.cloaking import is_cloaked

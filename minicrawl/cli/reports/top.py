@@ -34,23 +34,24 @@ SITE_HEADINGS = ("rank", "importance", "sum of its pages", "pages", "fetched", "
 @click.option(
     "--sites",
     is_flag=True,
-    help="Show sites, by the cash that links from other sites gave them; with --by, by the sum of "
-    "the scores of their pages.",
+    help="List sites, by cash from other sites; with --by, by the sum of their pages' scores.",
 )
 @click.option(
     "--rising",
     is_flag=True,
-    help="Order by the cash that a page was given since it was read, relative to what its past "
-    "promised: 1 is as before.",
+    help="Order by cash received since the last fetch, relative to the page's history (1: "
+    "unchanged).",
 )
 @click.option(
     "--all",
     "takes_all",
     is_flag=True,
-    help="Include redirects, duplicates and pages that do not exist.",
+    help="Include redirects, duplicates and missing pages.",
 )
 @click.option(
-    "--fold", is_flag=True, help="Show only the best of the pages that `index` found to be alike."
+    "--fold",
+    is_flag=True,
+    help="Show only the best of each group of near-duplicates, as found by `index`.",
 )
 @json_option
 @store_option
@@ -64,12 +65,11 @@ def top(
     fold: bool,
     as_json: bool,
 ) -> None:
-    """Show the most important pages, whether they were read or not.
+    """List the most important pages, fetched or not.
 
-    The importance of a page is its share of all cash that flows through all pages once the ranks
-    have converged. The last line says how exact that is. If they have not converged, it is
-    estimated from the cash that flowed. The rank is the place among all that is known. `found`
-    counts the pages in the order in which they became known.
+    The importance of a page is its share of all cash flow once the ranks have converged; until then
+    it is estimated from the cash that has flowed. The last line gives the error. The rank is the
+    place among all known pages. `found` numbers the pages in order of discovery.
     """
     _refuse_conflicts(selection, by, sites=sites, rising=rising, fold=fold)
     if takes_all and (sites or selection.unread):
@@ -109,7 +109,7 @@ def _line(page: RankedPage, by: str, *, fold: bool) -> tuple[str, ...]:
 
 
 def _folded(line: Sequence[str], alike: str) -> tuple[str, ...]:
-    """With the number of pages that are alike before the texts."""
+    """Insert the number of near-duplicates before the texts."""
     return (*line[:-2], alike, *line[-2:])
 
 

@@ -1,25 +1,25 @@
-"""`minicrawl cluster`: look at a cluster, and say what its nodes should do.
+"""`minicrawl cluster`: inspect a cluster and control its nodes.
 
-Law: nothing of a cluster is imported before one of its commands runs.
+Law: cluster code is imported only when one of its commands runs.
 """
 
 import click
 
 from minicrawl.cli import DeferredCommand, LazyGroup
 
-# name -> where the command is and the line that `minicrawl cluster --help` shows for it.
+# name -> target to import, and summary in `minicrawl cluster --help`
 COMMANDS = {
     "status": (
         "minicrawl.cluster.commands.status:status",
-        "Show the nodes and the crawl of a cluster.",
+        "Show nodes, shards and progress.",
     ),
     "gather": (
         "minicrawl.cluster.commands.gather:gather",
-        "Make one ordinary store of all shards.",
+        "Gather all shards into one store.",
     ),
     "set": (
         "minicrawl.cluster.commands.nodes:set_",
-        "Change what a node does, or share the shards out.",
+        "Configure a node, or rebalance the shards.",
     ),
 }
 
@@ -32,8 +32,8 @@ COMMANDS = {
     ],
 )
 def cluster() -> None:
-    """Look at a cluster, and steer its nodes.
+    """Inspect a cluster and control its nodes.
 
-    `minicrawl crawl SEEDS --cluster URL` begins its crawl, and `minicrawl node --cluster URL` adds
-    a machine.
+    `minicrawl crawl SEEDS --cluster URL` starts a crawl, `minicrawl node --cluster URL` adds a
+    machine.
     """

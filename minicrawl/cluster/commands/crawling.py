@@ -1,4 +1,4 @@
-"""`minicrawl crawl --cluster`: begin or join a crawl, be one of its nodes, and show all of it."""
+"""`minicrawl crawl --cluster`: start or join a crawl as a node, and show its progress."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LINE_EVERY_S = 10.0
 
 
 class ClusterRun(NamedTuple):
-    """What a user wants of `crawl --cluster`."""
+    """Options of `crawl --cluster`."""
 
     loaded: Loaded
     seeds: Iterable[str]
@@ -49,7 +49,7 @@ class ClusterRun(NamedTuple):
 
 
 def crawl_in_cluster(run: ClusterRun) -> None:
-    """Crawl until the crawl of the whole cluster is over."""
+    """Crawl until the whole cluster has finished."""
     shown = ClusterDisplay(is_quiet=run.is_quiet)
     found = asyncio.run(_crawled(run, shown))
     shown.end()
@@ -113,7 +113,7 @@ def _let_signals_kill() -> None:
 
 
 class CrawlPlace(NamedTuple):
-    """The cluster that crawls, and what it is to crawl."""
+    """Cluster and its crawl."""
 
     access: ClusterAccess
     loaded: Loaded
@@ -124,7 +124,7 @@ class CrawlPlace(NamedTuple):
 
 @asynccontextmanager
 async def _cluster(run: ClusterRun, shown: ClusterDisplay) -> AsyncIterator[CrawlPlace]:
-    """The cluster that was named, or one that is started for a demo."""
+    """Yield access to the named cluster, or to one started for a demo."""
     cluster = run.loaded.settings.cluster
     if cluster.url != DEMO:
         yield CrawlPlace(access_of(cluster), run.loaded, run.seeds, run.shards, is_demo=False)
@@ -135,7 +135,7 @@ async def _cluster(run: ClusterRun, shown: ClusterDisplay) -> AsyncIterator[Craw
 
 
 async def _be_a_node(where: CrawlPlace, leaving: asyncio.Event, shown: ClusterDisplay) -> None:
-    """This machine crawls as well; the demo has its nodes."""
+    """Run a node on this machine, except for a demo, which has its own."""
     if where.is_demo:
         await leaving.wait()
         return
@@ -145,12 +145,12 @@ async def _be_a_node(where: CrawlPlace, leaving: asyncio.Event, shown: ClusterDi
     await run_node(where.access, place, own, shown.say, leaving)
 
 
-# ---------------------------------------------------------------- what is shown
+# ---------------------------------------------------------------- display
 
 
 class ClusterDisplay:
-    """A line for the whole cluster on stderr: on a terminal always the same, elsewhere now and
-    then a new one.
+    """Progress line of the whole cluster, on stderr: updated in place on a terminal, elsewhere a
+    new line from time to time.
     """
 
     def __init__(self, *, is_quiet: bool) -> None:
@@ -161,7 +161,7 @@ class ClusterDisplay:
         self._has_line = False
 
     def show(self, found: ClusterStatus) -> None:
-        """The cluster as of now."""
+        """Show the current status."""
         if self._is_quiet:
             return
         line = f"{as_duration(time.monotonic() - self._began)}  {as_line(found)}"
@@ -174,13 +174,13 @@ class ClusterDisplay:
             click.echo(line, err=True)
 
     def say(self, text: str) -> None:
-        """Something happened."""
+        """Show a message."""
         if not self._is_quiet:
             self._erase()
             click.echo(visible(text), err=True)
 
     def end(self) -> None:
-        """Nothing more is shown."""
+        """End the display."""
         self._erase()
 
     def _erase(self) -> None:
@@ -190,7 +190,7 @@ class ClusterDisplay:
 
 
 def as_line(found: ClusterStatus) -> str:
-    """The whole cluster in one line."""
+    """Format the status of the whole cluster in one line."""
     return ", ".join(_parts(found))
 
 
@@ -215,7 +215,7 @@ def _parts(found: ClusterStatus) -> Iterator[str]:
 
 
 def serve_cluster(cluster: Cluster, place: Place) -> None:
-    """Serve the dashboard of a cluster until the process is told to end."""
+    """Serve the dashboard of a cluster until the process is stopped."""
     folder = folder_of(cluster)
     with closing(LiveCluster(access_of(cluster))) as live:
         views = ClusterViews(without_login(cluster.url or ""), live, folder)

@@ -32,12 +32,12 @@ _DIGEST_BYTES = 8
 @json_option
 @settings_options("cluster")
 def gather(file: Path, stores: tuple[Path, ...], settings: Settings, as_json: bool) -> None:
-    """Make one store, FILE, of all shards of a crawl.
+    """Gather all shards of a crawl into one store, FILE.
 
-    With --cluster, the shards are restored from the servers; no node is disturbed. Or name STORES,
-    the files of all shards. All commands work on FILE: pages of all shards are there, with the cash
-    that was on its way to them, and what was kept of them. If cash is missing, FILE is not made,
-    and the error says where.
+    With --cluster, the shards are restored from the servers, without disturbing a node; otherwise,
+    name the files of all shards as STORES. All commands work on FILE, which has the pages of all
+    shards, the cash in transit to them, and their kept responses. If cash is missing, FILE is not
+    written, and the error says where.
     """
     with progress("gather") as tell:
         if stores:
@@ -57,8 +57,9 @@ def gather(file: Path, stores: tuple[Path, ...], settings: Settings, as_json: bo
 
 @contextmanager
 def store_of_cluster(cluster: Cluster, *, pages: bool) -> Iterator[Path]:
-    """The store that reports on the whole cluster read, with the pages that were kept or without
-    them, which takes less time. It is there until this is left, whoever gathers a newer one.
+    """Yield a store of the whole cluster, with or (faster) without kept pages.
+
+    It exists until the context is left, even if a newer one is gathered meanwhile.
     """
     from minicrawl.cluster.gather.gathering import kept_store
 
@@ -77,7 +78,7 @@ def store_of_cluster(cluster: Cluster, *, pages: bool) -> Iterator[Path]:
 
 
 def folder_of(cluster: Cluster) -> Path:
-    """The folder of the user for what can be made again, and in it that of this cluster."""
+    """Return the folder of this cluster in the user's cache."""
     if cluster.url is None:
         raise UsageError("which cluster? --cluster nats://host:4222 names its servers")
     usual = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -86,7 +87,7 @@ def folder_of(cluster: Cluster) -> Path:
 
 
 def _tell_of_age(made: "Gathered") -> None:
-    """Say that some stores were older than others."""
+    """Warn that some stores are older than others."""
     if made.ahead:
         batches = counted(sum(one.batches for one in made.ahead), "batch", "batches")
         units = sum(one.atoms for one in made.ahead) / UNIT

@@ -1,4 +1,4 @@
-"""`minicrawl node` and `cluster set`: a node of a cluster; and the engine of one for a command."""
+"""`minicrawl node` and `cluster set`, and access to a cluster's engine for commands."""
 
 import asyncio
 import re
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def with_engine(cluster: Cluster, work: Callable[[ClusterEngine], Awaitable[T]]) -> T:
-    """The result of the work with the engine of this cluster, which must have a crawl."""
+    """Run `work` with the engine of a cluster that has a crawl, and return its result."""
 
     async def run() -> T:
         async with opened(access_of(cluster), makes=False) as engine:
@@ -41,20 +41,19 @@ def with_engine(cluster: Cluster, work: Callable[[ClusterEngine], Awaitable[T]])
     "--workers",
     metavar="N",
     type=click.IntRange(min=0),
-    help="Let each shard of NODE have N fetching processes, now and of shards that it takes later; "
-    "0 if the shard's own process fetches.",
+    help="Number of fetch processes per shard of NODE, now and later; 0 fetches in the shard's "
+    "own process.",
 )
 @click.option(
     "--drain/--no-drain",
     default=None,
-    help="Let NODE give up its shards, which go to the others, and take no more; or let it take "
-    "shards again.",
+    help="Move all shards of NODE to other nodes and give it no more, or let it take shards again.",
 )
 @click.option(
     "--rebalance",
     is_flag=True,
-    help="Share the shards out evenly now, without NODE. Nodes do that by themselves, a few "
-    "seconds after another node came.",
+    help="Distribute the shards evenly now, without NODE. Nodes also do this a few seconds after "
+    "a node joins.",
 )
 @settings_options("cluster")
 def set_(
@@ -64,10 +63,10 @@ def set_(
     drain: bool | None,
     rebalance: bool,
 ) -> None:
-    """Change what NODE does, or share the shards out evenly.
+    """Configure NODE, or rebalance the shards.
 
-    This does not wait. When a drained node holds no shard (`minicrawl cluster status`), it can be
-    stopped without a pause of the crawl.
+    The command returns at once. Once a drained node holds no shard (`minicrawl cluster status`), it
+    can be stopped without pausing the crawl.
     """
     from minicrawl.cluster import overview as wishes
 
@@ -108,31 +107,30 @@ _NAME = re.compile("[A-Za-z0-9_-]{1,32}")
     type=click.Path(path_type=Path, file_okay=False),
     default=FOLDER,
     show_default=True,
-    help="Where the stores of this node's shards are.",
+    help="Folder for the stores of this node's shards.",
 )
 @click.option(
     "--name",
     metavar="NAME",
-    help="What the node is called; each node of a cluster has another name.  "
-    "[default: the name of the machine]",
+    help="Name of the node, unique within the cluster.  [default: name of the machine]",
 )
 @click.option(
     "--most-shards",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Hold at most N shards.  [default: an even part of all]",
+    help="Hold at most N shards.  [default: an equal share]",
 )
 @loaded_options(
     *("politeness", "network", "access", "cluster"),
     *("browser", "render-workers"),
 )
 def node(loaded: Loaded, folder: Path, name: str | None, most_shards: int | None) -> None:
-    """Add this machine to a cluster.
+    """Join this machine to a cluster.
 
-    It crawls a part of the shards until Ctrl-C or SIGTERM. The crawl and its settings come from the
-    cluster. What belongs to this machine is set here, and so is what weakens a promise:
-    --ignore-robots, a shorter --delay, --allow-private. A node that ends gives its shards to the
-    others first. One that is killed is replaced by them.
+    The node crawls some of the shards until Ctrl-C or SIGTERM. The crawl and its settings come from
+    the cluster; settings of this machine, and those that weaken politeness (--ignore-robots, a
+    shorter --delay, --allow-private), are set here. A node that stops hands its shards over first;
+    the shards of a killed node are taken over by the others.
     """
     from minicrawl.cluster.access import access_of
     from minicrawl.cluster.node.running import NodePlace, run_node, usual_name

@@ -30,9 +30,9 @@ _HEADINGS = ("pages", "pages/s", "workers", "node", "state", "machine", "shards"
 @json_option
 @settings_options("cluster")
 def status(settings: Settings, as_json: bool) -> None:
-    """Show the nodes of a cluster, who holds which shard, and how far the crawl has come.
+    """Show the nodes of a cluster, their shards, and the progress of the crawl.
 
-    A node is `silent` if it says nothing for three seconds: it is gone, or cannot be reached.
+    A node is `silent` after three seconds without a message: it is down or unreachable.
     """
     from minicrawl.cluster.overview import overview
 
@@ -46,7 +46,7 @@ def status(settings: Settings, as_json: bool) -> None:
 
 
 def facts_of(found: "ClusterStatus") -> Iterator[tuple[str, str]]:
-    """What is said of the whole cluster."""
+    """Return facts about the whole cluster."""
     reason = f" ({found.reason})" if found.reason else ""
     budget = f" of {found.budget:,}" if found.budget is not None else ""
     yield "crawl", f"{found.doing}{reason}"
@@ -60,7 +60,7 @@ def facts_of(found: "ClusterStatus") -> Iterator[tuple[str, str]]:
 
 
 def as_ranges(numbers: Sequence[int]) -> str:
-    """Numbers that follow each other as a range: `0-3, 7`."""
+    """Format numbers as ranges: `0-3, 7`."""
     parts: list[list[int]] = []
     for number in sorted(numbers):
         if parts and parts[-1][-1] == number - 1:
@@ -71,7 +71,7 @@ def as_ranges(numbers: Sequence[int]) -> str:
 
 
 def cells_of(row: "NodeRow") -> list[str]:
-    """A node as a row of the table."""
+    """Return a node as a row of the table."""
     pace = rate(row.pace).removesuffix("/s")
     return [
         f"{row.fetched:,}",
@@ -86,7 +86,7 @@ def cells_of(row: "NodeRow") -> list[str]:
 
 # ================================================================ steering
 #
-# `minicrawl control --cluster`: the crawl of all nodes is paused, stopped, or gets more pages.
+# `minicrawl control --cluster`: pause, resume or stop all nodes, or change the page budget.
 
 _WISHES: dict[Verb, Callable[[ClusterEngine], Awaitable[object]]] = {
     Verb.PAUSE: wishes.pause,
@@ -101,7 +101,7 @@ _OTHERWISE = "stop the crawl, then start it with another value"
 
 
 def steer(cluster: Cluster, action: str, request: ControlRequest, *, as_json: bool) -> None:
-    """Do it, and show the cluster as it is then."""
+    """Send the request, then show the cluster."""
 
     async def work(engine: ClusterEngine) -> ClusterStatus:
         await _do(engine, action, request)

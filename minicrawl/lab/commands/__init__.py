@@ -4,28 +4,31 @@ import click
 
 from minicrawl.cli import DeferredCommand, LazyGroup
 
-# name -> where the command is and the line that `minicrawl lab --help` shows for it.
+# name -> target to import, and summary in `minicrawl lab --help`
 COMMANDS = {
     "convergence": (
         "minicrawl.lab.commands.order:convergence",
-        "Show how fast the estimates approach the true importance.",
+        "Measure how fast estimates approach true importance.",
     ),
     "windows": (
         "minicrawl.lab.commands.order:windows",
-        "Show how the windows follow a web that changes.",
+        "Compare measurement windows on a changing web.",
     ),
     "order": (
         "minicrawl.lab.commands.order:order",
-        "Show which order of reading finds the important pages first.",
+        "Compare orders of reading by importance found.",
     ),
     "cluster": (
         "minicrawl.lab.commands.cluster:cluster",
-        "Show what a crawl in shards on many nodes finds and sends.",
+        "Simulate a sharded crawl on many nodes.",
     ),
-    "agree": ("minicrawl.lab.commands.ranks:agree", "Show how well a rank agrees with people."),
+    "agree": (
+        "minicrawl.lab.commands.ranks:agree",
+        "Measure how well a rank agrees with human grades.",
+    ),
     "judge": (
         "minicrawl.lab.commands.judging:judge",
-        "Ask for verdicts on what a search finds.",
+        "Judge the results of a search.",
     ),
     "searches": (
         "minicrawl.lab.commands.judging:searches",
@@ -33,7 +36,7 @@ COMMANDS = {
     ),
     "stability": (
         "minicrawl.lab.commands.ranks:stability",
-        "Show how a rank changes when pages are removed.",
+        "Measure how a rank changes when pages are removed.",
     ),
     "eigenvector": (
         "minicrawl.lab.commands.ranks:eigenvector",
@@ -41,11 +44,11 @@ COMMANDS = {
     ),
     "graphs": (
         "minicrawl.lab.commands.graphs:compare_graphs",
-        "Compare algorithms for graphs that grow edge by edge.",
+        "Compare algorithms for growing graphs.",
     ),
     "figures": (
         "minicrawl.lab.commands.cluster:figures",
-        "Draw all figures as PNG, with the numbers as CSV beside each.",
+        "Draw all figures as PNG, each with its CSV.",
     ),
 }
 
@@ -58,7 +61,7 @@ COMMANDS = {
     ],
 )
 def lab() -> None:
-    """Run experiments that show how the algorithm behaves.
+    """Run experiments on the crawl algorithm.
 
-    They run the crawler's own ledger, windows and orders of reading.
+    The experiments run the crawler's own ledger, windows and orders of reading.
     """

@@ -47,7 +47,7 @@ READ = "5,10,20,30,50"
     type=Sizes(),
     default="10,100,1000,10000",
     show_default=True,
-    help="How many nodes a crawl has.",
+    help="Number of nodes.",
 )
 @click.option(
     "--wait",
@@ -56,7 +56,7 @@ READ = "5,10,20,30,50"
     type=Sizes(),
     default="1,60",
     show_default=True,
-    help="How long cash may wait until the batch that has it is full.",
+    help="Maximum time that cash waits for its batch to fill.",
 )
 @click.option(
     "--batch",
@@ -64,7 +64,7 @@ READ = "5,10,20,30,50"
     type=click.IntRange(1, MOST_TRANSFERS),
     default=MOST_TRANSFERS,
     show_default=True,
-    help="Transfers in a full batch.",
+    help="Number of transfers in a full batch.",
 )
 @click.option(
     "--pace",
@@ -72,7 +72,7 @@ READ = "5,10,20,30,50"
     type=Number(min=0, min_open=True),
     default=100.0,
     show_default=True,
-    help="Pages that a node reads in a second.",
+    help="Pages per second and node.",
 )
 @click.option(
     "--crawl-pages",
@@ -80,7 +80,7 @@ READ = "5,10,20,30,50"
     type=click.IntRange(min=1),
     default=10**9,
     show_default=True,
-    help="Pages that the crawl knows in the end; the web of the experiment is a small copy of it.",
+    help="Number of pages known at the end of the crawl; the simulated web is a small copy.",
 )
 @click.option(
     "--headroom",
@@ -88,8 +88,7 @@ READ = "5,10,20,30,50"
     type=click.IntRange(min=0),
     default=HEADROOM,
     show_default=True,
-    help="Let nodes read only pages above a level of cash that leaves K times as many as they can "
-    "read within a second; 0 for no level.",
+    help="Cash threshold: admit K seconds of work per node; 0 for no threshold.",
 )
 @click.option(
     "--site-pages",
@@ -97,7 +96,7 @@ READ = "5,10,20,30,50"
     type=click.IntRange(min=1),
     default=100,
     show_default=True,
-    help="Where the graph has no hosts, count N pages in a row as a site.",
+    help="Treat N consecutive pages as a site if the graph has no hosts.",
 )
 @click.option(
     "--read",
@@ -106,14 +105,13 @@ READ = "5,10,20,30,50"
     type=Sizes(),
     default=READ,
     show_default=True,
-    help="Compare the pages when so much of the web is read.",
+    help="Compare the pages when this share of the web is read.",
 )
 @click.option(
     "--draws",
     metavar="N",
     type=click.IntRange(min=1),
-    help="The numbers are the mean over so many draws of ten seeds.  "
-    f"[default: {DRAWS}; {QUICK_DRAWS} with --quick]",
+    help=f"Average over N random sets of 10 seeds.  [default: {DRAWS}; {QUICK_DRAWS} with --quick]",
 )
 @endowment_option
 @small_edge_option(SMALL_EDGE)
@@ -133,12 +131,12 @@ def cluster(
     small_edge: float,
     as_json: bool,
 ) -> None:
-    """Show what a crawl in shards on many nodes finds and sends.
+    """Simulate a sharded crawl on many nodes: pages found and traffic.
 
-    Each shard has a ledger of its own, and sends others what its links give to their pages. The
-    first table compares the pages that the nodes read with those that one machine reads, the second
-    one tells what they send. A tick of the simulation is as large a part of the web as of the crawl
-    that is asked for. At most 64 nodes are simulated.
+    Each shard has its own ledger, and sends cash along links to pages of other shards. The first
+    table compares the pages that the nodes fetch with those of a single machine, the second shows
+    the traffic. A tick of the simulation covers the same share of its web as of the real crawl. At
+    most 64 nodes are simulated.
     """
     crawl = partial(RealCrawl, pages=crawl_pages, pace=pace, transfers=batch)
     wanted = [crawl(nodes=nodes, wait_s=wait) for nodes in node_counts for wait in waits]
@@ -215,7 +213,7 @@ def _percents(shares: Sequence[float]) -> list[str]:
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
     required=True,
-    help="The folder for the figures; made if it is not there.",
+    help="Folder for the figures; created if missing.",
 )
 @on_a_web(Model.POWER_LAW)
 @laps_option

@@ -37,7 +37,7 @@ _MB = 1 << 20
 
 
 class GraphType(click.ParamType[SavedGraph]):
-    """A graph of the suite by its name, or a file."""
+    """A graph of the suite, by name, or a file."""
 
     name = "graph"
 
@@ -55,7 +55,7 @@ class GraphType(click.ParamType[SavedGraph]):
 
 
 class AlgorithmType(click.ParamType[DynamicAlgorithm]):
-    """An algorithm by its name or its number."""
+    """An algorithm, by name or number."""
 
     name = "algorithm"
 
@@ -79,7 +79,7 @@ def _from_file(path: Path) -> SavedGraph:
 
 
 def _sequence(path: Path) -> EdgeSequence:
-    """The links of a graph file in their order."""
+    """Return the links of a graph file, in file order."""
     graph = lab.read_sequence(path)
     if graph.nodes > MOST_PAGES:
         most = f"distances are kept for at most {MOST_PAGES:,}"
@@ -95,12 +95,12 @@ def _sequence(path: Path) -> EdgeSequence:
     multiple=True,
     type=AlgorithmType(),
     metavar="NAME",
-    help="A name, or the number in the table; repeatable.  [default: all of --kind]",
+    help="Algorithm, by name or number in the table; repeatable.  [default: all of --kind]",
 )
 @click.option(
     "--kind",
     type=click.Choice([kind.value for kind in AlgorithmKind]),
-    help="Compare algorithms for distances, or for strong components.  [default: both]",
+    help="Compare algorithms for distances or strong components.  [default: both]",
 )
 @click.option(
     "--threshold",
@@ -108,7 +108,7 @@ def _sequence(path: Path) -> EdgeSequence:
     type=click.IntRange(min=1),
     default=100,
     show_default=True,
-    help="The number of edges that an algorithm for batches gets at once.",
+    help="Edges per batch for batch algorithms.",
 )
 @click.option(
     "--trials",
@@ -124,24 +124,24 @@ def _sequence(path: Path) -> EdgeSequence:
     type=Number(min=0, min_open=True),
     default=60.0,
     show_default=True,
-    help="End a trial that takes longer.",
+    help="Time limit of a trial.",
 )
-@click.option("--validate", is_flag=True, help="Compare each answer with that of the graph.")
-@click.option("--print-matrices", is_flag=True, help="Show what each algorithm answers.")
+@click.option("--validate", is_flag=True, help="Verify each answer against the graph.")
+@click.option("--print-matrices", is_flag=True, help="Show the answers of each algorithm.")
 @click.option(
     "--convert",
     "into",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the graph into FILE and run nothing: with its answers if the name ends in .g, "
-    "else as DIMACS text.",
+    help="Convert the graph to FILE and run nothing: with its answers for a name in .g, else as "
+    "DIMACS text.",
 )
-@click.option("--name", metavar="NAME", help="With --convert, the name of the graph in FILE.")
+@click.option("--name", metavar="NAME", help="Name of the graph in FILE, with --convert.")
 @click.option(
     "--out",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Draw times, memory and widths of blocks as PNG in DIR, with CSV beside each.",
+    help="Draw times, memory and block widths as PNG in DIR, each with its CSV.",
 )
 @json_option
 def compare_graphs(
@@ -158,7 +158,7 @@ def compare_graphs(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Compare algorithms for distances and strong components of a graph that grows.
+    """Compare algorithms for distances and strong components of a growing graph.
 
     Each GRAPH is a file, or one of a300, a900, a1500, c100, c200, c400, c800, roads-georgia,
     roads-idaho, sc1, sc2, sc3, random-1000. Its edges are inserted one by one, and each algorithm
@@ -180,7 +180,7 @@ def compare_graphs(
 
 
 def _algorithms(chosen: Sequence[DynamicAlgorithm], kind: str | None) -> list[DynamicAlgorithm]:
-    """Those that were chosen, each once, or all of this kind."""
+    """Return the chosen algorithms without repeats, or all of this kind."""
     of_kind = [found for found in ALGORITHMS.values() if kind in (None, found.kind.value)]
     return list(dict.fromkeys(chosen)) or of_kind
 
@@ -212,7 +212,7 @@ def _reports(
     rules: lab.TrialRules,
     tell: Progress,
 ) -> dict[str, list[lab.AlgorithmReport]]:
-    """What each algorithm took on each graph, by the name of the graph."""
+    """Run the algorithms on all graphs; return the reports by name of graph."""
     reports: dict[str, list[lab.AlgorithmReport]] = {}
     for number, saved in enumerate(graphs):
         found = reports[saved.graph.name] = []

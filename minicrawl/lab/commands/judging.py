@@ -1,7 +1,7 @@
-"""`minicrawl lab judge` and `lab searches`: verdicts on what searches find, and orders by them.
+"""`minicrawl lab judge` and `lab searches`: verdicts on results, and orders measured by them.
 
-A verdict is what a person says of a page that was found: good, fair or bad. They are kept beside
-the store, and an order of results is measured by all of them.
+A verdict is a person's judgement of a result: good, fair or bad. Verdicts are kept beside the
+store, and are used to measure an order of results.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from minicrawl.wording import counted
 
 # ================================================================ weights
 #
-# How much the parts of a score count.
+# Weights of the parts of a score.
 
 _MOST = 1_000_000.0
 _IN_FIELDS = {
@@ -67,7 +67,7 @@ _PARTS = [one.name for one in fields(RankingWeights) if one.name != "fields"]
 
 
 class Weight(click.ParamType[tuple[str, float]]):
-    """`NAME=W`: how much a part of the score counts."""
+    """`NAME=W`: the weight of a part of the score."""
 
     name = "weight"
 
@@ -89,13 +89,13 @@ _weight_option = click.option(
     metavar="NAME=W",
     type=Weight(),
     multiple=True,
-    help=f"Change how much a part of the score counts: {', '.join(_PARTS)}, or a word "
+    help=f"Weight of a part of the score: {', '.join(_PARTS)}, or of a word "
     f"{', '.join(_IN_FIELDS)}. Repeatable.",
 )
 
 
 def order_options(command: Command) -> Command:
-    """Pass `choice`, how pages are ordered and what the parts weigh, to the command."""
+    """Pass `choice`, the order of results with the weights, to the command."""
 
     @functools.wraps(command)
     def with_weights(
@@ -124,7 +124,7 @@ def _weights(changed: dict[str, float]) -> RankingWeights:
 @click.option(
     "--explain",
     is_flag=True,
-    help="Show what each score is made of, what was said before, and how this order does on all "
+    help="Show the parts of each score, earlier verdicts, and the quality of this order on all "
     "judged searches.",
 )
 @click.option(
@@ -132,7 +132,7 @@ def _weights(changed: dict[str, float]) -> RankingWeights:
     "said",
     metavar="WHERE=VERDICT",
     multiple=True,
-    help="Keep this verdict on a place of the results, or a URL, such as 1=good, and do not ask. "
+    help="Save this verdict on a result, by place or URL, such as 1=good, and do not ask. "
     "Repeatable.",
 )
 @click.option(
@@ -140,8 +140,7 @@ def _weights(changed: dict[str, float]) -> RankingWeights:
     "listed",
     metavar="FILE",
     type=click.File(encoding="utf-8-sig"),
-    help="Keep the verdicts of this CSV file, with a query, a URL and a verdict in each line; - is "
-    "stdin.",
+    help="Save the verdicts in this CSV file: query, URL and verdict per line; - for stdin.",
 )
 @store_with_pages_option
 def judge(
@@ -156,9 +155,9 @@ def judge(
 ) -> None:
     """Ask for a verdict on each page that a search for WORDS finds: good, fair or bad.
 
-    Without a terminal, each line of stdin is the verdict on a page. With --json nobody is asked.
-    Verdicts are kept beside the store, and `minicrawl lab searches` compares an order of results on
-    all searches that were judged.
+    Without a terminal, each line of stdin is the verdict on a page. With --json, there are no
+    questions. Verdicts are kept beside the store, and `minicrawl lab searches` compares orders of
+    results on all judged searches.
     """
     if listed is not None:
         if words:
@@ -190,7 +189,7 @@ def _show(
     *,
     explain: bool,
 ) -> None:
-    """Show each page, and ask for a verdict on it if there is a place for `verdicts`."""
+    """Show each result, and ask for a verdict on it unless `verdicts` is None."""
     for rank, one in found.ranked():
         show_result(rank, one, explain=explain)
         if was := what_was_said(judged, one.entry.url):
@@ -209,7 +208,7 @@ _COLUMNS = ("query", "url", "verdict")
 
 
 def verdict(text: str) -> Verdict:
-    """The verdict that a user wrote: a word, or its first letter."""
+    """Parse a verdict: a word, or its first letter."""
     found = _BY_KEY.get(text.strip().lower())
     if found is None:
         raise UsageError(f"{text!a} is not a verdict: say {', '.join(Verdict)}")
@@ -217,7 +216,7 @@ def verdict(text: str) -> Verdict:
 
 
 def ask_for_verdict(result: Result, verdicts: dict[str, Verdict]) -> bool:
-    """Ask for a verdict on this result: on a terminal, or a line of stdin. False to end."""
+    """Ask for a verdict on a result, or read a line of stdin. Return False to end."""
     said = _asked()
     if said:
         verdicts[result.entry.url] = verdict(said)
@@ -225,7 +224,7 @@ def ask_for_verdict(result: Result, verdicts: dict[str, Verdict]) -> bool:
 
 
 def _asked() -> str | None:
-    """What the user says; empty to skip, None to end."""
+    """Read a verdict from the user; empty to skip, None to end."""
     is_terminal = sys.stdin.isatty()
     while True:
         if is_terminal:
@@ -241,7 +240,7 @@ def _asked() -> str | None:
 def verdicts_of_options(
     said: Iterable[str], results: Sequence[Result], first: int
 ) -> dict[str, Verdict]:
-    """What `--verdict` says: each a place of the results or a URL, and the verdict."""
+    """Parse the values of `--verdict`: PLACE=VERDICT or URL=VERDICT."""
     found = {}
     for one in said:
         where, _, which = one.rpartition("=")
@@ -273,7 +272,7 @@ def keeping_verdicts(
     query: str,
     verdicts: dict[str, Verdict],
 ) -> Iterator[None]:
-    """Keep the verdicts on one search that are there at the end, also if the user interrupts."""
+    """Save the verdicts on a search at the end, even if the user interrupts."""
     try:
         yield
     except KeyboardInterrupt:
@@ -283,7 +282,7 @@ def keeping_verdicts(
 
 
 def keep_list(store: Path, lines: IO[str], choice: RankingChoice) -> None:
-    """Keep all verdicts of a list: CSV with a query, a URL and a verdict in each line."""
+    """Save the verdicts in a CSV file with query, URL and verdict per line."""
     said = _read(lines)
     _keep(store, choice.finder(store), choice, said)
 
@@ -291,7 +290,7 @@ def keep_list(store: Path, lines: IO[str], choice: RankingChoice) -> None:
 def _keep(
     store: Path, finder: Finder, choice: RankingChoice, said: Mapping[str, Mapping[str, Verdict]]
 ) -> None:
-    """Keep the verdicts on some searches, with what is shown for them, and say so."""
+    """Save verdicts on searches with their current results, and print a summary."""
     asked = choice.asked(SHOWN)
     found = [
         Judgement(query=query, verdicts=verdicts, shown=first_places(finder, query, asked))
@@ -307,7 +306,7 @@ def _keep(
 
 
 def _read(lines: IO[str]) -> dict[str, dict[str, Verdict]]:
-    """The list, whole, or an error that names the line."""
+    """Return all lines of the list; raise an error that names a bad line."""
     said: dict[str, dict[str, Verdict]] = {}
     try:
         for number, row in enumerate(csv.reader(lines), 1):
@@ -335,9 +334,9 @@ _HEADINGS = ("nDCG then", "now", "first then", "now", "no verdict", "search")
 @json_option
 @store_with_pages_option
 def searches(store: Path, choice: RankingChoice, as_json: bool) -> None:
-    """Compare an order of results with what was shown, on all searches that were judged.
+    """Compare an order of results with the results shown before, on all judged searches.
 
-    Without --by, --score and --weight, this is the usual order.
+    Without --by, --score and --weight, this is the default order.
     """
     judged = kept(store)
     if not judged:
@@ -378,7 +377,7 @@ def _facts(found: SearchAgreement) -> Iterator[tuple[str, str]]:
 
 
 def tell_of_all_judged(store: Path, finder: Finder, choice: RankingChoice) -> None:
-    """Say in a line how this ranking does on all searches that were judged, if any was."""
+    """Print the quality of this ranking on all judged searches, if there are any."""
     if judged := kept(store):
         found = compared(finder, judged.values(), choice.asked(SHOWN))
         means = _change(found.mean_ndcg(now=False), found.mean_ndcg(now=True))
@@ -387,7 +386,7 @@ def tell_of_all_judged(store: Path, finder: Finder, choice: RankingChoice) -> No
 
 
 def what_was_said(judged: Judgement | None, url: str) -> str:
-    """What is known of a page from the time when the query was judged; empty if nothing is."""
+    """Return a page's earlier verdict and place; empty if the query was not judged."""
     if judged is None:
         return ""
     said = judged.verdicts.get(url)

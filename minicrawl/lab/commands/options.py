@@ -1,4 +1,4 @@
-"""Which web an experiment runs on and how long it may take: the options that experiments share.
+"""Options shared by experiments: the web to run on, and the effort.
 
 The numbers of an experiment as a table or as JSON.
 """
@@ -26,10 +26,10 @@ _TWO_DIGITS = 9.95
 
 
 class SeriesOfNumbers(Protocol):
-    """A curve or a point of one."""
+    """Curve of an experiment, or a point of it."""
 
     def as_json(self) -> dict[str, object]:
-        """Its numbers by their names."""
+        """Return the numbers by name."""
 
 
 T = TypeVar("T", bound=SeriesOfNumbers)
@@ -38,7 +38,7 @@ T = TypeVar("T", bound=SeriesOfNumbers)
 def show(
     graph: Csr, series: Sequence[T], as_json: bool, as_table: Callable[[Csr, Sequence[T]], None]
 ) -> None:
-    """Show the series of an experiment on this graph."""
+    """Show the results of an experiment on this graph."""
     if as_json:
         size = {"nodes": graph.nodes, "edges": graph.edges}
         show_json({"graph": size, "series": [one.as_json() for one in series]})
@@ -47,17 +47,17 @@ def show(
 
 
 def about(graph: Csr) -> str:
-    """How large the graph is."""
+    """Format the size of a graph."""
     return f"{counted(graph.nodes, 'page')}, {counted(graph.edges, 'link')}"
 
 
 def pair(found: EstimateErrors) -> str:
-    """The errors of all pages and of the important ones."""
+    """Format the errors of all pages and of important ones."""
     return f"{_percent(found.all)}/{_percent(found.top10)}"
 
 
 def _percent(error: float) -> str:
-    """Two digits that count, at most one behind the point."""
+    """Format two significant digits, at most one decimal."""
     return f"{error:.0f}" if error >= _TWO_DIGITS else f"{error:.1f}"
 
 
@@ -65,7 +65,7 @@ Command = Callable[..., Any]
 
 NODES, QUICK_NODES = 100_000, 10_000
 WATCHED_NODES, QUICK_WATCHED_NODES = 20_000, 2_000
-"""Where windows are watched, which takes many laps."""
+"""Size of the web for `lab windows`, which needs many laps."""
 LAPS, QUICK_LAPS = 10, 5
 WARM_UP = 40
 DRAWS, QUICK_DRAWS = 6, 3
@@ -75,7 +75,7 @@ QUICK_RATES = (0.01, 0.1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebChoice:
-    """Which web the user wants the experiment to run on, and how long it may take."""
+    """Web for an experiment, and its effort."""
 
     nodes: int | None
     seed: int
@@ -93,26 +93,26 @@ class WebChoice:
         return _web_of(self.graph) if self.graph else self._synthetic(self.model)
 
     def with_hosts(self, web: Web) -> Web:
-        """The same, or one with hosts in place of a synthetic one that may have none."""
+        """Return a choice with hosts; replaces a synthetic web that may have none."""
         return web if self.graph else self._synthetic(Model.COPYING)
 
     def watched(self) -> Web:
-        """The web in which windows are watched: a smaller one, if the user chose none."""
+        """Return the web for `lab windows`: a smaller one by default."""
         smaller = replace(self, usual_nodes=WATCHED_NODES, quick_nodes=QUICK_WATCHED_NODES)
         return smaller.web()
 
     def otherwise(self, value: int | None, usual: int, when_quick: int) -> int:
-        """The user's own value, or what is usual."""
+        """Return the user's value, or the default."""
         return value or (when_quick if self.quick else usual)
 
     def endowment(self, units: int | None) -> int:
-        """The user's own, or what is usual: only in a real web somebody has chosen the seeds."""
+        """Return the user's value, or the default: seeds of a synthetic web were not chosen."""
         if units is not None:
             return units
         return ENDOWMENT if self.graph else SYNTHETIC_ENDOWMENT
 
     def rates(self) -> Sequence[float]:
-        """The usual rates of change."""
+        """Return the default rates of change."""
         return QUICK_RATES if self.quick else RATES
 
     def _synthetic(self, model: Model) -> Web:
@@ -121,7 +121,7 @@ class WebChoice:
 
 
 def _web_of(path: Path) -> Web:
-    """Of a store the pages that were read, and the links between them."""
+    """Return the web of a graph file, or of the fetched pages of a store."""
     if not is_database(path):
         return webs.web_from_file(path)
     with opened(path, None, progress) as source:
@@ -131,7 +131,7 @@ def _web_of(path: Path) -> Web:
 def on_a_web(
     model: Model, usual: int = NODES, quick: int = QUICK_NODES
 ) -> Callable[[Command], Command]:
-    """Options that say which web; the command gets them together as `choice`.
+    """Add the options of the web; the command gets them as `choice`.
 
     A synthetic web has `usual` pages, or `quick` with --quick.
     """
@@ -169,14 +169,14 @@ def _web_options(model: Model, usual: int, small: int) -> Sequence[Callable[[Com
             type=click.Choice([model.value for model in Model]),
             default=model.value,
             show_default=True,
-            help="The kind of synthetic web.",
+            help="Model of the synthetic web.",
         ),
         click.option(
             "--graph",
             metavar="FILE",
             type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
-            help="Take the graph in this file instead of a synthetic web: links between ids or "
-            "names, plain or .gz; - for stdin. Of a store it is the pages that were read.",
+            help="Use this graph file instead of a synthetic web: links between IDs or names, "
+            "plain or .gz; - for stdin. Of a store, the fetched pages are used.",
         ),
         click.option(
             "--seed",
@@ -184,9 +184,11 @@ def _web_options(model: Model, usual: int, small: int) -> Sequence[Callable[[Com
             type=click.IntRange(min=0),
             default=1,
             show_default=True,
-            help="Seed of all random choices: the same seed gives the same numbers.",
+            help="Seed of all random choices, for reproducible numbers.",
         ),
-        click.option("--quick", is_flag=True, help="A small web and few laps: a first look."),
+        click.option(
+            "--quick", is_flag=True, help="Use a small web and few laps, for a first look."
+        ),
     )
 
 
@@ -194,28 +196,28 @@ laps_option = click.option(
     "--laps",
     metavar="N",
     type=click.IntRange(min=1),
-    help=f"How often a page is read, on average.  [default: {LAPS}; {QUICK_LAPS} with --quick]",
+    help=f"Average number of reads per page.  [default: {LAPS}; {QUICK_LAPS} with --quick]",
 )
 endowment_option = click.option(
     "--endowment",
     metavar="UNITS",
     type=click.IntRange(min=0, max=1 << 30),
-    help="Cash that the seeds of a crawl share.  "
+    help="Units of cash shared by the seeds.  "
     f"[default: {ENDOWMENT:,}; {SYNTHETIC_ENDOWMENT} in a synthetic web]",
 )
 
 
 def small_edge_option(default: float | None) -> Callable[[Command], Command]:
-    """By default a share, or one more link of each page, as in the paper."""
+    """Make the --small-edge option; the default None counts as one more link per page."""
     usual = "as much as to one of its links" if default is None else f"{default:g}"
     return click.option(
         "--small-edge",
         metavar="SHARE",
         type=click.FloatRange(LEAST_EDGE, 1 - LEAST_EDGE),
         default=default,
-        help="Share of a page's cash that goes to all pages alike; its links get the rest.  "
+        help="Share of a page's cash that goes to all pages equally; its links get the rest.  "
         f"[default: {usual}]",
     )
 
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Numbers for programs.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -47,14 +47,13 @@ from minicrawl.ranks.centrality import LinkMatrix
     multiple=True,
     metavar="NAME",
     type=click.Choice(list(OF_AN_UNKNOWN_WEB)),
-    help=f"{', '.join(OF_AN_UNKNOWN_WEB)}; repeatable.  [default: all]",
+    help=f"Order of reading: {', '.join(OF_AN_UNKNOWN_WEB)}; repeatable.  [default: all]",
 )
 @click.option(
     "--draws",
     metavar="N",
     type=click.IntRange(min=1),
-    help="The curves are the mean over so many draws of ten seeds.  "
-    f"[default: {DRAWS}; {QUICK_DRAWS} with --quick]",
+    help=f"Average over N random sets of 10 seeds.  [default: {DRAWS}; {QUICK_DRAWS} with --quick]",
 )
 @endowment_option
 @small_edge_option(SMALL_EDGE)
@@ -63,19 +62,17 @@ from minicrawl.ranks.centrality import LinkMatrix
     "at_once",
     metavar="K",
     type=click.IntRange(min=1),
-    help="Have K requests under way at once, never two of them to one host. The web must have "
-    "hosts: the synthetic one of --web copying, or a graph of URLs.  [default: one request at a "
-    "time, hosts do not matter]",
+    help="Have K requests in flight at once, at most one per host; needs --web copying or a graph "
+    "of URLs.  [default: one request at a time, ignoring hosts]",
 )
 @click.option(
     "--spam",
     "kinds",
     multiple=True,
     type=click.Choice([kind.value for kind in FarmKind]),
-    help=f"Add a farm of spam: {PAGES:,} pages on a host that all link to each other (host), or "
-    f"at random (random), or pages without an end (trap). {ENTRANCES} honest pages, drawn evenly, "
-    "link to it once. Shows the share of spam in the pages fetched and the honest importance that "
-    "is lost; each order crawls twice, with spam and without. Repeatable.",
+    help=f"Add a spam farm, linked from {ENTRANCES} random honest pages: {PAGES:,} pages on a host "
+    "that all link to each other (host) or at random (random), or endless pages (trap). Each order "
+    "crawls with and without spam, to show the share of spam and the importance lost; repeatable.",
 )
 @click.option(
     "--spam-hosts",
@@ -102,11 +99,11 @@ def order(
     spam_domains: int | None,
     as_json: bool,
 ) -> None:
-    """Show which order of reading finds the important pages first.
+    """Compare orders of reading by the importance that they find early.
 
-    A crawl from ten random pages, which knows what it has read and no more. The numbers are the
-    share of all importance that the pages fetched so far hold, and their standard errors over the
-    draws. Draws differ more than orders do: the second table compares orders draw by draw."""
+    Each crawl starts from ten random pages and knows only what it has read. The numbers are the
+    share of all importance held by the pages fetched so far, with standard errors over the draws.
+    Draws differ more than orders do, so the second table compares orders draw by draw."""
     web, farms = choice.web(), _farms(kinds, spam_hosts, spam_domains)
     if at_once and not web.has_hosts:
         raise click.UsageError("--polite needs a web whose hosts are known: take one of URLs")
@@ -162,11 +159,11 @@ def _show_spreads(
 
 
 _WIDE = 0.0995
-"""A share below its negative is shown without a digit behind the point."""
+"""A share below -9.95 % is shown without decimals."""
 
 
 def _cells(of: lab.DrawnMean) -> Iterator[str]:
-    """In percent, as short as a terminal of 80 columns needs it."""
+    """Format shares in percent, short enough for 80 columns."""
     errors = [f"±{100 * error:.1f}".replace("±0.", "±.") for error in of.error or ()]
     for place, mean in enumerate(of.mean):
         shown = f"{100 * mean:.1f}" if mean > -_WIDE else f"{100 * mean:.0f}"
@@ -188,15 +185,15 @@ SHOWN_LAPS = (1, 2, 3, 5, 10)
     "strategies",
     multiple=True,
     type=click.Choice(list(OF_A_KNOWN_WEB)),
-    help="An order of reading; repeatable.  [default: all]",
+    help="Order of reading; repeatable.  [default: all]",
 )
 @click.option(
     "--matrix",
     type=click.Choice([matrix.value for matrix in LinkMatrix]),
     default=LinkMatrix.WALK.value,
     show_default=True,
-    help="The link matrix whose fixpoint is the importance: the links of a page add up to 1 "
-    "(walk), each link is 1 (links), or each link is 1 in both directions (either).",
+    help="Link matrix that defines importance: the links of a page add up to 1 (walk), each link "
+    "counts 1 (links), or 1 in both directions (either).",
 )
 @small_edge_option(None)
 @json_option
@@ -208,10 +205,10 @@ def convergence(
     small_edge: float | None,
     as_json: bool,
 ) -> None:
-    """Show how fast the estimates approach the true importance.
+    """Measure how fast estimates approach true importance.
 
-    The pages of a web that is known as a whole are read lap after lap. Errors are relative, in
-    percent: of all pages / of the tenth that is most important.
+    The pages of a fully known web are read lap after lap. Errors are relative, in percent: of all
+    pages / of the most important tenth.
     """
     graph = choice.web().graph
     run = partial(convergence_lab.convergence, small_edge=small_edge)
@@ -266,7 +263,7 @@ MEASURES: click.ParamType[int] = click.IntRange(min=2)
 
 
 class PolicyType(click.ParamType[tuple[str, float | None, int | None]]):
-    """NAME, NAME=WIDTH or NAME=WIDTH/MEASURES; without a width the one of --width counts."""
+    """NAME, NAME=WIDTH or NAME=WIDTH/MEASURES; the default width is --width."""
 
     name = "policy"
 
@@ -297,8 +294,8 @@ class PolicyType(click.ParamType[tuple[str, float | None, int | None]]):
     type=click.IntRange(min=0),
     default=WARM_UP,
     show_default=True,
-    help="Laps before anything changes, from the fixpoint on, so that every window is full. 0 "
-    "begins cold, as the paper does: every page holds one unit and has no history.",
+    help="Laps before the web changes, from the fixpoint on, so that all windows are full. 0 "
+    "starts cold, as in the paper: one unit of cash per page and no history.",
 )
 @click.option(
     "--policy",
@@ -306,8 +303,8 @@ class PolicyType(click.ParamType[tuple[str, float | None, int | None]]):
     multiple=True,
     type=PolicyType(),
     metavar="NAME[=WIDTH[/MEASURES]]",
-    help="A window, its width in circulations of all the cash, or in readings for variable, and "
-    "the most measures that a page keeps; repeatable.  [default: all]",
+    help="Window, with its width in circulations of all cash (in readings for variable) and the "
+    "maximum number of measures per page; repeatable.  [default: all]",
 )
 @click.option(
     "--width",
@@ -315,7 +312,7 @@ class PolicyType(click.ParamType[tuple[str, float | None, int | None]]):
     type=POSITIVE,
     default=WIDTH,
     show_default=True,
-    help="The width of policies without one.",
+    help="Width of windows given without one.",
 )
 @click.option(
     "--rate",
@@ -332,7 +329,7 @@ class PolicyType(click.ParamType[tuple[str, float | None, int | None]]):
     type=Number(0, 1),
     default=0.0,
     show_default=True,
-    help="Share of the pages that die during a lap. Each is replaced by a new one.",
+    help="Share of the pages replaced by new ones during a lap.",
 )
 @small_edge_option(None)
 @json_option
@@ -347,11 +344,11 @@ def windows(
     small_edge: float | None,
     as_json: bool,
 ) -> None:
-    """Show how the windows follow a web that changes.
+    """Compare measurement windows on a changing web.
 
-    While pages are read, others gain or lose half of the links to them. Errors are relative, in
-    percent, over the second half of the laps: of all pages / of the tenth that is most important.
-    A measure is an amount of cash and its time.
+    While pages are read, others gain or lose half of their inlinks. Errors are relative, in
+    percent, over the second half of the laps: of all pages / of the most important tenth. A
+    measure is an amount of cash and its time.
     """
     chosen = [windows_lab.WindowPolicy(name, own or width, most) for name, own, most in policies]
     graph = choice.web().graph

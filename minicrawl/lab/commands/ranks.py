@@ -1,8 +1,8 @@
-"""`minicrawl lab agree`, `stability` and `eigenvector`: what the papers ask of a rank.
+"""`minicrawl lab agree`, `stability` and `eigenvector`: experiments with ranks.
 
-agree        how well a rank agrees with people
-stability    how a rank changes when pages are removed
-eigenvector  the importance by the link matrices of OPIC's paper
+agree        agreement of a rank with human grades
+stability    change of a rank when pages are removed
+eigenvector  importance by the link matrices of OPIC's paper
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -54,27 +54,27 @@ _JUDGES = ("judge", "pages", "same grade", "at most one apart", "Spearman")
     type=click.Choice(["4", "1"]),
     default="4",
     show_default=True,
-    help="The grade of the most important pages.",
+    help="Grade of the most important pages.",
 )
 @click.option(
     "--sites",
     is_flag=True,
-    help="LABELS grades sites, which are registrable domains, by their names or a URL. The score "
-    "of a site is the sum of its pages' scores.",
+    help="Grade sites instead of pages: LABELS names registrable domains or URLs, and a site "
+    "scores the sum of its pages.",
 )
 @json_option
 @source_options
 def agree(
     source: Source, name: str, labels: IO[str], best: str, sites: bool, as_json: bool
 ) -> None:
-    """Show how well the rank NAME agrees with human grades.
+    """Measure how well the rank NAME agrees with human grades.
 
-    LABELS has the grades of pages, from 1 to 4. It is a CSV file with a line `url,grade` for each
-    page; - is stdin. With several judges, each has a column, and the grade of a page is their mean,
-    rounded. The first line may name the columns, such as `url,ann,bob`.
+    LABELS is a CSV file with a line `url,grade` per page, with grades from 1 to 4; - is stdin. With
+    several judges, each has a column, and the grade of a page is their mean, rounded. The first
+    line may name the columns, such as `url,ann,bob`.
 
-    The pages are split into grades by their scores, so that each grade has as many pages as in
-    LABELS. Of pages with equal scores, the one that was found first counts as better. For
+    The pages are graded by score, with as many pages per grade as in LABELS. Of pages with equal
+    scores, the one found first counts as better. For
     comparison: in the paper, each librarian agreed with the mean of all librarians in 60 to 80 % of
     the cases, and the importance of the pages did in 65 %.
     """
@@ -163,7 +163,7 @@ _SIDES: dict[str, Callable[[Hits], Scores]] = {
     type=click.IntRange(min=1),
     default=10,
     show_default=True,
-    help="Repeat N times, each time from the whole graph.",
+    help="Repeat N times, each time on the whole graph.",
 )
 @click.option(
     "--seed",
@@ -200,11 +200,11 @@ def stability(
     base: BaseSetChoice | None,
     as_json: bool,
 ) -> None:
-    """Show how a rank changes when pages are removed.
+    """Measure how a rank changes when pages are removed.
 
-    The rank NAME is computed with its default options, on all pages and on the remaining ones. The
-    two are compared on the remaining pages. With --root or --query, all pages are those of the base
-    set. --random and --subspace are for hits-authorities and hits-hubs.
+    The rank NAME is computed with its default options, on all pages and on the remaining ones; both
+    are compared on the remaining pages. With --root or --query, only the base set is used.
+    --random and --subspace are for hits-authorities and hits-hubs.
     """
     rank = _rank(name, restart, dimensions)
     named = source.graph if base is None else base.grown(source, source.graph).named
@@ -226,7 +226,7 @@ def stability(
 
 
 def _rank(name: str, restart: float | None, dimensions: int | None) -> comparing.Rank:
-    """The rank of this name, or a variant of HITS."""
+    """Return the rank with this name, or a variant of HITS."""
     if restart is None and dimensions is None:
         return comparing.computed_anew(name)
     if restart is not None and dimensions is not None:
@@ -283,14 +283,13 @@ def _lines(found: comparing.Stability) -> Iterator[tuple[str, ...]]:
     type=click.Choice([matrix.value for matrix in LinkMatrix]),
     default=LinkMatrix.LINKS.value,
     show_default=True,
-    help="The links of a page add up to 1 (walk), each link is 1 (links), or each link is 1 in "
-    "both directions (either).",
+    help="Link matrix: the links of a page add up to 1 (walk), each link counts 1 (links), or 1 "
+    "in both directions (either).",
 )
 @click.option(
     "--virtual-page",
     is_flag=True,
-    help="Add a page with links to and from all others, as in OPIC's paper, so that every page "
-    "leads to every other page.",
+    help="Add a virtual page with links to and from all others, as in OPIC's paper.",
 )
 @tolerance_option
 @click.option(
@@ -311,9 +310,9 @@ def eigenvector(
     tolerance: float,
     most_rounds: int,
 ) -> Scores:
-    """Rank by the eigenvector of a link matrix: a page is worth what links to it, without jumps.
+    """Rank by the eigenvector of a link matrix, without jumps.
 
-    These are the three matrices of OPIC's paper. walk with --virtual-page is the importance that
+    The three matrices are those of OPIC's paper; walk with --virtual-page gives the importance that
     OPIC computes.
     """
     terms = EigenvectorOptions(LinkMatrix(matrix), virtual_page, tolerance, most_rounds)

@@ -1,4 +1,4 @@
-"""Options of base sets: a rank of some pages and of what is near them, and of nothing else.
+"""Options of base sets: the ranking of some pages and their neighbourhood only.
 
 A base set has roots, all pages that they link to, and some of the pages that link to them. The
 roots are named in a file, or found by words.
@@ -25,7 +25,7 @@ _SHOWN_UNKNOWN = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseSetChoice:
-    """Which roots the base set grows from, by a file or by words, and how."""
+    """Roots of a base set, from a file or from words, and the rules of its growth."""
 
     root: str | None
     query: str | None
@@ -33,7 +33,7 @@ class BaseSetChoice:
     linking: int
 
     def grown(self, source: Source, named: NamedGraph) -> BaseSet:
-        """The base set in a graph of this source. Its size is shown."""
+        """Return the base set in a graph of this source, and print its size."""
         if self.root is None:
             nodes = having(source, self.query or "", self.roots)
         else:
@@ -48,32 +48,32 @@ _OPTIONS = (
         "--root",
         metavar="FILE",
         type=click.Path(exists=True, dir_okay=False, allow_dash=True),
-        help="Rank only the base set of the nodes in this file, one name per line; - for stdin.",
+        help="Rank only the base set of the nodes in this file, one per line; - for stdin.",
     ),
     click.option(
         "--query",
         metavar="WORDS",
-        help="Rank only the base set of the pages that `search` finds; without an index, of the "
-        "most important ones with these words in the title or URL.",
+        help="Rank only the base set of the search results for these words; without an index, of "
+        "the best pages with the words in title or URL.",
     ),
     click.option(
         "--roots",
         metavar="N",
         type=click.IntRange(min=1),
-        help=f"Use at most N pages of --query.  [default: {ROOTS}]",
+        help=f"Start from the N best results of --query.  [default: {ROOTS}]",
     ),
     click.option(
         "--linking",
         metavar="D",
         type=click.IntRange(min=0),
-        help="Add at most D of the pages that link to a root. All pages that it links to are "
-        f"added.  [default: {LINKING}]",
+        help="Add at most D pages that link to a root, besides all pages that it links to.  "
+        f"  [default: {LINKING}]",
     ),
 )
 
 
 def base_set_options(command: Command) -> Command:
-    """Pass `base`, which base set is ranked, to the command; None for the whole graph."""
+    """Pass `base`, the base set to rank, to the command; None for the whole graph."""
 
     @functools.wraps(command)
     def with_base(
@@ -104,7 +104,7 @@ def base_set_options(command: Command) -> Command:
 
 
 def _listed(named: NamedGraph, root: str) -> list[int]:
-    """The nodes of the list. Warns about names that the graph does not have."""
+    """Return the listed nodes. Warn about names that are not in the graph."""
     with click.open_file(root, encoding="utf-8-sig", errors="surrogateescape") as lines:
         found = listed(named, lines)
     for name in found.unknown[:_SHOWN_UNKNOWN]:

@@ -43,7 +43,7 @@ from minicrawl.report.source import Source
     type=click.Choice([direction.value for direction in ranks.Direction]),
     default=ranks.Direction.IN.value,
     show_default=True,
-    help="Count the links to a page, or the links from it.",
+    help="Count inlinks or outlinks.",
 )
 @ranking
 @base_set_options
@@ -51,7 +51,7 @@ from minicrawl.report.source import Source
 def degree(
     source: Source, named: NamedGraph, tell: Progress, direction: str, base: BaseSetChoice | None
 ) -> Scores:
-    """Rank by the number of links of a page, as a share of all links.
+    """Rank by degree: the share of all links that a page has.
 
     With --root or --query, only links within the base set count.
     """
@@ -76,20 +76,20 @@ _SEED = 1
     "--precision",
     metavar="BITS",
     type=click.IntRange(ranks.FEWEST_BITS, ranks.MOST_BITS),
-    help="Use 2^BITS registers of a byte for each node, twice. Their standard error is "
-    f"1.04 / √2^BITS: 13 % for 6, 6.5 % for 8, 3.3 % for 10.  [default: {ranks.PRECISION}]",
+    help="Use 2 x 2^BITS one-byte registers per node. The standard error is 1.04 / √2^BITS: "
+    f"13 % for 6, 6.5 % for 8, 3.3 % for 10.  [default: {ranks.PRECISION}]",
 )
 @click.option(
     "--memory",
     "memory_mib",
     metavar="MIB",
     type=click.IntRange(min=1),
-    help=f"Use at most this many MiB for the registers.  [default: {ranks.MEMORY_BYTES >> 20}]",
+    help=f"Memory limit of the registers, in MiB.  [default: {ranks.MEMORY_BYTES >> 20}]",
 )
 @click.option(
     "--exact",
     is_flag=True,
-    help="Walk back from every node instead. Practical up to about 10,000 nodes.",
+    help="Compute exact distances, from every node. Practical up to about 10,000 nodes.",
 )
 @ranking
 def harmonic(
@@ -101,9 +101,9 @@ def harmonic(
 ) -> Scores:
     """Rank by harmonic centrality: the sum of 1 / distance over all pages that lead to a page.
 
-    The scores are estimates, shown with their standard error: two of three are closer than that. It
-    is not a bound, so error_bound is null in the JSON. The same graph always gives the same scores.
-    Link weights do not count, and links that guards drop are left out.
+    The scores are estimates, shown with their standard error (two of three are closer). It is not a
+    bound, so error_bound is null in the JSON. The same graph always gives the same scores.
+    Link weights are ignored, and links dropped by guards are left out.
     """
     if exact and (precision or memory_mib):
         raise click.UsageError("--precision and --memory do not work with --exact")
@@ -122,7 +122,7 @@ def harmonic(
 def _refuse_weights(named: NamedGraph, reason: str) -> None:
     """Raise UsageError if an option gave weights to links, which this rank does not count.
 
-    Weights in a graph file are no option, and a weight of 0 drops links.
+    Weights in a graph file are not an option, and a weight of 0 drops links.
     """
     given = click.get_current_context().params
     options = [f"--weight {kind}={weight:g}" for kind, weight in given["weight"] if weight > 0]
@@ -146,9 +146,8 @@ CASH = "cash"
     type=click.Choice(["links", "pages", CASH]),
     default="links",
     show_default=True,
-    help="The weight of a link between two sites: the number of links between their pages, or of "
-    "pages with such links. With cash no PageRank is computed: the score of a site is its share of "
-    "the cash that flows between sites, as in `top --sites`.",
+    help="Weight of a link between sites: number of page links (links), number of linking pages "
+    "(pages), or cash flow as in `top --sites` (cash). cash computes no PageRank.",
 )
 @count_option(100)
 @json_option
@@ -167,9 +166,9 @@ def sites(
 ) -> None:
     """Rank sites, which are registrable domains, by PageRank of the links between them.
 
-    Links within a site do not count. With --count cash sites are ranked by the cash that flows
-    between them, which `top --sites` shows at any moment of a crawl. The score of a site is saved
-    in equal parts for its pages, and `top --sites --by sites` adds it up again.
+    Links within a site do not count. With --count cash, sites are ranked by the cash that
+    flows between them, as in `top --sites`. The score of a site is saved in equal parts for its
+    pages, and `top --sites --by sites` adds it up again.
     """
     name = rank_name(name, source)
     if guards.asked_for().keys() - {"most_of_site"}:
@@ -213,25 +212,23 @@ def _by_cash(source: Source, linked: NamedGraph, tell: Progress) -> Scores:
 
 
 @click.command()
-@click.option(
-    "--seeds", type=NAMES_FILE, help="Read the trusted nodes from this file, one per line."
-)
+@click.option("--seeds", type=NAMES_FILE, help="Trust the nodes in this file, one per line.")
 @click.option(
     "--seed-by",
     type=click.Choice(list(trust_ranks.SEEDS_BY)),
-    help="Without --seeds: trust the best nodes by this rank.  [default: inverse]",
+    help="Trust the best nodes by this rank, if --seeds is not given.  [default: inverse]",
 )
 @click.option(
     "--count",
     metavar="N",
     type=click.IntRange(min=1),
-    help=f"Trust N of them.  [default: {TRUSTED}]",
+    help=f"Number of trusted nodes without --seeds.  [default: {TRUSTED}]",
 )
 @click.option(
     "--bad",
     type=NAMES_FILE,
-    help="Read bad nodes from this file, one per line. Distrust spreads from them to the pages "
-    "that link to them, and is taken from the trust of a page.",
+    help="Distrust the nodes in this file, one per line. Distrust spreads to pages that link to "
+    "them, and is subtracted from trust.",
 )
 @damping_option
 @click.option(
@@ -239,14 +236,14 @@ def _by_cash(source: Source, linked: NamedGraph, tell: Progress) -> Scores:
     type=click.Choice([passing.value for passing in trust_ranks.Passing]),
     default=trust_ranks.Passing.SPLIT.value,
     show_default=True,
-    help="A page splits its trust among its links (split), or gives each link all of it. Then a "
-    "page gets the maximum or the sum of what the links to it bring.",
+    help="Split a page's trust among its links (split), or pass all of it along each link and "
+    "take the maximum or the sum at the target.",
 )
 @click.option(
     "--passes",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Stop after N passes, before the scores converge.",
+    help="Stop after N passes, even if the scores have not converged.",
 )
 @tolerance_option
 @ranking
@@ -264,7 +261,7 @@ def trust(
 ) -> Scores:
     """Rank by TrustRank: the trust that spreads along links from trusted pages.
 
-    Link weights count with `--passing split` alone: otherwise each link gets all of the trust.
+    Link weights are used only with `--passing split`; otherwise each link gets all of the trust.
     """
     if passing != trust_ranks.Passing.SPLIT.value:
         _refuse_weights(named, f"with --passing {passing} each link gets all of the trust")

@@ -1,4 +1,4 @@
-"""`minicrawl compare`: how well two ranks agree."""
+"""`minicrawl compare`: the agreement of two ranks."""
 
 from collections.abc import Iterator, Sequence
 
@@ -28,13 +28,13 @@ _MANY, _MOST = 100, 1_000_000
 @json_option
 @source_options
 def compare(source: Source, a: str, b: str, ks: Sequence[int], as_json: bool) -> None:
-    """Show how well two ranks, A and B, agree.
+    """Compare two ranks, A and B.
 
-    The error of a page is the difference between A and B, relative to B. Where B is close to 0, the
-    mean error is huge, and the median is more useful.
+    The error of a page is the difference between A and B, relative to B. If B is close to 0, the
+    mean error is huge; use the median.
 
-    `opic`, or `importance`, is what `top` shows. `minicrawl compare opic pagerank` shows how good
-    it is. A rank that was not made yet is computed with its default options, and not saved.
+    `opic`, or `importance`, is the order of `top`; `minicrawl compare opic pagerank` shows its
+    quality. A missing rank is computed with its default options, and not saved.
     """
     if source.snapshot is not None:
         warn_of_unranked_pages(source.snapshot, {a, b})

@@ -38,7 +38,7 @@ _SEED = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HitsVariant:
-    """Which variant of HITS to compute; by default, its limit."""
+    """Variant of HITS to compute; by default, the limit of the iteration."""
 
     rounds: int | None
     restart: float | None
@@ -63,8 +63,7 @@ random_option = click.option(
     "restart",
     metavar="E",
     type=Number(0, 1, min_open=True),
-    help="Randomised HITS: a surfer follows links forwards and backwards, and before each step "
-    "restarts at a random node with this probability.",
+    help="Randomised HITS: probability of a restart at a random node before each step.",
 )
 
 subspace_option = click.option(
@@ -72,7 +71,7 @@ subspace_option = click.option(
     "dimensions",
     metavar="K",
     type=click.IntRange(1, ranks.MOST_DIMENSIONS),
-    help="Subspace HITS: use the first K eigenvectors instead of the first one.",
+    help="Subspace HITS: use the first K eigenvectors.",
 )
 
 
@@ -81,7 +80,7 @@ subspace_option = click.option(
     "--rounds",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Stop after N rounds, as in the paper, whether the scores converged or not.",
+    help="Stop after N rounds, converged or not, as in the paper.",
 )
 @random_option
 @subspace_option
@@ -95,17 +94,15 @@ subspace_option = click.option(
 @click.option(
     "--words",
     is_flag=True,
-    help="Weight each link 1 + n. n is how often words of --query are in the link and in the 50 "
-    "characters on either side, in the pages that were kept. Without --query or kept pages, the "
-    "words are those of crawl --focus-words, or n is the similarity to those of --focus-similar. "
-    "With --root, --query gives only the words.",
+    help="Weight each link 1 + n, where n is how often the words of --query occur in the link and "
+    "the 50 characters around it, in kept pages. Without --query or kept pages, the words or "
+    "similarity of crawl --focus-words or --focus-similar are used.",
 )
 @click.option(
     "--likeness",
     is_flag=True,
-    help="With --query: weight each link by the mean likeness of its two pages to the words. The "
-    "likeness is the cosine of the words and those of title and URL; links between two pages with "
-    "none of the words are dropped.",
+    help="Weight each link by the mean cosine similarity of its two pages' titles and URLs to the "
+    "words of --query. Links without any of the words are dropped.",
 )
 @ranking
 @base_set_options
@@ -122,7 +119,7 @@ def hits(
     words: bool,
     likeness: bool,
 ) -> Mapping[str, Scores]:
-    """Rank by HITS: good hubs link to good authorities, and the other way round.
+    """Rank by HITS: good hubs link to good authorities, and vice versa.
 
     HITS runs on the whole graph or on a base set: roots, the pages that they link to, and some
     pages that link to them. --weight internal=0 drops the links within a site, as Kleinberg does.
@@ -183,7 +180,7 @@ LARGEST = 10
     type=click.IntRange(min=1),
     default=5,
     show_default=True,
-    help="Find N communities. From the second on, deflation finds one of each sign.",
+    help="Find N communities. Deflation finds two per number from the second on, one of each sign.",
 )
 @click.option(
     "--by",
@@ -191,14 +188,14 @@ LARGEST = 10
     type=click.Choice(METHODS),
     default=METHODS[0],
     show_default=True,
-    help="Use the n-th eigenvectors (deflation), or run HITS again without the links to the "
-    "largest authorities (destroying).",
+    help="Use the n-th eigenvectors (deflation), or rerun HITS without links to the largest "
+    "authorities (destroying).",
 )
 @click.option(
     "--largest",
     metavar="N",
     type=click.IntRange(min=1),
-    help="With --by destroying: drop the links to N authorities of each community.  "
+    help="Drop the links to N authorities of each community, with --by destroying.  "
     f"[default: {LARGEST}]",
 )
 @count_option(10)
@@ -273,7 +270,7 @@ def _show(
 
 
 def _best(named: NamedGraph, scores: Scores, count: int) -> list[tuple[str, float]]:
-    """The members with the highest scores; a node with score 0 is not a member."""
+    """Return the members with the highest scores; a node with score 0 is not a member."""
     nodes = places_of_largest(scores.values, count)
     nodes = nodes[scores.values[nodes] > 0]
     return list(zip(named.names.of(nodes.tolist()), scores.values[nodes].tolist(), strict=True))

@@ -1,6 +1,6 @@
 """`minicrawl rank pagerank`: PageRank, by topic or of the reversed links if asked for.
 
-Law: an option that changes nothing is refused.
+Law: an option without effect is refused.
 """
 
 import functools
@@ -74,14 +74,14 @@ _BLOCK_OPTIONS = (
         "--temp",
         metavar="FOLDER",
         type=click.Path(exists=True, file_okay=False, path_type=Path),
-        help="Put the files of the blocks here; they take about 20 bytes a link.  "
-        "[default: the temporary folder of the system]",
+        help="Folder for block files, about 20 bytes per link.  [default: the system's temporary "
+        "folder]",
     ),
     click.option(
         "--memory",
         metavar="SIZE",
         callback=_bytes,
-        help="Compute in blocks, so that the process takes at most this much memory, such as 64MB.",
+        help="Compute in blocks on disk, within this much memory, such as 64MB.",
     ),
     click.option(
         "--blocks",
@@ -153,7 +153,7 @@ def _run_in_blocks(
 
 
 def _parts_of_best(found: "BlockRanks") -> Iterator[list[tuple[str, float]]]:
-    """The best nodes by name, so many at a time that they take little memory as text."""
+    """Yield the best nodes by name, in blocks that take little memory as text."""
     for best in found.best:
         named = zip(found.names.of(best.nodes.tolist()), best.scores.tolist(), strict=True)
         while part := list(islice(named, _SHOWN_AT_ONCE)):
@@ -186,59 +186,60 @@ def _snapshot(source: Source) -> Snapshot:
 @click.option(
     "--inverse",
     is_flag=True,
-    help="Follow the links backwards, so that pages that lead to many others come first. The rank "
-    "is saved as inverse-pagerank.",
+    help="Follow links backwards, to find pages that lead to many others. The rank is saved as "
+    "inverse-pagerank.",
 )
 @click.option(
     "--topic",
     type=NAMES_FILE,
-    help="Jump only to the nodes in this file, one a line. After a tab, a line may say how often "
-    "jumps lead there, as a number above 0.",
+    help="Jump only to the nodes in this file, one per line. A weight above 0 may follow after a "
+    "tab.",
 )
 @click.option(
     "--reset",
     "reset_rank",
     metavar="RANK",
-    help="Jump to each node as often as its score in this saved rank says, such as trust. A rank "
-    "that was not made yet is computed with its default options.",
+    help="Jump to nodes in proportion to this rank, such as trust. A missing rank is computed "
+    "with its default options.",
 )
 @click.option(
     "--topics",
     "by_topic",
     type=NAMES_FILE,
-    help="Compute a rank for each topic in this file. A line is a topic, a tab and a node.",
+    help="Compute a rank per topic in this file; each line is a topic, a tab and a node.",
 )
 @click.option(
-    "--mix", metavar="A=PART,...", help="Combine the ranks of --topics into one, by these parts."
+    "--mix", metavar="A=PART,...", help="Combine the ranks of --topics with these weights."
 )
 @click.option(
     "--mix-by",
     "mix_words",
     metavar="WORDS",
-    help="The same, by how likely these words are in the titles and URLs of each topic's nodes.",
+    help="Combine the ranks of --topics by the likelihood of these words in the titles and URLs "
+    "of each topic's nodes.",
 )
 @click.option(
     "--recent",
     "half_life_days",
     metavar="DAYS",
     type=Number(min=0, min_open=True),
-    help="Jump more often to pages that changed recently. DAYS is the half-life: jumps go half as "
-    "often to a page that has not changed for DAYS days.",
+    help="Jump more often to recently changed pages. DAYS is the half-life: a page unchanged for "
+    "DAYS days gets half the jumps.",
 )
 @click.option(
     "--remove-dangling",
     "rounds_removed",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Remove the pages without links, then those that have no links left, and so on, N times "
-    "or until there are no more. At the end their scores are computed from the links to them.",
+    help="Remove dangling pages for up to N rounds, before computing. Their scores are computed "
+    "at the end, from the links to them.",
 )
 @click.option(
     "--similarity",
     metavar="SHARE",
     type=Number(0, 1),
-    help="With --query: mix PageRank with this share of the similarity between the words and the "
-    "page's title and URL.  [default: none]",
+    help="Mix PageRank with this share of the similarity of page title and URL to the words of "
+    "--query.  [default: none]",
 )
 @or_in_blocks
 @ranking
@@ -273,7 +274,7 @@ def pagerank(
 
 
 def _backwards(named: NamedGraph) -> NamedGraph:
-    """The same graph with its links reversed."""
+    """Return the graph with its links reversed."""
     weights = None if named.weights is None else named.graph.turned(named.weights)
     return NamedGraph(named.graph.reversed(), named.names, weights)
 
@@ -300,7 +301,7 @@ def _ranked(
     half_life_days: float | None,
     rounds_removed: int | None,
 ) -> Scores | dict[str, Scores]:
-    """PageRank, or one for each topic."""
+    """Return PageRank, or one rank per topic."""
     chosen = {"--topic": topic, "--topics": by_topic, "--recent": half_life_days}
     _refuse_conflicts(chosen | {"--reset": reset_rank})
     _refuse_conflicts({"--mix": mix, "--mix-by": mix_words})
@@ -330,7 +331,7 @@ def _jumps(
     reset_rank: str | None,
     half_life_days: float | None,
 ) -> NDArray[np.float64] | None:
-    """How often jumps lead to each node; None if they lead to all alike."""
+    """Return the jump weight of each node; None for uniform jumps."""
     if topic:
         return _weighted_jumps(named, topic)
     if reset_rank:
@@ -342,7 +343,7 @@ def _jumps(
 
 
 def _weighted_jumps(named: NamedGraph, file: Path) -> NDArray[np.float64]:
-    """How often jumps lead to each node, by the lines of a file: a node, or a node and a number."""
+    """Return the jump weights in a file; a line is a node, or a node and a number."""
     weights: dict[str, float] = {}
     for line in lines_of(file):
         name, tab, number = line.rpartition("\t")
@@ -368,7 +369,7 @@ def _jumps_by_rank(source: Source, name: str) -> NDArray[np.float64]:
 
 
 def _refuse_conflicts(options: Mapping[str, object]) -> None:
-    """Options of which one may be given."""
+    """Refuse mutually exclusive options."""
     given = [name for name, value in options.items() if value is not None]
     if len(given) > 1:
         raise UsageError(f"{' and '.join(given)} cannot be combined")
@@ -409,7 +410,7 @@ def _by_topic(
 
 
 def _places(source: Source, named: NamedGraph) -> NDArray[np.int64]:
-    """Where the nodes of the graph, which may be a base set, are in the source."""
+    """Return the position in the source of each node of the graph or base set."""
     if len(named.names) == len(source.names):
         return np.arange(len(named.names))
     found = source.names.find(named.names.of(range(len(named.names))))

@@ -1,8 +1,8 @@
-"""What all ranks have in common: their options, how they are saved, how they are shown.
+"""Options, storage and output shared by all ranks.
 
-A command decorated with `ranking` gets the graph, without the links that guards drop, and a
-function to report its progress, besides its own options. It returns scores, or several scores by
-their names, the main ones first, which are saved and shown as RANK-NAME.
+A command decorated with `ranking` gets the graph, without links dropped by guards, a progress
+function, and its own options. It returns scores, or several scores by name, main ones first, which
+are saved and shown as RANK-NAME.
 """
 
 import functools
@@ -56,7 +56,7 @@ from minicrawl.wording import counted, iso
 
 # ================================================================ listing
 #
-# `minicrawl rank list`: the ranks that are kept beside a store.
+# `minicrawl rank list`: the ranks saved beside a store.
 
 HEADINGS = ("nodes", "links", "iterations", "error", "made at", "name", "options and state")
 NOTHING = "no ranks: make one with `minicrawl rank`"
@@ -73,7 +73,7 @@ NOTHING = "no ranks: make one with `minicrawl rank`"
 @json_option
 @store_option
 def list_ranks(store: Path, removed: tuple[str, ...], as_json: bool) -> None:
-    """List the ranks that were made, with their options, and whether they are up to date."""
+    """List saved ranks, their options, and whether they are up to date."""
     with reading(store) as connection:
         _remove(store, connection, removed)
         found = kept(store, connection)
@@ -86,7 +86,7 @@ def list_ranks(store: Path, removed: tuple[str, ...], as_json: bool) -> None:
 
 
 def _remove(store: Path, connection: Connection, names: Sequence[str]) -> None:
-    """Delete these ranks, or none if one of them is not there."""
+    """Delete these ranks; if one is missing, delete none."""
     known = {one.row.name for one in kept(store, connection)} if names else set()
     if unknown := [name for name in names if name not in known]:
         there = ", ".join(sorted(known)) or "none"
@@ -150,7 +150,7 @@ damping_option = click.option(
     type=Number(0, 1, max_open=True),
     default=DAMPING,
     show_default=True,
-    help="The share of its score that a page passes to its links.",
+    help="Damping factor: share of its score that a page passes to its links.",
 )
 tolerance_option = click.option(
     "--tolerance",
@@ -168,21 +168,21 @@ _PAGERANK_OPTIONS = (
         type=click.Choice([dangling.value for dangling in Dangling]),
         default=Dangling.UNIFORM.value,
         show_default=True,
-        help="Where pages without links pass their score. virtual: to OPIC's virtual page.",
+        help="Where dangling pages pass their score; virtual is OPIC's virtual page.",
     ),
     click.option(
         "--one-more-link",
         is_flag=True,
-        help="With --dangling virtual: each page has one more link, to the virtual page, and "
-        "--damping is not used.",
+        help="Give each page one more link, to the virtual page, instead of --damping. Needs "
+        "--dangling virtual.",
     ),
     click.option(
         "--method",
         type=click.Choice([method.value for method in Method]),
-        help="Update all pages at once (power), one block after the other (gauss-seidel), or only "
-        "pages with much to pass on (sweeping).  [default: gauss-seidel; power for several topics]",
+        help="Update all pages at once (power), block by block (gauss-seidel), or only pages with "
+        "much to pass on (sweeping).  [default: gauss-seidel; power for several topics]",
     ),
-    click.option("--lazy", is_flag=True, help="The walk stays in place half of the time (L + I)."),
+    click.option("--lazy", is_flag=True, help="Stay in place half of the time (L + I)."),
     tolerance_option,
     click.option(
         "--rounds",
@@ -198,7 +198,7 @@ _PAGERANK_OPTIONS = (
         type=click.Choice(list(PRECISIONS)),
         default="double",
         show_default=True,
-        help="The precision of the floating-point numbers.",
+        help="Floating-point precision.",
     ),
 )
 
@@ -241,7 +241,7 @@ def pagerank_options(command: Command) -> Command:
 
 
 def refuse_idle_dangling(terms: PageRankOptions) -> None:
-    """Where jumps lead to all nodes alike, all ways to treat pages without links are the same."""
+    """Refuse --dangling if it has no effect: with uniform jumps, all choices are equal."""
     if terms.damping is not None and terms.dangling is not Dangling.UNIFORM:
         raise UsageError(
             f"--dangling {terms.dangling.value} is the same as uniform where jumps lead to all "
@@ -279,23 +279,23 @@ _intra_cap_option = click.option(
     "--intra-cap",
     metavar="K",
     type=click.IntRange(min=0),
-    help="Count at most K links to a page from its own registrable domain: those of the pages "
-    "that were found first.  [default: all]",
+    help="Count at most K links to a page from its own registrable domain, in order of discovery. "
+    " [default: all]",
 )
 _domain_cap_option = click.option(
     "--domain-cap",
     metavar="K",
     type=click.IntRange(min=0),
-    help="Count at most K links to a page from any one registrable domain, its own or another: "
-    "those of the pages that were found first.  [default: all]",
+    help="Count at most K links to a page from any one registrable domain, in order of discovery. "
+    " [default: all]",
 )
 _weight_option = click.option(
     "--weight",
     metavar="KIND=W",
     type=_LinkWeight(),
     multiple=True,
-    help="Weight of links internal to a registrable domain, or transverse between two. "
-    "internal=0 drops the internal ones. Repeatable.  [default: 1]",
+    help="Weight of links within a registrable domain (internal) or between two (transverse). "
+    "internal=0 drops internal links; repeatable.  [default: 1]",
 )
 
 
@@ -322,7 +322,7 @@ _SHOWN = 10
 
 
 def lines_of(path: Path) -> list[str]:
-    """The lines of a file, stripped, without empty lines and comments."""
+    """Return the lines of a file, stripped, without empty lines and comments."""
     try:
         with click.open_file(str(path), encoding="utf-8") as file:
             lines = [line.strip() for line in file]
@@ -332,7 +332,7 @@ def lines_of(path: Path) -> list[str]:
 
 
 def nodes_of(named: NamedGraph, names: Sequence[str], place: str) -> list[int]:
-    """The nodes with these names. Warns about names that the graph does not have."""
+    """Return the nodes with these names. Warn about names that are not in the graph."""
     found = named.names.find(names)
     unknown = [name for name, node in zip(names, found, strict=True) if node is None]
     known = [node for node in found if node is not None]
@@ -355,14 +355,14 @@ as_option = click.option(
     "--as",
     "name",
     metavar="NAME",
-    help="Save the rank under this name.  [default: the name of the command]",
+    help="Save the rank under this name.  [default: name of the command]",
 )
 
 
 _weights_option = click.option(
     "--crawl-weights",
     is_flag=True,
-    help="Weight links as the crawl did, by its --weight-internal.",
+    help="Use the link weights of the crawl (--weight-internal).",
 )
 
 
@@ -374,7 +374,7 @@ class Shown(NamedTuple):
     scores: Scores
     best: list[tuple[str, float]]
     disk: Mapping[str, int] | None = None
-    """What was read from disk and written to it, for a rank in blocks."""
+    """Bytes read and written, for a rank in blocks."""
 
 
 def ranking(command: Command) -> Command:
@@ -406,7 +406,7 @@ def ranking(command: Command) -> Command:
 
 
 def command_of_added_rank(name: str) -> click.Command:
-    """The command of a rank that a package adds."""
+    """Return the command of a package's rank."""
     compute = RANKS[name]
 
     def rank(named: NamedGraph, tell: Progress) -> Scores:
@@ -424,7 +424,7 @@ def _weighed(source: Source) -> NamedGraph:
 
 
 def rank_name(chosen: str | None, source: Source) -> str:
-    """The name that the user chose, or that of the command and of its --inverse."""
+    """Return the name chosen by the user, or that of the command with its --inverse."""
     if chosen is not None and source.snapshot is None:
         raise UsageError("--as needs a store: the ranks of a graph file are not saved")
     context = click.get_current_context()
@@ -445,7 +445,7 @@ def show_all(shown: list[Shown], as_json: bool) -> None:
 def show_in_parts(
     shown: Shown, count: int, parts: Iterator[list[tuple[str, float]]], as_json: bool
 ) -> None:
-    """Show a rank of which `count` nodes come some at a time, as they may be many."""
+    """Show a rank whose `count` nodes arrive in blocks."""
     if as_json:
         show_long_json(_document_running(shown), "scores", map(_best_documents, parts))
         return
@@ -470,7 +470,7 @@ def _shown(name: str, named: NamedGraph, scores: Scores, count: int) -> Shown:
 
 
 def _as_json(shown: list[Shown]) -> dict[str, object]:
-    """The main rank, with the other ranks of the run in `others`."""
+    """Return the main rank, with the other ranks of the run in `others`."""
     first, *others = map(_document_running, shown)
     return first | ({"others": others} if others else {})
 

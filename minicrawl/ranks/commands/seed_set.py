@@ -52,7 +52,7 @@ _EXAMPLES = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """All that the output is made from."""
+    """Input of the report."""
 
     asked: int
     rule: CoreRule
@@ -62,7 +62,7 @@ class Report:
 
 
 def show(report: Report) -> None:
-    """Print the seeds on stdout, and all else for people on stderr."""
+    """Print the seeds to stdout, and everything else to stderr."""
     found, sown = report.found, report.sown
     cores = zip(found.cores, found.named.names.of(found.seeds), strict=True)
     lines = (_core_line(number, *core) for number, core in enumerate(cores, start=1))
@@ -76,7 +76,7 @@ def show(report: Report) -> None:
 
 
 def document(report: Report) -> dict[str, object]:
-    """The report as a JSON document."""
+    """Return the report as a JSON document."""
     found, sown = report.found, report.sown
     cores = zip(found.cores, found.named.names.of(found.seeds), strict=True)
     return {
@@ -157,7 +157,7 @@ def _sites_of_seeds(found: SeedSet) -> str:
 
 
 def _named_heirs(sown: Sown) -> Iterator[tuple[Heir, str | None]]:
-    """Each seed with the name of the page that takes its place in the newer graph."""
+    """Return each seed with its replacement in the newer graph."""
     nodes = [heir.node for heir in sown.heirs if heir.node is not None]
     names = iter(sown.named.names.of(nodes))
     return ((heir, None if heir.node is None else next(names)) for heir in sown.heirs)
@@ -332,7 +332,7 @@ def _cores_figure(name: str, title: str, y_label: str, **values: Sequence[int]) 
 
 
 def _distances_figure(between: Degrees) -> Figure:
-    """Of the cores that lead to another one; a line would give the cores between them distances."""
+    """Draw the distances from each core that reaches another one."""
     found = {core: row[row > 0] for core, row in enumerate(between, 1) if (row > 0).any()}
     return Figure(
         name="core-distances",
@@ -348,8 +348,9 @@ def _distances_figure(between: Degrees) -> Figure:
 
 
 def _map_figure(between: Degrees) -> Figure:
-    """The cores in a plane, as far apart as they are as well as a plane allows, each joined with
-    its nearest ones by lines that tell the links between them, in the shorter direction.
+    """Draw the cores in a plane that preserves their distances as well as possible.
+
+    Lines join each core with its nearest ones, labelled with their distance in links.
     """
     apart = _apart(between)
     x, y = _in_a_plane(np.where(apart > 0, apart, apart.max(initial=0) + 1.0))
@@ -377,14 +378,14 @@ def _map_figure(between: Degrees) -> Figure:
 
 
 def _apart(between: Degrees) -> Degrees:
-    """The distances in the shorter direction; 0 for a core itself and where no path leads."""
+    """Return the distances in the shorter direction; 0 for a core itself and without a path."""
     found = np.where(between > 0, between, np.iinfo(np.int32).max)
     found = np.minimum(found, found.T)
     return np.where(found == np.iinfo(np.int32).max, 0, found)
 
 
 def _nearest_pairs(apart: Degrees) -> Iterator[tuple[int, int]]:
-    """Both ways round: each core and those that are as near to it as any."""
+    """Return the pairs of each core and its nearest cores, in both orders."""
     pairs = {
         (one, int(other))
         for one, row in enumerate(apart)
@@ -395,7 +396,7 @@ def _nearest_pairs(apart: Degrees) -> Iterator[tuple[int, int]]:
 
 
 def _in_a_plane(apart: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Coordinates by classical multidimensional scaling (Torgerson, 1952)."""
+    """Return coordinates by classical multidimensional scaling (Torgerson, 1952)."""
     squares = apart**2
     np.fill_diagonal(squares, 0)
     centred = squares - squares.mean(axis=0) - squares.mean(axis=1, keepdims=True)
@@ -454,8 +455,8 @@ def _line(label: str, values: Sequence[float | None]) -> PlotLine:
 #
 # `minicrawl seed-set`: seeds for a crawl, one from each community of a graph.
 #
-# Groups of options become one argument each: `rule`, when a core is complete; `trial`, how the
-# seeds are evaluated; `new`, a newer graph in which they are looked up.
+# Groups of options become one argument each: `rule` completes cores; `trial` evaluates seeds; `new`
+# is a newer graph in which they are looked up.
 
 Command = Callable[..., Any]
 
@@ -465,7 +466,7 @@ DRAWS, SEED = 10, 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialOptions:
-    """How the seeds are evaluated."""
+    """Options of the evaluation of seeds."""
 
     draws: int
     seed: int
@@ -482,30 +483,29 @@ count_option = click.option(
 core_option = click.option(
     "--core",
     type=click.Choice([kind.value for kind in CoreKind]),
-    help="When a core is complete. size: it has --size pages. density: the next page would lower "
-    "its density below --density (the paper keeps that page, minicrawl removes it). maximal: like "
-    "density, but such pages are skipped until no page is left that fits, or the core has "
-    f"{DEFAULT_RULE.most_hubs} hubs.  [default: size with --size, else maximal]",
+    help="Complete a core at --size pages (size), before the page that lowers its density below "
+    "--density (density), or when no more page fits --density (maximal). A maximal core has at "
+    f"most {DEFAULT_RULE.most_hubs} hubs.  [default: size with --size, else maximal]",
 )
 size_option = click.option(
     "--size",
     metavar="N",
     type=click.IntRange(min=2),
-    help="A core has N hubs and authorities together; a page that is both counts twice.  "
+    help="Number of hubs and authorities in a core; a page that is both counts twice.  "
     f"[default: {DEFAULT_RULE.size}]",
 )
 at_once_option = click.option(
     "--at-once",
     metavar="N",
     type=click.IntRange(min=1),
-    help="With --core size: add N hubs and N authorities at a time.  "
+    help="Add N hubs and N authorities at a time, with --core size.  "
     f"[default: {DEFAULT_RULE.at_once}]",
 )
 density_option = click.option(
     "--density",
     metavar="PERCENT",
     type=Number(min=0, min_open=True, max=100),
-    help="The minimum share of the possible links from hubs to authorities.  "
+    help="Minimum share of the possible links from hubs to authorities.  "
     f"[default: {DEFAULT_RULE.density:g}]",
 )
 take_option = click.option(
@@ -513,19 +513,19 @@ take_option = click.option(
     type=click.Choice([take.value for take in seedset.Take]),
     default=seedset.Take.HUB.value,
     show_default=True,
-    help="Take the best hub of a core as the seed, or the best authority.",
+    help="Take the best hub or the best authority of a core as its seed.",
 )
 evaluate_option = click.option(
     "--evaluate",
     is_flag=True,
-    help="Show the distances between the cores, and compare breadth-first crawls from the seeds "
-    "and from as many random pages.",
+    help="Show distances between the cores, and compare breadth-first crawls from the seeds and "
+    "from as many random pages.",
 )
 draws_option = click.option(
     "--draws",
     metavar="N",
     type=click.IntRange(min=1),
-    help=f"Draw random pages N times.  [default: {DRAWS}]",
+    help=f"Number of random sets of pages to compare with.  [default: {DRAWS}]",
 )
 seed_option = click.option(
     "--seed",
@@ -537,12 +537,13 @@ new_option = click.option(
     "--new",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A newer graph of the same web. The seeds are looked up and evaluated in it, by name.",
+    help="Look the seeds up by name in this newer graph of the same web, and evaluate them there.",
 )
 similar_option = click.option(
     "--similar",
     is_flag=True,
-    help="If a seed is not in --new, take the page of its host that shares the most links.",
+    help="Replace a seed that is missing in --new by the page of its host that shares the most "
+    "links.",
 )
 
 
@@ -550,14 +551,13 @@ figures_option = click.option(
     "--figures",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Draw figures as PNG into this folder, with the numbers as CSV beside each: the degrees "
-    "of the pages, the cores, the links that are left, and the crawls of --evaluate. Needs "
-    "matplotlib.",
+    help="Draw the degrees, the cores, the remaining links and the crawls of --evaluate as PNG in "
+    "this folder, each with its CSV. Needs matplotlib.",
 )
 
 
 def rule_options(command: Command) -> Command:
-    """Pass `rule`, when a core is complete, to the command."""
+    """Pass `rule`, which completes cores, to the command."""
 
     @functools.wraps(command)
     def with_rule(
@@ -628,7 +628,7 @@ def seed_set(
     figures: Path | None,
     as_json: bool,
 ) -> None:
-    """Find seeds, one in each community.
+    """Find seeds, one per community.
 
     The strongest communities come first. Links within a host are dropped. Then these steps repeat:
     HITS runs for 60 rounds, a core of hubs and authorities grows from the best authority, the core

@@ -1,5 +1,6 @@
 """Options that come from the table: what a command gets, what help says, what is refused."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -130,17 +131,17 @@ class TestOptions:
     def test_help_lists_them_by_section_with_their_defaults(self, capsys: Captured) -> None:
         assert main(["act", "--help"]) == 0
         shown = " ".join(capsys.readouterr().out.split())
-        for words in (
-            "Options: --config FILE",
-            "Budget: --pages N Stop after N pages, those of earlier runs included; none for no "
-            "limit. [default: none]",
-            "--endowment N Units of cash that the seeds share. [default: 1000]",
-            "--weight-internal WEIGHT Weight of a link within a site, beside 1",
-            "Politeness: --robots / --ignore-robots Obey robots.txt. [default: on]",
-            "--delay TIME|auto Time between two requests to a host. auto waits",
-            "--store FILE The file that holds the crawl. [default: data/crawl.db]",
+        assert "Options: --config FILE" in shown
+        for option, default in (
+            ("Budget: --pages N", "none"),
+            ("--endowment N", "1000"),
+            ("--weight-internal WEIGHT", "1"),
+            ("Politeness: --robots / --ignore-robots", "on"),
+            ("--delay TIME|auto", "1s"),
+            ("--store FILE", "data/crawl.db"),
         ):
-            assert words in shown
+            text = rf" {re.escape(option)} [^\[]+ \[default: {re.escape(default)}\]"
+            assert re.search(text, shown), option
 
     def test_a_command_may_have_some_sections_only_and_gets_all_settings(
         self, monkeypatch: pytest.MonkeyPatch, capsys: Captured
