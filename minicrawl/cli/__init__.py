@@ -103,7 +103,7 @@ ROOMS = {
     "search": "index search",
 }
 """The rooms beside the core with their commands, for who asks for one that is gone."""
-EXTRAS = {room: f"[{room}]" for room in ("cluster", "dashboard", "lab", "search")}
+EXTRAS = {room: f"[{room}]" for room in ("cluster", "dashboard", "lab", "search", "text")}
 
 
 class DeferredCommand(click.Command):
