@@ -229,13 +229,13 @@ def _tree(body: LexborNode) -> Box:
                 run.pieces.append((BREAK, inline))
             stack.append((node.child, box, _inline(tag, node, inline)))
             continue
+        if inline.link is not None and text.strip() in _ANCHORS:
+            continue
         if run is root or of_run is not box:
             if text is BREAK or (not inline.is_exact and text.isspace()):
                 continue
             run, of_run = _added(box, "", node), box
         if inline.link is not None:
-            if text.strip() in _ANCHORS:
-                continue
             run.linked += len(text)
         run.pieces.append((text, inline))
     return root

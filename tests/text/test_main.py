@@ -130,6 +130,10 @@ def test_code_is_exact_and_its_line_numbers_are_no_text() -> None:
 def test_readings_of_ruby_and_marks_of_headings_are_no_text() -> None:
     inside = "<h2>漢<rt>kan</rt>字<a href=#x>¶</a></h2><p>Text."
     assert lines(article(inside))[2:] == ["漢字", "Text."]
+    assert lines(article("<div><a href=#x>§</a></div><h2><a href=#y>#</a> A</h2><p>b."))[2:] == [
+        "A",
+        "b.",
+    ]
 
 
 @pytest.mark.parametrize("markup", ["", "<frameset>", "<p>", "\0", "text", "<table><tr>", "<br>"])
@@ -140,7 +144,9 @@ def test_of_nothing_there_is_no_text(markup: str) -> None:
 NAMES = "div p ul li a h2 table tr td pre article nav span br b code"
 TAGS = st.sampled_from(NAMES.split())
 PIECES = st.one_of(
-    TAGS.map("<{}>".format), TAGS.map("</{}>".format), st.sampled_from([SENTENCE, "x"])
+    TAGS.map("<{}>".format),
+    TAGS.map("</{}>".format),
+    st.sampled_from([SENTENCE, "x", "<a href=#x>#</a>"]),
 )
 
 
