@@ -11,7 +11,7 @@ main box goes downwards, to the child that has nearly all of its parent's worth:
         article            worth 900: nearly all, so go on here
           p, p, ul           no child has nearly all: `article` is the main box
           div of links       dropped: links alone
-          h2                 dropped: a heading without a section
+          h2                 dropped: the heading of what was dropped
 
 A page that has hardly any text left is searched once more without regard to class names, which may
 mislead. If that fails, too, it is an index of links, and keeps all that is outside its frames.
@@ -97,8 +97,8 @@ _MAIN, _NONE, _TEASER, _FRAME_NAME, _FRAME_TAG, _UNSEEN = 1, 0, -1, -2, -3, -4
 _SHORT, _SENTENCE = 25, 80
 """Letters below which a line is hardly a sentence, and from which on it is one."""
 _WORTH_OF_SHORT, _WORTH_OF_MIDDLE = 0.1, 0.5
-_NEARLY_ALL, _ALL_OF_NAMED = 0.85, 0.98
-"""Share of the worth from which on a child is searched; of a box that is named as main text."""
+_NEARLY_ALL, _ALL_OF_NAMED = 0.85, 0.95
+"""Share of worth from which on a child is searched, and the same inside a named main text."""
 _NAMED, _RIVAL = 0.2, 0.5
 _MOST = 0.5
 """Share of the page's worth that no frame has."""
@@ -396,11 +396,12 @@ def _has(box: Box, other: Box) -> bool:
 
 def _searched(box: Box) -> Box:
     """Return the innermost box that has nearly all that this one has."""
+    is_named = False
     while True:
         best = max(box.boxes, key=_worth, default=None)
         if best is None or not best.tag or best.tag in _WHOLE:
             return box
-        is_named = box.hint == _MAIN or box.tag in {"article", "main"}
+        is_named = is_named or box.hint == _MAIN or box.tag in {"article", "main"}
         if best.worth < (_ALL_OF_NAMED if is_named else _NEARLY_ALL) * box.worth:
             return box
         box = best
@@ -439,19 +440,26 @@ def _prune(inside: list[Box]) -> None:
 
 
 def _drop_empty_sections(inside: list[Box]) -> None:
-    """Drop headings that neither text nor a heading of a lower level follows."""
+    """Drop headings whose sections were dropped, and those at the end.
+
+    A heading that another one follows at once is text: references have lists of such headings.
+    """
     headings = [box for box in inside if box.tag in HEADINGS]
     of_headings = {id(one) for box in headings for one in preorder(box)}
-    covered = 0  # headings of lower numbers have a section here
+    covered, has_lost = 0, True  # headings of lower numbers have a section here
     for box in reversed(inside):
         if box.tag in HEADINGS:
             level = int(box.tag[1])
-            if level >= covered:
+            if level >= covered and has_lost:
                 for one in preorder(box):
                     one.is_dropped = True
-            covered = min(level, covered)
-        elif not box.tag and not box.is_dropped and id(box) not in of_headings:
-            covered = _LOWEST
+            else:
+                covered, has_lost = level, False
+        elif not box.tag and id(box) not in of_headings:
+            if box.is_dropped:
+                has_lost = has_lost or covered < _LOWEST
+            else:
+                covered = _LOWEST
 
 
 def _is_links(box: Box) -> bool:

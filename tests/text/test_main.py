@@ -91,9 +91,14 @@ def test_hints_are_ignored_if_they_leave_hardly_anything() -> None:
     assert lines(threads) == [f"{SENTENCE} {number}." for number in range(3)]
 
 
-def test_headings_are_kept_with_their_sections_only() -> None:
-    inside = f"<h2>Empty</h2><h2>Full</h2><h3>Below</h3><p>{OTHER}<h2>Related</h2>{LINKS}"
+def test_headings_are_dropped_with_their_sections() -> None:
+    inside = f"<h2>Links</h2>{LINKS}<h2>Full</h2><h3>Below</h3><p>{OTHER}<h2>Related</h2>{LINKS}"
     assert lines(article(inside)) == [SENTENCE, OTHER, "Full", "Below", OTHER]
+
+
+def test_a_heading_that_another_follows_at_once_is_text() -> None:
+    inside = f"<h3>impl A</h3><h3>impl B</h3><h3>impl C</h3><p>{OTHER}"
+    assert lines(article(inside))[2:] == ["impl A", "impl B", "impl C", OTHER]
 
 
 def test_the_title_and_the_lead_belong_to_the_article_below_them() -> None:
