@@ -37,11 +37,12 @@ if TYPE_CHECKING:
     from minicrawl.errors import MinicrawlError
     from minicrawl.export.cells import ExportRow
     from minicrawl.model import State
-    from minicrawl.results import Store
+    from minicrawl.results import Store, StoredPage
 
 _HOMES = {
     "Crawl": "minicrawl.app",
     "Store": "minicrawl.results",
+    "StoredPage": "minicrawl.results",
     "Settings": "minicrawl.config",
     "Asked": "minicrawl.crawl.events",
     "Delayed": "minicrawl.crawl.events",
@@ -76,6 +77,7 @@ __all__ = [
     "State",
     "Steered",
     "Store",
+    "StoredPage",
     "Warned",
     "__version__",
 ]

@@ -35,6 +35,8 @@ RANKS = "minicrawl.ranks"
 """Functions of a named graph and a progress function that return `ranks.scores.Scores`."""
 STORED = "minicrawl.stored"
 """Functions of a store that return `report.archived.StoredPart`, for `archive info`."""
+TEXTS = "minicrawl.texts"
+"""Functions of a page's markup and of its URL that return text, for `page` and `export --with`."""
 WINDOWS = "minicrawl.windows"
 """Functions of a width and a number of measures that return an `opic.windows.window.Window`."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -23,6 +24,7 @@ from minicrawl.model import State
 from minicrawl.report import errors as reasons
 from minicrawl.report import links as linked
 from minicrawl.report import problems, ranks
+from minicrawl.report.archived import PageVersion, made_text, version
 from minicrawl.report.errors import ErrorQuery, ErrorReport, errors
 from minicrawl.report.kept import kept, scores
 from minicrawl.report.ranks import PageSelection, score_column
@@ -80,6 +82,36 @@ class StoreGraph:
         return graph
 
 
+class StoredPage:
+    """Page as it was fetched last."""
+
+    def __init__(self, version: PageVersion) -> None:
+        self._version = version
+        self.url = version.answer.url
+        self.status = version.answer.status
+        self.headers = version.answer.headers
+
+    @property
+    def html(self) -> str:
+        """Markup of the page, decoded."""
+        return self._version.markup
+
+    @property
+    def text(self) -> str:
+        """Text of the whole page, without markup."""
+        return self._version.text
+
+    @cached_property
+    def main(self) -> str | None:
+        """Main text, or None if the crawl kept only the text of pages."""
+        return made_text(self._version, "main")
+
+    @cached_property
+    def markdown(self) -> str | None:
+        """Main text as Markdown, or None if the crawl kept only the text of pages."""
+        return made_text(self._version, "markdown")
+
+
 class Store(AbstractContextManager["Store"]):
     """Store opened for reading; use it in a `with` block, or call `close`."""
 
@@ -120,6 +152,10 @@ class Store(AbstractContextManager["Store"]):
         """Return the best pages by a rank; all pages if `count` is 0."""
         selection = PageSelection(count=count, by=by, host=host, states=frozenset(states))
         return ranks.rows(self._seen, selection)
+
+    def page(self, url: str) -> StoredPage:
+        """Return the page at a URL as it was fetched last, from a crawl that keeps pages."""
+        return StoredPage(version(self._seen, url))
 
     def explain(self, url: str) -> reasons.Explanation:
         """Explain the rank of a page, and why it was read or not."""

@@ -1,10 +1,14 @@
-"""Real graphs and conformance vectors; they are not the project's to hand on: may be absent."""
+"""Real graphs, conformance vectors, known pages; not the project's to hand on: may be absent."""
 
 from collections.abc import Mapping
 from pathlib import Path
 
 BESIDE_THE_PROJECT = Path(__file__).parents[2] / "shared"
-VARIABLES = {"graphs": "MINICRAWL_GRAPHS", "vectors": "MINICRAWL_VECTORS"}
+VARIABLES = {
+    "graphs": "MINICRAWL_GRAPHS",
+    "vectors": "MINICRAWL_VECTORS",
+    "extraction": "MINICRAWL_EXTRACTION",
+}
 
 
 class Absent(Exception):

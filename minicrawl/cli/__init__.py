@@ -104,7 +104,7 @@ ROOMS = {
     "search": "index search",
 }
 """The rooms beside the core and their commands, to name the room of a missing command."""
-EXTRAS = {room: f"[{room}]" for room in ("cluster", "dashboard", "lab", "search")}
+EXTRAS = {room: f"[{room}]" for room in ("cluster", "dashboard", "lab", "search", "text")}
 MOVED = {
     "agree --searches": "lab searches",
     "agree": "lab agree",

@@ -94,13 +94,20 @@ def write_parquet(
 
 CONTENTS = ("text", "html", "headings", "lang", "links")
 """Columns of page content, for JSONL and Parquet."""
+
+
+def content_columns() -> tuple[str, ...]:
+    """Return `CONTENTS`, and the texts that packages add."""
+    return (*CONTENTS, *plugins.entry_points(plugins.TEXTS))
+
+
 RAW_TEXTS = ("end", "rel", "written")
 """Columns that only files of links as written have."""
 
 
 def _type(name: str) -> str:
     """Return the SQL type of a column; unknown columns are scores."""
-    if name in CONTENTS or name in RAW_TEXTS:
+    if name in RAW_TEXTS or name in content_columns():
         return "VARCHAR"
     return _TYPES.get(name, "VARCHAR") if name in (*COLUMNS, *LINK_COLUMNS) else "DOUBLE"
 

@@ -30,6 +30,7 @@ from minicrawl.memory import limit_memory
 from minicrawl.model import State
 from minicrawl.own_files import refuse_links
 from minicrawl.progress import Progress
+from minicrawl.report.page_texts import PageTexts, TooSlow
 from minicrawl.report.ranks import PageSelection, blocks
 from minicrawl.report.snapshot import Snapshot, page_of
 from minicrawl.report.status import status
@@ -424,12 +425,16 @@ def with_contents(
     if not names:
         yield from found
         return
-    with kept_pages(snapshot) as archive:
+    made = [name for name in names if name not in CONTENTS]
+    with kept_pages(snapshot) as archive, PageTexts(made) as texts:
         for block in found:
             start, size, contents = 0, 0, list[list[str | None]]()
             for stop, url in enumerate(block["url"], start=1):
                 page = _whole_version(archive, url, warn)
-                contents.append([_content(name, page) for name in names])
+                of_page = _made_texts(texts, page, warn)
+                contents.append(
+                    [of_page[name] if name in made else _content(name, page) for name in names]
+                )
                 size += sum(len(content or "") for content in contents[-1])
                 if size >= _CONTENTS_AT_ONCE or stop == len(block["url"]):
                     part = {name: values[start:stop] for name, values in block.items()}
@@ -445,6 +450,40 @@ def _whole_version(
     except Damaged as error:
         warn(f"{url}: {error}")
         return None
+
+
+def made_texts(page: PageVersion, texts: PageTexts) -> Sequence[str] | None:
+    """Return the texts of a page that packages make, or None if only its text was archived.
+
+    Documents other than HTML have their whole text for each.
+    """
+    if page.answer.kind is RecordKind.TEXT:
+        return None
+    if page.document is not DocumentType.HTML:
+        return [page.text] * len(texts.names)
+    return texts.of(page.markup, page.answer.url)
+
+
+def made_text(page: PageVersion, name: str) -> str | None:
+    """Return one such text of one page."""
+    with PageTexts([name]) as texts:
+        found = made_texts(page, texts)
+    return None if found is None else found[0]
+
+
+def _made_texts(
+    texts: PageTexts, page: PageVersion | None, warn: Callable[[str], None]
+) -> dict[str, str | None]:
+    """Return the texts by name; those of a page that takes too long are None."""
+    none = dict.fromkeys(texts.names)
+    if page is None or not none:
+        return none
+    try:
+        found = made_texts(page, texts)
+    except TooSlow as error:
+        warn(f"{page.answer.url}: {error}")
+        return none
+    return none if found is None else dict(zip(texts.names, found, strict=True))
 
 
 def _content(name: str, page: PageVersion | None) -> str | None:

@@ -7,13 +7,14 @@ from functools import cache
 from itertools import chain
 from pathlib import Path
 
-ROOMS = ("cluster", "dashboard", "demo", "lab", "ranks", "search")
+ROOMS = ("cluster", "dashboard", "demo", "lab", "ranks", "search", "text")
 WORDS = {
     "cluster": r"--cluster|\bnats\b|\"(?:node\"|cluster[\" ])",
     "dashboard": r"--dashboard|\"dashboard\"",
     "demo": r"--demo\b|\bdemo_web\b",
     "lab": r"\"lab\"|\blab (?:agree|convergence|eigenvector|figures|graphs|judge|order|windows)\b",
     "ranks": r"\"(?:rank|compare|seed-set)\"|\b(?:rank|compare) [a-z]|seed-set",
+    "text": r"\"--(?:main|markdown)\"|--with (?:main|markdown)",
     "search": r"\"(?:search|index)\"|--index\b|minicrawl (?:search|index)\b|\bindex --",
 }
 """What tests write to use a room from the command line."""
@@ -25,6 +26,7 @@ NEEDED_BY = {
     "lab": (),
     "ranks": ("lab",),
     "search": ("ranks", "lab"),
+    "text": (),
 }
 """The rooms that do not work without a room."""
 

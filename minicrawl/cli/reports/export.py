@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import click
 
+from minicrawl.cli.common.made_texts import refuse_without_text
 from minicrawl.cli.common.options import graph_of_option
 from minicrawl.cli.common.stores import (
     READ,
@@ -29,10 +30,10 @@ from minicrawl.export.cells import COLUMNS, Block, visible
 from minicrawl.export.drafts import replacing
 from minicrawl.export.drawings import DRAWINGS
 from minicrawl.export.formats import (
-    CONTENTS,
     FORMATS,
     WEB_ARCHIVES,
     WRITERS,
+    content_columns,
     format_of,
     write_parquet,
 )
@@ -115,7 +116,8 @@ def _format_name(file: Path, name: str | None) -> str | None:
     "contents",
     metavar="NAME,...",
     default="",
-    help=f"Add a column of what was fetched: {', '.join(CONTENTS)}. For .jsonl and .parquet.",
+    help=f"Add a column of what was fetched: {', '.join(content_columns())}. For "
+    ".jsonl and .parquet.",
 )
 @click.option(
     "--row-group",
@@ -336,8 +338,9 @@ def _contents(names: str, suffix: str, *, edges: bool) -> list[str]:
     if columns and (edges or suffix not in _EXACT):
         raise click.UsageError("--with is for pages in a .jsonl or .parquet file")
     for name in columns:
-        if name not in CONTENTS:
-            raise click.UsageError(f"--with {name}: use {', '.join(CONTENTS)}")
+        refuse_without_text(name, f"--with {name}")
+        if name not in content_columns():
+            raise click.UsageError(f"--with {name}: use {', '.join(content_columns())}")
     return columns
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from minicrawl.cli.common.made_texts import MAIN, MARKDOWN, refuse_without_text
 from minicrawl.cli.common.stores import (
     count_option,
     json_option,
@@ -16,6 +17,7 @@ from minicrawl.cli.common.stores import (
     units,
 )
 from minicrawl.cli.common.tables import short_time, show_facts, show_json, show_list
+from minicrawl.errors import UsageError
 from minicrawl.export.cells import visible
 from minicrawl.report import archived as pages
 from minicrawl.report import errors as reasons
@@ -31,6 +33,8 @@ from minicrawl.wording import iso
 @click.command()
 @click.argument("url")
 @click.option("--text", "only_text", is_flag=True, help="Show only the text, without markup.")
+@click.option("--main", "only_main", is_flag=True, help="Show only the main text.")
+@click.option("--markdown", is_flag=True, help="Show the main text as Markdown.")
 @click.option(
     "--headers", "only_headers", is_flag=True, help="Show only the status and the headers."
 )
@@ -52,6 +56,8 @@ def page(
     url: str,
     store: Path,
     only_text: bool,
+    only_main: bool,
+    markdown: bool,
     only_headers: bool,
     raw: bool,
     at: str | None,
@@ -66,17 +72,24 @@ def page(
     if raw and sys.stdout.isatty():
         raise click.UsageError("--raw is not for terminals: write to a file or a pipe")
     if lists:
-        if any((only_text, only_headers, raw, at, number)):
+        if any((only_text, only_main, markdown, only_headers, raw, at, number)):
             raise click.UsageError("--versions is a list of all: leave out the other options")
         _list_versions(url, store, as_json=as_json)
         return
-    if sum((only_text, only_headers, raw, as_json)) > 1:
-        raise click.UsageError("--text, --headers, --raw and --json: choose one of them")
+    if sum((only_text, only_main, markdown, only_headers, raw, as_json)) > 1:
+        raise click.UsageError(
+            "--text, --main, --markdown, --headers, --raw and --json: choose one of them"
+        )
     if at is not None and number is not None:
         raise click.UsageError("--at and --version each name an answer: leave out one")
+    made = MAIN if only_main else MARKDOWN if markdown else None
+    if made:
+        refuse_without_text(made, f"--{made}")
     with snapshot(store) as seen:
         found = pages.version(seen, url, number, None if at is None else pages.moment(at))
-    if raw:
+    if made:
+        _show(_made(found, made))
+    elif raw:
         sys.stdout.buffer.write(found.answer.body)
     elif as_json:
         show_json(found.as_json())
@@ -109,6 +122,13 @@ def _show(lines: Iterator[str]) -> None:
 
 def _body(found: PageVersion, *, only_text: bool) -> Iterator[str]:
     yield from (found.text if only_text else found.markup).splitlines()
+
+
+def _made(found: PageVersion, name: str) -> Iterator[str]:
+    text = pages.made_text(found, name)
+    if text is None:
+        raise UsageError(f"{found.answer.url} has no {name} text: only its whole text was kept")
+    yield from text.splitlines()
 
 
 def _headers(found: PageVersion) -> Iterator[str]:

@@ -1,0 +1,473 @@
+"""Finds the main text of a page: the article or section that the page is about.
+
+The page becomes a tree of boxes: one for each block element, and one for each run of text between
+blocks. A run is worth its letters outside links. Worth is summed upwards, and the search for the
+main box goes downwards, to the child that has nearly all of its parent's worth:
+
+    body                 worth 940
+      div class=menu       dropped: its class is a hint of a frame
+      div                  worth 940: all there is, so go on here
+        h1                   the title: the text between it and the main box is its lead
+        article            worth 900: nearly all, so go on here
+          p, p, ul           no child has nearly all: `article` is the main box
+          div of links       dropped: links alone
+          h2                 dropped: the heading of what was dropped
+
+A page that has hardly any text left is searched once more without regard to class names, which may
+mislead. If that fails, too, it is an index of links, and keeps all that is outside its frames.
+
+Laws: the time is proportional to the number of nodes, as what holds for ancestors is handed down
+and never looked up. Lexbor itself takes quadratic time on some pages, so call this where it can be
+killed.
+
+hint    word in a class or id that says what an element is for
+worth   letters outside links, and less for short lines
+frame   part with navigation, advertisements, comments and the like
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from itertools import takewhile
+from typing import TYPE_CHECKING, NamedTuple
+
+from minicrawl.errors import UsageError
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborNode
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+HEADINGS = _words("h1 h2 h3 h4 h5 h6")
+CODE = _words("code kbd samp tt")
+_BLOCKS = HEADINGS | _words(
+    "address article aside blockquote body caption center dd details dialog dir div dl dt fieldset "
+    "figcaption figure footer form header hr li main menu nav ol p pre section summary table tbody "
+    "td tfoot th thead tr ul"
+)
+_NO_TEXT = _words(
+    "-comment audio button canvas datalist embed head iframe input map math noscript object option "
+    "rp rt script select style svg template textarea video"
+)
+_FRAMES = _words("aside dialog figcaption footer form menu nav")
+_ROLES = _words("alert banner complementary contentinfo dialog menu menubar navigation search")
+_NEVER_FRAMES = HEADINGS | _words("article body dd dt main pre tbody td th tr")
+_MAY_BE_LINKS = _words("div form header ol p ul")
+"""Elements that are dropped if they are links alone; tables and definitions are not."""
+_OF_TEXT = _words("blockquote dd dt li p td th")
+"""Elements in which short lines are text."""
+_WHOLE = _words("ol p pre table ul")
+"""Elements that are part of a main text, and not all of it."""
+
+_FRAME_WORDS = _words(
+    "ad addthis addtoany ads adsense adv advert advertisement advertising advertorial affiliate "
+    "anzeige author authorbox authors bio breadcrumb breadcrumbs brotkrumen byline callout caption "
+    "captions comment commentform commentlist comments consent cookie cookies copyright credit "
+    "credits crumb crumbs crumbtrail disclaimer disclosure disqus dropdown factbox feedback "
+    "figcaption foot footer gdpr imagecaption infobox kommentar kommentare legal legend "
+    "login masthead meta metadata modal nav navbar navi navigation newsletter "
+    "outbrain pagenav pager pagination paging popular popup postmeta postmetadata privacy promo "
+    "promotion rating ratings recommend recommendations recommended related relatedposts replies "
+    "reply respond search share sharedaddy shares shariff sharing sidebar sidebars signup similar "
+    "sitemap skip skyscraper social socials sponsor sponsored submenu subscribe subscription "
+    "taboola tag toolbar topbar trackback trackbacks tracking trending werbung widget widgets"
+)
+_TEASER_WORDS = _words("banner banners more tags teaser teasers tools")
+"""Hints of a frame if the element has links; without, it may be the lead."""
+_NOT_OF_FRAMES = re.compile(
+    r"\b(?:cat|category|has|hentry|is|lang|language|layout|no|not|page|tag|with|without)[-_][\w-]+"
+)
+_LINE_NUMBERS = _words("gutter lineno linenos line-numbers")
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_MAIN_NAME = re.compile(
+    r"(?i)\b(?:article|blog|body|entry|main|news|page|post|single|story|text)[-_]*"
+    r"(?:article|body|content|copy|inner|main|text)\b|\bmw-parser-output\b|\be-content\b"
+)
+_UNSEEN_STYLE = re.compile(r"(?i)(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)")
+_LONGEST_NAME = 250
+
+_MAIN, _NONE, _TEASER, _FRAME_NAME, _FRAME_TAG, _UNSEEN = 1, 0, -1, -2, -3, -4
+"""Hints."""
+
+_SHORT, _SENTENCE = 25, 80
+"""Letters below which a line is hardly a sentence, and from which on it is one."""
+_WORTH_OF_SHORT, _WORTH_OF_MIDDLE = 0.1, 0.5
+_NEARLY_ALL, _ALL_OF_NAMED = 0.85, 0.95
+"""Share of worth from which on a child is searched, and the same inside a named main text."""
+_NAMED, _RIVAL = 0.2, 0.5
+_MOST = 0.5
+"""Share of the page's worth that no frame has."""
+_LINKS_OF_TEASER = 0.1
+_LINKS, _MANY_LINKS, _LONG = 0.6, 0.8, 1000
+_LEAD_LINE, _LEAD_LINKS, _LEAD = 80, 0.3, 0.3
+_LONGEST_LINK = 100
+_FEWEST = 140
+"""Letters of a main text; a page that has fewer is an index, or its hints mislead."""
+_ENDS = ".!?:;…。"
+_LOWEST = 7
+"""Number above those of all headings."""
+_ANCHORS = frozenset("#¶§")
+_INSTALL = "main text needs selectolax: install minicrawl[text]"
+BREAK = "\0"
+"""Line break inside a run; the parser leaves no such character in a text."""
+
+
+class Inline(NamedTuple):
+    """Meaning of a piece of text inside its block."""
+
+    link: str | None = None
+    mark: str = ""
+    """Markdown's mark of code, or of strong or emphasised text."""
+    is_exact: bool = False
+    """True inside `pre`."""
+
+
+class Box:
+    """Block element, or run of text between blocks, whose tag is ""."""
+
+    __slots__ = (
+        "boxes",
+        "hint",
+        "is_dropped",
+        "letters",
+        "linked",
+        "node",
+        "pieces",
+        "tag",
+        "worth",
+    )
+
+    def __init__(self, tag: str, node: LexborNode, hint: int = _NONE) -> None:
+        self.tag, self.node, self.hint = tag, node, hint
+        self.boxes: list[Box] = []
+        self.pieces: list[tuple[str, Inline]] = []
+        self.letters = self.linked = 0
+        self.worth = 0.0
+        self.is_dropped = False
+
+    @property
+    def text(self) -> str:
+        """Text of a run; whitespace is folded outside `pre`."""
+        text = "".join([text for text, _ in self.pieces])
+        if self.pieces[0][1].is_exact:
+            return text.replace(BREAK, "\n").strip("\n")
+        if BREAK in text:
+            lines = (" ".join(line.split()) for line in text.split(BREAK))
+            return "\n".join(filter(None, lines))
+        return " ".join(text.split())
+
+
+def main_text(markup: str, url: str = "") -> str:  # noqa: ARG001 - as every function of texts
+    """Return the main text of a page, a block a line."""
+    root = main_boxes(markup)
+    return "" if root is None else "\n".join(filter(None, (run.text for run in runs(root))))
+
+
+def main_boxes(markup: str) -> Box | None:
+    """Return the boxes of a page; runs that are not of the main text are marked as dropped."""
+    try:
+        from selectolax.lexbor import LexborHTMLParser
+    except ImportError:
+        raise UsageError(_INSTALL) from None
+    body = LexborHTMLParser(markup).body
+    if body is None:
+        return None
+    root = _tree(body)
+    below = list(preorder(root))
+    _measure(below)
+    for least in (_FRAME_NAME, _FRAME_TAG):
+        _choose(root, below, least)
+        if sum(run.letters for run in runs(root)) >= _FEWEST:
+            return root
+    _drop_frame_tags(root, below)
+    return root
+
+
+def runs(root: Box) -> Iterator[Box]:
+    """Yield the runs that were not dropped, in order."""
+    return (box for box in preorder(root) if not box.tag and not box.is_dropped)
+
+
+def preorder(root: Box) -> Iterator[Box]:
+    """Yield a box and all below it, each before those inside it."""
+    stack = [root]
+    while stack:
+        box = stack.pop()
+        yield box
+        stack.extend(reversed(box.boxes))
+
+
+# ---------------------------------------------------------------- the tree
+
+
+def _tree(body: LexborNode) -> Box:
+    root = Box("body", body)
+    run, of_run = root, root
+    stack: list[tuple[LexborNode | None, Box, Inline]] = [(body.child, root, Inline())]
+    while stack:
+        node, box, inline = stack.pop()
+        if node is None:
+            continue
+        stack.append((node.next, box, inline))
+        tag = node.tag or ""
+        text = node.text_content or "" if tag == "-text" else BREAK if tag == "br" else None
+        if text is None:
+            if tag in _NO_TEXT:
+                continue
+            is_block = tag in _BLOCKS
+            hint = _hint(tag, node.attributes) if is_block or inline.is_exact else _NONE
+            if hint == _UNSEEN:
+                continue
+            if is_block and not inline.is_exact:
+                run, box = root, _added(box, tag, node, hint)
+            elif is_block and run is not root:
+                run.pieces.append((BREAK, inline))
+            stack.append((node.child, box, _inline(tag, node, inline)))
+            continue
+        if inline.link is not None and text.strip() in _ANCHORS:
+            continue
+        if run is root or of_run is not box:
+            if text is BREAK or (not inline.is_exact and text.isspace()):
+                continue
+            run, of_run = _added(box, "", node), box
+        if inline.link is not None:
+            run.linked += len(text)
+        run.pieces.append((text, inline))
+    return root
+
+
+def _added(above: Box, tag: str, node: LexborNode, hint: int = _NONE) -> Box:
+    box = Box(tag, node, hint)
+    above.boxes.append(box)
+    return box
+
+
+def _inline(tag: str, node: LexborNode, inline: Inline) -> Inline:
+    if tag == "a":
+        return inline._replace(link=node.attributes.get("href") or "")
+    if tag == "pre":
+        return inline._replace(is_exact=True)
+    if tag in CODE:
+        return inline._replace(mark="`")
+    if inline.mark == "`" or tag not in {"b", "strong", "em", "i"}:
+        return inline
+    return inline._replace(mark="**" if tag in {"b", "strong"} else inline.mark or "*")
+
+
+def _hint(tag: str, attributes: dict[str, str | None]) -> int:
+    if not attributes:
+        return _FRAME_TAG if tag in _FRAMES else _NONE
+    if _is_unseen(attributes):
+        return _UNSEEN
+    if tag in _FRAMES or attributes.get("role") in _ROLES:
+        return _FRAME_TAG
+    if attributes.get("itemprop") == "articleBody":
+        return _MAIN
+    names = (attributes.get("class") or "")[:_LONGEST_NAME]
+    if tag != "section" and "section" not in names:  # whose ids are made from headings
+        names = f"{names} {(attributes.get('id') or '')[:_LONGEST_NAME]}"
+    return _hint_of(tag, names)
+
+
+def _is_unseen(attributes: dict[str, str | None]) -> bool:
+    """Return True if people do not see the element, or do not read it as text."""
+    if "hidden" in attributes or attributes.get("aria-hidden") == "true":
+        return True
+    style = (attributes.get("style") or "")[:_LONGEST_NAME]
+    return attributes.get("class") in _LINE_NUMBERS or bool(_UNSEEN_STYLE.search(style))
+
+
+@lru_cache(1 << 13)
+def _hint_of(tag: str, names: str) -> int:
+    """Return the hint in a class and an id; most pages of a site have the same."""
+    if tag not in _NEVER_FRAMES:
+        words = {word.lower() for word in _WORDS.findall(_NOT_OF_FRAMES.sub("", names))}
+        if words & _FRAME_WORDS:
+            return _FRAME_NAME
+        if words & _TEASER_WORDS:
+            return _TEASER
+    return _MAIN if _MAIN_NAME.search(names) else _NONE
+
+
+# ---------------------------------------------------------------- the choice
+
+
+def _measure(below: list[Box]) -> None:
+    for box in reversed(below):
+        if box.tag:
+            box.letters = sum(child.letters for child in box.boxes)
+            box.linked = sum(child.linked for child in box.boxes)
+        else:
+            box.letters = len(box.text)
+            box.linked = min(box.linked, box.letters)
+
+
+def _choose(root: Box, below: list[Box], frame: int) -> None:
+    """Drop all but the main box and its lead."""
+    _drop_frames(root, below, frame)
+    main = _searched(_named(root, below) or root)
+    inside = list(preorder(main))
+    kept = {id(box) for box in (*inside, *_lead(below[: below.index(main)], main))}
+    _prune(inside)
+    for box in below:
+        box.is_dropped = box.is_dropped or (not box.tag and id(box) not in kept)
+
+
+def _drop_frames(root: Box, below: list[Box], frame: int) -> None:
+    """Drop frames, but for those that have most of the page, and sum up what the rest is worth."""
+    for box in below:
+        box.is_dropped = False
+    _sum_worth(below)
+    most = _MOST * root.worth
+    for box in below:
+        if not box.is_dropped and _is_frame(box, frame) and box.worth < most:
+            box.is_dropped = True
+        if box.is_dropped:
+            _drop_children(box)
+    _sum_worth(below)
+
+
+def _drop_frame_tags(root: Box, below: list[Box]) -> None:
+    """Drop frames of an index, whose links are worth nothing, but have letters."""
+    for box in below:
+        box.is_dropped = box.hint <= _FRAME_TAG and box.letters < _MOST * root.letters
+    for box in below:
+        if box.is_dropped:
+            _drop_children(box)
+
+
+def _is_frame(box: Box, frame: int) -> bool:
+    if box.hint == _TEASER:
+        return frame == _FRAME_NAME and box.linked > _LINKS_OF_TEASER * box.letters
+    return box.hint <= frame
+
+
+def _drop_children(box: Box) -> None:
+    for child in box.boxes:
+        child.is_dropped = True
+
+
+def _sum_worth(below: list[Box]) -> None:
+    for box in reversed(below):
+        if box.is_dropped:
+            box.worth = 0.0
+        elif box.tag:
+            box.worth = sum(map(_worth, box.boxes))
+        elif box.letters:
+            free = box.letters - box.linked
+            is_sentence, is_short = box.letters >= _SENTENCE, box.letters < _SHORT
+            factor = 1 if is_sentence else _WORTH_OF_SHORT if is_short else _WORTH_OF_MIDDLE
+            box.worth = factor * free * free / box.letters
+
+
+def _worth(box: Box) -> float:
+    return box.worth
+
+
+def _named(root: Box, below: list[Box]) -> Box | None:
+    """Return the box that the page itself names as its main text, unless it names several."""
+    named = [box for box in below if box.worth and (box.hint == _MAIN or box.tag == "article")]
+    best = max(named, key=_worth, default=root)
+    if best.worth < _NAMED * root.worth:
+        return None
+    related = {id(box) for box in preorder(best)}
+    rivals = [box for box in _outermost(named) if id(box) not in related and box is not best]
+    others = sum(box.worth for box in rivals if not _has(box, best))
+    return best if others < _RIVAL * best.worth else None
+
+
+def _outermost(boxes: Iterable[Box]) -> Iterator[Box]:
+    """Yield the boxes that are in none before them."""
+    seen: set[int] = set()
+    for box in boxes:
+        if id(box) not in seen:
+            seen.update(map(id, preorder(box)))
+            yield box
+
+
+def _has(box: Box, other: Box) -> bool:
+    return any(one is other for one in preorder(box))
+
+
+def _searched(box: Box) -> Box:
+    """Return the innermost box that has nearly all that this one has."""
+    is_named = False
+    while True:
+        best = max(box.boxes, key=_worth, default=None)
+        if best is None or not best.tag or best.tag in _WHOLE:
+            return box
+        is_named = is_named or box.hint == _MAIN or box.tag in {"article", "main"}
+        if best.worth < (_ALL_OF_NAMED if is_named else _NEARLY_ALL) * box.worth:
+            return box
+        box = best
+
+
+def _lead(before: list[Box], main: Box) -> list[Box]:
+    """Return the title before the main box and the sentences after it, unless they are too long."""
+    after_title = list(takewhile(lambda box: box.tag != "h1", reversed(before)))
+    if len(after_title) == len(before):
+        return []
+    lines = [box for box in after_title if not box.tag and not box.is_dropped and _is_lead(box)]
+    if sum(map(_worth, lines)) > _LEAD * main.worth:
+        lines = []
+    return [*preorder(before[-len(after_title) - 1]), *lines]
+
+
+def _is_lead(run: Box) -> bool:
+    return run.letters >= _LEAD_LINE and run.linked < _LEAD_LINKS * run.letters
+
+
+def _prune(inside: list[Box]) -> None:
+    """Drop links, scraps and headings without a section from the main box, which comes first."""
+    for box in inside[1:]:
+        if box.tag in _MAY_BE_LINKS and _is_links(box):
+            box.is_dropped = True
+        if box.is_dropped:
+            _drop_children(box)
+    in_text: set[int] = set()
+    for box in inside:
+        if box.tag in _OF_TEXT or id(box) in in_text:
+            in_text.update(map(id, box.boxes))
+        elif box.tag in _MAY_BE_LINKS:
+            for run in box.boxes:
+                run.is_dropped = run.is_dropped or (not run.tag and _is_scrap(run))
+    _drop_empty_sections(inside)
+
+
+def _drop_empty_sections(inside: list[Box]) -> None:
+    """Drop headings whose sections were dropped, and those at the end.
+
+    A heading that another one follows at once is text: references have lists of such headings.
+    """
+    headings = [box for box in inside if box.tag in HEADINGS]
+    of_headings = {id(one) for box in headings for one in preorder(box)}
+    covered, has_lost = 0, True  # headings of lower numbers have a section here
+    for box in reversed(inside):
+        if box.tag in HEADINGS:
+            level = int(box.tag[1])
+            if level >= covered and has_lost:
+                for one in preorder(box):
+                    one.is_dropped = True
+            else:
+                covered, has_lost = level, False
+        elif not box.tag and id(box) not in of_headings:
+            if box.is_dropped:
+                has_lost = has_lost or covered < _LOWEST
+            else:
+                covered = _LOWEST
+
+
+def _is_links(box: Box) -> bool:
+    return box.linked > (_LINKS if box.letters < _LONG else _MANY_LINKS) * box.letters
+
+
+def _is_scrap(run: Box) -> bool:
+    if run.linked > _MANY_LINKS * run.letters:
+        return run.letters < _LONGEST_LINK
+    is_code = any(inline.mark == "`" for _, inline in run.pieces)
+    return run.letters < _SHORT and not is_code and run.text[-1:] not in _ENDS

@@ -1,0 +1,242 @@
+"""The main text of a page is the article that it is about."""
+
+import gc
+import tarfile
+from collections.abc import Mapping
+from json import loads
+from os import environ
+from time import process_time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("selectolax")
+
+from minicrawl.text.main import main_boxes, main_text, preorder
+from minicrawl.text.markdown import markdown
+from minicrawl.web.html.encoding import decode
+from tests.shared import Absent, find
+
+SENTENCE = "This sentence is long enough to be one, and says something about the subject itself."
+OTHER = "Another one goes on with it for a while, so that there is a paragraph of more than a line."
+LINKS = (
+    "<ul>" + "".join(f"<li><a href=/{name}>{name} of the site</a>" for name in "abcde") + "</ul>"
+)
+
+
+def lines(markup: str) -> list[str]:
+    return main_text(markup).splitlines()
+
+
+def article(inside: str = "", before: str = "", after: str = "") -> str:
+    return f"<body>{before}<div><p>{SENTENCE}<p>{OTHER}{inside}</div>{after}</body>"
+
+
+def test_a_page_without_frames_is_all_main_text() -> None:
+    markup = f"<h1>Title</h1><p>{SENTENCE}<p>Short one.<p>{OTHER}"
+    assert lines(markup) == ["Title", SENTENCE, "Short one.", OTHER]
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "<nav>N</nav>",
+        "<footer>N</footer>",
+        "<div role=navigation>N</div>",
+        "<div class=sidebar>N</div>",
+        "<div id=mainSidebar>N</div>",
+        "<section class='post comments-area'>N</section>",
+        "<div class='cookie-banner'>N</div>",
+        "<div hidden>N</div>",
+        "<div aria-hidden=true>N</div>",
+        "<div style='color:red; display: none'>N</div>",
+        "<script>N</script>",
+        "<form>N</form>",
+        LINKS,
+    ],
+)
+def test_frames_are_dropped_around_and_inside(frame: str) -> None:
+    framed = frame.replace("N", f"<p>{'Words of no importance to anybody. ' * 4}")
+    assert lines(article(inside=framed, before=framed, after=framed)) == [SENTENCE, OTHER]
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        "class=has-sidebar",
+        "class=category-comments",
+        "class='tag-related lang-de'",
+        "class=researchers",
+        "id=commentary",
+    ],
+)
+def test_names_that_look_like_a_frame_are_none(attributes: str) -> None:
+    assert lines(article(f"<div {attributes}><p>{OTHER}</div>")) == [SENTENCE, OTHER, OTHER]
+
+
+def test_an_id_made_from_a_heading_is_no_hint() -> None:
+    section = f"<section id=search><h2 id=related>Search</h2><p>{OTHER}</section>"
+    sphinx = f"<div class=section id=search><h2>Search</h2><p>{OTHER}</div>"
+    assert lines(article(section)) == [SENTENCE, OTHER, "Search", OTHER]
+    assert lines(article(sphinx)) == [SENTENCE, OTHER, "Search", OTHER]
+
+
+def test_a_frame_with_most_of_the_page_is_none() -> None:
+    assert lines(f"<div class=widget><p>{SENTENCE}<p>{OTHER}</div><p>Short.") == [SENTENCE, OTHER]
+
+
+def test_hints_are_ignored_if_they_leave_hardly_anything() -> None:
+    threads = "".join(f"<div class=comment><p>{SENTENCE} {number}.</div>" for number in range(3))
+    assert lines(threads) == [f"{SENTENCE} {number}." for number in range(3)]
+
+
+def test_headings_are_dropped_with_their_sections() -> None:
+    inside = f"<h2>Links</h2>{LINKS}<h2>Full</h2><h3>Below</h3><p>{OTHER}<h2>Related</h2>{LINKS}"
+    assert lines(article(inside)) == [SENTENCE, OTHER, "Full", "Below", OTHER]
+
+
+def test_a_heading_that_another_follows_at_once_is_text() -> None:
+    inside = f"<h3>impl A</h3><h3>impl B</h3><h3>impl C</h3><p>{OTHER}"
+    assert lines(article(inside))[2:] == ["impl A", "impl B", "impl C", OTHER]
+
+
+def test_the_title_and_the_lead_belong_to_the_article_below_them() -> None:
+    top = f"<header><h1>Title</h1><p>{OTHER}<p>1 May</header>"
+    body = f"<div class=article-body>{f'<p>{SENTENCE}' * 5}</div>"
+    assert lines(f"<main>{top}{body}</main>") == ["Title", OTHER, *[SENTENCE] * 5]
+
+
+def test_of_several_articles_none_is_the_main_one() -> None:
+    articles = "".join(f"<article><p>{SENTENCE} {number}.</article>" for number in range(4))
+    assert lines(articles) == [f"{SENTENCE} {number}." for number in range(4)]
+
+
+def test_short_lines_are_text_in_paragraphs_lists_and_tables_only() -> None:
+    inside = "<div>12 views</div><p>Usage<ul><li>one</ul><table><tr><td>cell</table>"
+    assert lines(article(inside)) == [SENTENCE, OTHER, "Usage", "one", "cell"]
+
+
+def test_tables_of_links_are_text() -> None:
+    inside = "<table><tr><td><a href=/a>size</a><td><a href=/b>int</a></table>"
+    assert lines(article(inside)) == [SENTENCE, OTHER, "size", "int"]
+
+
+def test_an_index_has_its_links() -> None:
+    assert lines(f"<nav><p>menu</nav>{LINKS}") == [f"{name} of the site" for name in "abcde"]
+
+
+def test_code_is_exact_and_its_line_numbers_are_no_text() -> None:
+    code = "<pre>def f():\n    <span class=linenos>2</span>return  1\n</pre>"
+    gutter = "<table><tr><td class=linenos><pre>1\n2</pre><td>"
+    assert lines(article(gutter + code))[2:] == ["def f():", "    return  1"]
+
+
+def test_readings_of_ruby_and_marks_of_headings_are_no_text() -> None:
+    inside = "<h2>漢<rt>kan</rt>字<a href=#x>¶</a></h2><p>Text."
+    assert lines(article(inside))[2:] == ["漢字", "Text."]
+    assert lines(article("<div><a href=#x>§</a></div><h2><a href=#y>#</a> A</h2><p>b."))[2:] == [
+        "A",
+        "b.",
+    ]
+
+
+@pytest.mark.parametrize("markup", ["", "<frameset>", "<p>", "\0", "text", "<table><tr>", "<br>"])
+def test_of_nothing_there_is_no_text(markup: str) -> None:
+    assert lines(markup) == (["text"] if markup == "text" else [])
+
+
+NAMES = "div p ul li a h2 table tr td pre article nav span br b code"
+TAGS = st.sampled_from(NAMES.split())
+PIECES = st.one_of(
+    TAGS.map("<{}>".format),
+    TAGS.map("</{}>".format),
+    st.sampled_from([SENTENCE, "x", "<a href=#x>#</a>"]),
+)
+
+
+@given(st.lists(PIECES, max_size=40).map("".join))
+def test_main_text_is_text_of_the_page_in_its_order(markup: str) -> None:
+    root = main_boxes(markup)
+    everything = "\n".join(box.text for box in preorder(root) if not box.tag) if root else ""
+    at = 0
+    for line in main_text(markup).splitlines():
+        at = everything.index(line, at) + len(line)
+    markdown(markup)
+
+
+# ---------------------------------------------------------------- known pages
+
+LEAST_F, LEAST_PRECISION, LEAST_RECALL = 0.92, 0.89, 0.94
+MOST_MS = 25.0
+"""Mean time of a page: several times what it takes on an idle core."""
+
+
+def known_pages(environment: Mapping[str, str]) -> list[tuple[str, list[str], list[str]]]:
+    """Return the pages with passages that their main text has, and has not."""
+    try:
+        packed = find("extraction", "pages.tar.xz", environment)
+    except Absent as absent:
+        pytest.skip(str(absent))
+    with tarfile.open(packed) as archive:
+        content = {}
+        for file in archive:
+            if (read := archive.extractfile(file)) is not None:
+                content[file.name.rpartition("/")[2]] = read.read()
+    known = loads(content["truth.json"]).values()
+    return [(decode(content[one["file"]], None)[0], one["with"], one["without"]) for one in known]
+
+
+def folded(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_known_pages_have_their_main_text() -> None:
+    pages = known_pages(environ)
+    began = process_time()
+    texts = [folded(main_text(markup)) for markup, _, _ in pages]
+    took_ms = 1000 * (process_time() - began) / len(pages)
+    found = missed = extra = 0
+    for text, (_, wanted, unwanted) in zip(texts, pages, strict=True):
+        has = sum(folded(passage) in text for passage in wanted)
+        found, missed = found + has, missed + len(wanted) - has
+        extra += sum(folded(passage) in text for passage in unwanted)
+    precision, recall = found / (found + extra), found / (found + missed)
+    assert precision >= LEAST_PRECISION
+    assert recall >= LEAST_RECALL
+    assert 2 * precision * recall / (precision + recall) >= LEAST_F
+    assert took_ms < MOST_MS
+
+
+# ---------------------------------------------------------------- hostile pages
+
+PARAGRAPH = f"<p>{SENTENCE}</p>"
+HOSTILE = {
+    "links": "<a href=/x>link</a> " * 100_000,
+    "nested lists": "<ul><li>x" * 2000,
+    "nested articles": "<article class=post-content>x" * 2000,
+    "articles": f"<article>{PARAGRAPH}</article>" * 20_000,
+    "long class": f"<div class='{'a-B ' * 1_250_000}'>{PARAGRAPH}</div>",
+    "long word of an id": f"<div id={'a' * 5_000_000}>{PARAGRAPH}</div>",
+    "headings": "<h2>x</h2>" * 50_000,
+    "nested headings": "<div><h2>x</h2>" * 2000,
+    "nested tables": "<table><tr><td>" * 2000,
+    "rows": f"<table>{'<tr><td>x<td>y' * 20_000}",
+    "a wide row": f"<table><tr>{'<td>x' * 50_000}",
+    "breaks": "x<br>" * 100_000,
+    "marks": f"<p>{'[*_' * 100_000}",
+    "backticks": f"<pre>{'`' * 1_000_000}</pre>",
+}
+MOST_S, MOST_GROWTH = 8.0, 30
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_pages_take_time_and_room_in_proportion(kind: str) -> None:
+    markup = HOSTILE[kind]
+    gc.disable()  # as in the process that does it
+    began = process_time()
+    written = main_text(markup), markdown(markup, "http://a.example/")
+    took_s = process_time() - began
+    gc.enable()
+    assert took_s < MOST_S
+    assert all(len(text) < MOST_GROWTH * len(markup) for text in written)

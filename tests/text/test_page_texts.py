@@ -1,0 +1,169 @@
+"""Texts of kept pages, as the commands, an export and Python programs have them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("selectolax")
+
+from minicrawl import Store, plugins
+from minicrawl.cli import main
+from minicrawl.errors import MinicrawlError
+from minicrawl.report import page_texts
+from minicrawl.report.page_texts import PageTexts, TooSlow
+from tests.text.stores import URLS, store_of
+
+Captured = pytest.CaptureFixture[str]
+SENTENCE = "This sentence is long enough to be one, and says something about the subject itself."
+PAGE = f"<nav>menu</nav><h1>Title</h1><p>{SENTENCE}<p>{SENTENCE} <a href=/b>More</a> of it."
+MAIN = f"Title\n{SENTENCE}\n{SENTENCE} More of it."
+MARKDOWN = f"# Title\n\n{SENTENCE}\n\n{SENTENCE} [More](http://a.example/b) of it."
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return store_of(tmp_path, PAGE.encode())
+
+
+def shown(capsys: Captured, store: Path, *arguments: str) -> str:
+    assert main([*arguments, "--store", str(store)]) == 0, capsys.readouterr()
+    return capsys.readouterr().out
+
+
+def test_a_page_is_shown_as_its_main_text(store: Path, capsys: Captured) -> None:
+    assert shown(capsys, store, "page", URLS[0], "--main") == f"{MAIN}\n"
+    assert shown(capsys, store, "page", URLS[0], "--markdown") == f"{MARKDOWN}\n"
+    assert main(["page", URLS[0], "--main", "--text", "--store", str(store)]) == 2
+    assert main(["page", URLS[0], "--main", "--versions", "--store", str(store)]) == 2
+
+
+def test_an_export_has_main_text_in_columns(store: Path, tmp_path: Path, capsys: Captured) -> None:
+    columns = ("--with", "main,text,markdown")
+    lines = shown(capsys, store, "export", "-", "--format", "jsonl", *columns)
+    read, unread = map(json.loads, lines.splitlines())
+    assert (read["main"], read["markdown"]) == (MAIN, MARKDOWN)
+    assert read["text"].startswith("menu")
+    assert (unread["main"], unread["markdown"]) == (None, None)
+    duckdb = pytest.importorskip("duckdb")
+    place = tmp_path / "pages.parquet"
+    shown(capsys, store, "export", str(place), "--with", "main")
+    assert duckdb.sql(f"SELECT main FROM '{place}' ORDER BY rank").fetchall() == [(MAIN,), (None,)]
+
+
+def test_a_program_has_the_page(store: Path) -> None:
+    with Store(store) as opened:
+        page = opened.page(URLS[0])
+        assert (page.url, page.status, page.html) == (URLS[0], 200, PAGE)
+        assert (page.main, page.markdown) == (MAIN, MARKDOWN)
+        assert page.text.startswith("menu")
+        assert page.headers["server"] == "tests"
+
+
+def test_of_a_document_without_markup_all_is_main_text(tmp_path: Path) -> None:
+    path = store_of(tmp_path, b"# Title\n\nText.\n", {"content-type": "text/markdown"})
+    with Store(path) as opened:
+        page = opened.page(URLS[0])
+    assert page.main == page.markdown == "# Title\n\nText.\n"
+
+
+def test_of_text_that_was_kept_there_is_no_main_text(tmp_path: Path, capsys: Captured) -> None:
+    path = store_of(tmp_path, b"Old news", keep="text")
+    with Store(path) as opened:
+        assert opened.page(URLS[0]).main is None
+    assert main(["page", URLS[0], "--main", "--store", str(path)]) == 2
+    assert "only its whole text was kept" in capsys.readouterr().err
+    lines = shown(capsys, path, "export", "-", "--format", "jsonl", "--with", "main,text")
+    found = json.loads(lines.splitlines()[0])
+    assert (found["main"], found["text"]) == (None, "Old news")
+
+
+def test_without_the_room_the_options_say_what_brings_it(
+    store: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setattr(plugins, "entry_points", lambda _group: {})
+    for arguments in (
+        ("page", URLS[0], "--main"),
+        ("page", URLS[0], "--markdown"),
+        ("export", "-", "--format", "jsonl", "--with", "main"),
+    ):
+        assert main([*arguments, "--store", str(store)]) == 2
+        assert "install minicrawl[text] again" in capsys.readouterr().err
+
+
+def test_other_names_are_refused(store: Path, capsys: Captured) -> None:
+    arguments = ["export", "-", "--format", "jsonl", "--with", "made", "--store", str(store)]
+    assert main(arguments) == 2
+    assert "--with made: use text, html" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- the process
+
+
+def test_pages_share_a_process() -> None:
+    with PageTexts(["main", "markdown"]) as texts:
+        assert texts.of(PAGE, URLS[0]) == [MAIN, MARKDOWN]
+        process = texts._process
+        assert texts.of("", URLS[0]) == ["", ""]
+        assert texts._process is process
+    assert texts._process is None
+    assert process is not None
+    assert process.child.returncode is not None
+
+
+def test_a_page_that_takes_too_long_harms_no_other() -> None:
+    hostile = "<div>" * 100_000
+    with PageTexts(["main"], deadline_s=0.5) as texts:
+        with pytest.raises(TooSlow, match="too long"):
+            texts.of(hostile, URLS[0])
+        texts._deadline_s = 60.0
+        assert texts.of(PAGE, "http://b.example/") == [MAIN]
+
+
+def test_a_process_that_ends_harms_no_other_page() -> None:
+    with PageTexts(["main"]) as texts:
+        texts.of(PAGE, URLS[0])
+        assert texts._process is not None
+        texts._process.child.kill()
+        with pytest.raises(TooSlow):
+            texts.of(PAGE, URLS[0])
+        assert texts.of(PAGE, URLS[0]) == [MAIN]
+
+
+def test_a_site_that_took_long_is_read_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_texts, "_MOST_OF_A_SITE_S", -1.0)
+    with PageTexts(["main"]) as texts, pytest.raises(TooSlow, match=r"other pages of a\.example"):
+        texts.of(PAGE, URLS[0])
+
+
+def test_after_many_slow_pages_deadlines_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_texts, "_MANY_SLOW", 1)
+    with PageTexts(["main"]) as texts:
+        texts._deadline_s = 0.0
+        with pytest.raises(TooSlow):
+            texts.of(PAGE, URLS[0])
+        assert texts._deadline_s == 0.0
+        texts._deadline_s = 5.0
+        monkeypatch.setattr(page_texts._Process, "answer", lambda *_: None)
+        with pytest.raises(TooSlow):
+            texts.of(PAGE, URLS[0])
+        assert texts._deadline_s == page_texts.SHORT_DEADLINE_S
+
+
+def test_a_text_that_nobody_makes_is_named() -> None:
+    with PageTexts(["poem"]) as texts, pytest.raises(MinicrawlError, match="'poem'"):
+        texts.of(PAGE, URLS[0])
+
+
+def test_an_export_names_a_page_that_takes_too_long(
+    store: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    def late(*_: object) -> list[str]:
+        raise TooSlow("late")
+
+    monkeypatch.setattr(PageTexts, "of", late)
+    arguments = ["export", "-", "--format", "jsonl", "--with", "main", "--store", str(store)]
+    assert main(arguments) == 1
+    told = capsys.readouterr()
+    assert json.loads(told.out.splitlines()[0])["main"] is None
+    assert f"left out: {URLS[0]}: late" in told.err
