@@ -9,6 +9,7 @@
     ├── UsageError          exit code 2: the user gave an invalid value
     │   └── GraphFileError  a graph file that is absent, unreadable or has a bad line
     ├── Damaged             a record of an archive that is not what was written
+    ├── TooSlow             the text of a page, which was not extracted within its deadline
     ├── FormError           values that a form in the browser cannot have
     ├── EngineError         the engine that joins the shards of a crawl cannot do it
     │   ├── EngineUnavailable  no response: a retry may succeed
@@ -68,6 +69,10 @@ class GraphFileError(UsageError):
 
 class Damaged(MinicrawlError):
     """Damaged record; the message names it and the problem."""
+
+
+class TooSlow(MinicrawlError):
+    """Text of a page that was not extracted within its deadline."""
 
 
 class FormError(MinicrawlError):

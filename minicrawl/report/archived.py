@@ -23,14 +23,14 @@ from minicrawl.archive.index import IndexRow
 from minicrawl.archive.reader import ArchiveReader, last_page
 from minicrawl.archive.record import Answer, RecordKind, key_of, text_of
 from minicrawl.archive.segments import Segments
-from minicrawl.errors import Damaged, UsageError
+from minicrawl.errors import Damaged, TooSlow, UsageError
 from minicrawl.export.cells import Block, ExportRow, rows_of
 from minicrawl.export.warc import Capture
 from minicrawl.memory import limit_memory
 from minicrawl.model import State
 from minicrawl.own_files import refuse_links
 from minicrawl.progress import Progress
-from minicrawl.report.page_texts import PageTexts, TooSlow
+from minicrawl.report.page_texts import PageTexts
 from minicrawl.report.ranks import PageSelection, blocks
 from minicrawl.report.snapshot import Snapshot, page_of
 from minicrawl.report.status import status

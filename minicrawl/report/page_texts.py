@@ -25,7 +25,7 @@ from typing import NamedTuple, cast
 from urllib.parse import urlsplit
 
 from minicrawl import plugins
-from minicrawl.errors import MinicrawlError
+from minicrawl.errors import MinicrawlError, TooSlow
 from minicrawl.memory import limit_memory
 from minicrawl.web.urls import site
 
@@ -40,10 +40,6 @@ _MOST_READ = 4 << 20
 """Characters of a page that are read."""
 _NICE = 5
 _CODE = "from minicrawl.report.page_texts import main; main()"
-
-
-class TooSlow(MinicrawlError):
-    """The text of a page was not made within its deadline."""
 
 
 class _Process(NamedTuple):

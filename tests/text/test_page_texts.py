@@ -9,9 +9,9 @@ pytest.importorskip("selectolax")
 
 from minicrawl import Store, plugins
 from minicrawl.cli import main
-from minicrawl.errors import MinicrawlError
+from minicrawl.errors import MinicrawlError, TooSlow
 from minicrawl.report import page_texts
-from minicrawl.report.page_texts import PageTexts, TooSlow
+from minicrawl.report.page_texts import PageTexts
 from tests.text.stores import URLS, store_of
 
 Captured = pytest.CaptureFixture[str]
