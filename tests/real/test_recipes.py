@@ -183,8 +183,7 @@ def _write_certificates(folder: Path) -> None:
     authority, past = trustme.CA(), datetime.now(UTC) - timedelta(days=1)
     authority.cert_pem.write_to_path(str(folder / "our-authority.pem"))
     ours = authority.issue_cert("us.example")
-    ours.cert_chain_pems[0].write_to_path(str(folder / "us.pem"))
-    ours.private_key_pem.write_to_path(str(folder / "us.key"))
+    ours.private_key_and_cert_chain_pem.write_to_path(str(folder / "us.pem"))
     for name, leaf in (
         ("server", authority.issue_cert(*HOSTS)),
         ("expired", authority.issue_cert(*HOSTS, not_after=past)),
@@ -291,7 +290,7 @@ def _with_ports(argument: str, ports: dict[str, int], servers: Servers) -> str:
 
 
 def _write_files(folder: Path, servers: Servers) -> None:
-    for name in ("our-authority.pem", "us.pem", "us.key"):
+    for name in ("our-authority.pem", "us.pem"):
         (folder / name).write_bytes((servers.folder / name).read_bytes())
     (folder / "seeds.txt").write_text("https://example.org/\n")
     (folder / "secret.txt").write_text(f"{LOGIN}\n")

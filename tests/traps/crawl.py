@@ -68,7 +68,7 @@ def _aside(web: TrapWeb, store: Path) -> tuple[dict[str, Counter[str]], dict[tup
             if state in ASIDE:
                 url = seen.url(page)
                 (row,) = tables.last_fetches(seen.connection, page, 1)
-                limit = "--" + row.detail.rpartition("--")[2]
+                limit = row.detail.rpartition(": ")[2]
                 aside[web.kind_of(url)][limit] += 1
                 examples.setdefault((web.kind_of(url), limit), url)
     return aside, examples

@@ -96,7 +96,7 @@ import os, signal, sys
 from pathlib import Path
 from minicrawl.search import indexing
 from minicrawl.search.indexing import IndexFollower
-from minicrawl.search import near_duplicates
+from minicrawl.report import near_duplicates
 from minicrawl.search.index import SearchIndex
 from minicrawl.search.notes import Notes, TextNotes
 indexing.ROUND = 1
