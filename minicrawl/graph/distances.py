@@ -192,7 +192,7 @@ def _ratio_error(totals: Counts, pairs: Counts) -> float:
 def _to_and_fro(graph: Csr, back: Csr, page: int) -> int:
     """Return the longest shortest path met on walks to and fro that begin at this page."""
     forth, longest = graph, 0
-    for _ in range(_MOST_WALKS):
+    for _ in range(_MOST_WALKS):  # pragma: no branch  # walks that grow so often are hostile
         level = levels(forth, [page])
         if level.max() <= longest:
             break
