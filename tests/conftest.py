@@ -63,6 +63,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 WITH_WHOLE_CRAWLS = {"cluster", "crash", "dashboard", "hostile", "real", "soak", "traps"}
 """Folders of tests that start crawls as a user does, and end many of them by a kill."""
+WITHOUT_PROCESSES = ("cluster/crawl/", "cluster/shards/")
+"""Folders in those whose tests are quick, and are all that tests some algorithms."""
 OF_EVERYTHING = {"cli/test_damaged_stores.py", "web/test_worst.py"}
 """Tests that repeat much of what others do, with what is damaged or huge."""
 
@@ -70,8 +72,10 @@ OF_EVERYTHING = {"cli/test_damaged_stores.py", "web/test_worst.py"}
 @pytest.fixture(scope="module", autouse=True)
 def _unmeasured(request: pytest.FixtureRequest) -> Iterator[None]:
     path = request.path.relative_to(Path(__file__).parent)
+    name = path.as_posix()
+    has_processes = path.parts[0] in WITH_WHOLE_CRAWLS and not name.startswith(WITHOUT_PROCESSES)
     with ExitStack() as stack:
-        if path.parts[0] in WITH_WHOLE_CRAWLS or path.as_posix() in OF_EVERYTHING:
+        if has_processes or name in OF_EVERYTHING:
             stack.enter_context(unmeasured_processes())
             stack.enter_context(unmeasured())
         yield
