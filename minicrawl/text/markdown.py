@@ -77,8 +77,9 @@ class _Writer:
                 if text := self._line(box):
                     self._write(f"{'#' * int(box.tag[1])} {text}", place)
             elif box.tag != "table" or not self._write_table(box, place):
-                place, bullets = _inside(box, place, bullet), _bullets(box)
-                below = [(child, place, next(bullets)) for child in box.boxes]
+                inside = _inside(box, place, bullet)
+                children = zip(box.boxes, _bullets(box), strict=True)
+                below = [(child, inside, marker) for child, marker in children]
                 stack.extend(reversed(below))
         return "".join(self._joined())
 
@@ -97,8 +98,7 @@ class _Writer:
 
     def _write_run(self, run: Box, place: _Place) -> None:
         if not run.pieces[0][1].is_exact:
-            if text := self._inline(run):
-                self._write(_START.sub(r"\\\1", text), place)
+            self._write(_START.sub(r"\\\1", self._inline(run)), place)
             return
         code = run.text
         fence = "`" * max(3, 1 + max(map(len, re.findall("`+", code)), default=0))
@@ -192,9 +192,8 @@ def _code(text: str) -> str:
 def _language(run: Box) -> str:
     """Return the language of code, which is named by one of the elements around it."""
     node, names = run.node.parent, ""
-    for _ in range(3):
-        if node is None:
-            break
+    for _ in range(3):  # at least `pre`, `body` and `html`
+        assert node is not None
         names += f" {(node.attributes.get('class') or '')[:100]}"
         node = node.parent
     found = _LANGUAGE.search(names)

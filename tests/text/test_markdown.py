@@ -37,6 +37,7 @@ def written(inside: str) -> str:
         ("<blockquote><p>a<ul><li>b</ul></blockquote>", "> a\n\n> - b"),
         ("<dl><dt>a<dd>b</dl>", "a\n\n:   b"),
         ("<pre>\n\n  a  b\n\tc`</pre>", "```\n  a  b\n\tc`\n```"),
+        ("<p>a<p><br><p>b", "a\n\nb"),
         ("<pre>```</pre>", "````\n```\n````"),
         ("<pre><code class=language-c++>a</code></pre>", "```c++\na\n```"),
         ("<div class=highlight-python><div><pre>a</pre></div></div>", "```python\na\n```"),
@@ -65,6 +66,7 @@ def test_tables_of_data_have_a_row_each() -> None:
     [
         "<table><tr><td>a</table>",
         "<table><tr><td>a<tr><td>b</table>",
+        "<table><tr><td>a<td>b<tr><td><td></table>",
         "<table><tr><td><pre>a</pre><td>b</table>",
         f"<table>{('<tr>' + '<td>a' * 300) * 2}</table>",
     ],
