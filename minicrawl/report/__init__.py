@@ -14,6 +14,8 @@ links             backlinks, cash received, links with their texts
 live              a crawl while it runs: activity, and growth of its graph
 source            the graph of a store or of a graph file, with node names
 near_duplicates   table of near-duplicate pages, written by the search index
+page_texts        texts that packages make of kept pages
+killable          the process in which foreign bytes are parsed, which can be killed
 figures           figures as PNG and CSV; a crawl in one picture
 flows             the links of all pages, with the cash on each
 link_graphs       the graph of pages or hosts, for files

@@ -12,21 +12,17 @@ from __future__ import annotations
 
 import gc
 import marshal
-import os
-import select
-import subprocess
 import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
-from multiprocessing.connection import Connection
-from typing import NamedTuple, cast
+from typing import cast
 from urllib.parse import urlsplit
 
 from minicrawl import plugins
 from minicrawl.errors import MinicrawlError, TooSlow
-from minicrawl.memory import limit_memory
+from minicrawl.report.killable import KillableProcess, Parent
 from minicrawl.web.urls import site
 
 DEADLINE_S, SHORT_DEADLINE_S = 5.0, 1.0
@@ -35,52 +31,9 @@ _MANY_SLOW = 20
 _MOST_OF_A_SITE_S = 20.0
 _USUAL_S = 0.1
 """Time of a page that is not counted against its site."""
-_PATIENCE_S = 60.0
 _MOST_READ = 4 << 20
 """Characters of a page that are read."""
-_NICE = 5
 _CODE = "from minicrawl.report.page_texts import main; main()"
-
-
-class _Process(NamedTuple):
-    """Child process, and the pipes of its questions and answers."""
-
-    child: subprocess.Popen[bytes]
-    asked: Connection
-    answers: Connection
-
-    @classmethod
-    def started(cls, names: Sequence[str]) -> _Process:
-        child = subprocess.Popen(
-            (sys.executable, "-c", _CODE, *names),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            bufsize=0,
-            start_new_session=True,
-        )
-        assert child.stdin is not None, "it has a pipe"
-        assert child.stdout is not None, "it has a pipe"
-        asked = Connection(os.dup(child.stdin.fileno()), readable=False)
-        return cls(child, asked, Connection(os.dup(child.stdout.fileno()), writable=False))
-
-    def answer(self, deadline_s: float) -> tuple[str, list[str]] | None:
-        """Return an error and the texts, or None if the process is late or has ended."""
-        waiting = select.poll()
-        waiting.register(self.answers, select.POLLIN)
-        if not waiting.poll(1000 * deadline_s):
-            return None
-        try:
-            return cast(tuple[str, list[str]], marshal.loads(self.answers.recv_bytes()))
-        except (EOFError, OSError):
-            return None
-
-    def end(self) -> None:
-        self.asked.close()
-        self.answers.close()
-        self.child.kill()
-        with self.child:  # closes its pipes and reaps it
-            pass
 
 
 class PageTexts(AbstractContextManager["PageTexts"]):
@@ -89,7 +42,7 @@ class PageTexts(AbstractContextManager["PageTexts"]):
     def __init__(self, names: Sequence[str], deadline_s: float = DEADLINE_S) -> None:
         self.names = names
         self._deadline_s = deadline_s
-        self._process: _Process | None = None
+        self._process: KillableProcess | None = None
         self._spent_s: defaultdict[str, float] = defaultdict(float)  # by site
         self._slow = 0
 
@@ -123,14 +76,10 @@ class PageTexts(AbstractContextManager["PageTexts"]):
 
     def _answer(self, markup: str, url: str) -> tuple[str, list[str]] | None:
         if self._process is None:
-            self._process = _Process.started(self.names)
-            ready = self._process.answer(_PATIENCE_S)  # starting has no deadline
-            if ready is None or ready[0]:
-                return ready
-        with suppress(BrokenPipeError):  # the process has ended
-            self._process.asked.send_bytes(marshal.dumps((markup[:_MOST_READ], url)))
-            return self._process.answer(self._deadline_s)
-        return None
+            self._process = KillableProcess(_CODE, self.names)
+        self._process.ask(marshal.dumps((markup[:_MOST_READ], url)))
+        answer = self._process.answer(self._deadline_s)
+        return None if answer is None else marshal.loads(answer)
 
     def _end(self) -> None:
         if self._process is not None:
@@ -140,24 +89,27 @@ class PageTexts(AbstractContextManager["PageTexts"]):
 
 def main() -> None:
     """Run the process: make the texts of pages until the parent closes the pipe."""
-    os.nice(_NICE)
-    limit_memory()
+    parent = Parent()
     gc.disable()  # trees of boxes have no cycles
-    asked, answers = Connection(0, writable=False), Connection(1, readable=False)
+    makers, error = list[Callable[[str, str], str]](), ""
     try:
         makers = [_maker(name) for name in sys.argv[1:]]
-    except MinicrawlError as error:
-        answers.send_bytes(marshal.dumps((str(error), [])))
-        return
-    answers.send_bytes(marshal.dumps(("", [])))
+    except MinicrawlError as missing:
+        error = str(missing)
+    parent.answer(b"")  # it is ready
     with suppress(EOFError, BrokenPipeError):  # the parent has closed the pipe
         while True:
-            page = marshal.loads(asked.recv_bytes())
-            try:
-                answer = ("", [make(*page) for make in makers])
-            except MinicrawlError as error:
-                answer = (str(error), [])
-            answers.send_bytes(marshal.dumps(answer))
+            page = marshal.loads(parent.asked())
+            parent.answer(marshal.dumps((error, []) if error else _made(makers, page)))
+
+
+def _made(
+    makers: Sequence[Callable[[str, str], str]], page: tuple[str, str]
+) -> tuple[str, list[str]]:
+    try:
+        return "", [make(*page) for make in makers]
+    except MinicrawlError as error:
+        return str(error), []
 
 
 def _maker(name: str) -> Callable[[str, str], str]:

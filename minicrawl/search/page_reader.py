@@ -9,16 +9,12 @@ of such pages takes hours. Pages are returned in the requested order.
 from __future__ import annotations
 
 import marshal
-import os
-import select
-import subprocess
 import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -26,7 +22,7 @@ from urllib.parse import urlsplit
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer, RecordKind
 from minicrawl.errors import Damaged
-from minicrawl.memory import limit_memory
+from minicrawl.report.killable import KillableProcess, Parent
 from minicrawl.search.page_text import (
     LONGEST_LINE,
     MOST_LINES,
@@ -49,11 +45,9 @@ _MANY_SLOW = 20
 _MOST_OF_A_SITE_S = 10.0
 _USUAL_S, _USUAL_BYTE_S = 0.01, 0.3e-6
 """Of a page: ten times what the pages of manuals take."""
-_PATIENCE_S = 60.0
 _MOST_READ = 4 << 20
 """Maximum bytes to read of a page."""
 _OK = range(200, 300)
-_NICE = 5
 _CODE = "from minicrawl.search.page_reader import main; main()"
 
 
@@ -84,51 +78,13 @@ class ReadPage(NamedTuple):
         return cls(place, url, text._replace(anchors=anchors), at, changed)
 
 
-class _Process(NamedTuple):
-    """Child process, and its two pipes."""
-
-    child: subprocess.Popen[bytes]
-    ask: Connection
-    answers: Connection
-    waiting: select.poll
-    """Poll object for answers; `Connection.poll` creates one per call, slower than reading."""
-
-    @classmethod
-    def started(cls, arguments: Sequence[str]) -> _Process:
-        child = subprocess.Popen(
-            (sys.executable, "-c", _CODE, *arguments),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            bufsize=0,
-            start_new_session=True,
-        )
-        assert child.stdin is not None, "it has a pipe"
-        assert child.stdout is not None, "it has a pipe"
-        ask = Connection(os.dup(child.stdin.fileno()), readable=False)
-        answers = Connection(os.dup(child.stdout.fileno()), writable=False)
-        answers.poll(_PATIENCE_S)  # until it is ready: starting has no deadline
-        with suppress(EOFError):
-            answers.recv()
-        waiting = select.poll()
-        waiting.register(answers, select.POLLIN)
-        return cls(child, ask, answers, waiting)
-
-    def end(self) -> None:
-        self.ask.close()
-        self.answers.close()
-        self.child.kill()
-        with self.child:  # closes its pipes and reaps it
-            pass
-
-
 class PageReader:
     """Process that reads the pages of an archive. It is started on demand."""
 
     def __init__(self, folder: Path, end: int, deadline_s: float = DEADLINE_S) -> None:
         self._arguments = (str(folder), str(end))
         self._deadline_s = deadline_s
-        self._process: _Process | None = None
+        self._process: KillableProcess | None = None
         self._spent_s: defaultdict[str, float] = defaultdict(float)  # by site
         self._slow = 0
 
@@ -162,38 +118,32 @@ class PageReader:
     def _answers(self, places: Sequence[int], *, is_simple: bool) -> Iterator[ReadPage | None]:
         """Yield pages until one takes too long."""
         if self._process is None:
-            self._process = _Process.started(self._arguments)
+            self._process = KillableProcess(_CODE, self._arguments)
         process = self._process
-        try:
-            process.ask.send((tuple(places), is_simple, self._spent_s))
-            for _ in places:
-                if not process.waiting.poll(1000 * self._deadline_s):
-                    break
-                yield ReadPage.from_bytes(process.answers.recv_bytes())
-            else:
+        process.ask(marshal.dumps((tuple(places), is_simple, dict(self._spent_s))))
+        for _ in places:
+            answer = process.answer(self._deadline_s)
+            if answer is None:  # the process is late, or died, perhaps because of a page
+                self.close()
                 return
-        except (EOFError, OSError):
-            pass  # the process died, perhaps because of a page
-        self.close()
+            yield ReadPage.from_bytes(answer)
 
 
 def main() -> None:
     """Run the process: read the requested pages until the parent closes the pipe."""
     folder, end = sys.argv[1:]
-    os.nice(_NICE)
-    limit_memory()
-    asked, answers = Connection(0, writable=False), Connection(1, readable=False)
+    parent = Parent()
     archive = ArchiveReader(Path(folder), int(end))
-    answers.send(None)
+    parent.answer(b"")  # it is ready
     spent_s: defaultdict[str, float] = defaultdict(float)
     with suppress(EOFError, BrokenPipeError):  # the parent has closed the pipe
         while True:
-            places, is_simple, spent_before_s = asked.recv()
+            places, is_simple, spent_before_s = marshal.loads(parent.asked())
             for name, cost_s in spent_before_s.items():
                 spent_s[name] = max(spent_s[name], cost_s)
             for place in places:
                 page = _read(archive, place, spent_s, is_simple=is_simple)
-                answers.send_bytes(b"" if page is None else page.as_bytes())
+                parent.answer(b"" if page is None else page.as_bytes())
 
 
 def _read(

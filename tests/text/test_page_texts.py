@@ -11,6 +11,7 @@ from minicrawl import Store, plugins
 from minicrawl.cli import main
 from minicrawl.errors import MinicrawlError, TooSlow
 from minicrawl.report import page_texts
+from minicrawl.report.killable import KillableProcess
 from minicrawl.report.page_texts import PageTexts
 from tests.text.stores import URLS, store_of
 
@@ -144,7 +145,7 @@ def test_after_many_slow_pages_deadlines_are_short(monkeypatch: pytest.MonkeyPat
             texts.of(PAGE, URLS[0])
         assert texts._deadline_s == 0.0
         texts._deadline_s = 5.0
-        monkeypatch.setattr(page_texts._Process, "answer", lambda *_: None)
+        monkeypatch.setattr(KillableProcess, "answer", lambda *_: None)
         with pytest.raises(TooSlow):
             texts.of(PAGE, URLS[0])
         assert texts._deadline_s == page_texts.SHORT_DEADLINE_S
