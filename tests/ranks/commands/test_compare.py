@@ -1,60 +1,24 @@
-"""`minicrawl compare`, `stability` and `agree`: what they say of ranks, and what they refuse."""
+"""`minicrawl compare`: what it says of ranks, and what it refuses."""
 
 import json
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.graph.csr import NamedGraph
-from minicrawl.progress import Progress
-from minicrawl.ranks import comparing
-from minicrawl.ranks import comparing as stability
-from minicrawl.ranks.by_name import RANKS
-from minicrawl.ranks.scores import Scores
 from minicrawl.report.kept import ESTIMATED
 from minicrawl.store.derived import beside
-from tests.stores import A, C, HandCrawl, filled_store
+from tests.ranks.commands.plain_ranks import go_on, store_with_ranks
+from tests.stores import A, HandCrawl
 
 Captured = pytest.CaptureFixture[str]
-
-NEW = "http://new.example/"
-
-
-def by_number(named: NamedGraph, tell: Progress) -> Scores:
-    """The later a node, the better."""
-    tell(1.0)
-    nodes = named.graph.nodes
-    values = np.arange(1, nodes + 1) / (nodes * (nodes + 1) / 2)
-    return Scores(values=values, iterations=1, error_bound=0.0, converged=True)
-
-
-def alike(named: NamedGraph, _tell: Progress) -> Scores:
-    """No order at all, and it says that it has not converged."""
-    nodes = named.graph.nodes
-    return Scores(values=np.full(nodes, 1 / nodes), iterations=1, error_bound=1.0, converged=False)
 
 
 @pytest.fixture(autouse=True)
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Beside it is a graph file, in which 3 has all links but one, and that leads to 2."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("MINICRAWL_CONFIG", raising=False)
-    monkeypatch.setenv("MINICRAWL_STORE", "crawl.db")
-    ranks = {**RANKS, "by-number": by_number, "alike": alike}
-    monkeypatch.setattr(comparing, "RANKS", ranks)
-    monkeypatch.setattr(stability, "RANKS", ranks)
-    Path("web.txt").write_text("1 2\n1 3\n2 3\n4 3\n")
-    return filled_store(tmp_path / "crawl.db")
-
-
-def go_on(store: Path) -> None:
-    with closing(HandCrawl(store)) as crawl:
-        crawl.frontier = crawl.loaded()
-        crawl.read(C, [NEW])
+    return store_with_ranks(tmp_path, monkeypatch)
 
 
 def as_json(capsys: Captured, *arguments: str, said: str = "") -> Any:
