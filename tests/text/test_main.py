@@ -125,9 +125,36 @@ def test_of_several_articles_none_is_the_main_one() -> None:
     assert lines(articles) == [f"{SENTENCE} {number}." for number in range(4)]
 
 
+def test_a_lead_that_is_long_beside_the_article_is_none() -> None:
+    top = f"<h1>Title</h1><p>{OTHER}"
+    assert lines(f"<div>{top}</div><article>{f'<p>{SENTENCE}' * 2}</article>") == [
+        "Title",
+        *[SENTENCE] * 2,
+    ]
+
+
+def test_the_text_that_is_marked_as_the_article_is_the_main_one() -> None:
+    marked = f"<div itemprop=articleBody>{f'<p>{SENTENCE}' * 4}</div>"
+    assert lines(f"<div><p>{OTHER}</div>{marked}") == [SENTENCE] * 4
+
+
+def test_a_teaser_is_text_unless_it_is_made_of_links() -> None:
+    inside = f"<div class=teaser><p>{OTHER}</div>"
+    linked = f"<div class=teaser><p><a href=/x>{OTHER}</a></div>"
+    assert lines(article(inside + linked)) == [SENTENCE, OTHER, OTHER]
+
+
 def test_short_lines_are_text_in_paragraphs_lists_and_tables_only() -> None:
     inside = "<div>12 views</div><p>Usage<ul><li>one</ul><table><tr><td>cell</table>"
     assert lines(article(inside)) == [SENTENCE, OTHER, "Usage", "one", "cell"]
+
+
+def test_links_beside_paragraphs_are_no_text() -> None:
+    assert lines(article(f"<div><p>{OTHER}</p><a href=/x>read on</a></div>")) == [
+        SENTENCE,
+        OTHER,
+        OTHER,
+    ]
 
 
 def test_tables_of_links_are_text() -> None:
@@ -143,6 +170,10 @@ def test_code_is_exact_and_its_line_numbers_are_no_text() -> None:
     code = "<pre>def f():\n    <span class=linenos>2</span>return  1\n</pre>"
     gutter = "<table><tr><td class=linenos><pre>1\n2</pre><td>"
     assert lines(article(gutter + code))[2:] == ["def f():", "    return  1"]
+
+
+def test_blocks_within_code_are_lines() -> None:
+    assert lines(article("<pre>a<div>b</div>c</pre>"))[2:] == ["a", "bc"]
 
 
 def test_readings_of_ruby_and_marks_of_headings_are_no_text() -> None:

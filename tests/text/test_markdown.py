@@ -23,6 +23,7 @@ def written(inside: str) -> str:
     ("markup", "expected"),
     [
         ("<h2>A <em>b</em></h2><p>c", "## A *b*\n\nc"),
+        ("<h2><img src=x></h2><p>c", "c"),
         ("<p><b>b</b>c <i>d </i>e", "**b**c *d* e"),
         ("<p><strong>a <em>b</em></strong>", "**a b**"),
         ("<p><code>a*b</code> and <code>`c`</code>", "`a*b` and `` `c` ``"),
@@ -56,8 +57,8 @@ def test_links_are_the_urls_that_a_crawl_has() -> None:
 
 
 def test_tables_of_data_have_a_row_each() -> None:
-    table = "<table><caption>C</caption><tr><th>a<th>b|c<tr><td>1<td><a href=/x>2</a><tr><td>3"
-    expected = "C\n\n| a | b\\|c |\n| --- | --- |\n| 1 | [2](http://a.example/x) |\n| 3 |"
+    table = "<table><caption>C</caption><tr><th>a<th>b|c<tr><td>1<td><a href=/x>2</a><tr><td>3</table><p>d"
+    expected = "C\n\n| a | b\\|c |\n| --- | --- |\n| 1 | [2](http://a.example/x) |\n| 3 |\n\nd"
     assert written(table) == expected
 
 
