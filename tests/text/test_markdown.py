@@ -57,8 +57,8 @@ def test_links_are_the_urls_that_a_crawl_has() -> None:
 
 
 def test_tables_of_data_have_a_row_each() -> None:
-    table = "<table><caption>C</caption><tr><th>a<th>b|c<tr><td>1<td><a href=/x>2</a><tr><td>3</table><p>d"
-    expected = "C\n\n| a | b\\|c |\n| --- | --- |\n| 1 | [2](http://a.example/x) |\n| 3 |\n\nd"
+    table = "<table><caption>C</caption><tr><th>a<th>b|c<tr><td>1<td><a href=/x>2</a><tr><td>3"
+    expected = "C\n\n| a | b\\|c |\n| --- | --- |\n| 1 | [2](http://a.example/x) |\n| 3 |"
     assert written(table) == expected
 
 
