@@ -134,6 +134,9 @@ class Crawl:
         self._listeners = Listeners()
         self._hooks = Hooks(accept, on_page, stop)
         self._hooks.halt = self.stop
+        self._tell = self._listeners.tell
+        if stop is not None:
+            self.subscribe(lambda _: self._hooks.look(self.progress()), (Settled,))
         self._parts = _GivenParts(transport, shard or WHOLE)
         self._crawler: Crawler | None = None
         self._meter: ProgressMeter | None = None
@@ -303,7 +306,7 @@ class Crawl:
             settings,
             trusted_among(seeds.urls()),
             archive_folder(settings.storing.store) if recorder.keeping else None,
-            with_bodies=hooks.needs_bodies,
+            with_bodies=hooks.on_page is not None,
             logins=self._beginning.logins.by_origin(settings.access, seeds.urls()),
         )
         accept = hooks.may_fetch if hooks.filters else None
@@ -332,11 +335,6 @@ class Crawl:
         if self._beginning.is_new(self.settings.storing.store):
             raise UsageError(NO_SEED)
         return iter(())
-
-    def _tell(self, event: Event) -> None:
-        if self._hooks.has_rule and isinstance(event, Settled):
-            self._hooks.look(self.progress())
-        self._listeners.tell(event)
 
 
 def _until(is_stopped: Callable[[], bool], seeds: Iterable[str]) -> Iterator[str]:

@@ -184,7 +184,7 @@ def test_a_file_or_folder_that_is_named_is_there(file: str) -> None:
 
 
 def test_the_way_of_a_page_names_its_stations() -> None:
-    assert {"crawl/loop.py", "crawl/schedule/dispatch.py", "web/html/"} <= set(FILES)
+    assert {"crawl/loop.py", "crawl/dispatch.py", "web/html/"} <= set(FILES)
 
 
 def resolved(name: str) -> object:
@@ -301,7 +301,7 @@ MAKES_SENDERS = {"HttpFetcher", "Visitor", "visiting", "WorkerPool", "open_web_a
 SENDERS = {
     ("crawl/hosts/side_requests.py", "fetch"),  # the gate, for all that is no page
     ("crawl/hosts/side_requests.py", "visit"),
-    ("crawl/turns/page_turns.py", "visit"),  # pages that `Dispatcher` let through the gate
+    ("crawl/page_turns.py", "visit"),  # pages that `Dispatcher` let through the gate
     ("crawl/cookies.py", "fetch"),  # the ones below are web access, and choose no request
     ("crawl/cookies.py", "visit"),
     ("crawl/workers/pool.py", "fetch"),

@@ -276,6 +276,7 @@ class EngineExchange:
 
     # ------------------------------------------------------------ the lease
 
+    @property
     def may_fetch(self) -> bool:
         """Return whether the lease is certainly valid and the node has not paused the shard."""
         return not self.is_halted and self._now() < self.until

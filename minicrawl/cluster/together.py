@@ -220,9 +220,10 @@ class ShardCrawl:
 
     # ------------------------------------------------------------ for the loop
 
+    @property
     def may_fetch(self) -> bool:
         """Return whether requests may begin."""
-        return self._beginning.has_begun and self.exchange.may_fetch()
+        return self._beginning.has_begun and self.exchange.may_fetch
 
     def is_over(self) -> bool:
         """Return whether the whole crawl is over."""

@@ -235,6 +235,7 @@ class Exchange(Protocol):
     def told(self) -> Mapping[int, ShardFacts]:
         """Recent facts of each shard in this run of the crawl, as far as known."""
 
+    @property
     def may_fetch(self) -> bool:
         """Return whether the lease is certainly valid. Called before each request: no I/O."""
 

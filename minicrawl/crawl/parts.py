@@ -13,6 +13,7 @@ from minicrawl.crawl.hosts.fairness import RequestSlots
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.hosts.politeness import hosts_of
 from minicrawl.crawl.hosts.side_requests import SideRequests
+from minicrawl.crawl.page_turns import SuspendedTurns
 from minicrawl.crawl.progress import Progress
 from minicrawl.crawl.schedule.leases import LeaseScheduler
 from minicrawl.crawl.schedule.orders import DepthTracker, DistanceTracker, without_effect
@@ -23,7 +24,6 @@ from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.shards import WHOLE
 from minicrawl.crawl.start.resume import reopen
 from minicrawl.crawl.traps.detector import TrapDetector
-from minicrawl.crawl.turns.turn import SuspendedTurns
 from minicrawl.model import FetchResult, ParsedPage, Response
 from minicrawl.opic.ledger import Plan
 from minicrawl.opic.money import UNIT
@@ -79,7 +79,7 @@ class Hooks:
         on_page: OnPage | None = None,
         stop: StopRule | None = None,
     ) -> None:
-        self._accept, self._on_page, self._stop = accept, on_page, stop
+        self._accept, self.on_page, self._stop = accept, on_page, stop
         self.halt: Callable[[], None] = _nothing
         self.error: Exception | None = None
 
@@ -87,16 +87,6 @@ class Hooks:
     def filters(self) -> bool:
         """True if there is a filter."""
         return self._accept is not None
-
-    @property
-    def has_rule(self) -> bool:
-        """True if there is a stop rule."""
-        return self._stop is not None
-
-    @property
-    def needs_bodies(self) -> bool:
-        """True if `on_page` needs the bodies of pages."""
-        return self._on_page is not None
 
     def may_fetch(self, url: str) -> bool:
         """Return whether the filter lets the page be fetched; True without one."""
@@ -110,7 +100,7 @@ class Hooks:
 
     async def hand_over(self, url: str, fetched: FetchResult, parsed: ParsedPage | None) -> None:
         """Call `on_page`, if the page was read."""
-        if self._on_page is None or parsed is None or not isinstance(fetched, Response):
+        if self.on_page is None or parsed is None or not isinstance(fetched, Response):
             return
         page = PageRead(
             url=url,
@@ -123,7 +113,7 @@ class Hooks:
             cut="" if fetched.cut is None else fetched.cut_detail or fetched.cut.value,
         )
         try:
-            waits = self._on_page(page)
+            waits = self.on_page(page)
             if isawaitable(waits):
                 await waits
         except Exception as error:
@@ -195,13 +185,16 @@ class CrawlParts:
         )
         self.replays = ReplayScheduler(frontier, settings.order.replay)
         self.traps = TrapDetector(settings.traps, recorder, context.gate)
-        saw = self._saw if self.leases.reads_again else self.replays.saw
+        saw = self.replays.saw if self.replays.a_fetch else None
+        if self.leases.reads_again:
+            saw = self._saw
         poster = StepPoster(recorder, self.leases.queue, self.trackers, saw)
         self.settler = Settler(settings, recorder, poster, context.gate, self.traps)
         self.suspended = SuspendedTurns()
 
     def _saw(self, plans: list[Plan]) -> None:
-        self.replays.saw(plans)
+        if self.replays.a_fetch:
+            self.replays.saw(plans)
         self.leases.refresh.posted(plans)
 
     def restore(self, context: CrawlContext) -> None:

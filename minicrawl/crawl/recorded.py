@@ -28,6 +28,7 @@ from minicrawl.archive.record import RecordKind, pack_file
 from minicrawl.config import Settings, Storing
 from minicrawl.crawl.events import nobody_listens
 from minicrawl.crawl.fresh_ranks import refine_for
+from minicrawl.crawl.page_turns import PageTurns, parsed_visit
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.schedule.scope_gate import gate_for
@@ -38,7 +39,6 @@ from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.opening import opened_crawl
 from minicrawl.crawl.start.preview import check_types
 from minicrawl.crawl.start.resume import terms_of
-from minicrawl.crawl.turns.page_turns import TurnFinisher, parsed_visit
 from minicrawl.crawl.workers.worker import Visitor, WorkerConfig, visiting
 from minicrawl.errors import Damaged, MinicrawlError, UsageError
 from minicrawl.export.drafts import drafting
@@ -176,7 +176,7 @@ class RecordedCrawl:
         self._parts = parts = CrawlParts(context)
         parts.restore(context)
         self._introducer = PageIntroducer(context.recorder, parts.settler.poster)
-        self._ends = TurnFinisher(context, parts, self._introducer)
+        self._turns = PageTurns(context, parts, self._introducer)
         self.skipped: Counter[str] = Counter()
 
     def close(self) -> None:
@@ -239,11 +239,12 @@ class RecordedCrawl:
             page = introduced.pages[request.url]
         host, again = self._host_of(page), self._recorder.frontier.state[page] != State.UNREAD
         turn = self._parts.suspended.turn_of(Lease(page, host, request.url, again))
-        self._parts.traps.asks(host, again=again)
+        if not again:
+            self._parts.traps.asks(host)
         visit = self._visitor.visit_of(request, fetched)
         found = None if visit.read is None else await visit.read()
         fetched, parsed = parsed_visit(turn, visit, found)
-        await self._ends.end(turn, fetched, parsed)
+        await self._turns.end(turn, fetched, parsed)
         self._fetches.saw(request.url)
 
     async def _keep_file(self, request: Request, record: WarcRecord) -> bool:

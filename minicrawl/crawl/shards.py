@@ -94,11 +94,14 @@ class Exchange(Protocol):
     def holds_back(self) -> bool:
         """True if pages wait for something that another shard has to do first."""
 
-    async def during(self, work: Coroutine[Any, Any, T], group: asyncio.TaskGroup) -> T:
+    def during(
+        self, work: Coroutine[Any, Any, T], group: asyncio.TaskGroup
+    ) -> Coroutine[Any, Any, T]:
         """Do the work while batches are exchanged."""
 
+    @property
     def may_fetch(self) -> bool:
-        """Return whether requests may begin."""
+        """True if requests may begin."""
 
     def reason_to_end(
         self, own: Reason | None, has_unread: Callable[[], bool], *, turns: int
@@ -118,6 +121,7 @@ class Whole:
     others_asked_until: Final = -inf
     long_pause_s: Final = LONG_PAUSE_S
     holds_back: Final = False
+    may_fetch: Final = True
 
     def agree(self, store: StoreWriter, loaded: Loaded) -> Settings:
         from minicrawl.crawl.start import resume  # which imports the recorder, and so this module
@@ -143,11 +147,10 @@ class Whole:
     def exchange(self, crawler: Crawler) -> Exchange:
         return self
 
-    async def during(self, work: Coroutine[Any, Any, T], group: asyncio.TaskGroup) -> T:
-        return await work
-
-    def may_fetch(self) -> bool:
-        return True
+    def during(
+        self, work: Coroutine[Any, Any, T], group: asyncio.TaskGroup
+    ) -> Coroutine[Any, Any, T]:
+        return work
 
     def reason_to_end(
         self, own: Reason | None, has_unread: Callable[[], bool], *, turns: int

@@ -35,6 +35,7 @@ import numpy as np
 
 from minicrawl.app import SystemClock
 from minicrawl.config import Settings
+from minicrawl.crawl.page_turns import Turn
 from minicrawl.crawl.process_memory import CYCLES_AFTER, keep_large_arrays_apart
 from minicrawl.crawl.schedule.leases import Lease, LeaseScheduler
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
@@ -107,7 +108,9 @@ class Bench:
         self._recorder, self._clock, self._web = recorder, clock, web
         self._leasing = LeaseScheduler(settings, recorder, clock, lambda: np.zeros(0))
         replays = ReplayScheduler(recorder.frontier, settings.order.replay)
-        poster = StepPoster(recorder, self._leasing.queue, (), replays.saw)
+        poster = StepPoster(
+            recorder, self._leasing.queue, (), replays.saw if replays.a_fetch else None
+        )
         self._gate = ScopeGate(settings.scope, ())
         traps = TrapDetector(settings.traps, recorder, self._gate)
         self._settler = Settler(settings, recorder, poster, self._gate, traps)
@@ -166,9 +169,10 @@ class Bench:
         )
         looked_up = await self._recorder.look_up_urls(links)
         now = time.perf_counter()
-        self._recorder.record(FetchRow(lease.page, now, "page", 200, 30_000, 0.1, ""))
-        self._recorder.counters.add("fetched")
-        self._settler.settle(lease.page, lease.url, WasRead(ANSWER, reading, looked_up), now)
+        row = FetchRow(lease.page, now, "page", 200, 30_000, 0.1, "")
+        self._recorder.record_request(row, is_page=True)
+        turn = Turn(lease, lease.page, lease.host, looked_up)
+        self._settler.settle(turn, WasRead(ANSWER, reading), now)
         self._leasing.end(lease)
         self._leasing.resume(lease.host)
 

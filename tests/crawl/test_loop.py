@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from minicrawl.config import Focus
 from minicrawl.config.crawl_rows import STRATEGIES, WINDOWS
 from minicrawl.crawl import progress
+from minicrawl.crawl.dispatch import CLOSED_AT_ONCE
 from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Noted, Reason, Settled
 from minicrawl.crawl.hosts import fairness
 from minicrawl.crawl.loop import GRACE_S
-from minicrawl.crawl.schedule.dispatch import CLOSED_AT_ONCE
 from minicrawl.crawl.settle import posting
 from minicrawl.crawl.workers.parser import Reading
 from minicrawl.errors import StoreError, UsageError

@@ -144,7 +144,7 @@ def _no_host_is_expensive() -> Iterator[None]:
     """
     with (
         patch("minicrawl.crawl.hosts.fairness.FREE_S", inf),
-        patch("minicrawl.crawl.loop.LONGEST_LOOK_S", inf),
+        patch("minicrawl.crawl.dispatch.LONGEST_LOOK_S", inf),
     ):
         yield
 

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from minicrawl.config import Settings
 from minicrawl.config.parts import AUTO
 from minicrawl.crawl.hosts.fairness import FairLock
+from minicrawl.crawl.page_turns import Turn
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.progress import RenderingProgress
 from minicrawl.crawl.rendering.browser import RenderPolicy, find_browser, has_gained
@@ -35,7 +36,6 @@ from minicrawl.crawl.rendering.messages import (
     WantedResource,
 )
 from minicrawl.crawl.rendering.resources import PageResources
-from minicrawl.crawl.turns.turn import Turn
 from minicrawl.crawl.workers.pool import Activity
 from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
 from minicrawl.crawl.workers.worker import WorkerConfig

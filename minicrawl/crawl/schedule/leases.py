@@ -84,6 +84,8 @@ class LeaseScheduler:
         frontier = recorder.frontier
         self._recorder, self._frontier, self._clock = recorder, frontier, clock
         self._share = settings.order.refresh
+        self.reads_again = self._share > 0
+        """True if pages that were read before get a share of the fetches."""
         self._balance = 0.0
         self._balance_of: defaultdict[int, float] = defaultdict(float)
         self._busy_again: set[int] = set()
@@ -113,11 +115,6 @@ class LeaseScheduler:
         )
 
     @property
-    def reads_again(self) -> bool:
-        """True if pages that were read before get a share of the fetches."""
-        return self._share > 0
-
-    @property
     def waits_until(self) -> float | None:
         """Moment when a pool has waited long enough for the other; None if no pool waits."""
         since = self._waits_since
@@ -142,13 +139,11 @@ class LeaseScheduler:
         """Lease a page of the pool that is due, or else of the other pool."""
         if self._share:
             return self._next_of_both()
-        page = self._unread()
+        page = self.queue.take() if self.admits is None else self._unread()
         return None if page is None else self._lease(page, again=False)
 
     def grant(self, lease: Lease) -> None:
-        """Count the request of the page towards the share of its pool."""
-        if not self._share:
-            return
+        """Count the request of the page towards the share of its pool, where both have one."""
         owed = min(max(self._balance / (_MOST_OWED * self._share), -1.0), 1.0)
         share_of_host = self._share * (1 + _PART * owed)
         of_host = self._balance_of[lease.host] + share_of_host - lease.again
@@ -168,9 +163,7 @@ class LeaseScheduler:
             self.queue.release(lease.page)
 
     def end(self, lease: Lease) -> None:
-        """End the turn of the page. It may be read again if the user wants that."""
-        if not self._share:
-            return
+        """End the turn of a page that may be read again."""
         document = self._recorder.pages.document(lease.page)
         if document is not None:
             self.refresh.saw(document, just_now=True)

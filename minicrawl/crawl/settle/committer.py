@@ -79,6 +79,12 @@ class Counters(dict[str, object]):
         found = self.get(name, 0)
         self[name] = (found if isinstance(found, int | float) else 0) + by
 
+    def count_request(self, wire_bytes: int, *, is_page: bool) -> None:
+        """Count a request for a page."""
+        for name, by in ("requests", 1), ("wire_bytes", wire_bytes), ("fetched", is_page):
+            found = self.get(name, 0)
+            self[name] = (found if isinstance(found, int | float) else 0) + by
+
     def number(self, name: str) -> float:
         """Return the value of a counter, or 0 if it is not a number."""
         found = self.get(name, 0)
@@ -94,7 +100,7 @@ class UncommittedRows:
         self.urls: dict[int, UrlRow] = {}
         self.documents: dict[int, DocumentRow] = {}
         self.full = asyncio.Event()
-        self._answer_bytes = 0
+        self.answer_bytes = 0
         self._taken = asyncio.Event()
 
     def add_step(self, row: StepRow) -> None:
@@ -121,21 +127,21 @@ class UncommittedRows:
     def add_answer(self, answer: KeptAnswer) -> None:
         """Add the record of a response, for the archive."""
         self.batch.answers.append(answer)
-        self._answer_bytes += len(answer.record)
-        if self._answer_bytes >= ANSWER_BYTES_A_BATCH:
+        self.answer_bytes += len(answer.record)
+        if self.answer_bytes >= ANSWER_BYTES_A_BATCH:
             self.full.set()
 
     def add_written(self, row: WrittenRow) -> None:
         """Add the links of a page as they are written in it."""
         self.batch.written.append(row)
-        self._answer_bytes += len(row.entries)
-        if self._answer_bytes >= ANSWER_BYTES_A_BATCH:
+        self.answer_bytes += len(row.entries)
+        if self.answer_bytes >= ANSWER_BYTES_A_BATCH:
             self.full.set()
 
     def take(self) -> Batch:
         """Close the open batch, open the next one, and return the closed one."""
         batch, self.batch = self.batch, Batch()
-        self._answer_bytes = 0
+        self.answer_bytes = 0
         self._taken.set()
         return batch
 
@@ -148,12 +154,6 @@ class UncommittedRows:
         for document in batch.documents:
             if self.documents.get(document.page) is document:
                 del self.documents[document.page]
-
-    @property
-    def are_few(self) -> bool:
-        """True if the crawl may add rows, False if the disk must catch up first."""
-        has_few_rows = len(self.batch.steps) < MOST_STEPS and len(self.batch.urls) < MOST_URLS
-        return has_few_rows and self._answer_bytes < MOST_ANSWER_BYTES
 
     async def caught_up(self) -> None:
         """Wait while many new URLs are uncommitted."""
@@ -277,7 +277,9 @@ class Committer:
     @property
     def takes_more(self) -> bool:
         """True if the crawl may begin requests, False if the disk must catch up first."""
-        return self.has_room and self._rows.are_few
+        batch = self._rows.batch
+        has_few_rows = len(batch.steps) < MOST_STEPS and len(batch.urls) < MOST_URLS
+        return self.has_room and has_few_rows and self._rows.answer_bytes < MOST_ANSWER_BYTES
 
     async def caught_up(self) -> None:
         """Wait while many new URLs are uncommitted: they are held in memory."""

@@ -8,14 +8,12 @@ chain    consecutive redirects, and the cookies that came with them
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from typing import NamedTuple, assert_never
 
 from minicrawl.config import Network
-from minicrawl.frontier.urls import PagesByUrl
 from minicrawl.model import (
     Failed,
     FailureKind,
@@ -69,16 +67,10 @@ RETRY_POLICIES = {
 
 @dataclass(frozen=True, slots=True)
 class WasRead:
-    """The page was read: its links share its cash, unless it stands for another page.
-
-    Links whose pages were `looked_up` need no second look-up. If there are very many links, pages
-    that become known through them are `introduced` before the turn ends.
-    """
+    """The page was read: its links share its cash, unless it stands for another page."""
 
     response: Response
     parsed: ParsedPage
-    looked_up: PagesByUrl = field(default_factory=dict)
-    introduced: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True)

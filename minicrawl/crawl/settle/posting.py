@@ -44,9 +44,9 @@ class StepPoster:
         recorder: Recorder,
         queue: PageQueue,
         trackers: Sequence[DistanceTracker],
-        saw: Callable[[list[Plan]], None],
+        saw: Callable[[list[Plan]], None] | None,
     ) -> None:
-        """Set up; `saw` is called with the posted plans.
+        """Set up; `saw` is called with the posted plans, if somebody wants them.
 
         The `trackers` know the distances of pages where the user limits them.
         """
@@ -63,7 +63,8 @@ class StepPoster:
             for tracker in self._trackers:
                 tracker.look_at(new)
         queue.posted(plans, new, self._paid(step) if step.kind in _PAYS else ())
-        self._saw(plans)
+        if self._saw is not None:
+            self._saw(plans)
         if self._trackers and step.kind in _LEADS_ON:
             for tracker in self._trackers:
                 for page in tracker.shorten(step.page, step.spending):
@@ -187,19 +188,14 @@ class ReplayScheduler:
 
     def __init__(self, frontier: Frontier, a_fetch: int) -> None:
         self._frontier = frontier
-        self._a_fetch = a_fetch
-        self._allowed = 0
+        self.a_fetch = a_fetch
+        """Number of replays that each fetch allows."""
+        self.allowed = 0
         ledger = frontier.ledger
         self._richest = Richest(ledger.key, ledger.flags, READ)
 
-    def fetched(self) -> None:
-        """Count a fetch, which allows more replays."""
-        self._allowed += self._a_fetch
-
     def saw(self, plans: list[Plan]) -> None:
         """Note the cash that plans moved."""
-        if not self._a_fetch:
-            return
         for plan in plans:
             self._richest.offer(plan.links)
             self._richest.offer([page for page, _ in plan.extras])
@@ -208,7 +204,7 @@ class ReplayScheduler:
     def run(self, poster: StepPoster) -> None:
         """Post a few replays, if allowed and worthwhile."""
         pages: list[int] = []
-        while len(pages) < min(AT_ONCE, self._allowed):
+        while len(pages) < min(AT_ONCE, self.allowed):
             page = self._richest.take()
             if page is None:
                 break
@@ -217,7 +213,7 @@ class ReplayScheduler:
                 break
             pages.append(page)
         if pages:
-            self._allowed -= len(pages)
+            self.allowed -= len(pages)
             poster.replay(sorted(pages))
 
 

@@ -146,8 +146,13 @@ class Recorder:
             self.apply_step(terms(share, focus, edge))
 
     def record(self, fetch: FetchRow) -> None:
-        """Record a request and its response."""
+        """Record why a page was not requested."""
         self._rows.batch.fetches.append(fetch)
+
+    def record_request(self, fetch: FetchRow, *, is_page: bool) -> None:
+        """Record and count the request for a page, and its response."""
+        self._rows.batch.fetches.append(fetch)
+        self.counters.count_request(fetch.wire_bytes, is_page=is_page)
 
     def keep(self, page: PageId | None, answer: KeptAnswer) -> None:
         """Keep the response of a page, or of a file; call it only where responses are kept."""

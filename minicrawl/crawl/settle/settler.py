@@ -11,13 +11,12 @@ chain   consecutive redirects that led to a page
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, assert_never
+from typing import TYPE_CHECKING, NamedTuple, assert_never
 
 from minicrawl.config import Settings
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.contents import ContentIndex
 from minicrawl.crawl.settle.outcome import (
-    NO_CHAIN,
     GivenUp,
     NotModified,
     Outcome,
@@ -30,13 +29,17 @@ from minicrawl.crawl.settle.outcome import (
 from minicrawl.crawl.settle.posting import CashShares, FocusTally, StepPoster
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.traps.detector import TrapDetector
-from minicrawl.model import Originals, PageId, State
+from minicrawl.model import Originals, PageId, ParsedPage, State
 from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.store.tables import Numbers
+
+if TYPE_CHECKING:
+    from minicrawl.crawl.page_turns import Turn
 
 MOST_REDIRECTS = 10
 """In a row; browsers follow twice as many, but a chain of five is a mistake already."""
 _COPIES = (State.ALIAS, State.TWIN)
+_FETCHED = TurnEnd(State.FETCHED)
 
 
 class Ending(NamedTuple):
@@ -78,24 +81,17 @@ class Settler:
         self.contents.finish_loading()
         self._traps.copies.gifts.load(self._recorder.pages.spendings())
 
-    def settle(
-        self,
-        page: PageId,
-        url: str,
-        outcome: Outcome,
-        today: float,
-        chain: RedirectChain = NO_CHAIN,
-    ) -> TurnEnd | None:
+    def settle(self, turn: Turn, outcome: Outcome, today: float) -> TurnEnd | None:
         """Settle a turn. Return the new state of the page, or None if it waits again."""
         match outcome:
             case WasRead():
-                ending = self._read(page, url, outcome, today)
+                ending = self._read(turn, outcome, today)
             case Redirects():
-                ending = self._redirect(page, url, outcome, chain)
+                ending = self._redirect(turn, outcome)
             case GivenUp(state=state, reason=reason):
-                ending = _dead_end(page, state, reason)
+                ending = _dead_end(turn.page, state, reason)
             case NotModified():
-                return TurnEnd(self._confirm(page, today))
+                return TurnEnd(self._confirm(turn.page, today))
             case Retry():
                 return None
             case _:
@@ -115,76 +111,71 @@ class Settler:
 
     def _post(self, ending: Ending) -> None:
         """Post the step, and let the traps learn from it."""
-        step, state = ending.step, ending.end.state
-        page, links, copies = step.page, step.spending.links, self._traps.copies
+        step, end, new, replaces = ending
+        page, spending, copies = step.page, step.spending, self._traps.copies
         is_first = self._frontier.state[page] == State.UNREAD
         self.poster.reopened.discard(page)
-        plans = self.poster.post(step, state, ending.new)
-        if step.spending.focus:
-            self.focus.add(self._frontier.ledger, plans, step.spending)
-        if links and is_first and state not in _COPIES:  # a copy recommends nobody
-            self._traps.paid(page, plans, links)
+        plans = self.poster.post(step, end.state, new)
+        if spending.focus:
+            self.focus.add(self._frontier.ledger, plans, spending)
+        if spending.links and is_first and end.state not in _COPIES:  # a copy recommends nobody
+            self._traps.paid(page, plans, spending.links)
         if step.kind is StepKind.FORWARD:
-            copies.note_copy(page, links[0])
+            copies.note_copy(page, spending.links[0])
         else:
             copies.forget_copy(page)
-        if ending.replaces is not None:
-            self._hand_over(ending.replaces, page)
+        if replaces is not None:
+            self._hand_over(replaces, page)
 
     # ------------------------------------------------------------ pages that were read
 
-    def _read(self, page: PageId, url: str, read: WasRead, today: float) -> Ending:
-        has_changed = self.contents.describe(page, read.response, read.parsed, today)
-        ending = self._original_or_copy(page, url, read)
+    def _read(self, turn: Turn, read: WasRead, today: float) -> Ending:
+        page, parsed = turn.page, read.parsed
+        has_changed = self.contents.describe(page, read.response, parsed, today)
+        first = self.contents.find_or_add(page, parsed)
+        is_barren = self._traps.read(page, turn.lease.url, parsed, first)
+        if first is None:
+            ending = self._original(turn, parsed, is_barren)
+        elif self._traps.copies.is_better(page, first):
+            self.contents.replace(first, page, parsed.content)
+            ending = self._original(turn, parsed, is_barren)._replace(replaces=first)
+        else:
+            _note_mirror(self._recorder, page, first)
+            links, new = self._meet_links(turn, parsed, is_barren)
+            ending = self._copied(page, State.ALIAS, first, parsed, links, new)
         return ending._replace(end=ending.end._replace(has_changed=True)) if has_changed else ending
 
-    def _original_or_copy(self, page: PageId, url: str, read: WasRead) -> Ending:
-        parsed = read.parsed
-        first = self.contents.find_or_add(page, parsed)
-        is_barren = self._traps.read(page, url, parsed, first)
-        if first is None:
-            return self._original(page, url, read, is_barren)
-        if self._traps.copies.is_better(page, first):
-            self.contents.replace(first, page, parsed.content)
-            return self._original(page, url, read, is_barren)._replace(replaces=first)
-        _note_mirror(self._recorder, page, first)
-        links, new = self._meet_links(page, read, is_barren)
-        return self._copied(page, State.ALIAS, first, read, links, new)
-
-    def _original(self, page: PageId, url: str, read: WasRead, is_barren: bool) -> Ending:
-        """Settle a page with new content. Its canonical URL may still name another page."""
-        canonical = read.parsed.canonical
-        if canonical and self._gate.refusal(canonical, 0, 0) is None:
-            return self._follow_canonical(page, url, canonical, read, is_barren)
-        return self._visit(page, url, read, *self._meet_links(page, read, is_barren))
-
-    def _follow_canonical(
-        self, page: PageId, url: str, canonical: str, read: WasRead, is_barren: bool
-    ) -> Ending:
-        """Settle a page with a canonical URL.
+    def _original(self, turn: Turn, parsed: ParsedPage, is_barren: bool) -> Ending:
+        """Settle a page with new content. Its canonical URL may still name another page.
 
         In a cycle of canonical forms, the last page read is itself.
         """
-        parsed, depth = read.parsed, self._frontier.urls.depth[page] + 1
-        self._recorder.shard.meet_foreign(parsed.links, depth, parsed.originals, read.looked_up)
-        other, other_new = self._meet_target(page, canonical, parsed.originals)
-        links, new = self._meet_links(page, read, is_barren)
-        if self._frontier.books.leads_to(other, page):
-            return self._visit(page, url, read, links, new)
-        return self._copied(page, State.CANONICAL, other, read, links, other_new + new)
+        page, canonical, other = turn.page, parsed.canonical, None
+        other_new: list[int] = []
+        if canonical and self._gate.refusal(canonical, 0, 0) is None:
+            depth = self._frontier.urls.depth[page] + 1
+            self._recorder.shard.meet_foreign(parsed.links, depth, parsed.originals, turn.looked_up)
+            other, other_new = self._meet_target(page, canonical, parsed.originals)
+        links, new = self._meet_links(turn, parsed, is_barren)
+        if other is not None and not self._frontier.books.leads_to(other, page):
+            return self._copied(page, State.CANONICAL, other, parsed, links, other_new + new)
+        spending = self._shares.spending(turn.lease.url, links, parsed)
+        if parsed.written:
+            self._recorder.keep_written(page, links, parsed.written)
+        return Ending(Step(StepKind.VISIT, page, len(new), spending), _FETCHED, new)
 
     def _copied(
         self,
         page: PageId,
         state: State,
         other: PageId,
-        read: WasRead,
+        parsed: ParsedPage,
         links: Sequence[int],
         new: Sequence[int],
     ) -> Ending:
         """Settle a page that was read and stands for another: its links are kept, without cash."""
         ending = _forward(page, state, other, new)
-        return self._with_links(ending, sorted(set(links)), self_link=read.parsed.self_link)
+        return self._with_links(ending, sorted(set(links)), self_link=parsed.self_link)
 
     def _with_links(self, ending: Ending, links: Sequence[int], *, self_link: bool) -> Ending:
         """Add the links of a page that stands for another one, if the store has links."""
@@ -193,23 +184,14 @@ class Settler:
         spending = ending.step.spending._replace(unpaid=links, self_link=self_link)
         return ending._replace(step=ending.step._replace(spending=spending))
 
-    def _visit(
-        self, page: PageId, url: str, read: WasRead, links: Sequence[int], new: Sequence[int]
-    ) -> Ending:
-        spending = self._shares.spending(url, links, read.parsed)
-        self._recorder.keep_written(page, links, read.parsed.written)
-        step = Step(StepKind.VISIT, page, len(new), spending)
-        return Ending(step, TurnEnd(State.FETCHED), new)
-
     def _meet_links(
-        self, page: PageId, read: WasRead, is_barren: bool
+        self, turn: Turn, parsed: ParsedPage, is_barren: bool
     ) -> tuple[list[int], list[int]]:
         """Make the linked pages known. Return them, and the new ones among them."""
-        parsed, depth = read.parsed, self._frontier.urls.depth[page] + 1
-        links = list(parsed.links)
-        meeting = self._recorder.meet(links, depth, parsed.originals, read.looked_up)
+        page, depth = turn.page, self._frontier.urls.depth[turn.page] + 1
+        meeting = self._recorder.meet(parsed.links, depth, parsed.originals, turn.looked_up)
         new = [row.id for row in meeting.urls]
-        self._traps.found(page, meeting.pages, [*read.introduced, *new], is_barren=is_barren)
+        self._traps.found(page, meeting.pages, [*turn.introduced, *new], is_barren=is_barren)
         return meeting.pages, new
 
     def _hand_over(self, first: int, page: PageId) -> None:
@@ -232,19 +214,17 @@ class Settler:
 
     # ------------------------------------------------------------ redirects
 
-    def _redirect(
-        self, page: PageId, url: str, redirects: Redirects, chain: RedirectChain
-    ) -> Ending:
+    def _redirect(self, turn: Turn, redirects: Redirects) -> Ending:
         """Settle a redirect.
 
         A chain that is too long ends here; its next target does not become known.
         """
-        hops = chain.hops + 1
+        page, chain, hops = turn.page, turn.chain, turn.chain.hops + 1
         if hops > MOST_REDIRECTS:
             reason = f"more than {MOST_REDIRECTS} redirects in a row"
             return _dead_end(page, State.BAD_REDIRECT, reason)
         other, new = self._meet_target(page, redirects.target, redirects.originals)
-        self._traps.redirected(page, url, hops, new)
+        self._traps.redirected(page, turn.lease.url, hops, new)
         again: tuple[int, ...] = ()
         if self._frontier.books.leads_to(other, page):
             sets_cookies = chain.sets_cookies or redirects.sets_cookies

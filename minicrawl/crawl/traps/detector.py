@@ -507,7 +507,8 @@ class TrapDetector:
         self._novelty = NoveltyTracker(limits.barren_pages)
         self._equivalence = UrlEquivalence(limits.same_pages, self._differ)
         self.copies = Duplicates(frontier, self._quotas.external_cash, self.seeds)
-        self._due = 0.0
+        self.due_at = 0.0
+        """Number of requests at which pages that wait again are looked for."""
         self._quotas.vouch(frontier.urls.host_of[page] for page in self.seeds)
 
     def restore(self, pages_by_host: Iterable[tuple[int, int]]) -> None:
@@ -555,13 +556,9 @@ class TrapDetector:
         """Return the suspicious titles, as bits: pages with them are compared by their text."""
         return self._novelty.suspicious(host)
 
-    def asks(self, host: int, *, again: bool) -> None:
-        """Charge the request of a page to its host.
-
-        A page that is read again was charged before.
-        """
-        if not again:
-            self._quotas.spend(host)
+    def asks(self, host: int) -> None:
+        """Charge the request of a page, which was never read before, to its host."""
+        self._quotas.spend(host)
 
     # ------------------------------------------------------------ after a response
 
@@ -632,10 +629,8 @@ class TrapDetector:
     # ------------------------------------------------------------ pages that wait again
 
     def due(self, requests: float) -> list[int]:
-        """Return, now and then, the pages that may wait again, by the number of requests."""
-        if requests < self._due:
-            return []
-        self._due = requests * _GROWTH + _FEWEST
+        """Return the pages that may wait again; to be called when `due_at` is reached."""
+        self.due_at = requests * _GROWTH + _FEWEST
         return self.earned()
 
     def earned(self) -> list[int]:

@@ -86,6 +86,7 @@ class FakeExchange:
     def told(self) -> Mapping[int, ShardFacts]:
         return self._all.told
 
+    @property
     def may_fetch(self) -> bool:
         return self.is_ours
 

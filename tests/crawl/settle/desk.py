@@ -3,6 +3,8 @@
 import zlib
 
 from minicrawl.config import Scope, Settings
+from minicrawl.crawl.page_turns import Turn
+from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.schedule.orders import ORDERS, DepthTracker
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.outcome import NO_CHAIN, Outcome, RedirectChain, Redirects, WasRead
@@ -10,6 +12,7 @@ from minicrawl.crawl.settle.posting import StepPoster
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.traps.detector import TrapDetector
+from minicrawl.frontier.urls import NO_PAGES
 from minicrawl.model import FailureKind, ParsedPage, Response, State
 from minicrawl.opic.ledger import Plan
 from tests.crawl.fakes import NOON
@@ -45,7 +48,9 @@ class Desk:
     def settle(self, name: str, outcome: Outcome, today: float = NOON) -> State | None:
         page = self.page(name)
         chain = self.chains.pop(page, NO_CHAIN)
-        end = self.settler.settle(page, self.recorder.pages.url_of(page), outcome, today, chain)
+        url, host = self.recorder.pages.url_of(page), self.frontier.urls.host_of[page]
+        turn = Turn(Lease(page, host, url, again=False), page, host, NO_PAGES, chain=chain)
+        end = self.settler.settle(turn, outcome, today)
         assert self.frontier.ledger.missing() == 0
         if end is None:
             return None

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from minicrawl.crawl import large_pages
 from minicrawl.crawl.events import Event, Settled
+from minicrawl.crawl.large_pages import A_HOST, LITTLE, URLS_A_SECOND, Growth
 from minicrawl.crawl.settle.posting import LINKS_AT_ONCE
-from minicrawl.crawl.turns import page_turns as large_pages
-from minicrawl.crawl.turns.page_turns import A_HOST, LITTLE, URLS_A_SECOND, Growth
 from minicrawl.frontier.urls import UrlTable
 from tests.crawl.fakes import Answer, FakeWeb, Scene, crawl, html
 

@@ -1,88 +1,15 @@
-"""The turn of a page, and the decision what to do with it."""
+"""The turn of a page, between two leases."""
 
-from itertools import product
 from pathlib import Path
 
-import pytest
-
 from minicrawl.crawl.events import Event
+from minicrawl.crawl.page_turns import SuspendedTurns
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.settle.outcome import NO_CHAIN, RedirectChain
-from minicrawl.crawl.traps.detector import Aside
-from minicrawl.crawl.turns.turn import (
-    Ask,
-    Close,
-    Decision,
-    HostFacts,
-    LearnHost,
-    SuspendedTurns,
-    Wait,
-    WaitsFor,
-    decide,
-)
 from minicrawl.model import FailureKind, State
 from tests.crawl.fakes import Answer, Scene, crawl, failed, html, moved
 
 A = "http://a.example"
-
-REFUSALS = (
-    None,
-    Aside(State.SCOPE),
-    Aside(State.TRAP, "deep"),
-    Aside(State.TWIN, "", "http://a/"),
-)
-FACTS = [HostFacts(*facts) for facts in product((False, True), repeat=len(HostFacts._fields))]
-
-
-def _by_table(refusal: Aside | None, host: HostFacts, *, is_too_far: bool) -> Decision:
-    """The first row whose condition holds."""
-    table: list[tuple[bool, Decision]] = [
-        (refusal is not None, Close(refusal or Aside(State.UNREAD))),
-        (is_too_far, Wait(WaitsFor.SHORTER_WAY)),
-        (host.is_onboarding, Wait(WaitsFor.ONBOARDING)),
-        (not host.has_room, Wait(WaitsFor.ADDRESS)),
-        (not host.may_be_asked, Wait(WaitsFor.HOST)),
-        (not host.has_slot, Wait(WaitsFor.SLOT)),
-        (not host.is_known, LearnHost()),
-        (True, Ask()),
-    ]
-    return next(decision for holds, decision in table if holds)
-
-
-def test_every_combination_is_decided_as_the_table_says() -> None:
-    met = set()
-    for refusal, is_too_far, host in product(REFUSALS, (False, True), FACTS):
-        decision = decide(refusal, is_too_far=is_too_far, host=host)
-        assert decision == _by_table(refusal, host, is_too_far=is_too_far), (refusal, host)
-        met.add(decision)
-    assert {type(decision) for decision in met} == {Ask, LearnHost, Wait, Close}
-    waits = {decision.waits_for for decision in met if isinstance(decision, Wait)}
-    assert waits == set(WaitsFor)
-
-
-READY = HostFacts(
-    is_onboarding=False, has_room=True, may_be_asked=True, has_slot=True, is_known=True
-)
-
-
-def test_a_page_whose_host_is_ready_is_asked_for() -> None:
-    assert decide(None, is_too_far=False, host=READY) == Ask()
-
-
-def test_a_host_is_learned_before_its_first_page() -> None:
-    assert decide(None, is_too_far=False, host=READY._replace(is_known=False)) == LearnHost()
-
-
-@pytest.mark.parametrize("host", FACTS)
-def test_a_page_that_is_refused_is_closed_whatever_its_host_does(host: HostFacts) -> None:
-    refusal = Aside(State.ROBOTS)
-    assert decide(refusal, is_too_far=True, host=host) == Close(refusal)
-
-
-@pytest.mark.parametrize("host", [host for host in FACTS if not host.is_known])
-def test_no_page_of_an_unknown_host_is_asked_for(host: HostFacts) -> None:
-    assert decide(None, is_too_far=False, host=host) != Ask()
-
 
 # ---------------------------------------------------------------- between two leases
 

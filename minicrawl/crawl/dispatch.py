@@ -1,0 +1,380 @@
+"""Chooses the page or the host that has the next turn, and begins the turn.
+
+Laws: the next page is the richest one whose host may be contacted now. It is chosen only when there
+is room for it. A page that may not be requested now is given back, and its host is resumed when the
+obstacle is gone. While many pages are closed in a row, the loop runs other tasks in between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from time import perf_counter
+
+from minicrawl.crawl.events import Settled
+from minicrawl.crawl.hosts.fairness import RequestSlot
+from minicrawl.crawl.hosts.pacing import Rank
+from minicrawl.crawl.hosts.politeness import HostState, resolve_targets
+from minicrawl.crawl.page_turns import PageTurns, Turn
+from minicrawl.crawl.parts import CrawlContext, CrawlParts
+from minicrawl.crawl.progress import ImportanceLimit
+from minicrawl.crawl.schedule.leases import Lease
+from minicrawl.crawl.schedule.orders import DistanceTracker
+from minicrawl.crawl.settle.posting import PageIntroducer
+from minicrawl.crawl.traps.detector import Aside
+from minicrawl.model import PageId, State
+from minicrawl.store.records import NOT_ASKED, FetchRow
+
+# ================================================================ aside
+#
+# Pages that are not requested: closed, parked, and reopened when their reason is gone.
+#
+# Laws: a page that is closed without a request ends its turn with a reason. Its cost is charged to
+# its host, which may be contacted for another page at once. A page that is too far is closed for
+# that reason only when everything else is read.
+#
+# closed   settled for a reason: scope, limits, robots.txt, a failing host, traps
+# parked   too far; waits until a shorter path to it is found
+
+
+class AsidePages:
+    """Ends turns without a request."""
+
+    def __init__(self, context: CrawlContext, parts: CrawlParts) -> None:
+        self._recorder, self._clock, self._tell = context.recorder, context.clock, context.tell
+        self._is_continuous = context.settings.budget.continuous
+        self._settler, self._traps, self._trackers = parts.settler, parts.traps, parts.trackers
+        self._leases, self._hosts = parts.leases, parts.hosts
+        self._suspended = parts.suspended
+
+    # ------------------------------------------------------------ pages that are leased
+
+    def close(self, lease: Lease, aside: Aside, now: float, began: float) -> None:
+        """End the turn with a reason. It began at a moment of `perf_counter`."""
+        self._suspended.end(lease.page)
+        if lease.again:
+            self._leave(lease, aside.state, now)
+        else:
+            self._close(lease.page, lease.url, aside)
+        self._charge(lease.host, now, began)
+
+    def park(self, turn: Turn, tracker: DistanceTracker, now: float, began: float) -> None:
+        """Let the page wait until this tracker finds a shorter path."""
+        tracker.park(turn.page)
+        if turn.lease.again:
+            self._leases.refresh.forget(turn.page)
+        self._charge(turn.host, now, began)
+
+    def _leave(self, lease: Lease, state: State, now: float) -> None:
+        """Skip a page that was read before: it keeps its state."""
+        if state is not self._hosts[lease.host].trouble_at(now):
+            self._leases.refresh.forget(lease.page)
+            return
+        self._leases.refresh.release(lease.page)
+        if self._is_continuous:
+            self._hosts[lease.host].pause_while_down()
+
+    def _close(self, page: PageId, url: str, aside: Aside) -> None:
+        state, detail, original = aside
+        if original is None:
+            self._settler.close(page, state)
+        else:
+            self._settler.fold(page, original)
+        if detail:
+            today = self._clock.today()
+            self._recorder.record(FetchRow(page, today, NOT_ASKED, None, 0, 0.0, detail))
+        self._tell(Settled(url=url, state=state, detail=detail))
+
+    def _charge(self, host: int, now: float, began: float) -> None:
+        self._hosts.charge(host, perf_counter() - began, now, was_asked=False)
+        self._hosts.resume_when_ready(host, now)
+
+    # ------------------------------------------------------------ pages that wait
+
+    def has_unread(self) -> bool:
+        """Return whether pages wait that are not parked."""
+        return self._leases.has_more(sum(map(len, self._trackers)))
+
+    def reopen_due(self) -> bool:
+        """Reopen pages that have earned it by now. Return whether there are any."""
+        requests = self._recorder.counters.number("requests")
+        return requests >= self._traps.due_at and self._reopen(self._traps.due(requests))
+
+    def reopen_or_close(self, *, may_close: bool = True) -> bool:
+        """Reopen pages that have earned it, or close the parked pages, now that everything else is
+        read.
+
+        Parked pages stay if a shorter path may still be found. Return whether any page changed.
+        """
+        return self._reopen(self._traps.earned()) or (may_close and self._close_parked())
+
+    def _reopen(self, pages: list[int]) -> bool:
+        if pages:
+            self._settler.poster.reopen(pages)
+        return bool(pages)
+
+    def _close_parked(self) -> bool:
+        pages = [(page, one.refusal) for one in self._trackers for page in one.give_up()]
+        for page, state in pages:
+            self._suspended.end(page)
+            self._close(page, self._recorder.pages.url_of(page), Aside(state))
+        return bool(pages)
+
+
+# ================================================================ dispatch
+
+CLOSED_AT_ONCE = 500
+"""Number of pages that are closed without a request before the loop goes on."""
+LONGEST_LOOK_S = 0.02
+"""Time limit for the same."""
+
+
+class Dispatcher:
+    """Begins turns, each in a task of its own, while there is room and budget."""
+
+    def __init__(self, context: CrawlContext, parts: CrawlParts) -> None:
+        recorder, wanted = context.recorder, context.settings.budget.importance
+        self._context, self._parts = context, parts
+        self._clock, self._gate, self._wake = context.clock, context.gate, context.wake
+        self._counters, self._depth = recorder.counters, recorder.frontier.urls.depth
+        self._hosts, self._leases, self._slots = parts.hosts, parts.leases, parts.slots
+        self._onboarding, self._traps, self._trackers = (
+            parts.onboarding,
+            parts.traps,
+            parts.trackers,
+        )
+        self.limit = None if wanted is None else ImportanceLimit(wanted, recorder)
+        introducer = PageIntroducer(recorder, parts.settler.poster)
+        self._page_turns = PageTurns(context, parts, introducer)
+        self._host_turns = HostTurns(context, parts, introducer)
+        self.aside = AsidePages(context, parts)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._fetched_before = recorder.counters.number("fetched")
+        self.paused_until: float | None = None
+        """End of the pause of the whole crawl that kept the last turn from being launched. It is
+        noted once a round: a pause that ends in the middle of a round must not be forgotten.
+        """
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    @property
+    def requesting(self) -> int:
+        """Number of turns that hold a request."""
+        return len(self._tasks) - self._parts.side_requests.idle
+
+    def is_budget_spent(self) -> bool:
+        """Return whether turns under way may use up the budget of pages, bytes or importance."""
+        budget, counted = self._context.settings.budget, self._counters.number
+        most, most_new = budget.pages, budget.new_pages
+        if most is not None or most_new is not None:
+            fetched = counted("fetched") + self._page_turns.under_way
+            if most is not None and fetched >= most:
+                return True
+            if most_new is not None and fetched >= self._fetched_before + most_new:
+                return True
+        if self.limit is not None and self.limit.is_reached:
+            return True
+        return budget.body_bytes is not None and counted("wire_bytes") >= budget.body_bytes
+
+    def launch(self, group: asyncio.TaskGroup) -> None:
+        """Give pages their turns while there is room."""
+        until, clock = perf_counter() + LONGEST_LOOK_S, self._clock
+        self.paused_until = None
+        while not self.is_budget_spent():
+            now, pace = clock.now(), self._hosts.pace
+            if pace is not None and (wait_s := pace.wait_s(now)):
+                self.paused_until = now + wait_s
+                return
+            if self.requesting >= self._context.settings.politeness.concurrency:
+                self._make_room(now)
+                return
+            turn = self._next_turn(now, until)
+            if turn is None:
+                if not self._tasks and self._hosts.release_expensive(clock.now()):
+                    self._wake()
+                return
+            task = group.create_task(turn)
+            self._tasks.add(task)
+            task.add_done_callback(self._end)
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._wake()
+
+    def _make_room(self, now: float) -> None:
+        """Free a slot of a slow host for the next page, if slow hosts hold too many."""
+        leases = self._leases
+        if self._slots.has_too_many_slow(now) and (lease := leases.next()):
+            leases.give_back(lease)
+            leases.resume(lease.host)
+            self._slots.give_up_slowest(now)
+
+    def next_slow(self, now: float) -> float | None:
+        """Return when the next request becomes slow, if all slots are taken."""
+        is_full = self.requesting >= self._context.settings.politeness.concurrency
+        return self._slots.next_slow(now) if is_full else None
+
+    async def let_end(self, grace_s: float | None) -> None:
+        """Wait for the turns of pages, and cancel those of hosts, whose pages nobody wants now."""
+        self._parts.side_requests.leave()
+        self._host_turns.cancel()
+        if self._tasks:
+            _, late = await asyncio.wait(tuple(self._tasks), timeout=grace_s)
+            for task in late:
+                task.cancel()
+
+    # ------------------------------------------------------------ one turn
+
+    def _next_turn(self, now: float, until: float) -> Coroutine[None, None, None] | None:
+        """Return the next turn, if one is found before that moment of `perf_counter`."""
+        for _ in range(CLOSED_AT_ONCE):
+            lease = self._leases.next()
+            if lease is None:
+                if self._slots.resume_one():
+                    continue
+                return None
+            if turn := self._dispatch(lease, now):
+                return turn
+            if perf_counter() >= until:
+                break
+        self._wake()
+        return None
+
+    def _dispatch(self, lease: Lease, now: float) -> Coroutine[None, None, None] | None:
+        """Decide what to do with a leased page; the first reason that applies counts.
+
+        Reasons that refuse the page for good precede reasons that delay it, and a delay of its host
+        precedes the first request to the host. Return the turn of the page, or of its host, which
+        is located and asked for its robots.txt first; None if no request begins now.
+        """
+        began = perf_counter()
+        page, host, url, again, _ = lease
+        state, onboarding = self._hosts[host], self._onboarding
+        pages, is_seed = 0 if again else state.pages, not self._depth[page]
+        refused = self._gate.refusal(url, 0, pages, is_seed=is_seed)
+        if refused is not None:
+            self.aside.close(lease, Aside(refused), now, began)
+            return None
+        turn = self._parts.suspended.turn_of(lease)
+        for tracker in self._trackers:
+            if tracker.is_too_far(page):
+                self.aside.park(turn, tracker, now, began)
+                return None
+        onboarding.recall(host)
+        is_known, aside = onboarding.is_known(host), None
+        if (trouble := state.trouble_at(now)) is not None:
+            aside = Aside(trouble)
+        elif is_known and not onboarding.allow(host, turn.spelling or url):
+            aside = Aside(State.ROBOTS)
+        elif not again:
+            aside = self._traps.aside(page, host, url)
+        if aside is not None:
+            self.aside.close(lease, aside, now, began)
+            return None
+        if self._has_to_wait(turn, state, now, is_known=is_known):
+            self._leases.give_back(lease)
+            return None
+        if is_known:
+            turn.cost_s = perf_counter() - began
+            return self._page_turns.begin(turn, now)
+        self._leases.give_back(lease)
+        return self._host_turns.begin(host, self._rank(turn, is_strange=True), now)
+
+    def _has_to_wait(self, turn: Turn, state: HostState, now: float, *, is_known: bool) -> bool:
+        """Return whether the page has to wait for its host, which is resumed when it may go on."""
+        host, hosts, slots, shared = turn.host, self._hosts, self._slots, state.shared
+        if host in self._host_turns:  # resumed when that turn ends
+            return True
+        if not hosts.has_room(host, now):
+            hosts.wait_for_room(host, now, self._rank(turn, is_strange=not is_known))
+            return True
+        if shared.to_render or not hosts.may_be_asked(host, now):
+            hosts.resume_when_ready(host, now)
+            return True
+        if not shared.answers:
+            has_slot = slots.has_room_for_silent()
+        else:
+            has_slot = state.pages > 0 or slots.has_room_for_strangers()
+        if not has_slot:
+            slots.wait(host)
+        return not has_slot
+
+    def _rank(self, turn: Turn, *, is_strange: bool) -> Rank:
+        """Return the rank of a page at its address: order of reading, then known hosts first."""
+        queue = self._leases.queue
+        return queue.precedence(turn.host), -queue.key(turn.page), is_strange
+
+
+# ================================================================ host turns
+#
+# Turns of hosts: a host is located, and its robots.txt requested, before its first page.
+#
+# Laws: one file of a host is requested per turn, robots.txt or a sitemap; meanwhile none of its
+# pages has a turn. The slot of a turn is given back, whatever happens.
+
+
+class HostTurns:
+    """Hosts that are being onboarded."""
+
+    def __init__(
+        self, context: CrawlContext, parts: CrawlParts, introducer: PageIntroducer
+    ) -> None:
+        self._clock, self._tell = context.clock, context.tell
+        self._hosts, self._onboarding = parts.hosts, parts.onboarding
+        self._slots, self._traps = parts.slots, parts.traps
+        self._introducer = introducer
+        self._targets = resolve_targets(context.settings)
+        self._under_way: set[int] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def __contains__(self, host: int) -> bool:
+        return host in self._under_way
+
+    def begin(self, host: int, rank: Rank, now: float) -> Coroutine[None, None, None]:
+        """Begin the turn of a host. It has the rank of the page that needs it."""
+        state = self._hosts[host]
+        is_silent, is_strange = not state.shared.answers, not state.pages
+        slot = self._slots.take(now, is_silent=is_silent, is_strange=is_strange)
+        self._under_way.add(host)
+        return self._learn(host, slot, rank)
+
+    def cancel(self) -> None:
+        """Cancel all turns of hosts: nobody wants their pages any more."""
+        for task in tuple(self._tasks):
+            task.cancel()
+
+    async def _learn(self, host: int, slot: RequestSlot, rank: Rank) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            if await self._locate(host):
+                await self._ask(host, rank)
+        finally:
+            self._tasks.discard(task)
+            self._slots.leave(slot)
+            self._under_way.discard(host)
+            self._hosts.resume_when_ready(host, self._clock.now())
+
+    async def _locate(self, host: int) -> bool:
+        """Locate the host.
+
+        Hosts at one address share a quota of pages, unless the user wrote the address.
+        """
+        if not await self._onboarding.locate(host):
+            return False
+        address = self._hosts[host].address
+        if address is not None and address not in self._targets:
+            self._traps.located(host, address)
+        return True
+
+    async def _ask(self, host: int, rank: Rank) -> None:
+        now = self._clock.now()
+        self._onboarding.recall(host)
+        if self._onboarding.is_known(host):
+            return
+        if self._hosts.has_room(host, now):
+            await self._onboarding.learn(host, self._tell, self._introducer.introduce_listed)
+        else:
+            self._hosts.wait_for_room(host, now, rank)

@@ -1,0 +1,261 @@
+"""Large pages, pages with very many links, and sitemaps: no page keeps the others waiting.
+
+They wait on disk, and hosts share the time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
+from math import inf
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from minicrawl.crawl.hosts.fairness import FairLock
+from minicrawl.crawl.hosts.onboarding import HostOnboarding
+from minicrawl.crawl.settle.posting import are_many
+from minicrawl.crawl.workers.parser import to_disk
+from minicrawl.frontier.urls import UrlTable
+from minicrawl.model import ParsedPage
+from minicrawl.web.urls import host, origin, split
+from minicrawl.wording import counted
+
+if TYPE_CHECKING:
+    from minicrawl.crawl.page_turns import Turn
+    from minicrawl.crawl.parts import CrawlContext, CrawlParts
+
+# ================================================================ large pages
+#
+# Large pages, and pages with very many links: they wait on disk, and hosts share the time.
+#
+# Laws: large bodies are parsed one at a time, and pages with very many links are settled one at a
+# time. Of the waiting hosts, the one that has cost least is next. All hosts that no page has come
+# from yet count as one, so that endless new hosts cannot keep out known ones. A host whose page
+# waits is not contacted.
+#
+# New URLs take memory. Pages that bring many of them add at most `URLS_A_SECOND` URLs on average:
+# each URL has a price in time, and the next such page waits until the last one is paid for. Pages
+# that bring few never wait for that.
+#
+# late   the new URLs so far are not paid for yet
+
+URLS_A_SECOND = 25_000
+"""Rate of new URLs, some 2.5 MB a second.
+
+Pages that bring few find no more, even on a local network.
+"""
+A_HOST = 8
+"""Price of a new host in URLs: its name, its site, its queue and its rules."""
+LITTLE = 100
+"""Number of new URLs up to which a page never waits."""
+_CREDIT_S, _LONGEST_S = 1.0, 10.0
+"""Credit for new URLs, and longest wait of a page."""
+_UNCOUNTED = 1000
+"""Number of new hosts after which their price is counted."""
+_STRANGERS = ""
+
+
+class Growth:
+    """Price of new URLs and hosts, and when it will be paid."""
+
+    def __init__(self, urls: UrlTable) -> None:
+        self._urls = urls
+        self._counted = len(urls.origins)
+        self._paid_at = -inf
+        self.is_late = False
+
+    def has_grown(self) -> bool:
+        """Return whether many hosts became known since the last look."""
+        return len(self._urls.origins) - self._counted > _UNCOUNTED
+
+    def look(self, now: float, urls: int = 0) -> None:
+        """Add the price of these URLs, and of the hosts that became known since the last look."""
+        hosts = len(self._urls.origins)
+        price_s = (urls + A_HOST * (hosts - self._counted)) / URLS_A_SECOND
+        self._counted = hosts
+        self._paid_at = min(max(self._paid_at, now - _CREDIT_S) + price_s, now + _LONGEST_S)
+        self.is_late = self._paid_at > now
+
+    def wait_s(self, now: float) -> float:
+        """Return the time until everything is paid for."""
+        return max(self._paid_at - now, 0.0)
+
+    def brings_much(self, links: Sequence[str]) -> bool:
+        """Return whether these links would add many URLs or hosts."""
+        find_host = self._urls.find_host
+        hosts = sum(find_host(origin) is None for origin in {split(url)[0] for url in links})
+        if A_HOST * hosts > LITTLE or not are_many(links):
+            return A_HOST * hosts > LITTLE
+        found, candidates = self._urls.find_recent(links)
+        return len(links) - len(found) - len(candidates) > LITTLE
+
+
+class LargePages:
+    """Queues of large pages, and the page that has its turn in each."""
+
+    def __init__(self, context: CrawlContext, parts: CrawlParts) -> None:
+        self._clock = context.clock
+        self._hosts, self._side_requests, self._slots = (
+            parts.hosts,
+            parts.side_requests,
+            parts.slots,
+        )
+        self._growth = Growth(context.recorder.frontier.urls)
+        self._parsing, self._settling, self._bringing = FairLock(), FairLock(), FairLock()
+
+    @asynccontextmanager
+    async def parsing(self, turn: Turn) -> AsyncIterator[None]:
+        """Hold the lock for parsing a large body; the host waits meanwhile."""
+        with self._set_aside(turn.host):
+            async with self._held(self._parsing, turn):
+                yield
+
+    def waits(self, links: Sequence[str]) -> bool:
+        """Return whether a page with these links has to wait until it is settled."""
+        growth = self._growth
+        if are_many(links):
+            return True
+        if A_HOST * len(links) <= LITTLE or not (growth.is_late or growth.has_grown()):
+            return False
+        growth.look(self._clock.now())
+        return growth.is_late and growth.brings_much(links)
+
+    @asynccontextmanager
+    async def settling(self, turn: Turn) -> AsyncIterator[None]:
+        """Hold the lock for settling a page with very many links. They wait on disk."""
+        with self._set_aside(turn.host):
+            async with AsyncExitStack() as held:
+                await self._wait(turn, held)
+                yield
+            self._growth.look(self._clock.now(), len(turn.introduced))
+
+    async def _wait(self, turn: Turn, held: AsyncExitStack) -> None:
+        brings_much = self._look_at_links(turn)
+        is_free = not self._settling.is_taken
+        if brings_much:
+            is_free = is_free and not (self._bringing.is_taken or self._growth.is_late)
+        with nullcontext() if is_free else _links_on_disk(turn):
+            if brings_much:
+                await held.enter_async_context(self._held(self._bringing, turn))
+                await asyncio.sleep(self._growth.wait_s(self._clock.now()))
+            await held.enter_async_context(self._held(self._settling, turn))
+
+    def _look_at_links(self, turn: Turn) -> bool:
+        """Return whether the page brings many new URLs, and update the price of those so far."""
+        assert turn.parsed is not None
+        began = perf_counter()
+        self._growth.look(self._clock.now())
+        brings_much = self._growth.brings_much(turn.parsed.links)
+        turn.cost_s += perf_counter() - began
+        return brings_much
+
+    @asynccontextmanager
+    async def _held(self, lock: FairLock, turn: Turn) -> AsyncIterator[None]:
+        """Hold a lock, and charge the host for the cost of the turn meanwhile."""
+        state, before_s = self._hosts[turn.host], turn.cost_s
+        is_stranger = state.pages == (not turn.lease.again)
+        name = _STRANGERS if is_stranger else state.shared.name
+        async with lock.held_for(name):
+            yield
+        lock.charge(name, turn.cost_s - before_s)
+
+    @contextmanager
+    def _set_aside(self, host: int) -> Iterator[None]:
+        """Keep the host from being contacted, while other hosts get its slot."""
+        self._hosts.begin_reading(host)
+        try:
+            with self._side_requests.reading():
+                yield
+        finally:
+            self._hosts.end_reading(host, self._clock.now())
+            self._slots.resume_one()
+
+
+@contextmanager
+def _links_on_disk(turn: Turn) -> Iterator[None]:
+    with to_disk(pickle.dumps(turn.parsed, pickle.HIGHEST_PROTOCOL)) as kept:
+        turn.parsed = None
+        yield
+        turn.parsed = pickle.load(kept)
+
+
+# ================================================================ loop rounds
+#
+# Pages that arrive at once do not block the loop: only some of them continue in each round.
+
+ROUND_S = 0.004
+"""Time after which the pages of a round continue in the next one. Between rounds the workers get
+new pages: with 0.02 s they were idle for a while.
+"""
+
+
+class LoopRounds:
+    """Rounds of the event loop, as far as pages continue in them."""
+
+    def __init__(self) -> None:
+        self._began: float | None = None
+
+    async def turn(self) -> None:
+        """Wait for a round that has time left."""
+        while self._began is not None and perf_counter() - self._began > ROUND_S:
+            await asyncio.sleep(0)
+        if self._began is None:
+            self._began = perf_counter()
+            asyncio.get_running_loop().call_soon(self._end)
+
+    def _end(self) -> None:
+        """End the round. The loop calls this first in the next one."""
+        self._began = None
+
+
+# ================================================================ listed pages
+#
+# Sitemaps that are pages: seeds, or linked from pages. The URLs that they list are their links.
+#
+# Laws: a sitemap lists pages and sitemaps of its own host, and of hosts whose robots.txt names it
+# (sitemaps.org, cross submission), as in `hosts.side_requests`; other URLs are no links. A sitemap
+# in an index is as far from the seeds as the index, so the pages of a seed's sitemap are as far as
+# links of a seed. At most `max_sitemaps` sitemaps of a host count as listed by an index, so a
+# chain of indexes ends.
+
+
+class ListedPages:
+    """Decides which URLs sitemaps may list."""
+
+    def __init__(self, onboarding: HostOnboarding, max_sitemaps: int) -> None:
+        self._onboarding, self._max_sitemaps = onboarding, max_sitemaps
+        self._listed = Counter[str]()
+
+    def admit(self, url: str, parsed: ParsedPage) -> ParsedPage:
+        """Return the sitemap at this URL with the links that it may list."""
+        known: dict[str, bool] = {}
+        own = host(url)
+        for link in parsed.links:
+            of_origin = origin(link)
+            if of_origin not in known:
+                is_own = host(link) == own
+                known[of_origin] = is_own or self._onboarding.names_sitemap(of_origin, url)
+        sitemaps = [one for one in parsed.sitemaps if known[origin(one)]]
+        left = max(self._max_sitemaps - self._listed[own], 0)
+        self._listed[own] += min(len(sitemaps), left)
+        dropped = {*parsed.sitemaps} - {*sitemaps[:left]}
+        links = [one for one in parsed.links if known[origin(one)] and one not in dropped]
+        return parsed._replace(
+            links=tuple(links),
+            words=parsed.words[: len(links)],  # a sitemap has no words
+            sitemaps=tuple(sitemaps[:left]),
+            cut=_why_cut(parsed, len(links), self._max_sitemaps if sitemaps[left:] else None),
+        )
+
+
+def _why_cut(parsed: ParsedPage, links: int, most: int | None) -> str:
+    reasons = [parsed.cut]
+    if most is not None:
+        reasons.append(f"cut at {counted(most, 'sitemap')}")
+    elif links < len(parsed.links):
+        others = counted(len(parsed.links) - links, "URL")
+        reasons.append(f"{others} of hosts whose robots.txt does not name this sitemap")
+    return "; ".join(filter(None, reasons))

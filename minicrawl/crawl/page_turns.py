@@ -1,0 +1,391 @@
+"""The turn of a page, from its lease until its end is settled: request, parse, settle, record.
+
+Laws: whatever happens, the slot of a request is given back before its response is parsed, and the
+lease when the turn ends or is suspended. Large pages wait for one another (see `large_pages`). The
+cost of a page is charged to its host.
+
+turn        from the lease of a page until its end is settled; if a request fails and is retried,
+            the turn is suspended between two leases
+spelling    the URL as sent, where the server insists on the marks of a visit
+chain       consecutive redirects that led to the page
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from minicrawl.config.parts import OFF
+from minicrawl.crawl.events import Asked, Delayed, Settled
+from minicrawl.crawl.hosts.fairness import RequestSlot
+from minicrawl.crawl.large_pages import LargePages, ListedPages, LoopRounds
+from minicrawl.crawl.schedule.leases import Lease
+from minicrawl.crawl.settle.outcome import (
+    NO_CHAIN,
+    RedirectChain,
+    Retry,
+    TurnEnd,
+    decide_outcome,
+    describe_outcome,
+)
+from minicrawl.crawl.settle.posting import PageIntroducer, are_many
+from minicrawl.frontier.urls import NO_PAGES, PagesByUrl
+from minicrawl.model import (
+    COORDINATOR,
+    CrawlerId,
+    Failed,
+    FailureKind,
+    FetchResult,
+    KeptAnswer,
+    Moved,
+    PageId,
+    ParsedPage,
+    Refused,
+    Request,
+    Response,
+    State,
+    Unchanged,
+)
+from minicrawl.opic.money import UNIT
+from minicrawl.ports import Timed, Visit
+from minicrawl.store.records import FetchRow
+from minicrawl.web.documents.kinds import FROM_SEEDS, types_of
+
+if TYPE_CHECKING:
+    from minicrawl.crawl.parts import CrawlContext, CrawlParts
+    from minicrawl.web.sitemaps import Sitemap
+
+
+@dataclass(slots=True, eq=False)
+class Turn:
+    """State of a page while its turn is under way."""
+
+    lease: Lease
+    page: PageId
+    host: int
+    looked_up: PagesByUrl
+    """Pages that its links lead to, as far as known."""
+    tries: int = 0
+    spelling: str | None = None
+    chain: RedirectChain = NO_CHAIN
+    introduced: Sequence[int] = ()
+    """Linked pages that became known by this turn, before its end."""
+    slot: RequestSlot | None = None
+    parsed: ParsedPage | None = None
+    """The parsed page, except while it waits on disk."""
+    cost_s: float = 0.0
+    """Processor time in seconds so far."""
+    crawler: CrawlerId = COORDINATOR
+    """Process that made its last request."""
+
+
+class SuspendedTurns:
+    """State of pages between two leases of one turn; most pages have none."""
+
+    def __init__(self) -> None:
+        self._tries: dict[int, tuple[int, str | None]] = {}
+        self._chains: dict[int, RedirectChain] = {}
+        self._cookies = 0
+        """Number of responses that have set cookies."""
+        self._cookies_then: dict[int, int] = {}
+        """That number when each page was redirected to."""
+
+    def __len__(self) -> int:
+        return len(self._tries) + len(self._chains)
+
+    def turn_of(self, lease: Lease) -> Turn:
+        """Return the turn that this lease continues, or a new one."""
+        page = lease.page
+        tries, spelling = self._tries.get(page, (0, None))
+        return Turn(lease, page, lease.host, NO_PAGES, tries, spelling)
+
+    def suspend(self, turn: Turn) -> None:
+        """Keep the state of a page that is requested again later."""
+        self._tries[turn.page] = turn.tries, turn.spelling
+
+    def redirected(self, page: PageId, chain: RedirectChain) -> None:
+        """Note a chain of redirects that leads to the page."""
+        known = self._chains.get(page)
+        self._chains[page] = chain if known is None else known.joined(chain)
+        self._cookies_then.setdefault(page, self._cookies)
+
+    def cookies_came(self) -> None:
+        """Count a response that set cookies: pages sent to a login before may be let in now."""
+        self._cookies += 1
+
+    def chain_to(self, page: PageId) -> RedirectChain:
+        """Return all chains that lead to the page, merged."""
+        chain = self._chains.get(page, NO_CHAIN)
+        if chain.begun_at and self._cookies_then[page] < self._cookies:
+            return chain._replace(sets_cookies=True)
+        return chain
+
+    def end(self, page: PageId) -> None:
+        """Forget the page, whose turn is over."""
+        self._tries.pop(page, None)
+        self._chains.pop(page, None)
+        self._cookies_then.pop(page, None)
+
+
+# ---------------------------------------------------------------- all turns
+
+_GAVE_PLACE = Failed(kind=FailureKind.INTERRUPTED, detail="it gave its place to hosts that answer")
+
+
+class PageTurns:
+    """Takes pages through their turns."""
+
+    def __init__(
+        self, context: CrawlContext, parts: CrawlParts, introducer: PageIntroducer
+    ) -> None:
+        settings, recorder = context.settings, context.recorder
+        self._context, self._settings = context, settings
+        self._clock, self._tell = context.clock, context.tell
+        self._recorder, self._frontier = recorder, recorder.frontier
+        self._hosts, self._slots, self._leases = parts.hosts, parts.slots, parts.leases
+        self._onboarding, self._traps = parts.onboarding, parts.traps
+        self._settler, self._suspended = parts.settler, parts.suspended
+        self._replays, self._introducer = parts.replays, introducer
+        self._large_pages = LargePages(context, parts)
+        self._listed = ListedPages(parts.onboarding, settings.limits.max_sitemaps)
+        self._before_parsing, self._before_settling = LoopRounds(), LoopRounds()
+        self._types = types_of(settings.scope.types)
+        self.under_way = 0
+
+    def begin(self, turn: Turn, now: float) -> Coroutine[None, None, None]:
+        """Begin the turn of a page whose host may be contacted."""
+        host, lease = turn.host, turn.lease
+        state = self._hosts[host]
+        is_silent, is_strange = not state.shared.answers, not state.pages
+        self.under_way += 1
+        if not lease.again:
+            state.pages += 1
+            self._traps.asks(host)
+        if self._leases.reads_again:
+            self._leases.grant(lease)
+        turn.slot = self._slots.take(now, is_silent=is_silent, is_strange=is_strange)
+        self._hosts.begin(host, now)
+        return self._run(turn)
+
+    async def _run(self, turn: Turn) -> None:
+        fetched: FetchResult | None = None
+        url, hooks = turn.lease.url, self._context.hooks
+        self._tell(Asked(url=url, cash=self._frontier.ledger.cash(turn.page) / UNIT))
+        try:
+            visit = await self._ask(turn)
+            turn.crawler = visit.crawler
+            await self._before_parsing.turn()
+            fetched, turn.parsed = await self._parsed(turn, visit)
+            del visit  # free memory: its content is in the turn by now, or on disk
+            if (renderer := self._context.renderer) is not None:
+                fetched, turn.parsed = await renderer.rendered(turn, fetched, turn.parsed)
+            if turn.parsed is not None and self._large_pages.waits(turn.parsed.links):
+                async with self._large_pages.settling(turn):
+                    await self.end(turn, fetched, turn.parsed)
+            else:
+                await self.end(turn, fetched, turn.parsed)
+            if hooks.on_page is not None:
+                await hooks.hand_over(url, fetched, turn.parsed)
+        finally:
+            self._hosts.charge(turn.host, turn.cost_s, self._clock.now())
+            if not isinstance(fetched, Response):
+                self._hosts[turn.host].pages -= not turn.lease.again
+            self.under_way -= 1
+
+    # ------------------------------------------------------------ request
+
+    async def _ask(self, turn: Turn) -> Visit:
+        """Request the page.
+
+        Its host is free again before the page is parsed, which may take a while.
+        """
+        host, slot, task = turn.host, turn.slot, asyncio.current_task()
+        assert slot is not None
+        assert task is not None
+        slot.give_up = task.cancel
+        try:
+            visit = await self._context.web_access.visit(self._request(turn))
+        except asyncio.CancelledError:
+            if not slot.was_given_up or task.uncancel():  # the whole turn is cancelled
+                raise
+            self._hosts[host].shared.answers = False
+            return Visit(_GAVE_PLACE)
+        else:
+            self._hosts.hear(host, visit.fetched, self._clock.now())
+            if not self._onboarding.strike(host, visit.fetched):
+                self._hosts[host].recover()
+            return visit
+        finally:
+            self._slots.leave(slot)
+            self._hosts.end(host, self._clock.now())
+
+    def _request(self, turn: Turn) -> Request:
+        """Return the request, with validators for a page that was read before."""
+        page, lease, settings, recorder = turn.page, turn.lease, self._settings, self._recorder
+        known = None
+        if lease.again and settings.storing.links and State(self._frontier.state[page]).was_read:
+            known = recorder.pages.document(page)
+        is_seed = not self._frontier.urls.depth[page]
+        return Request(
+            url=lease.url,
+            max_bytes=settings.network.max_body_bytes,
+            etag=None if known is None else known.etag,
+            last_modified=None if known is None else known.last_modified,
+            spelled=turn.spelling,
+            suspicious=self._traps.suspicious(turn.host),
+            dictionary=recorder.dictionary,
+            types=self._types | FROM_SEEDS if is_seed else self._types,
+            keeps_failures=settings.storing.keeps_failures,
+        )
+
+    # ------------------------------------------------------------ parse
+
+    async def _parsed(self, turn: Turn, visit: Visit) -> tuple[FetchResult, ParsedPage | None]:
+        """Parse the page. Expensive ones wait for one another, and their hosts for them."""
+        found = None if visit.quickly is None else await visit.quickly()
+        if visit.read is None or found is not None:
+            return parsed_visit(turn, visit, found)
+        async with self._large_pages.parsing(turn):
+            return parsed_visit(turn, visit, await visit.read())
+
+    # ------------------------------------------------------------ settle
+
+    async def end(self, turn: Turn, fetched: FetchResult, parsed: ParsedPage | None) -> None:
+        """Look up the links of the page, and settle it.
+
+        If there are very many links, some become known before the turn ends.
+        """
+        if parsed is not None:
+            if parsed.is_sitemap:
+                parsed = self._listed.admit(turn.lease.url, parsed)
+            links, depth = parsed.links, self._frontier.urls.depth[turn.page]
+            if parsed.sitemaps:
+                await self._introduce(turn, parsed.sitemaps, depth, parsed)
+            if not are_many(links) or parsed.refresh is not None:
+                turn.looked_up = await self._recorder.look_up_urls(links)
+            else:
+                await self._introduce(turn, links, depth + 1, parsed)
+        await self._before_settling.turn()
+        self._settle(turn, fetched, parsed)
+
+    async def _introduce(
+        self, turn: Turn, links: Sequence[str], depth: int, parsed: ParsedPage
+    ) -> None:
+        """Make pages known before the turn ends."""
+        found = await self._introducer.introduce(links, depth, parsed.originals, turn.page)
+        turn.looked_up, turn.introduced = found.pages, [*turn.introduced, *found.new]
+        turn.cost_s += found.cost_s
+
+    def _settle(self, turn: Turn, fetched: FetchResult, parsed: ParsedPage | None) -> None:
+        """Settle the page and end its turn, or suspend it if the page is requested again."""
+        began, today = perf_counter(), self._clock.today()
+        page, url, settings = turn.page, turn.lease.url, self._settings
+        if not (isinstance(fetched, Failed) and fetched.kind is FailureKind.INTERRUPTED):
+            turn.tries += 1
+        turn.chain = self._suspended.chain_to(page)
+        outcome = decide_outcome(
+            url,
+            fetched,
+            parsed,
+            turn.tries,
+            max_tries=settings.limits.max_tries,
+            strip_marks=settings.storing.strip_marks,
+        )
+        end = self._settler.settle(turn, outcome, today)
+        row = self._record(turn, fetched, parsed, end, today)
+        if end is None:
+            self._suspend(turn, outcome.spelled if isinstance(outcome, Retry) else None, row)
+        else:
+            self._end(turn, end, row, sets_cookies=bool(fetched.cookies))
+        turn.cost_s += perf_counter() - began
+
+    def _suspend(self, turn: Turn, spelling: str | None, row: FetchRow) -> None:
+        turn.spelling = spelling or turn.spelling
+        self._suspended.suspend(turn)
+        self._leases.give_back(turn.lease)
+        why = f"{row.outcome} {row.detail}".rstrip()
+        self._tell(Delayed(url=turn.lease.url, detail=why, crawler=turn.crawler))
+
+    def _end(self, turn: Turn, end: TurnEnd, row: FetchRow, *, sets_cookies: bool) -> None:
+        suspended, page, lease = self._suspended, turn.page, turn.lease
+        suspended.end(page)
+        if sets_cookies:
+            suspended.cookies_came()
+        if end.led_to:
+            has_jar = self._settings.access.cookies != OFF
+            chain = turn.chain.led_on(page, has_jar=has_jar, sets_cookies=sets_cookies)
+            for target in end.led_to:
+                suspended.redirected(target, chain)
+        self._replays.allowed += self._replays.a_fetch
+        if self._leases.reads_again:
+            self._leases.end(lease)
+        self._tell(
+            Settled(
+                url=lease.url,
+                state=end.state,
+                detail=row.detail,
+                elapsed_s=row.elapsed_s,
+                crawler=turn.crawler,
+            )
+        )
+
+    # ------------------------------------------------------------ record
+
+    def _record(
+        self,
+        turn: Turn,
+        fetched: FetchResult,
+        parsed: ParsedPage | None,
+        end: TurnEnd | None,
+        today: float,
+    ) -> FetchRow:
+        """Record the request, and keep its response where responses are kept."""
+        recorder, page = self._recorder, turn.page
+        name, status, detail = describe_outcome(fetched, self._settings.network, parsed, end)
+        wire_bytes = fetched.wire_bytes if isinstance(fetched, Response) else 0
+        row = FetchRow(page, today, name, status, wire_bytes, fetched.elapsed_s, detail)
+        recorder.record_request(row, is_page=isinstance(fetched, Response | Unchanged))
+        if recorder.keeping:
+            record = _for_the_archive(turn.lease.url, fetched)
+            if record is not None:
+                recorder.keep(page, KeptAnswer(record, today, turn.lease.url))
+        return row
+
+
+def parsed_visit(
+    turn: Turn, visit: Visit, found: Timed[ParsedPage | Sitemap | Failed] | None
+) -> tuple[FetchResult, ParsedPage | None]:
+    """Return the fetch result and the parsed page, if any, and charge their cost to the turn."""
+    fetched = visit.fetched
+    if isinstance(fetched, Response | Refused | Failed):
+        turn.cost_s += fetched.cost_s
+    if found is None:
+        return fetched, None
+    result, cost_s = found
+    turn.cost_s += cost_s
+    if isinstance(result, Failed):
+        return result, None
+    if not isinstance(result, ParsedPage):
+        return fetched, None
+    if result.record and isinstance(fetched, Response):
+        fetched, result = fetched._replace(record=result.record), result._replace(record=b"")
+    return fetched, result
+
+
+def _for_the_archive(url: str, fetched: FetchResult) -> bytes | None:
+    """Return the record of a fetch result, empty if the page is unchanged; None without one."""
+    match fetched:
+        case Response():
+            return fetched.record or None
+        case Moved():
+            from minicrawl.archive.record import pack_redirect
+
+            return pack_redirect(url, fetched.status, fetched.target)
+        case Unchanged():
+            return b""
+        case Failed(answer=Response() as answer):
+            return answer.record or None
+    return None
