@@ -14,7 +14,6 @@ Strengths: TypeAlias = str | Sequence[str] | Mapping[str, float]
 class SettingArguments(TypedDict, total=False):
     pages: int | None
     new_pages: int | None
-    requests: int | None
     for_: Time | None
     bytes: Size | None
     until: float | str | None

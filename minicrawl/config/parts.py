@@ -47,11 +47,6 @@ class Budget:
         kinds.optional(kinds.whole(1)),
         "Stop after N pages in this run, not counting earlier runs; none for no limit.",
     )
-    requests: int | None = setting(
-        None,
-        kinds.optional(kinds.whole(1)),
-        "Stop after N requests, including those of earlier runs; none for no limit.",
-    )
     seconds: float | None = setting(
         None,
         kinds.optional(kinds.TIME),

@@ -283,8 +283,6 @@ class TurnTasks:
         most = most_pages(budget, self._fetched_before)
         if most is not None and counted("fetched") + self._pages.under_way >= most:
             return True
-        if budget.requests is not None and counted("requests") >= budget.requests:
-            return True
         return self.limit.is_reached or are_bytes_spent(self._context)
 
     def launch(self, group: asyncio.TaskGroup) -> None:
