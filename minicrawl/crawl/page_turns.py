@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from minicrawl.config.parts import OFF
+from minicrawl.config.values import OFF
 from minicrawl.crawl.events import Asked, Delayed, Settled
 from minicrawl.crawl.hosts.fairness import RequestSlot
 from minicrawl.crawl.large_pages import LargePages, ListedPages, LoopRounds
