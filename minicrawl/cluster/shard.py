@@ -31,8 +31,7 @@ from minicrawl.cluster.channels import (
 )
 from minicrawl.frontier.channels import MOST_SHARDS, ChannelEnd, Channels
 from minicrawl.model import PageId
-from minicrawl.opic.journal import Books, Spending, Step, StepKind
-from minicrawl.opic.ledger import FOREIGN, Ledger, Plan
+from minicrawl.opic.ledger import FOREIGN, Books, Ledger, Plan, Spending, Step, StepKind
 
 # ================================================================ facts
 #

@@ -54,8 +54,7 @@ from minicrawl.errors import UsageError
 from minicrawl.frontier.channels import Channels, ShardPlace
 from minicrawl.frontier.urls import NO_PAGES, PagesByUrl
 from minicrawl.model import Originals, PageId, State
-from minicrawl.opic.journal import Spending, Step, StepKind
-from minicrawl.opic.ledger import Plan
+from minicrawl.opic.ledger import Plan, Spending, Step, StepKind
 from minicrawl.store.writer import StoreWriter
 from minicrawl.web.urls import ResolvedUrl, canonical, host_of, origin, site
 

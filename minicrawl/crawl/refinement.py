@@ -27,7 +27,7 @@ from minicrawl.frontier.importance import (
 )
 from minicrawl.frontier.pages import Frontier
 from minicrawl.frontier.urls import sites_of
-from minicrawl.opic.refine import CashFlow, Refinement
+from minicrawl.opic.convergence import CashFlow, Refinement
 from minicrawl.progress import Progress, unreported
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import OPIC, OPIC_SITES, RankRow, keep_ranks, rank_row, reading_beside

@@ -21,10 +21,9 @@ from numpy.typing import NDArray
 from minicrawl.frontier.pages import Cut, Frontier, Numbers
 from minicrawl.frontier.urls import UrlsOf, no_urls
 from minicrawl.model import READ_STATES, STANDS_FOR_ANOTHER, State
-from minicrawl.opic.journal import Spending
-from minicrawl.opic.ledger import FOREIGN
+from minicrawl.opic.ledger import FOREIGN, Spending
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.windows.interpolation import Births, Past
+from minicrawl.opic.windows import Births, Past
 from minicrawl.store import questions, tables
 from minicrawl.store.records import UNCHANGED, Checkpoint, FrontierRow, StoreTerms
 

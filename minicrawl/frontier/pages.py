@@ -22,13 +22,10 @@ from minicrawl import plugins
 from minicrawl.errors import UsageError
 from minicrawl.frontier.urls import UrlsOf, UrlTable, no_urls
 from minicrawl.model import STANDS_FOR_ANOTHER, PageId, State
-from minicrawl.opic.estimate import shares
-from minicrawl.opic.importance import Importance, Level
-from minicrawl.opic.journal import Books, Spending, Step, StepKind
-from minicrawl.opic.ledger import Ledger, Plan
+from minicrawl.opic.estimate import Importance, Level, shares
+from minicrawl.opic.ledger import Books, Ledger, Plan, Spending, Step, StepKind
 from minicrawl.opic.money import PARTS, fixed_edge
-from minicrawl.opic.windows import WINDOWS
-from minicrawl.opic.windows.interpolation import Past, Window
+from minicrawl.opic.windows import WINDOWS, Past, Window
 from minicrawl.plugins import Registry
 from minicrawl.store import tables
 from minicrawl.store.records import PaidRow, StepRow, StoreTerms

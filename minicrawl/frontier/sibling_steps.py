@@ -17,9 +17,8 @@ from collections.abc import Mapping, Sequence
 
 from minicrawl.frontier.urls import UrlTable
 from minicrawl.model import State
-from minicrawl.opic.journal import Step, StepKind
-from minicrawl.opic.ledger import Ledger, Plan
-from minicrawl.opic.siblings.groups import UNKNOWN_NOVELTY, Siblings
+from minicrawl.opic.ledger import Ledger, Plan, Step, StepKind
+from minicrawl.opic.siblings import UNKNOWN_NOVELTY, Siblings
 
 _NOT_ASKED = frozenset(
     (

@@ -21,8 +21,7 @@ from minicrawl.errors import DamagedStore, MinicrawlError
 from minicrawl.frontier.channels import ShardPlace
 from minicrawl.frontier.checkpoint import contradictions, verify
 from minicrawl.model import STANDS_FOR_ANOTHER, State
-from minicrawl.opic.journal import StepKind
-from minicrawl.opic.ledger import READ
+from minicrawl.opic.ledger import READ, StepKind
 from minicrawl.progress import Progress
 from minicrawl.report.archived import lost_pages
 from minicrawl.report.changes import differences

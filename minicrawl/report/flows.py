@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.opic.journal import Spending, StepKind
+from minicrawl.opic.ledger import Spending, StepKind
 from minicrawl.opic.money import PARTS
 from minicrawl.progress import Progress
 from minicrawl.report.snapshot import Snapshot, last_spent

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.model import CRAWLED, KNOWN, READ_STATES, State
-from minicrawl.opic.journal import Spending, StepKind
+from minicrawl.opic.ledger import Spending, StepKind
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import questions, tables
 from minicrawl.store.blobs import is_plain, pack, unpack, unpack_written

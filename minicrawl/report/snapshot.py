@@ -23,7 +23,7 @@ from minicrawl.frontier.checkpoint import load_frontier, verify
 from minicrawl.frontier.importance import ShownImportance, shown_importance
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import READ_STATES, PageId, State
-from minicrawl.opic.order import lots
+from minicrawl.opic.queues import random_keys
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import RankRow
 from minicrawl.store.reader import reading, search_folder
@@ -84,7 +84,7 @@ class Snapshot:
 
     def urgency(self, pages: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the sort keys of these unread pages; the page with the largest comes first."""
-        from minicrawl.opic.siblings.groups import urgency
+        from minicrawl.opic.siblings import urgency
 
         if self.strategy == "breadth-first":
             return -pages.astype(np.float64)
@@ -103,7 +103,7 @@ class Snapshot:
 
     @cached_property
     def _lots(self) -> NDArray[np.float64]:
-        return np.fromiter(islice(lots(), len(self)), np.float64, len(self))
+        return np.fromiter(islice(random_keys(), len(self)), np.float64, len(self))
 
     @cached_property
     def inlinks(self) -> NDArray[np.int64]:

@@ -15,7 +15,7 @@ from operator import sub
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.opic.journal import Spending
+from minicrawl.opic.ledger import Spending
 
 Numbers = NDArray[np.int64]
 

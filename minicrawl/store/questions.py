@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.model import PageId
-from minicrawl.opic.journal import StepKind
+from minicrawl.opic.ledger import StepKind
 from minicrawl.store.blobs import is_plain, unpack
 from minicrawl.store.records import CHANGED, NOT_ASKED, DocumentRow, FetchRow
 from minicrawl.store.tables import Connection

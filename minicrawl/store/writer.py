@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import NoRoom, StoreError, UsageError
-from minicrawl.opic.journal import StepKind
+from minicrawl.opic.ledger import StepKind
 from minicrawl.store import tables
 from minicrawl.store.blobs import pack, unpack
 from minicrawl.store.lock import StoreLock

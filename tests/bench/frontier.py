@@ -48,7 +48,7 @@ from minicrawl.crawl.start.opening import plant
 from minicrawl.crawl.traps.detector import TrapDetector
 from minicrawl.frontier.checkpoint import load_frontier
 from minicrawl.model import ParsedPage, Response
-from minicrawl.opic.journal import StepKind
+from minicrawl.opic.ledger import StepKind
 from minicrawl.store.reader import connect
 from minicrawl.store.records import FetchRow, StoreTerms
 from minicrawl.store.writer import StoreWriter

@@ -9,7 +9,7 @@ from minicrawl.cluster.channels import Arrival, BatchError, Transfer, TransferBa
 from minicrawl.cluster.shard import Shard
 from minicrawl.frontier.channels import Channels, shard_of
 from minicrawl.model import State
-from minicrawl.opic.journal import Spending, Step, StepKind
+from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.store.records import StepRow, StoreTerms
 from minicrawl.web.urls import host, site
 from tests.stores import HandCrawl

@@ -15,7 +15,7 @@ from minicrawl.cluster.terms import (
 )
 from minicrawl.cluster.together import PageLevel
 from minicrawl.frontier.pages import Frontier
-from minicrawl.opic.journal import Spending
+from minicrawl.opic.ledger import Spending
 from minicrawl.opic.money import UNIT
 from minicrawl.store.records import StoreTerms
 from tests.cluster.fake_engine import FakeEngine

@@ -8,7 +8,7 @@ import pytest
 from minicrawl.frontier.checkpoint import load_frontier
 from minicrawl.frontier.pages import Frontier
 from minicrawl.frontier.sibling_steps import SiblingSteps
-from minicrawl.opic.siblings.groups import Siblings
+from minicrawl.opic.siblings import Siblings
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms

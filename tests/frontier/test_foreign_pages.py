@@ -15,8 +15,7 @@ from minicrawl.errors import UsageError
 from minicrawl.frontier.channels import ChannelEnd, Channels, ShardPlace
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import State
-from minicrawl.opic.journal import Spending, Step, StepKind
-from minicrawl.opic.ledger import FOREIGN
+from minicrawl.opic.ledger import FOREIGN, Spending, Step, StepKind
 from minicrawl.opic.money import UNIT
 from minicrawl.report.audit import audit
 from minicrawl.report.ranks import PageSelection, rows

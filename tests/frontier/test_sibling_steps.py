@@ -11,8 +11,8 @@ from minicrawl.frontier.checkpoint import load_frontier
 from minicrawl.frontier.pages import Frontier
 from minicrawl.frontier.sibling_steps import SiblingSteps
 from minicrawl.model import State
-from minicrawl.opic.journal import Step, StepKind
-from minicrawl.opic.siblings.groups import Siblings
+from minicrawl.opic.ledger import Step, StepKind
+from minicrawl.opic.siblings import Siblings
 from minicrawl.store import tables
 from tests.stores import A, B, HandCrawl
 

@@ -38,10 +38,9 @@ from minicrawl.cluster.gather.stores import (
 )
 from minicrawl.errors import StoreError
 from minicrawl.model import State
-from minicrawl.opic.journal import Spending, StepKind
-from minicrawl.opic.ledger import READ, Ledger, Totals
+from minicrawl.opic.ledger import READ, Ledger, Spending, StepKind, Totals
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.windows.interpolation import TICK_BITS
+from minicrawl.opic.windows import TICK_BITS
 from minicrawl.progress import Progress, part
 from minicrawl.store import tables
 from minicrawl.store.blobs import pack

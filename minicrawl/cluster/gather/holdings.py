@@ -25,8 +25,7 @@ from minicrawl.errors import DamagedStore
 from minicrawl.frontier.channels import ChannelEnd, Channels
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import READ_STATES, State
-from minicrawl.opic.journal import Spending, StepKind
-from minicrawl.opic.ledger import FOREIGN, READ, Totals
+from minicrawl.opic.ledger import FOREIGN, READ, Spending, StepKind, Totals
 from minicrawl.report.snapshot import inlinks, last_spent, load
 from minicrawl.store import questions, tables
 from minicrawl.store.blobs import has_self_link, pack, pack_plain, unpack, unpack_plain

@@ -21,8 +21,7 @@ from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.traps.quotas import MARGIN, ExternalCash
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import PageId, ParsedPage, Response, State
-from minicrawl.opic.journal import StepKind
-from minicrawl.opic.ledger import Plan
+from minicrawl.opic.ledger import Plan, StepKind
 from minicrawl.opic.money import UNIT
 from minicrawl.slots import Slots
 from minicrawl.store.blobs import is_plain, unpack, unpack_plain

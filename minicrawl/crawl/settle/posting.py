@@ -26,10 +26,9 @@ from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.frontier.pages import Frontier
 from minicrawl.frontier.urls import NO_PAGES, Meeting, PagesByUrl
 from minicrawl.model import Originals, PageId, ParsedPage, State
-from minicrawl.opic.journal import Spending, Step, StepKind, focus_granted
-from minicrawl.opic.ledger import READ, Ledger, Plan
+from minicrawl.opic.ledger import READ, Ledger, Plan, Spending, Step, StepKind, focus_granted
 from minicrawl.opic.money import PARTS, UNIT
-from minicrawl.opic.schedule import Richest
+from minicrawl.opic.queues import CandidateHeap
 from minicrawl.web.urls import host, site
 
 _LEADS_ON = frozenset((StepKind.VISIT, StepKind.FORWARD))
@@ -192,7 +191,7 @@ class ReplayScheduler:
         """Number of replays that each fetch allows."""
         self.allowed = 0
         ledger = frontier.ledger
-        self._richest = Richest(ledger.key, ledger.flags, READ)
+        self._richest = CandidateHeap(ledger.key, ledger.flags, READ)
 
     def saw(self, plans: list[Plan]) -> None:
         """Note the cash that plans moved."""

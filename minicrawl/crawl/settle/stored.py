@@ -24,7 +24,7 @@ from minicrawl.crawl.settle.committer import Counters, UncommittedRows
 from minicrawl.frontier.pages import Frontier
 from minicrawl.frontier.urls import UrlsOf
 from minicrawl.model import PageId, State
-from minicrawl.opic.journal import Spending, Step
+from minicrawl.opic.ledger import Spending, Step
 from minicrawl.store import questions, tables
 from minicrawl.store.questions import Spendings
 from minicrawl.store.reader import connect

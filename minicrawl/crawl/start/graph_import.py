@@ -25,7 +25,7 @@ from minicrawl.frontier.importance import gathered
 from minicrawl.frontier.pages import Frontier
 from minicrawl.graph.csr import Csr, NamedGraph
 from minicrawl.model import State
-from minicrawl.opic.journal import Spending, Step, StepKind
+from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.progress import Progress, unreported
 from minicrawl.store import tables
 from minicrawl.store.reader import real_path, refuse_to_overwrite

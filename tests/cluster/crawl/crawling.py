@@ -19,7 +19,7 @@ from minicrawl.demo.web import DemoServer
 from minicrawl.frontier.channels import Channels, ShardPlace
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import State
-from minicrawl.opic.journal import StepKind
+from minicrawl.opic.ledger import StepKind
 from minicrawl.report.snapshot import unproven
 from minicrawl.store import tables
 from minicrawl.store.reader import reading

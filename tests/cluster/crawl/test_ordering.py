@@ -7,7 +7,7 @@ from minicrawl.cluster.shard import FEWEST, HEADROOM, ShardFacts
 from minicrawl.cluster.together import PageLevel
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import State
-from minicrawl.opic.journal import Spending, Step, StepKind
+from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.opic.money import UNIT
 from minicrawl.store.records import StepRow, StoreTerms
 

@@ -18,7 +18,7 @@ from minicrawl.demo.web import DemoServer, DemoWeb
 from minicrawl.errors import UsageError
 from minicrawl.frontier.channels import ShardPlace
 from minicrawl.model import State
-from minicrawl.opic.journal import StepKind
+from minicrawl.opic.ledger import StepKind
 from minicrawl.report.audit import audit
 from minicrawl.store.writer import StoreWriter
 from tests.cluster.crawl.crawling import (

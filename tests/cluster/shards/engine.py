@@ -22,8 +22,7 @@ from minicrawl.cluster.channels import (
 )
 from minicrawl.cluster.shard import Shard
 from minicrawl.frontier.channels import shard_of
-from minicrawl.opic.journal import Books, Spending, Step, StepKind
-from minicrawl.opic.ledger import Ledger
+from minicrawl.opic.ledger import Books, Ledger, Spending, Step, StepKind
 from minicrawl.opic.money import fixed_edge
 
 

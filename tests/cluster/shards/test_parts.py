@@ -24,7 +24,7 @@ from minicrawl.cluster.channels import (
 )
 from minicrawl.cluster.shard import Statement, faults, missing, under_way
 from minicrawl.frontier.channels import SHARDS, ChannelEnd, Channels, ShardPlace, shard_of
-from minicrawl.opic.journal import Spending, Step, StepKind
+from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.opic.money import UNIT
 from tests.cluster.shards.engine import FakeEngine, KeptShard
 

@@ -9,7 +9,7 @@ import pytest
 
 from minicrawl.errors import UsageError
 from minicrawl.model import State
-from minicrawl.opic.journal import Spending, Step, StepKind
+from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.report import links as report
 from minicrawl.report.flows import flows
 from minicrawl.report.links import Linked, LinkedPage, backlinks, links

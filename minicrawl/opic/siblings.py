@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.model import PageId
+from minicrawl.opic.families import NOBODY, FamilyBudgets, Means, PostedGifts, Sites
 from minicrawl.opic.ledger import Ledger, Plan
 from minicrawl.opic.money import PARTS
-from minicrawl.opic.siblings.families import NOBODY, FamilyBudgets, Means, PostedGifts, Sites
 
 MOST_MEMBERS = 1000
 """Most pages that are scanned for the best member of a group."""
@@ -409,11 +409,11 @@ _NOVELTY_FACTOR: list[float] = _NOVELTY_FACTORS.tolist()
 # ---------------------------------------------------------------- worth
 
 
-def worth(siblings: Siblings, page: PageId) -> float:
+def worth_of(siblings: Siblings, page: PageId) -> float:
     return siblings.ledger.key[page] * _LIFT[page & _HASHED]
 
 
-def best(siblings: Siblings, pages: Sequence[PageId]) -> tuple[float, PageId]:
+def best_of(siblings: Siblings, pages: Sequence[PageId]) -> tuple[float, PageId]:
     """Return the best of a few pages with its worth; ties go to the first."""
     keys, most, found = siblings.ledger.key, -inf, pages[0]
     for page in pages:
@@ -433,7 +433,7 @@ def best_in_a_row(siblings: Siblings, pages: range) -> tuple[float, PageId]:
     return most, pages.start + found.index(most)
 
 
-def worths(siblings: Siblings, pages: Pages) -> Floats:
+def worths_of(siblings: Siblings, pages: Pages) -> Floats:
     """Vectorised `worth`."""
     keys = np.frombuffer(siblings.ledger.key, dtype=np.int64)[pages]
     found: Floats = keys * _LIFTS[pages & _HASHED]
@@ -443,7 +443,7 @@ def worths(siblings: Siblings, pages: Pages) -> Floats:
 # ---------------------------------------------------------------- factor
 
 
-def factor(siblings: Siblings, group: int) -> float:
+def factor_of(siblings: Siblings, group: int) -> float:
     """Return the factor of a group, in 65,536ths."""
     of, means = siblings.groups, siblings.means
     weight = of.turns[group] + PRIOR
@@ -455,7 +455,7 @@ def factor(siblings: Siblings, group: int) -> float:
     return _in_parts(siblings.budgets.hold_back(of.host[group], found))
 
 
-def factors(siblings: Siblings, groups: Numbers) -> Floats:
+def factors_of(siblings: Siblings, groups: Numbers) -> Floats:
     """Vectorised `factor`."""
     of, means = siblings.groups, siblings.means
     weight = np.frombuffer(of.turns, dtype=np.uint32)[groups] + float(PRIOR)
@@ -502,12 +502,12 @@ def keys_of(factors: Floats | float, worths: Floats) -> Numbers:
     return found
 
 
-def key(siblings: Siblings, page: PageId) -> int:
+def page_key(siblings: Siblings, page: PageId) -> int:
     """Return the sort key of a page: its cash times the sibling factor, in 1/16 atom."""
     group = siblings.group_of(page)
     if group == NO_GROUP:
         return lone_key(siblings, page)
-    return key_of(factor(siblings, group), worth(siblings, page))
+    return key_of(factor_of(siblings, group), worth_of(siblings, page))
 
 
 def lone_key(siblings: Siblings, page: PageId) -> int:
@@ -515,12 +515,12 @@ def lone_key(siblings: Siblings, page: PageId) -> int:
     if not siblings.budgets.rounds:  # then all lone pages have factor 1
         own = siblings.ledger.key[page] * _LIFT[page & _HASHED]
         return int(min(own * (PARTS * _SCALE), _MOST))
-    return key_of(lone_factor(siblings, siblings.host_of[page]), worth(siblings, page))
+    return key_of(lone_factor(siblings, siblings.host_of[page]), worth_of(siblings, page))
 
 
 def lone_keys(siblings: Siblings, pages: Pages) -> Numbers:
     """Vectorised `lone_key`."""
-    found = worths(siblings, pages)
+    found = worths_of(siblings, pages)
     if not siblings.budgets.rounds:
         return keys_of(PARTS, found)
     hosts = np.frombuffer(siblings.host_of, dtype=np.uint32)[pages]
@@ -532,5 +532,5 @@ def urgency(siblings: Siblings, pages: Pages) -> Floats:
     hosts = np.frombuffer(siblings.host_of, dtype=np.uint32)[pages]
     groups, found = siblings.groups.of(pages, hosts), lone_factors(siblings, hosts)
     (judged,) = (groups != NO_GROUP).nonzero()
-    found[judged] = factors(siblings, groups[judged])
-    return found * worths(siblings, pages) / PARTS
+    found[judged] = factors_of(siblings, groups[judged])
+    return found * worths_of(siblings, pages) / PARTS
