@@ -47,8 +47,18 @@ class Slots:
 
     def matches(self, code: int) -> list[int]:
         """Return the numbers under this code, and rarely one whose code has the same kept bits."""
-        (found,) = self.matches_of((code,))
-        return found
+        if self._some_wait:
+            self.insert_pending()
+        shard, kept = self._shards[code >> _SHARD_SHIFT], code & _KEPT
+        slots, slot = shard.slots, kept * shard.room >> _HALF
+        first, numbers = kept << _HALF, []
+        while 0 < (entry := slots[slot]) < first:
+            slot += 1
+        while first < entry <= first | _KEPT:
+            numbers.append((entry & _KEPT) - 1)
+            slot += 1
+            entry = slots[slot]
+        return numbers
 
     def matches_of(self, codes: Iterable[int]) -> list[list[int]]:
         """Return the numbers under each of these codes."""
@@ -129,7 +139,7 @@ class DenseRows:
     def get(self, page: int) -> int | None:
         """Return the row of the page, or None."""
         # Multiplying by an odd number keeps the last 32 bits distinct, so pages never collide.
-        (found,) = self._slots.matches_of((page * _SPREAD & _CODE,))
+        found = self._slots.matches(page * _SPREAD & _CODE)
         return found[0] if found else None
 
     def add(self, page: int) -> int:

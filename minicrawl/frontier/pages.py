@@ -61,32 +61,17 @@ class Changes:
         """`saved` is the number of pages that have a row."""
         self.saved = saved
         self.turned: dict[int, Past] = {}
-        self._linked, self._unlinked, self._paid = array("I"), array("I"), array("I")
+        """Pages that had a turn, with their new pasts."""
+        self.linked, self.unlinked, self.paid = array("I"), array("I"), array("I")
+        """Pages that received a link and cash, that lost a link, and that received cash."""
 
     def __len__(self) -> int:
         """Return the approximate number of changed rows."""
-        pages = len(self._linked) + len(self._unlinked) + len(self._paid)
-        return pages + len(self.turned)
-
-    def turn(self, page: PageId, past: Past) -> None:
-        """Note that the page had a turn, and its new past."""
-        self.turned[page] = past
-
-    def link(self, pages: Iterable[int]) -> None:
-        """Note that these pages received a link and cash."""
-        self._linked.extend(pages)
-
-    def unlink(self, pages: Iterable[int]) -> None:
-        """Note that these pages lost a link."""
-        self._unlinked.extend(pages)
-
-    def pay(self, pages: Iterable[int]) -> None:
-        """Note that these pages received cash."""
-        self._paid.extend(pages)
+        return len(self.linked) + len(self.unlinked) + len(self.paid) + len(self.turned)
 
     def cut(self, keys: array[int]) -> Cut:
         """Return a copy of the pages that gained links or cash, with their current cash."""
-        columns = [np.array(ids) for ids in (self._linked, self._unlinked, self._paid)]
+        columns = [np.array(ids) for ids in (self.linked, self.unlinked, self.paid)]
         pages = np.concatenate(columns)
         gained = np.repeat(np.array([1, -1, 0], dtype=np.int8), list(map(len, columns)))
         return Cut(pages, gained, np.frombuffer(keys, dtype=np.int64)[pages])
@@ -223,6 +208,8 @@ class Frontier:
         """
         self.terms = terms
         window = _window_of(terms)
+        self.window = window
+        """Window that accumulates the histories."""
         self.ledger = Ledger(windows=[window], small_edge=fixed_edge(terms.small_edge))
         self.spendings = LastSpendings(spending_at, saved_step)
         self.books = Books(self.ledger, self.spendings.of)
@@ -241,11 +228,6 @@ class Frontier:
         return len(self.state)
 
     @property
-    def window(self) -> Window:
-        """Window that accumulates the histories."""
-        return self.ledger.windows[0]
-
-    @property
     def small_edge(self) -> float:
         """Current share of a page's cash that goes to all pages equally."""
         return self.ledger.edge / PARTS if self.ledger.edge else self.terms.small_edge
@@ -255,18 +237,19 @@ class Frontier:
     def apply(self, row: StepRow) -> list[Plan]:
         """Apply one more step. Return the plans that were posted."""
         seq, state, step = row
+        kind, is_turn = step.kind, step.kind in _TURNS
         self.last_seq = seq
-        waited = step.kind in _TURNS and self.state[step.page] == State.UNREAD
+        waited = is_turn and self.state[step.page] == State.UNREAD
         if step.born:
-            self._bear(step.born)
-        if step.kind in _TURNS:
+            self.state.extend(repeat(State.UNREAD, step.born))
+            self.counts[State.UNREAD] += step.born
+        if is_turn:
             self._end_turn(seq, state, step)
-        elif step.kind is StepKind.REOPEN:
-            for page in step.spending.links:
-                self._reopen(page)
-        elif step.kind in _PAY:
-            self._changes.pay(step.spending.links)
-        elif step.kind in _TRADE:
+        elif kind is StepKind.REOPEN:
+            self._reopen(step.spending.links)
+        elif kind in _PAY:
+            self._changes.paid.extend(step.spending.links)
+        elif kind in _TRADE:
             self._trade(step)
         plans = self.books.apply(step)
         self._note_pasts(step, plans)
@@ -275,11 +258,17 @@ class Frontier:
         return plans
 
     def _note_pasts(self, step: Step, plans: list[Plan]) -> None:
+        """Note the rows changed by the plans; the page's own links are noted already."""
+        changes, past, links = self._changes, self.window.past, step.spending.links
         for plan in plans:
-            self._note(plan, step)
+            changes.turned[plan.page] = past(plan.page)
+            if plan.links is not links or not self.terms.links:
+                changes.paid.extend(plan.links)
+            if plan.extras:
+                changes.paid.extend([page for page, _ in plan.extras])
         if step.kind is StepKind.PRESUME:
-            for page in step.spending.links:
-                self._changes.turn(page, self.window.past(page))
+            for page in links:
+                changes.turned[page] = past(page)
 
     def _trade(self, step: Step) -> None:
         """Apply a step about foreign pages, or about cash sent to or received from other shards."""
@@ -293,38 +282,30 @@ class Frontier:
             for page in pages:  # none has a row yet: they were born by the last step
                 self._change_state(page, State.FOREIGN)
         else:
-            self._changes.pay(map(self.books.stands_for, pages))
-
-    def _note(self, plan: Plan, step: Step) -> None:
-        """Note the rows changed by the plan; the page's own links are noted already."""
-        self._changes.turn(plan.page, self.window.past(plan.page))
-        if plan.links is not step.spending.links or not self.terms.links:
-            self._changes.pay(plan.links)
-        if plan.extras:
-            self._changes.pay([page for page, _ in plan.extras])
-
-    def _bear(self, count: int) -> None:
-        self.state.extend(repeat(State.UNREAD, count))
-        self.counts[State.UNREAD] += count
+            self._changes.paid.extend(map(self.books.stands_for, pages))
 
     def _end_turn(self, seq: int, state: int, step: Step) -> None:
-        page, links = step.page, step.spending.links
-        if self.terms.links:
-            if self.state[page] != State.UNREAD:  # an unread page has no links: skip the lookup
-                self._changes.unlink(self.spendings.of(page).links)
-            self._changes.link(links)
-        keeps = self.terms.links or step.kind is StepKind.FORWARD
+        page, changes, has_links = step.page, self._changes, self.terms.links
+        former = self.state[page]
+        if has_links:
+            if former != State.UNREAD:  # an unread page has no links: skip the lookup
+                changes.unlinked.extend(self.spendings.of(page).links)
+            changes.linked.extend(step.spending.links)
+        keeps = has_links or step.kind is StepKind.FORWARD
         self.spendings[page] = seq if keeps and any(step.spending) else 0
-        self._change_state(page, state)
+        self.counts[former] -= 1
+        self.counts[state] += 1
+        self.state[page] = state
 
-    def _reopen(self, page: PageId) -> None:
-        """Make the page unread; it no longer stands for another page."""
-        if self.state[page] in STANDS_FOR_ANOTHER:
-            if self.terms.links:
-                self._changes.unlink(self.spendings.of(page).links)
-            self.spendings[page] = 0
-        self._change_state(page, State.UNREAD)
-        self._changes.turn(page, self.window.past(page))
+    def _reopen(self, pages: Iterable[PageId]) -> None:
+        """Make the pages unread; they no longer stand for other pages."""
+        for page in pages:
+            if self.state[page] in STANDS_FOR_ANOTHER:
+                if self.terms.links:
+                    self._changes.unlinked.extend(self.spendings.of(page).links)
+                self.spendings[page] = 0
+            self._change_state(page, State.UNREAD)
+            self._changes.turned[page] = self.window.past(page)
 
     def _change_state(self, page: PageId, state: int) -> None:
         self.counts[self.state[page]] -= 1

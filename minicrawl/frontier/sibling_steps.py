@@ -52,29 +52,26 @@ class SiblingSteps:
 
     def apply(self, step: Step, state: int, plans: Sequence[Plan], *, waited: bool) -> None:
         """Apply one more step with its plans. `waited`: its page was waiting."""
-        known = len(self.shown.ledger.key)
+        shown, links = self.shown, step.spending.links
+        known = len(shown.ledger.key)
         new = range(known - step.born, known)
         match step.kind:
             case StepKind.VISIT | StepKind.FORWARD | StepKind.DEAD_END:
-                self._end_turn(step, state, plans[0], new, waited=waited)
+                if state == State.MOVED and step.page in shown.seeds:
+                    shown.vouch(links)
+                if waited and state not in _NOT_ASKED:
+                    shown.end_turn(plans[0], new, leads_on=step.kind is not StepKind.FORWARD)
+                    return
+                if new:
+                    shown.introduce(new, UNKNOWN_NOVELTY, step.page)
+                shown.spend_again(plans[0])
             case StepKind.REPLAY:
                 for plan in plans:
-                    self.shown.spend_again(plan)
+                    shown.spend_again(plan)
             case StepKind.ENDOWED:
-                self.shown.vouch(step.spending.links)
+                shown.vouch(links)
             case StepKind.BORN if step.amount:
-                self.shown.introduce(new, min(step.born / step.amount, 1.0), step.page)
-                self.shown.foretell(step.page, new)
+                shown.introduce(new, min(step.born / step.amount, 1.0), step.page)
+                shown.foretell(step.page, new)
             case StepKind.BORN if new:
-                self.shown.introduce(new)
-
-    def _end_turn(self, step: Step, state: int, plan: Plan, new: range, *, waited: bool) -> None:
-        is_forward = step.kind is StepKind.FORWARD
-        if state == State.MOVED and step.page in self.shown.seeds:
-            self.shown.vouch(step.spending.links)
-        if waited and state not in _NOT_ASKED:
-            self.shown.end_turn(plan, new, leads_on=not is_forward)
-            return
-        if new:
-            self.shown.introduce(new, UNKNOWN_NOVELTY, step.page)
-        self.shown.spend_again(plan)
+                shown.introduce(new)

@@ -59,8 +59,6 @@ LONGEST = 512
 PLACES = 1 << 21
 """Number of places, more than there are lines: most pages have one to themselves."""
 
-OriginOf = Callable[[int], str]
-"""Function that returns the origin of a page's URL."""
 UrlsOf = Callable[[Sequence[int]], Mapping[int, str]]
 """Function that returns the URLs of pages."""
 PagesByUrl = Mapping[str, int]
@@ -78,12 +76,12 @@ def code_of(url: str) -> int:
 class UrlIndex:
     """Seen-set: a map from URL to page."""
 
-    def __init__(self, urls_of: UrlsOf, origin_of: OriginOf) -> None:
+    def __init__(self, urls_of: UrlsOf, host_of: array[int], origins: Sequence[str]) -> None:
         """`urls_of` queries the store."""
         self._urls_of = urls_of
         self._young: dict[str, int] = {}
         self._old: dict[str, int] = {}
-        self._recent = RecentUrls(origin_of)
+        self.recent = RecentUrls(host_of, origins)
         self._unknown: set[str] = set()
 
     @cached_property
@@ -96,8 +94,9 @@ class UrlIndex:
 
     def add(self, urls: PagesByUrl) -> None:
         """Add pages with new URLs."""
+        put = self._slots.put
         for url, page in urls.items():
-            self._slots.put(code_of(url), page)
+            put(hash(url) & _CODE, page)
         self._unknown.difference_update(urls)
         self.remember(urls)
 
@@ -125,12 +124,8 @@ class UrlIndex:
 
     def remember(self, urls: PagesByUrl) -> None:
         """Mark these URLs as recent."""
-        self._recent.put(urls.items())
+        self.recent.put(urls.items())
         self._use(urls)
-
-    def url_of(self, page: PageId) -> str | None:
-        """Return the URL of a page if it is recent, or None."""
-        return self._recent.url_of(page)
 
     def find_recent(self, urls: Iterable[str]) -> tuple[dict[str, int], dict[str, list[int]]]:
         """Return the pages of recent URLs, and for other URLs the pages with the same hash."""
@@ -145,16 +140,20 @@ class UrlIndex:
                 from_old[url] = page
             elif url not in unknown:
                 others.append(url)
-        from_ring, candidates = self._find_by_hash(others)
-        from_old |= from_ring
-        self._use(from_old)
-        return found | from_old, candidates
+        candidates: dict[str, list[int]] = {}
+        if others:
+            from_ring, candidates = self._find_by_hash(others)
+            from_old |= from_ring
+        if from_old:
+            self._use(from_old)
+            found |= from_old
+        return found, candidates
 
     def _find_by_hash(self, urls: Sequence[str]) -> tuple[dict[str, int], dict[str, list[int]]]:
         """Like `find_recent`, for URLs that are in neither dictionary."""
         found: dict[str, int] = {}
         candidates: dict[str, list[int]] = {}
-        unknown, find = self._unknown, self._recent.find
+        unknown, find = self._unknown, self.recent.find
         for url, pages in zip(urls, self._slots.matches_of(map(code_of, urls)), strict=True):
             if not pages:
                 unknown.add(url)
@@ -176,8 +175,8 @@ class UrlIndex:
 class RecentUrls:
     """Map from page to URL for about the last million URLs."""
 
-    def __init__(self, origin_of: OriginOf) -> None:
-        self._origin_of = origin_of
+    def __init__(self, host_of: array[int], origins: Sequence[str]) -> None:
+        self._host_of, self._origins = host_of, origins
         self._places = array("I")
         self._ring = bytearray()
         self._next = 0
@@ -185,7 +184,7 @@ class RecentUrls:
     def find(self, pages: Iterable[int], url: str) -> int | None:
         """Return the page among these that is known to have this URL, or None."""
         for page in pages:
-            origin = self._origin_of(page)
+            origin = self._origins[self._host_of[page]]
             line = _line(url[len(origin) :], page)
             if self._ring.startswith(line, self._place(page)) and url.startswith(origin):
                 return page
@@ -193,21 +192,23 @@ class RecentUrls:
 
     def url_of(self, page: PageId) -> str | None:
         """Return the URL of the page if it is still in the ring, or None."""
-        ring, begin = self._ring, self._place(page)
+        ring, slot = self._ring, page % PLACES
+        begin = self._places[slot] if slot < len(self._places) else 0
         if not ring.startswith(b"\xff", begin):
             return None
         end = ring.index(b"\xfe", begin)
         if not ring.startswith(b"\xfe%d\xfe" % page, end):
             return None
-        return self._origin_of(page) + ring[begin + 1 : end].decode()
+        return self._origins[self._host_of[page]] + ring[begin + 1 : end].decode()
 
     def put(self, urls: Iterable[tuple[str, int]]) -> None:
         """Write these URLs and their pages over the oldest."""
         ring, places, begin = self._ring, self._places, self._next
+        host_of, origins = self._host_of, self._origins
         for url, page in urls:
             if len(url) > LONGEST:
                 continue
-            line = _line(url[len(self._origin_of(page)) :], page)
+            line = _line(url[len(origins[host_of[page]]) :], page)
             end = begin + len(line)
             if end > ROOM:
                 begin, end = 0, len(line)
@@ -325,7 +326,9 @@ class UrlTable:
         self.origins: list[str] = []
         self.sites = SiteTable(self.origins)
         self._host_ids: dict[str, int] = {}
-        self._index = UrlIndex(urls_of, self._origin_of)
+        self._index = UrlIndex(urls_of, self.host_of, self.origins)
+        self.url_of = self._index.recent.url_of
+        """Returns the URL of a page if it is recent, or None."""
 
     def load(self, connection: tables.Connection) -> None:
         """Load all pages and hosts of the store; the table must be empty."""
@@ -351,14 +354,10 @@ class UrlTable:
         """Return the page of a canonical URL, or None."""
         return self._index.find((url,)).get(url)
 
-    def url_of(self, page: PageId) -> str | None:
-        """Return the URL of a page if it is recent, or None."""
-        return self._index.url_of(page)
-
     def find_recent(self, urls: Iterable[str]) -> tuple[dict[str, int], list[int]]:
         """Return the pages of recent URLs, and candidates for the others, for a store lookup."""
         found, candidates = self._index.find_recent(urls)
-        return found, list(chain.from_iterable(candidates.values()))
+        return found, list(chain.from_iterable(candidates.values())) if candidates else []
 
     def remember(self, rows: Iterable[tuple[int, int, str]]) -> dict[str, int]:
         """Mark these pages, given as page, host and path, as recent. Return them by URL."""
@@ -371,7 +370,9 @@ class UrlTable:
         """Return the pages of these canonical URLs; each unknown one gets the next id."""
         meeting = Meeting()
         others = [url for url in urls if url not in looked_up] if looked_up else urls
-        known = {**looked_up, **self._index.find(others)}
+        known = dict(looked_up)
+        if others:
+            known |= self._index.find(others)
         new: dict[str, int] = {}
         for url in urls:
             page = known.get(url)
@@ -383,7 +384,8 @@ class UrlTable:
                 self.depth.append(min(depth, _DEEPEST))
                 meeting.urls.append(UrlRow(page, host, path, depth))
             meeting.pages.append(page)
-        self._index.add(new)
+        if new:
+            self._index.add(new)
         return meeting
 
     # ------------------------------------------------------------ hosts
@@ -410,6 +412,3 @@ class UrlTable:
             self.origins.append(origin)
             meeting.hosts.append(HostRow(host, origin))
         return host
-
-    def _origin_of(self, page: PageId) -> str:
-        return self.origins[self.host_of[page]]

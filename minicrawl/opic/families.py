@@ -150,7 +150,9 @@ class Means:
         self.revealed += revealed
         self.late += (revealed - self.late) * _LATE / (self.turns + _LATE - 1)
         mean = self.revealed / self.turns
-        relevance = self._relevance(mean)
+        relevance = 1.0
+        if self.turns > FEWEST_TURNS and self.late < mean:
+            relevance = _LEAST_RELEVANCE + (1 - _LEAST_RELEVANCE) * self.late / mean
         if (
             abs(mean - self.mean_revealed) <= self.mean_revealed * _SMALL
             and abs(relevance - self.relevance) <= _SMALL_RELEVANCE
@@ -158,11 +160,6 @@ class Means:
             return False
         self.mean_revealed, self.relevance = mean, relevance
         return True
-
-    def _relevance(self, mean: float) -> float:
-        if self.turns <= FEWEST_TURNS or self.late >= mean:
-            return 1.0
-        return _LEAST_RELEVANCE + (1 - _LEAST_RELEVANCE) * self.late / mean
 
     def state(self) -> dict[str, bytes]:
         """Return the state by name."""

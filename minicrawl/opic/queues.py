@@ -190,6 +190,7 @@ LARGE = 1024
 """Number of pages from which a host keeps candidates, one for every 64 waiting pages."""
 FEWEST = 16
 _FEW = 12
+"""Up to this number of pages a loop is faster than arrays."""
 _SPARE_ROOM = 64
 _NO_PAGES = np.empty(0, dtype=np.uint32)
 
@@ -229,6 +230,16 @@ class EligiblePages:
         """Return True if the entry's page may be taken and still has the same key."""
         page = entry & PAGE
         return self.is_eligible(page) and (page - entry) >> 32 == self.keys[page]
+
+    def best_of_few(self, pages: Iterable[int]) -> int | None:
+        """Return the best entry of a few pages. Arrays would take longer."""
+        keys, flags, leased, pool = self.keys, self.flags, self.leased, self.pool
+        entries = [
+            page - (keys[page] << 32)
+            for page in pages
+            if flags[page] == pool and page not in leased
+        ]
+        return min(entries, default=None)
 
     def is_large(self, pages: int) -> bool:
         """Return True if a host with this many pages keeps candidates."""
@@ -296,21 +307,18 @@ class HostQueue:
             if len(self._candidates) > self._room:
                 self._tidy(self._candidates)
         if self.is_ready and (self.front is None or entry < self.front):
-            self.put_in_front(entry)
+            self.set_front(entry)
             return entry
         return None
 
-    def put_in_front(self, entry: int) -> None:
-        """Put this entry in the front."""
+    def set_front(self, entry: int | None) -> None:
+        """Put this entry in the front, or take the host out of it."""
         self.front = entry
         if self._candidates is None:
-            self._put_floor(entry)
-
-    def leave_front(self) -> None:
-        """Take the host out of the front."""
-        self.front = None
-        if self._candidates is None:
-            self._put_floor(_EVERY_PAGE if self.is_ready else _NO_PAGE)
+            if entry is None:
+                entry = _EVERY_PAGE if self.is_ready else _NO_PAGE
+            self._floor = entry
+            self._eligible.floor_keys[self._host] = min(((entry & PAGE) - entry) >> 32, _HIGHEST)
 
     def forget_candidates(self) -> None:
         """Drop the candidates, because pages were added to `pages` without being offered."""
@@ -319,8 +327,9 @@ class HostQueue:
     def best(self) -> int | None:
         """Return the entry of the host's richest page that may be taken."""
         if self._candidates is None:
-            if not self._eligible.is_large(len(self.pages)):
-                return self._richest()
+            pages, eligible = self.pages, self._eligible
+            if len(pages) < eligible.large or not eligible.is_large(len(pages)):
+                return eligible.best_of_few(pages) if len(pages) <= _FEW else self._richest()
             self._candidates = []
             self._put_floor(_NO_PAGE)
         while self._candidates or self._refill():
@@ -335,8 +344,6 @@ class HostQueue:
 
     def _richest(self) -> int | None:
         """Scan all pages for the richest one."""
-        if len(self.pages) <= _FEW:
-            return self._richest_of_few()
         waiting = self.waiting()
         keys = self._eligible.keys_of(waiting)
         for _ in range(len(keys)):
@@ -346,12 +353,6 @@ class HostQueue:
                 return page - (int(keys[place]) << 32)
             keys[place] = _LOWEST
         return None
-
-    def _richest_of_few(self) -> int | None:
-        """Scan a few pages without arrays, which would take longer."""
-        keys, is_eligible = self._eligible.keys, self._eligible.is_eligible
-        entries = [page - (keys[page] << 32) for page in self.pages if is_eligible(page)]
-        return min(entries, default=None)
 
     def waiting(self) -> NDArray[np.uint32]:
         """Drop the pages that have left the pool, and return the others."""
@@ -478,6 +479,14 @@ class ByHost:
             if key >= floor_keys[host] and (entry := queues[host].offer(page, key)) is not None:
                 self._push(entry)
 
+    def offer_one(self, page: PageId, host: int, key: int) -> None:
+        """Update a page of this host that has this key now."""
+        if (
+            key >= self._eligible.floor_keys[host]
+            and (entry := self._queues[host].offer(page, key)) is not None
+        ):
+            self._push(entry)
+
     def offer_many(
         self, pages: NDArray[Any], hosts: NDArray[np.uint32], keys: NDArray[np.int64]
     ) -> None:
@@ -492,23 +501,19 @@ class ByHost:
     def take(self) -> int | None:
         """Lease and return the richest page and its host; None if no ready host has a page."""
         while self._front:
-            page = self._lease(heappop(self._front))
-            if page is not None:
-                return page
+            entry = heappop(self._front)
+            queue = self._queues[self._eligible.host_of[entry & PAGE]]
+            if entry == queue.front:
+                if self._eligible.is_current(entry):
+                    return self._lease(queue, entry & PAGE)
+                self._show(queue)
         return None
 
-    def _lease(self, entry: int) -> int | None:
-        """Lease the page of an entry and its host; return None if the entry is out of date."""
-        page = entry & PAGE
-        queue = self._queues[self._eligible.host_of[page]]
-        if entry != queue.front:
-            return None
-        if not self._eligible.is_current(entry):
-            self._show(queue)
-            return None
+    def _lease(self, queue: HostQueue, page: PageId) -> PageId:
+        """Lease the page and its host."""
         self._eligible.leased.add(page)
         queue.is_ready = False
-        queue.leave_front()
+        queue.set_front(None)
         return page
 
     def hold(self, page: PageId) -> None:
@@ -521,12 +526,13 @@ class ByHost:
 
     def release(self, page: PageId) -> None:
         """End the page's lease. The state of its host does not change."""
-        self._eligible.leased.discard(page)
-        self.offer((page,))
+        eligible = self._eligible
+        eligible.leased.discard(page)
+        self.offer_one(page, eligible.host_of[page], eligible.keys[page])
 
     def resume(self, host: int) -> None:
         """Mark the host as ready."""
-        queue = self._queue(host)
+        queue = self._queues[host] if host < len(self._queues) else self._queue(host)
         if queue.is_ready and queue.front is not None:
             return  # its front is the best entry, or is found out of date when leased
         queue.is_ready = True
@@ -536,7 +542,7 @@ class ByHost:
         """Mark the host as not ready."""
         queue = self._queues[host]
         queue.is_ready = False
-        queue.leave_front()
+        queue.set_front(None)
 
     def is_ready(self, host: int) -> bool:
         """Return True if the host is ready."""
@@ -563,10 +569,8 @@ class ByHost:
     def _show(self, queue: HostQueue) -> None:
         """Put the best page of a ready host in the front."""
         best = queue.best() if queue.is_ready else None
-        if best is None:
-            queue.leave_front()
-        else:
-            queue.put_in_front(best)
+        queue.set_front(best)
+        if best is not None:
             self._push(best)
 
     def _push(self, entry: int) -> None:
@@ -613,10 +617,12 @@ class BySite(ByHost):
             self._look_up()
         while self._sites:
             _, entry = heappop(self._sites)
-            page = self._lease(entry)
-            if page is not None:
-                self._left -= 1
-                return page
+            queue = self._queues[self._eligible.host_of[entry & PAGE]]
+            if entry == queue.front:
+                if self._eligible.is_current(entry):
+                    self._left -= 1
+                    return self._lease(queue, entry & PAGE)
+                self._show(queue)
         return None
 
     def precedence(self, host: int) -> float:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, insort
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 from typing import Any
 
@@ -113,8 +113,12 @@ class FreeMembers:
 
     def take_best(self, group: int) -> tuple[float, int] | None:
         """Return the best available member with its worth; None if there is none."""
-        if self._siblings.groups.members[group] <= _FEW_MEMBERS:
-            return best_of_few(self._siblings, group, self.leased)
+        siblings = self._siblings
+        if siblings.groups.members[group] <= _FEW_MEMBERS:
+            flags, leased = siblings.ledger.flags, self.leased
+            members = siblings.groups.few_members(group, siblings.host_of)
+            free = [page for page in members if flags[page] == UNREAD and page not in leased]
+            return best_of(siblings, free) if free else None
         ranked = self._ranked.get(group)
         if ranked and (found := self._last(ranked)):
             return found
@@ -183,13 +187,6 @@ def best_of_newborn(siblings: Siblings, group: int) -> tuple[float, int] | None:
     if isinstance(members, range):
         return best_in_a_row(siblings, members)
     return best_of(siblings, members)
-
-
-def best_of_few(siblings: Siblings, group: int, leased: Container[int]) -> tuple[float, int] | None:
-    """Return the best available member of a small group; None if there is none."""
-    flags, members = siblings.ledger.flags, siblings.groups.few_members(group, siblings.host_of)
-    free = [page for page in members if flags[page] == UNREAD and page not in leased]
-    return best_of(siblings, free) if free else None
 
 
 def _rank(siblings: Siblings, group: int, held: Iterable[int]) -> Ranked:
@@ -285,19 +282,45 @@ class EligibleItems(EligiblePages):
         flag = self._flags[page] if page < LONE else self._siblings.ledger.flags[page - LONE]
         return flag == self.pool
 
+    def best_of_few(self, pages: Iterable[int]) -> int | None:
+        keys, siblings, leased, best = self._keys, self._siblings, self.leased, None
+        flags, flags_of_lone = self._flags, siblings.ledger.flags
+        for item in pages:
+            if item in leased:
+                continue
+            if item < LONE:
+                if flags[item] != _WAITING:
+                    continue
+                entry = item - (keys[item] << 32)
+            elif flags_of_lone[item - LONE] != UNREAD:
+                continue
+            else:
+                entry = item - (lone_key(siblings, item - LONE) << 32)
+            if best is None or entry < best:
+                best = entry
+        return best
+
     def is_current(self, entry: int) -> bool:
         """Return True if a group's entry is up to date, or a lone page's entry is not too high.
 
         A lone page may have received cash since it was last offered. It is offered again at the
         next look at gifts, and its old entry must stay in the queue until then.
         """
-        item = entry & PAGE
-        if not self.is_eligible(item):
+        item, siblings = entry & PAGE, self._siblings
+        if item in self.leased:
             return False
-        key, now = (item - entry) >> 32, self.keys[item]
-        if key == now if item < LONE else key <= now:
-            return True
-        return bool(self._siblings.budgets.rounds) and self.is_outdated(self.host_of[item])
+        key = (item - entry) >> 32
+        if item < LONE:
+            if self._flags[item] != _WAITING:
+                return False
+            is_current = key == self._keys[item]
+        else:
+            if siblings.ledger.flags[item - LONE] != UNREAD:
+                return False
+            is_current = key <= lone_key(siblings, item - LONE)
+        return is_current or (
+            bool(siblings.budgets.rounds) and self.is_outdated(self.host_of[item])
+        )
 
     def is_outdated(self, host: int) -> bool:
         """Return True if the host's multiplier has changed since its groups were keyed."""
@@ -374,6 +397,7 @@ class GroupQueue:
         "_eligible",
         "_flags",
         "_keys",
+        "_leased_items",
         "_siblings",
         "_worth",
         "hosts",
@@ -391,6 +415,7 @@ class GroupQueue:
         self.known = 0
         """Number of pages registered here."""
         self._eligible = eligible = EligibleItems(siblings, self._keys, self._flags)
+        self._leased_items = eligible.leased
         self.hosts = ByHost(eligible) if importance is None else BySite(eligible, importance)
         self.lone = LonePages(siblings, self.hosts)
 
@@ -411,8 +436,6 @@ class GroupQueue:
     def bear(self) -> None:
         """Enqueue new groups and lone pages."""
         pages = range(self.known, self._siblings.known)
-        if not pages:
-            return
         self.known = pages.stop
         if new := range(len(self._keys), len(self._siblings.groups)):
             if len(new) <= _FEW_GROUPS:
@@ -458,8 +481,12 @@ class GroupQueue:
             if item >= LONE:
                 self.members.leased[item - LONE] = NO_GROUP
                 return item - LONE
-            if self._best[item] != _NOT_KNOWN:
-                return self._lease(item)
+            page = self._best[item]
+            if page != _NOT_KNOWN:
+                self.members.lease(item, page)
+                self._best[item] = _NOT_KNOWN
+                self._offer_again(item)
+                return page
             self._look_through(item)
             self.hosts.resume(self._siblings.groups.host[item])
 
@@ -473,18 +500,16 @@ class GroupQueue:
         self.hosts.resume(host)
         return True
 
-    def _lease(self, group: int) -> int:
-        page = self._best[group]
-        self.members.lease(group, page)
-        self._best[group] = _NOT_KNOWN
-        self.hosts.release(group)
-        return page
+    def _offer_again(self, group: int) -> None:
+        """Offer a group whose lease ended, or whose key may have changed."""
+        self._leased_items.discard(group)
+        self.hosts.offer_one(group, self._siblings.groups.host[group], self._keys[group])
 
     def end_lease(self, page: PageId) -> None:
         """End the page's lease, if any, and update its group, whose factor may have changed."""
         group = self.members.end_lease(page)
         if group == NO_GROUP:
-            self.hosts.release(LONE + page)
+            self._leased_items.discard(LONE + page)
         elif group is None:
             return
         elif self._best[group] == _NOT_KNOWN and self.members.is_quick(group):
@@ -551,12 +576,13 @@ class GroupQueue:
             self._keys[group] = key_of(factor_of(self._siblings, group), worth)
             self.hosts.offer((group,))
 
-    def wait_again(self, page: PageId) -> None:
-        """Enqueue a page after its turn for another one."""
-        if self._siblings.groups.is_lone(page):
-            self.hosts.born((LONE + page,))
-        else:
-            self.let_wait(page)
+    def wait_again(self, pages: Iterable[int]) -> None:
+        """Enqueue pages after their turn for another one."""
+        for page in pages:
+            if self._siblings.groups.is_lone(page):
+                self.hosts.born((LONE + page,))
+            else:
+                self.let_wait(page)
 
     def _look_through(self, group: int) -> None:
         """Find the best available member; without one the group is held or empty."""
@@ -572,10 +598,10 @@ class GroupQueue:
         """Mark the group as held if members are on lease, else as empty."""
         if self.members.is_held(group):
             self._flags[group] = _WAITING
-            self.hosts.hold(group)
+            self._leased_items.add(group)
         else:
             self._flags[group] = _EMPTY
-            self.hosts.release(group)
+            self._leased_items.discard(group)
 
     def _put_first(self, group: int, page: int, worth: float) -> None:
         """Make the page the group's best member."""
@@ -586,7 +612,7 @@ class GroupQueue:
         if was_empty:
             self.hosts.born((group,))
         else:
-            self.hosts.release(group)
+            self._offer_again(group)
 
     # ------------------------------------------------------------ keys
 
@@ -601,8 +627,8 @@ class GroupQueue:
 
     def _key(self, group: int) -> None:
         """Update the key of a group whose factor may have changed."""
-        self._keys[group] = key_of(factor_of(self._siblings, group), self._worth[group])
-        self.hosts.offer((group,))
+        key = self._keys[group] = key_of(factor_of(self._siblings, group), self._worth[group])
+        self.hosts.offer_one(group, self._siblings.groups.host[group], key)
 
     def key_many(self, groups: Numbers) -> None:
         """Vectorised `_key`."""
@@ -633,30 +659,22 @@ def _rows(pages: Pages, groups: Numbers, worths: Floats) -> Iterator[tuple[int, 
 PART_AT_FIRST = 16
 
 
-class ByGroup:
+class ByGroup(GroupQueue):
     """Picks pages by what their siblings revealed. Every plan must be reported with `posted`."""
 
-    __slots__ = ("_changes", "_given", "_look_at", "_plans", "_queue", "_siblings")
+    __slots__ = ("_changes", "_given", "_look_at", "_plans", "resume")
 
     def __init__(self, siblings: Siblings, importance: ImportanceOfHosts | None = None) -> None:
         """Rank pages by the importance of their site first if `importance` is given."""
-        self._siblings, self._queue = siblings, GroupQueue(siblings, importance)
+        super().__init__(siblings, importance)
         self._changes = siblings.changes = OrderChanges()
         self._given = array("I")
         """Pages that received cash since the last `look`."""
         self._plans = self._look_at = siblings.means.turns
         """Number of plans so far, and at the next look."""
+        self.resume = self.hosts.resume
 
     # ------------------------------------------------------------ pages that wait
-
-    def load(self) -> None:
-        """Enqueue all known pages that were not read."""
-        self._queue.load()
-
-    def wait_again(self, pages: Iterable[int]) -> None:
-        """Enqueue pages after their turn for another one."""
-        for page in pages:
-            self._queue.wait_again(page)
 
     def posted(
         self, plans: Sequence[Plan], new: Sequence[int] = (), paid: Sequence[int] = ()
@@ -665,71 +683,61 @@ class ByGroup:
 
         `new` pages were born before; `paid` are unread pages that were endowed.
         """
+        given = self._given
         for plan in plans:
-            self._queue.end_lease(plan.page)
-            self._note_gifts(plan)
-        self._queue.bear()
+            self.end_lease(plan.page)
+            given.extend(plan.links)
+            if plan.extras:
+                given.extend([page for page, _ in plan.extras])
+            self._plans += 1
+        if self.known != self._siblings.known:
+            self.bear()
         if paid or self._changes.hosts or self._plans >= self._look_at:
             self.look()
         if paid:
-            for page in set(paid) - self._queue.members.leased.keys():
-                self._queue.let_wait(page)
-
-    def _note_gifts(self, plan: Plan) -> None:
-        if plan.links:
-            self._given.extend(plan.links)
-        if plan.extras:
-            self._given.extend([page for page, _ in plan.extras])
-        self._plans += 1
+            for page in set(paid) - self.members.leased.keys():
+                self.let_wait(page)
 
     def look(self) -> None:
         """Update the order by everything posted since the last look."""
         self._look_at = self._plans + min(self._plans // PART_AT_FIRST, at_once(self._plans))
         given, self._given = self._given, array("I")
         if given:
-            self._queue.give(_once(np.frombuffer(given, dtype=np.uint32)))
+            self.give(_once(np.frombuffer(given, dtype=np.uint32)))
         if self._changes:
             self._key_anew(self._changes)
             self._changes = self._siblings.changes = OrderChanges()
 
     def _key_anew(self, changes: OrderChanges) -> None:
-        groups = [self._queue.key_all_of(host) for host in changes.hosts]
+        groups = [self.key_all_of(host) for host in changes.hosts]
         if changes.of_all:
             groups.append(self._siblings.groups.judged())
-        self._queue.key_many(_once(np.concatenate(groups)))
+        self.key_many(_once(np.concatenate(groups)))
 
     def release(self, page: PageId) -> None:
         """End the page's lease and enqueue it again. The state of its host does not change."""
-        self._queue.end_lease(page)
-        self._queue.let_wait(page)
-
-    def take(self) -> int | None:
-        """Lease and return the best page and its host; None if no ready host has a page."""
-        return self._queue.take()
+        self.end_lease(page)
+        self.let_wait(page)
 
     # ------------------------------------------------------------ hosts
 
-    def resume(self, host: int) -> None:
-        """Mark the host as ready."""
-        self._queue.hosts.resume(host)
-
     def pause(self, host: int) -> None:
         """Mark the host as not ready."""
-        self._queue.hosts.pause(host)
+        self.hosts.pause(host)
 
     def is_ready(self, host: int) -> bool:
         """Return True if the host is ready."""
-        return self._queue.hosts.is_ready(host)
+        return self.hosts.is_ready(host)
 
     def has_pages(self, host: int) -> bool:
         """Return True if a ready host has waiting pages."""
-        return self._queue.hosts.has_pages(host)
+        return self.hosts.has_pages(host)
 
     # ------------------------------------------------------------ what is known
 
     def precedence(self, host: int) -> float:
         """Return the rank of the host: lower ones come first, whatever the keys of pages."""
-        return self._queue.hosts.precedence(host)
+        return self.hosts.precedence(host)
 
     def key(self, page: PageId) -> int:
         """Return the sort key of a page: its cash times the sibling factor, in 1/16 atom."""

@@ -108,11 +108,6 @@ class Groups:
         """Return the groups of which a member had its turn; other groups keep their factors."""
         return np.flatnonzero(np.frombuffer(self.turns, dtype=np.uint32))
 
-    def count_turn(self, group: int, revealed: float) -> None:
-        """Count a member's turn and what it revealed."""
-        self.turns[group] += 1
-        self.revealed[group] += revealed
-
     def is_lone(self, page: PageId) -> bool:
         """Return True if the page has no siblings."""
         return self._lone[page >> 3] >> (page & 7) & 1 == 1
@@ -145,7 +140,7 @@ class Groups:
         return found
 
     def of_one(self, page: PageId, host: int) -> int:
-        if self.is_lone(page):
+        if self._lone[page >> 3] >> (page & 7) & 1:
             return NO_GROUP
         last = bisect_right(self.at, page << _HALF | _HOST) - 1
         if self.host[last] == host:
@@ -279,26 +274,25 @@ class Siblings:
         """
         host = self.host_of[plan.page]
         told = self._foretold.pop(plan.page, ()) if self._foretold else ()
-        revealed, own = len(new), self._of_host(host, new)
-        for pages in told:
+        revealed = own = 0
+        for pages in (new, *told):
             revealed += len(pages)
-            own += self._of_host(host, pages)
+            own += self.host_of[pages.start : pages.stop].count(host)
         if new:
             links = len(plan.links) + len(plan.extras)
             is_known = leads_on and links
             novelty = min(revealed / links, 1.0) if is_known else UNKNOWN_NOVELTY
             self.introduce(new, novelty, plan.page)
-        self.spend_again(plan)
+        if self.budgets.has_families:
+            self.spend_again(plan)
         shown = log1p(own)
         if (group := self.groups.of_one(plan.page, host)) != NO_GROUP:
-            self.groups.count_turn(group, shown)
+            self.groups.turns[group] += 1
+            self.groups.revealed[group] += shown
         if self.means.count(shown) and self.changes is not None:
             self.changes.of_all = True
         if self.budgets.read(host, self.means.turns):
             self._look_at_budgets()
-
-    def _of_host(self, host: int, pages: range) -> int:
-        return self.host_of[pages.start : pages.stop].count(host)
 
     def spend_again(self, plan: Plan) -> None:
         """Register the gifts of a page that spent its cash. They matter for families only."""

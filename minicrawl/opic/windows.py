@@ -282,6 +282,8 @@ class Readings:
         """Rows of the pages that were read; other pages have none."""
         self._history = array("q")
         self._read = array("q")
+        self._latest: tuple[int, int] | None = None
+        """Page and row of the latest reading, which is looked up once more after it."""
 
     def __len__(self) -> int:
         return self._count
@@ -297,6 +299,9 @@ class Readings:
             self._born.append(now)
 
     def of(self, page: PageId) -> tuple[int, int]:
+        if self._latest is not None and self._latest[0] == page:
+            row = self._latest[1]
+            return self._history[row], self._read[row]
         return self.at(self.rows.get(page), page)
 
     def at(self, row: int | None, page: PageId) -> tuple[int, int]:
@@ -314,11 +319,12 @@ class Readings:
     def put(self, row: int | None, page: PageId, history: int, now: int) -> None:
         """Record a reading of the page, which has this row or None."""
         if row is None:
-            self.rows.add(page)
+            row = self.rows.add(page)
             self._history.append(history)
             self._read.append(now)
         else:
             self._history[row], self._read[row] = history, now
+        self._latest = page, row
 
     def histories(self, pages: Numbers) -> Floats:
         rows = map(self.rows.get, pages.tolist())
