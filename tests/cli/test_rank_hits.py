@@ -202,7 +202,7 @@ class TestBaseSet:
         roots = tmp_path / "roots.txt"
         roots.write_text("http://nowhere.org/\n")
         found = refusal(capsys, "hits", "--root", roots, "--graph", urls)
-        assert "no root of 1 is in the graph" in found
+        assert "1 root is in the graph" in found
 
     def test_two_root_sets_are_refused(self, urls: Path, capsys: Captured) -> None:
         found = refusal(capsys, "hits", f"--root={urls}", "--query=b", "--graph", urls)
