@@ -621,6 +621,8 @@ def seed_set(
     hosts = named.names.hosts()
     pruned = between_hosts(named.graph, hosts.of_node)
     cores = extracted(pruned, count, rule, tell=tell)
+    if not named.graph.edges:
+        raise UsageError("the graph has no links: seeds are taken from communities of linked pages")
     if not cores:
         raise UsageError(
             f"none of the {named.graph.edges:,} links leads from one host to another: "

@@ -368,7 +368,7 @@ class TestGuards:
 
     def test_a_weight_below_nothing_is_refused(self, urls: Path, capsys: Captured) -> None:
         found = refusal(capsys, "degree", "--weight=internal=-1", "--graph", urls)
-        assert "0 or more, not -1" in found
+        assert "weight of internal links -1" in found
 
 
 class TestCommunities:

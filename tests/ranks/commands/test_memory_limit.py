@@ -226,7 +226,7 @@ print(found.blocks, found.edges, int(peak.split()[1]) * 1024)
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak")
 def test_the_peak_of_the_process_stays_within_the_limit(tmp_path: Path) -> None:
-    """1,000,000 nodes and 2,000,000 links, far more than the room that is left; all nodes are shown."""
+    """1,000,000 nodes and 2,000,000 links, more than the room that is left; all are shown."""
     path, nodes = tmp_path / "graph.txt", 1_000_000
     rng = np.random.default_rng(1)
     with path.open("w") as file:
