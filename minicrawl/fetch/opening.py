@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.config import Network, Politeness
-from minicrawl.config.parts import ENVIRONMENT
+from minicrawl.config.values import ENVIRONMENT
 from minicrawl.errors import UsageError
 from minicrawl.fetch.connection import Connector, Dialer, DirectDialer, HttpClient, Pace
 from minicrawl.fetch.http1 import joined_headers

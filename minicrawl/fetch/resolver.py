@@ -31,7 +31,7 @@ from weakref import WeakValueDictionary
 import ada_url
 
 from minicrawl.config import Network
-from minicrawl.config.parts import SYSTEM
+from minicrawl.config.values import SYSTEM
 from minicrawl.errors import UsageError
 from minicrawl.fetch.transport import ConnectTarget, Origin, target
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
