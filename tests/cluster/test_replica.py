@@ -24,14 +24,15 @@ from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailab
 from minicrawl.cluster.replica import (
     EntryKind,
     ReplicaEntry,
+    ReplicaLimits,
     Restored,
+    ShardReplica,
     WalDecompressor,
     pack_entry,
     restore,
     take_over,
     unpack_entry,
 )
-from minicrawl.cluster.shipping import ReplicaLimits, ShardReplica
 from minicrawl.errors import NoRoom
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
