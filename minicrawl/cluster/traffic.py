@@ -47,7 +47,7 @@ from minicrawl.cluster.channels import (
     unpack,
 )
 from minicrawl.config import Loaded, Settings
-from minicrawl.config.rows import BY_NAME
+from minicrawl.config.parts import BY_NAME
 from minicrawl.crawl.events import Warned
 from minicrawl.crawl.schedule.orders import ByKey
 from minicrawl.crawl.start import resume

@@ -36,7 +36,7 @@ from minicrawl.cluster.overview import ClusterStatus, ClusterWatch
 from minicrawl.cluster.servers import SHARDS, STORE, demo_cluster, keep_what_was_found
 from minicrawl.cluster.terms import begin_or_join, settings_of_node, state_of, workers_of_node
 from minicrawl.config import Cluster, Loaded
-from minicrawl.config.rows import BY_NAME
+from minicrawl.config.parts import BY_NAME
 from minicrawl.config.settings import Given
 from minicrawl.config.values import without_login
 from minicrawl.dashboard.launching import Form

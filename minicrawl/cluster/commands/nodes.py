@@ -21,7 +21,7 @@ from minicrawl.cluster import overview as wishes
 from minicrawl.cluster.engine import ClusterEngine, access_of, opened
 from minicrawl.cluster.overview import ClusterStatus, overview
 from minicrawl.config import Cluster, Loaded, Settings
-from minicrawl.config.rows import BY_NAME
+from minicrawl.config.parts import BY_NAME
 from minicrawl.config.settings import Given
 from minicrawl.control.requests import ControlRequest, Verb
 from minicrawl.errors import UsageError
