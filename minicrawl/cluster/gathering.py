@@ -45,6 +45,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from heapq import merge
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -88,11 +89,10 @@ from minicrawl.cluster.terms import (
 from minicrawl.crawl.refinement import refine
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.export.drafts import drafting, scratch
-from minicrawl.frontier.channels import ChannelEnd
-from minicrawl.frontier.importance import gathered
+from minicrawl.frontier.importance import gathered as gathered_importance
 from minicrawl.model import State
-from minicrawl.opic.journal import Spending, StepKind
-from minicrawl.opic.ledger import READ, Ledger, Totals
+from minicrawl.opic.journal import Books, Spending, Step, StepKind
+from minicrawl.opic.ledger import READ, UNREAD, Ledger, Totals
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.windows.interpolation import TICK_BITS
 from minicrawl.progress import Progress, part, unreported
@@ -128,131 +128,133 @@ from minicrawl.store.writer import (
 from minicrawl.wording import counted
 
 # ================================================================ ledger
+#
+# One ledger with the pages of all shards.
+#
+# In a shard a read page holds its key plus the dividend; here its key has both, and the dividend is
+# 0. One pot has what all pots hold.
+#
+# clock    A shard measures time by the cash that its own pages pass on, which all pages together
+#          exceed. So each time is converted: as many circulations ago as it was in the shard.
+# circle   Pages of several shards may stand for each other in a circle, until cash has gone round
+#          often enough to break it. Here the page of the circle with the largest number becomes a
+#          dead end.
 
 _ROWS_AT_ONCE = 1 << 14
 _MEASURED = frozenset(("fixed", "improved-fixed", "variable"))
 
 
-class GatheredBooks:
-    """Columns of all pages, and the totals beside them."""
+class GatheredLedger:
+    """The ledger, and the columns of pages that a store has beside it."""
 
     def __init__(self, shards: Sequence[Holdings], terms: StoreTerms) -> None:
         """Join the own pages of all shards, one shard after another."""
-        totals = [one.totals for one in shards]
         self._terms = terms
-        self._totals = Totals(
-            minted=sum(one.minted for one in totals),
-            recorded=sum(one.recorded for one in totals),
-            dividend=0,
-            virtual=sum(one.virtual for one in totals),
-            pot=sum(one.pot for one in totals),
-            unread=0,
-            discovery=totals[0].discovery,
-            focus=totals[0].focus,
-            edge=totals[0].edge,
-        )
         self.state: NDArray[np.uint8] = np.concatenate([one.own.state for one in shards])
-        self.key: Numbers = np.concatenate([one.own.key for one in shards])
+        is_unread = self.state == State.UNREAD
+        ledger, totals = Ledger(), [one.totals for one in shards]
+        ledger.restore(
+            array("q", np.concatenate([one.own.key for one in shards]).tobytes()),
+            bytearray(np.where(is_unread, UNREAD, READ).astype(np.uint8)),
+            totals[0]._replace(
+                minted=sum(one.minted for one in totals),
+                recorded=sum(one.recorded for one in totals),
+                dividend=0,
+                virtual=sum(one.virtual for one in totals),
+                pot=sum(one.pot for one in totals),
+                unread=int(np.count_nonzero(is_unread)),
+                foreign=0,
+                abroad=sum(one.totals.abroad + int(one.outbox.sum()) for one in shards),
+            ),
+        )
+        self.ledger, self.books = ledger, Books(ledger, lambda _page: Spending(()))
         self.history: Numbers = np.concatenate([one.own.history for one in shards])
         self.g_time: Numbers = np.concatenate(
             [self._retimed(one.own.g_time, one.totals) for one in shards]
         )
         self.inlinks: Small = np.concatenate([one.own.inlinks for one in shards])
-        self.spent: Small = np.zeros(len(self.key), dtype=np.uint32)
+        self.spent: Small = np.zeros(len(self), dtype=np.uint32)
         self.measures: dict[int, bytes] = {}
-        self.forwards: dict[int, int] = {}
 
     def __len__(self) -> int:
-        return len(self.key)
+        return len(self.ledger)
 
     # ------------------------------------------------------------ clocks
 
     def _retimed(self, times: Numbers, shard: Totals) -> Numbers:
         """Convert times of a shard to the common clock."""
-        now = self._totals.recorded >> TICK_BITS
-        pace = self._totals.minted / max(shard.minted, 1)
+        pace = self.ledger.minted / max(shard.minted, 1)
         away = (shard.recorded >> TICK_BITS) - times
-        found: Numbers = np.maximum(now - np.rint(away * pace).astype(np.int64), 0)
+        found: Numbers = np.maximum(self.ledger.now - np.rint(away * pace).astype(np.int64), 0)
         return found
 
-    def measure(self, pages: Small, shard: Holdings) -> None:
-        """Copy the measures of a shard; `pages` maps its own pages to all pages."""
+    def add_measures(self, pages: Small, shard: Holdings) -> None:
+        """Add the measures of a shard, by the common clock; `pages` maps its pages to all pages."""
         for page, packed in shard.own.measures.items():
-            self.measures[int(pages[page])] = self._remeasured(packed, shard.totals)
-
-    def _remeasured(self, packed: bytes, shard: Totals) -> bytes:
-        """Convert the times and widths in measures to the common clock."""
-        numbers = np.frombuffer(packed, dtype=np.int64).copy()
-        if self._terms.window in _MEASURED:
-            size = 3 if self._terms.measures else 2
-            numbers[::size] = self._retimed(numbers[::size], shard)
-        elif self._terms.window == "adaptive":
-            numbers[0] = max(1, round(int(numbers[0]) * self._totals.minted / max(shard.minted, 1)))
-        return numbers.tobytes()
+            numbers = np.frombuffer(packed, dtype=np.int64).copy()
+            if self._terms.window in _MEASURED:
+                size = 3 if self._terms.measures else 2
+                numbers[::size] = self._retimed(numbers[::size], shard.totals)
+            elif self._terms.window == "adaptive":
+                pace = self.ledger.minted / max(shard.totals.minted, 1)
+                numbers[0] = max(1, round(int(numbers[0]) * pace))
+            self.measures[int(pages[page])] = numbers.tobytes()
 
     # ------------------------------------------------------------ pages
 
-    def bear(self, count: int) -> None:
+    def mint(self, count: int) -> None:
         """Add `count` unread pages, each with its unit."""
+        self.books.apply(Step(StepKind.BORN, born=count))
         self.state = np.append(self.state, np.full(count, State.UNREAD, dtype=np.uint8))
-        self.key = np.append(self.key, np.full(count, UNIT))
         self.history = np.append(self.history, np.zeros(count, dtype=np.int64))
-        now = np.full(count, self._totals.recorded >> TICK_BITS)
-        self.g_time = np.append(self.g_time, now)
+        self.g_time = np.append(self.g_time, np.full(count, self.ledger.now))
         self.inlinks = np.append(self.inlinks, np.zeros(count, dtype=np.uint32))
         self.spent = np.append(self.spent, np.zeros(count, dtype=np.uint32))
-        self._totals = self._totals._replace(minted=self._totals.minted + count * UNIT)
 
-    def link(self, pages: Small, inlinks: Small) -> None:
-        """Add in-links to pages, each of which is listed once."""
-        self.inlinks[pages] += inlinks
+    def receive(self, pages: Small, atoms: Sequence[int], to_pot: int = 0) -> int:
+        """Post cash that is abroad, and return its atoms."""
+        spending = Spending(pages.tolist(), atoms, (), to_pot)
+        self.books.apply(Step(StepKind.RECEIVE, spending=spending))
+        return sum(atoms) + to_pot
 
-    def pay(self, pages: NDArray[np.integer], atoms: Sequence[int] | Numbers) -> None:
-        """Credit `atoms` to `pages`. A page that stands for another passes them on."""
-        ends = np.fromiter(map(self.stands_for, pages.tolist()), np.int64, count=len(pages))
-        np.add.at(self.key, ends, np.asarray(atoms, dtype=np.int64))
+    def receive_outbox(self, pages: Small, shard: Holdings) -> int:
+        """Post the cash that waits on foreign pages of a shard, and return its atoms."""
+        waits = np.flatnonzero(shard.outbox)
+        foreign, total = pages[~shard.is_own], 0
+        for start in range(0, len(waits), _ROWS_AT_ONCE):
+            some = waits[start : start + _ROWS_AT_ONCE]
+            total += self.receive(foreign[some], shard.outbox[some].tolist())
+        return total
 
-    def pay_pot(self, atoms: int) -> None:
-        """Add `atoms` (may be negative) to the pot."""
-        self._totals = self._totals._replace(pot=self._totals.pot + atoms)
-
-    def stands_for(self, page: int) -> int:
-        """Return the page for which this one stands in the end."""
-        while page in self.forwards:
-            page = self.forwards[page]
-        return page
+    def take_from_pot(self, atoms: int) -> None:
+        """Take back cash of which two copies are here: that of a batch that is ahead."""
+        self.ledger.virtual_page.pot -= atoms
+        self.ledger.abroad += atoms
 
     def break_circles(self) -> list[int]:
         """Make the last page of each circle a dead end, and return these pages."""
-        broken = [max(circle) for circle in _circles(self.forwards)]
+        forwards = self.books.forwards
+        broken = [max(circle) for circle in _circles(forwards)]
         for page in broken:
-            self.inlinks[self.forwards.pop(page)] -= 1
+            self.inlinks[forwards.pop(page)] -= 1
             self.state[page] = State.BAD_REDIRECT
         return broken
 
     # ------------------------------------------------------------ results
 
-    @property
-    def totals(self) -> Totals:
-        """Totals to save beside the pages."""
-        unread = int(np.count_nonzero(self.state == State.UNREAD))
-        return self._totals._replace(unread=unread)
+    def missing(self) -> int:
+        """Return the atoms that are on no page, or still abroad; 0 unless stores are damaged."""
+        return self.ledger.missing() + self.ledger.abroad
 
     def states(self) -> dict[str, int]:
         """Return the number of pages in each state."""
         counts = np.bincount(self.state).tolist()
         return {str(state): pages for state, pages in enumerate(counts) if pages}
 
-    def missing(self) -> int:
-        """Audit the ledger that a crawl would load. Return the missing atoms."""
-        ledger = Ledger()
-        flags = bytearray(np.where(self.state == State.UNREAD, 0, READ).astype(np.uint8))
-        ledger.restore(array("q", self.key.tobytes()), flags, self.totals)
-        return ledger.missing()
-
     def rows(self, first: int, end: int) -> Iterable[FrontierRow]:
         """Yield the rows of a range of pages."""
-        columns = (self.state, self.key, self.history, self.g_time, self.inlinks, self.spent)
+        key = np.frombuffer(self.ledger.key, dtype=np.int64)
+        columns = (self.state, key, self.history, self.g_time, self.inlinks, self.spent)
         for start in range(first, end, _ROWS_AT_ONCE):
             pages = range(start, min(start + _ROWS_AT_ONCE, end))
             values = (column[start : pages.stop].tolist() for column in columns)
@@ -283,50 +285,24 @@ _WRITTEN_AT_ONCE = 1_000
 _REOPENED_AT_ONCE = 10_000
 
 
-def write_log(
-    out: StoreWriter,
-    numbering: NumberedShards,
-    held: Sequence[Holdings],
-    books: GatheredBooks,
-    broken: Sequence[int],
-    tell: Progress,
-) -> int:
-    """Write all steps, and note in the books which step has each page's links.
-
-    `broken` are pages that no longer stand for others. Return the number of the last step.
-    """
-    log = _Log(out, books)
-    log.add(_births(numbering))
-    for shard in numbering.shards:
-        log.add(_endowments(shard))
-    turns = merge(
-        *(_turns(shard, one) for shard, one in zip(numbering.shards, held, strict=True)),
-        key=_moment,
-    )
-    all_turns = int(np.count_nonzero(books.state != State.UNREAD))
-    circles = frozenset(broken)
-    for block in blocks(turns, _TURNS_AT_ONCE):
-        log.add_turns([_ended(turn) if turn.page in circles else turn for turn in block])
-        tell(min(log.turns / max(all_turns, 1), 1.0))
-    log.add(_reopened(books))
-    return log.last
-
-
 class _Log:
     """Writer that numbers steps."""
 
-    def __init__(self, out: StoreWriter, books: GatheredBooks) -> None:
-        self._out, self._books = out, books
+    def __init__(self, out: StoreWriter, gathered: GatheredLedger) -> None:
+        self._out, self._gathered = out, gathered
         self.last = self.turns = 0
 
-    def add(self, steps: Iterator[PackedStep]) -> None:
-        """Number and write steps."""
-        numbered = [step._replace(seq=self.last + 1 + place) for place, step in enumerate(steps)]
-        add_steps(self._out, numbered)
-        self.last += len(numbered)
+    def add(
+        self, kind: StepKind, *, born: int = 0, amount: int = 0, pages: Sequence[int] = ()
+    ) -> None:
+        """Write a step that is no turn."""
+        self.last += 1
+        spending = pack(Spending(pages)) if pages else None
+        add_steps(self._out, [PackedStep(self.last, kind, 0, State.UNREAD, born, amount, spending)])
 
     def add_turns(self, turns: Sequence[GatheredTurn]) -> None:
-        first, spent = self.last + 1, self._books.spent
+        """Write turns, and note which step has each page's links."""
+        first, spent = self.last + 1, self._gathered.spent
         for seq, turn in enumerate(turns, start=first):
             if turn.spending is not None:
                 spent[turn.page] = seq
@@ -344,42 +320,51 @@ class _Log:
             self._out.commit(Batch(written=block))
 
 
-def _births(numbering: NumberedShards) -> Iterator[PackedStep]:
-    counts = [*(len(shard.own) for shard in numbering.shards), numbering.unheard]
-    return (_step(StepKind.BORN, born=count) for count in counts if count)
+def write_log(
+    out: StoreWriter,
+    numbering: NumberedShards,
+    held: Sequence[Holdings],
+    gathered: GatheredLedger,
+    broken: Sequence[int],
+    tell: Progress,
+) -> int:
+    """Write all steps, and return the number of the last one.
 
-
-def _endowments(shard: NumberedStore) -> Iterator[PackedStep]:
-    for seeds, units in endowments(shard.store.connection):
-        pages = sorted(shard.pages[list(seeds)].tolist())
-        yield _step(StepKind.ENDOWED, amount=units, spending=pack(Spending(pages)))
+    `broken` are pages that no longer stand for others.
+    """
+    log = _Log(out, gathered)
+    for count in (*(len(shard.own) for shard in numbering.shards), numbering.unheard):
+        if count:
+            log.add(StepKind.BORN, born=count)
+    for shard in numbering.shards:
+        for seeds, units in endowments(shard.store.connection):
+            pages = sorted(shard.pages[list(seeds)].tolist())
+            log.add(StepKind.ENDOWED, amount=units, pages=pages)
+    all_turns = int(np.count_nonzero(gathered.state != State.UNREAD))
+    dead_ends = frozenset(broken)
+    turns = merge(
+        *(_turns(shard, one) for shard, one in zip(numbering.shards, held, strict=True)),
+        key=attrgetter("at"),
+    )
+    for block in blocks(turns, _TURNS_AT_ONCE):
+        log.add_turns(
+            [
+                turn._replace(kind=StepKind.DEAD_END, state=State.BAD_REDIRECT, spending=None)
+                if turn.page in dead_ends
+                else turn
+                for turn in block
+            ]
+        )
+        tell(min(log.turns / max(all_turns, 1), 1.0))
+    wait_again = np.flatnonzero((gathered.state == State.UNREAD) & (gathered.spent > 0)).tolist()
+    for some in blocks(wait_again, _REOPENED_AT_ONCE):
+        log.add(StepKind.REOPEN, pages=some)
+    return log.last
 
 
 def _turns(shard: NumberedStore, held: Holdings) -> Iterator[GatheredTurn]:
     with reporting_damage(shard.store.path):
         yield from ShardTurns(shard.store.connection, held, shard.pages)
-
-
-def _reopened(books: GatheredBooks) -> Iterator[PackedStep]:
-    """Yield REOPEN steps for pages that were read and wait again."""
-    pages = np.flatnonzero((books.state == State.UNREAD) & (books.spent > 0)).tolist()
-    for block in blocks(pages, _REOPENED_AT_ONCE):
-        yield _step(StepKind.REOPEN, spending=pack(Spending(block)))
-
-
-def _step(
-    kind: StepKind, *, born: int = 0, amount: int = 0, spending: bytes | None = None
-) -> PackedStep:
-    return PackedStep(0, kind, 0, State.UNREAD, born, amount, spending)
-
-
-def _ended(turn: GatheredTurn) -> GatheredTurn:
-    """Make the turn a dead end: its page stands for no other any more."""
-    return turn._replace(kind=StepKind.DEAD_END, state=State.BAD_REDIRECT, spending=None)
-
-
-def _moment(turn: GatheredTurn) -> float:
-    return turn.at
 
 
 # ================================================================ gathering
@@ -447,31 +432,34 @@ class _Gathering:
         self._stores, self._out, self._into = stores, out, into
         self._held: list[Holdings] = []
         self._sent: dict[int, SentBatches] = {}
-        self._outboxes = self._under_way = 0
 
     def run(self, tell: Progress) -> Gathered:
         self._load(part(tell, 0, 0.1))
-        ahead = self._judge()
+        report = judged([one.statement for one in self._held], self._sent)
+        if wrong := report.faults:
+            more = f"; and {len(wrong) - _SHOWN} more" if wrong[_SHOWN:] else ""
+            raise StoreError(f"cash of the shards is wrong: {'; '.join(wrong[:_SHOWN])}{more}")
         numbering = number_pages(self._stores, self._held, self._out, part(tell, 0.1, 0.5))
-        books = GatheredBooks(self._held, terms_of_all(self._stores))
-        broken = self._join(books, numbering)
-        self._pay(books, numbering, ahead)
-        last = write_log(self._out, numbering, self._held, books, broken, part(tell, 0.5, 0.8))
-        self._write(books, numbering, last)
+        gathered = GatheredLedger(self._held, terms_of_all(self._stores))
+        broken = self._join(gathered, numbering)
+        in_outboxes, in_batches = self._receive(gathered, numbering)
+        gathered.take_from_pot(sum(one.atoms for one in report.ahead))
+        if lost := gathered.missing():
+            raise StoreError(f"{counted(lost, 'atom')} of cash missing over all shards")
+        last = write_log(self._out, numbering, self._held, gathered, broken, part(tell, 0.5, 0.8))
+        self._write(gathered, numbering, last)
         tell(1)
         return Gathered(
             store=self._into,
             shards=len(self._stores),
-            pages=len(books),
+            pages=len(gathered),
             unheard=numbering.unheard,
-            minted=books.totals.minted / UNIT,
-            in_outboxes=self._outboxes / UNIT,
-            under_way=self._under_way / UNIT,
+            minted=gathered.ledger.minted / UNIT,
+            in_outboxes=in_outboxes / UNIT,
+            under_way=in_batches / UNIT,
             circles=len(broken),
-            ahead=ahead,
+            ahead=report.ahead,
         )
-
-    # ------------------------------------------------------------ the law
 
     def _load(self, tell: Progress) -> None:
         for place, store in enumerate(self._stores):
@@ -479,68 +467,50 @@ class _Gathering:
             self._sent[store.number] = sent_batches(store)
             tell((place + 1) / len(self._stores))
 
-    def _judge(self) -> Sequence[Ahead]:
-        judgement = judged([one.statement for one in self._held], self._sent)
-        if wrong := judgement.faults:
-            more = f"; and {len(wrong) - _SHOWN} more" if wrong[_SHOWN:] else ""
-            raise StoreError(f"the law of all shards is broken: {'; '.join(wrong[:_SHOWN])}{more}")
-        return judgement.ahead
-
-    # ------------------------------------------------------------ the books
-
-    def _join(self, books: GatheredBooks, numbering: NumberedShards) -> list[int]:
+    def _join(self, gathered: GatheredLedger, numbering: NumberedShards) -> list[int]:
         """Add in-links and forwards of all shards; return the pages that ended circles."""
-        books.bear(numbering.unheard)
+        gathered.mint(numbering.unheard)
         for shard, held in zip(numbering.shards, self._held, strict=True):
             pages = shard.pages
-            books.link(pages[~held.is_own], held.foreign_inlinks)
-            books.measure(pages, held)
-            books.forwards.update(
+            gathered.inlinks[pages[~held.is_own]] += held.foreign_inlinks
+            gathered.add_measures(pages, held)
+            gathered.books.forwards.update(
                 (int(pages[page]), int(pages[end])) for page, end in held.forwards.items()
             )
-        return books.break_circles()
+        return gathered.break_circles()
 
-    def _pay(self, books: GatheredBooks, numbering: NumberedShards, ahead: Sequence[Ahead]) -> None:
-        """Pay cash in outboxes and under way to its pages."""
+    def _receive(self, gathered: GatheredLedger, numbering: NumberedShards) -> tuple[int, int]:
+        """Post what waits in outboxes, and all unposted batches; return the atoms of both."""
+        in_outboxes = in_batches = 0
         for shard, held in zip(numbering.shards, self._held, strict=True):
-            books.pay(shard.pages[~held.is_own], held.outbox)
-            self._outboxes += int(held.outbox.sum())
-            sent, number = self._sent[shard.store.number], shard.store.number
-            for spending in under_way(shard.store, sent, self._posted_of(number)):
-                books.pay(shard.pages[list(spending.links)], spending.weights)
-                books.pay_pot(spending.idle)
-                self._under_way += sum(spending.weights) + spending.idle
-        books.pay_pot(-sum(one.atoms for one in ahead))
-        if lost := books.missing():
-            raise StoreError(f"{counted(lost, 'atom')} of cash missing over all shards")
+            in_outboxes += gathered.receive_outbox(shard.pages, held)
+            sender = held.statement.shard
+            posted = {
+                one.statement.shard: end
+                for one in self._held
+                if (end := one.statement.received.get(sender)) is not None
+            }
+            for spending in under_way(shard.store, self._sent[sender], posted):
+                pages = shard.pages[list(spending.links)]
+                in_batches += gathered.receive(pages, spending.weights, spending.idle)
+        return in_outboxes, in_batches
 
-    def _posted_of(self, sender: int) -> Mapping[int, ChannelEnd]:
-        statements = (one.statement for one in self._held)
-        return {
-            one.shard: end for one in statements if (end := one.received.get(sender)) is not None
-        }
-
-    # ------------------------------------------------------------ the rest
-
-    def _write(self, books: GatheredBooks, numbering: NumberedShards, last: int) -> None:
-        out = self._out
-        for first in range(0, len(books), _PAGES_A_CHECKPOINT):
-            end = min(first + _PAGES_A_CHECKPOINT, len(books))
-            rows = books.rows(first, end)
-            out.checkpoint(
-                Checkpoint(watermark=last, totals=books.totals, born=rows, turned=(), paid=())
-            )
+    def _write(self, gathered: GatheredLedger, numbering: NumberedShards, last: int) -> None:
+        out, totals = self._out, gathered.ledger.totals
+        for first in range(0, len(gathered), _PAGES_A_CHECKPOINT):
+            rows = gathered.rows(first, min(first + _PAGES_A_CHECKPOINT, len(gathered)))
+            out.checkpoint(Checkpoint(watermark=last, totals=totals, born=rows, turned=(), paid=()))
         requests = write_rows_of_all(numbering.shards, out)
         counters = counters_of_all(numbering.shards) | {
-            tables.STATES: books.states(),
-            tables.RECORDED: books.totals.recorded,
-            tables.MINTED: books.totals.minted,
+            tables.STATES: gathered.states(),
+            tables.RECORDED: totals.recorded,
+            tables.MINTED: totals.minted,
             tables.STEPS: last,
             tables.FETCHES: requests,
         }
         out.commit(Batch(counters=counters))
         mark(out, last)
-        share = gathered(load(out.path, out.connection))
+        share = gathered_importance(load(out.path, out.connection))
         out.commit(Batch(counters=counters | {tables.GATHERED: share}))
 
 
