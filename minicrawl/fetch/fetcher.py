@@ -19,21 +19,30 @@ from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from minicrawl.config import Access, Network, Politeness
-from minicrawl.config.parts import OFF
-from minicrawl.config.values import without_login
+from minicrawl.config.values import OFF, without_login
 from minicrawl.fetch.access import RequestHeaders
 from minicrawl.fetch.body import Body, BodyLimits, BodyVerdict, DecodeBudget, Judge, read_body
 from minicrawl.fetch.decoding import UnknownCoding, codings
 from minicrawl.fetch.http1 import CONFLICT, MOST_CHARACTERS, take_cookies, transfer_codings
 from minicrawl.fetch.opening import open_transport, pace_of, through_httpx, with_logins
-from minicrawl.fetch.resolver import HostAndPort, Lookup, Resolver, lookup_of, unresolved
-from minicrawl.fetch.targets import ConnectTarget, ResolveRules, Target, parse_rule, target
+from minicrawl.fetch.resolver import (
+    HostAndPort,
+    Lookup,
+    Resolver,
+    ResolveRules,
+    lookup_of,
+    parse_rule,
+    unresolved,
+)
 from minicrawl.fetch.transport import (
     EXPECTED,
+    ConnectTarget,
     Fault,
     ResponseStream,
+    Target,
     TransportRequest,
     failure,
+    target,
 )
 from minicrawl.model import (
     Failed,

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.config import Access, Rendering, Settings, Storing
-from minicrawl.config.parts import OFF
-from minicrawl.config.values import hidden_login
+from minicrawl.config.values import OFF, hidden_login
 from minicrawl.crawl.events import Listener, Noted, nobody_listens
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.settle.keeping import NOWHERE, Keeping
@@ -34,7 +33,7 @@ from minicrawl.web.urls import ResolvedUrl, resolve_seed
 
 if TYPE_CHECKING:
     from minicrawl.fetch.access import AccessByOrigin, Login
-    from minicrawl.fetch.targets import Origin
+    from minicrawl.fetch.transport import Origin
 
 
 # ================================================================ browsers
