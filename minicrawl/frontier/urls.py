@@ -76,7 +76,7 @@ def code_of(url: str) -> int:
 class UrlIndex:
     """Seen-set: a map from URL to page."""
 
-    def __init__(self, urls_of: UrlsOf, host_of: array[int], origins: Sequence[str]) -> None:
+    def __init__(self, urls_of: UrlsOf, host_of: Sequence[int], origins: Sequence[str]) -> None:
         """`urls_of` queries the store."""
         self._urls_of = urls_of
         self._young: dict[str, int] = {}
@@ -96,7 +96,7 @@ class UrlIndex:
         """Add pages with new URLs."""
         put = self._slots.put
         for url, page in urls.items():
-            put(hash(url) & _CODE, page)
+            put(code_of(url), page)
         self._unknown.difference_update(urls)
         self.remember(urls)
 
@@ -175,7 +175,7 @@ class UrlIndex:
 class RecentUrls:
     """Map from page to URL for about the last million URLs."""
 
-    def __init__(self, host_of: array[int], origins: Sequence[str]) -> None:
+    def __init__(self, host_of: Sequence[int], origins: Sequence[str]) -> None:
         self._host_of, self._origins = host_of, origins
         self._places = array("I")
         self._ring = bytearray()

@@ -278,13 +278,14 @@ def test_concurrency_is_the_most_requests_at_once(path: Path) -> None:
 
 def test_hosts_that_do_not_answer_hold_half_of_all_places_at_most(path: Path) -> None:
     silent = [f"http://h{n}.example/" for n in range(12)]
-    web = FakeWeb(star(A, 20), elsewhere=failed(FailureKind.TIMEOUT), takes_s=1)
     at_once: list[int] = []
 
-    def hear(_: Scene, __: Event) -> None:
+    def answer(_: Request) -> FetchResult:
         at_once.append(sum(not url.startswith(A) for url in web.under_way))
+        return failed(FailureKind.TIMEOUT)
 
-    crawl(web, path, f"{A}/", *silent, concurrency=6, hear=hear)
+    web = FakeWeb(star(A, 20), elsewhere=answer, takes_s=1)
+    crawl(web, path, f"{A}/", *silent, concurrency=6)
     assert max(at_once) == 3
 
 

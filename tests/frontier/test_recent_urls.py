@@ -10,11 +10,13 @@ from minicrawl.frontier import urls as url_index
 from minicrawl.frontier.urls import RecentUrls
 
 HERE, THERE = "http://a.example", "http://b.example"
+ONE_HOST = bytes(1 << 23)
+"""Of so many pages, each is on host 0."""
 A, B, C, D = (f"{HERE}/of-{name}/" for name in "abcd")
 
 
 def all_here() -> RecentUrls:
-    return RecentUrls(lambda _page: HERE)
+    return RecentUrls(ONE_HOST, [HERE])
 
 
 @pytest.fixture
@@ -75,7 +77,7 @@ def test_a_page_whose_number_begins_as_that_of_another_is_not_the_other(
 
 
 def test_a_path_is_there_for_each_origin_that_has_it() -> None:
-    recent = RecentUrls([HERE, THERE].__getitem__)
+    recent = RecentUrls(range(2), [HERE, THERE])
     put(recent, f"{HERE}/", f"{THERE}/")
     assert recent.find([0, 1], f"{THERE}/") == 1
     assert recent.find([0, 1], f"{HERE}/") == 0
@@ -110,7 +112,7 @@ def test_of_pages_that_share_a_place_the_last_has_it() -> None:
 @pytest.mark.usefixtures("little_room", "few_places")
 @given(st.lists(st.text(max_size=8)))
 def test_it_never_takes_one_url_for_another(urls: list[str]) -> None:
-    recent, truth = RecentUrls(lambda _page: ""), dict[str, int]()
+    recent, truth = RecentUrls(ONE_HOST, [""]), dict[str, int]()
     for url in urls:
         recent.put([(url, truth.setdefault(url, len(truth)))])
         for known, page in truth.items():

@@ -1,13 +1,14 @@
 """URLs are told apart by what they are, whatever their hashes are."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.frontier import urls as url_index
-from minicrawl.frontier.urls import OriginOf, UrlIndex
+from minicrawl.frontier.urls import UrlIndex
 from minicrawl.web.urls import origin
 
 A, B, C = (f"http://{name}.example/" for name in "abc")
@@ -31,11 +32,18 @@ def kept() -> Kept:
 
 @pytest.fixture
 def known(kept: Kept) -> UrlIndex:
-    return UrlIndex(kept, of_kept(kept))
+    return UrlIndex(kept, range(1000), OriginsOf(kept))
 
 
-def of_kept(kept: Kept) -> OriginOf:
-    return lambda page: origin(kept[page])
+class OriginsOf(list[str]):
+    """Each page is on a host of its own."""
+
+    def __init__(self, kept: Kept) -> None:
+        super().__init__()
+        self._kept = kept
+
+    def __getitem__(self, page: Any) -> Any:
+        return origin(self._kept[page])
 
 
 @pytest.fixture
@@ -138,11 +146,11 @@ def test_a_url_that_was_unknown_is_found_long_after_it_was_added(
 def test_the_url_of_a_page_is_known_if_it_is_recent(known: UrlIndex, kept: Kept) -> None:
     kept[0] = A
     known.add_all([A])
-    assert known.url_of(0) is None
+    assert known.recent.url_of(0) is None
     put(known, kept, B)
-    assert known.url_of(1) == B
+    assert known.recent.url_of(1) == B
     known.find([A])
-    assert known.url_of(0) == A
+    assert known.recent.url_of(0) == A
 
 
 def test_pages_that_are_loaded_follow_on_each_other(known: UrlIndex, kept: Kept) -> None:
@@ -160,7 +168,7 @@ def test_it_answers_as_a_dictionary_does(urls: list[str], code_of: Callable[[str
     kept, truth = Kept(), dict[str, int]()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(url_index, "code_of", code_of)
-        known = UrlIndex(kept, lambda _page: "")
+        known = UrlIndex(kept, bytes(1000), [""])
         for url in urls:
             assert known.find([url]) == ({url: truth[url]} if url in truth else {})
             if url not in truth:

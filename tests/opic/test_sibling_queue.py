@@ -333,7 +333,7 @@ def test_where_hosts_are_many_only_large_ones_keep_candidates(
     for world in (few, many):
         world.take()
         world.resume(0)
-    assert len(few.queue._queue.hosts) > 10 > len(many.queue._queue.hosts)
+    assert len(few.queue.hosts) > 10 > len(many.queue.hosts)
 
 
 @settings(max_examples=10, deadline=None)

@@ -165,7 +165,9 @@ def forget(monkeypatch: pytest.MonkeyPatch) -> Callable[[Recorder], None]:
         index = recorder.frontier.urls._index
         monkeypatch.setattr(index, "_young", {})
         monkeypatch.setattr(index, "_old", {})
-        monkeypatch.setattr(index, "_recent", RecentUrls(index._recent._origin_of))
+        urls = recorder.frontier.urls
+        monkeypatch.setattr(index, "recent", RecentUrls(urls.host_of, urls.origins))
+        monkeypatch.setattr(urls, "url_of", index.recent.url_of)
 
     return forget
 
