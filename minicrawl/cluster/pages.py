@@ -26,7 +26,7 @@ from minicrawl.archive.segments import FIRST, Segments, offset_of, place_at, seg
 from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailable, Fenced
 from minicrawl.cluster.replica import WHAT_TO_DO, EngineThread, ignore
 from minicrawl.errors import StoreError
-from minicrawl.export.drafts import scratch
+from minicrawl.own_files import scratch
 from minicrawl.progress import Progress, unreported
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder, reading

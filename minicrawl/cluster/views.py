@@ -26,7 +26,7 @@ from minicrawl.config.settings import Given
 from minicrawl.dashboard.launching import Form
 from minicrawl.dashboard.views import SHARE, Json, Views
 from minicrawl.errors import MinicrawlError, UsageError
-from minicrawl.report.status import status
+from minicrawl.report.crawl_status import status
 
 T = TypeVar("T")
 Wish = Callable[[ClusterEngine], Coroutine[Any, Any, T]]

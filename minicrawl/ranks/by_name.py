@@ -25,10 +25,8 @@ from minicrawl.ranks.pagerank import pagerank
 from minicrawl.ranks.scores import Scores
 from minicrawl.ranks.sites import of_pages, site_graph, sites_of
 from minicrawl.ranks.trust import chosen_seeds, inverse_pagerank, trust
-from minicrawl.report.kept import RISING
-from minicrawl.report.ranks import places_of_largest
-from minicrawl.report.snapshot import Snapshot
-from minicrawl.report.source import Source
+from minicrawl.report.snapshot import RISING, Snapshot, places_of_largest
+from minicrawl.report.store_graph import Source
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import OPIC, OPIC_SITES, RankRow, keep_ranks
 from minicrawl.store.reader import search_folder

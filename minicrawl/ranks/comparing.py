@@ -41,9 +41,8 @@ from minicrawl.ranks.compare import (
 from minicrawl.ranks.compare import compare as compare_ranks
 from minicrawl.ranks.scores import Floats, Scores
 from minicrawl.ranks.sites import SiteNames, sites_of
-from minicrawl.report.kept import convergence_of, kept, kept_scores, told
-from minicrawl.report.snapshot import Snapshot
-from minicrawl.report.source import ProgressFactory, Source
+from minicrawl.report.snapshot import Snapshot, convergence_of, kept_scores, saved_ranks, told
+from minicrawl.report.store_graph import ProgressFactory, Source
 from minicrawl.store.derived import OPIC
 from minicrawl.web import urls
 from minicrawl.web.urls import site
@@ -115,7 +114,7 @@ def _converged(source: Source) -> dict[str, bool]:
     """Return the ranks of the store, with True if converged; opic reports its own convergence."""
     if (seen := source.snapshot) is None:
         return {}
-    rows = (one.row for one in kept(seen.path, seen.connection))
+    rows = (one.row for one in saved_ranks(seen.path, seen.connection))
     return {OPIC: True} | {row.name: row.converged for row in rows}
 
 

@@ -19,11 +19,11 @@ import numpy as np
 
 from minicrawl.crawl.process_memory import keep_large_arrays_apart, resident
 from minicrawl.errors import UsageError
-from minicrawl.export.drafts import scratch
 from minicrawl.graph.csr import LinkArrays
 from minicrawl.graph.formats import LinkStream
 from minicrawl.graph.text import Ids
 from minicrawl.graphfiles.reading import PIPE, Texts, blocks
+from minicrawl.own_files import scratch
 from minicrawl.progress import Progress, part, unreported
 from minicrawl.ranks.block_files import (
     LEAST_FREE,
@@ -37,9 +37,8 @@ from minicrawl.ranks.block_files import (
 )
 from minicrawl.ranks.blocks import Best, best, pagerank
 from minicrawl.ranks.scores import Scores
-from minicrawl.report.flows import flows
 from minicrawl.report.snapshot import Snapshot
-from minicrawl.report.source import Urls, check_links
+from minicrawl.report.store_graph import Urls, check_links, flows
 
 _SMALL = 3 * MEGA  # memory for small objects during the run
 _RESERVE = 2 * _SMALL  # these, and what a first reading leaves behind

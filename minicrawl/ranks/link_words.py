@@ -20,10 +20,9 @@ from minicrawl.errors import UsageError
 from minicrawl.graph.adjacency import Vector
 from minicrawl.graph.csr import Csr, Ids, NamedGraph
 from minicrawl.ranks.hits import kept
-from minicrawl.report.flows import links_in_focus
-from minicrawl.report.links import words_of_links
+from minicrawl.report.page_links import words_of_links
 from minicrawl.report.snapshot import Snapshot
-from minicrawl.report.source import Source
+from minicrawl.report.store_graph import Source, links_in_focus
 from minicrawl.store import tables
 from minicrawl.web.words import words_of
 

@@ -28,7 +28,7 @@ from minicrawl.ranks.seeds import (
     most_similar,
     still_there,
 )
-from minicrawl.report.source import ProgressFactory, Source
+from minicrawl.report.store_graph import ProgressFactory, Source
 
 
 class Take(StrEnum):

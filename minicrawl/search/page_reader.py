@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer, RecordKind
 from minicrawl.errors import Damaged
-from minicrawl.report.killable import KillableProcess, Parent
+from minicrawl.report.page_texts import KillableProcess, Parent
 from minicrawl.search.page_text import (
     LONGEST_LINE,
     MOST_LINES,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from minicrawl.report.archived import StoredPart
+from minicrawl.report.crawl_status import StoredPart
 from minicrawl.search.indexing import folder_errors
 from minicrawl.search.notes import Notes
 from minicrawl.store.files import bytes_of

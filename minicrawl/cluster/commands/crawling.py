@@ -29,8 +29,7 @@ from minicrawl.config import Cluster, Loaded
 from minicrawl.config.values import without_login
 from minicrawl.dashboard.serving import Place, serve_views
 from minicrawl.errors import Interrupted
-from minicrawl.export.cells import visible
-from minicrawl.wording import as_duration, counted, rate
+from minicrawl.wording import as_duration, counted, rate, visible
 
 DEMO = "demo"
 LINE_EVERY_S = 10.0

@@ -16,9 +16,8 @@ from minicrawl.cli.common.tables import show_facts, show_json
 from minicrawl.cluster.commands.nodes import with_engine
 from minicrawl.config import Cluster, Settings
 from minicrawl.errors import UsageError
-from minicrawl.export.cells import visible
 from minicrawl.opic.money import UNIT
-from minicrawl.wording import counted
+from minicrawl.wording import counted, visible
 
 if TYPE_CHECKING:
     from minicrawl.cluster.gather.gathering import Gathered

@@ -15,7 +15,7 @@ from minicrawl.cluster.access import access_of, opened
 from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.config import Cluster, Loaded, Settings
 from minicrawl.errors import UsageError
-from minicrawl.export.cells import visible
+from minicrawl.wording import visible
 
 T = TypeVar("T")
 

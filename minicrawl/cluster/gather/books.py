@@ -44,16 +44,10 @@ from minicrawl.opic.money import UNIT
 from minicrawl.opic.windows.interpolation import TICK_BITS
 from minicrawl.progress import Progress, part
 from minicrawl.store import tables
-from minicrawl.store.blobs import pack
+from minicrawl.store.questions import UrlColumns, endowments, url_columns
 from minicrawl.store.records import Batch, FrontierRow, StoreTerms, UrlRow, reporting_damage
-from minicrawl.store.writer import (
-    PackedStep,
-    StoreWriter,
-    UrlColumns,
-    add_steps,
-    endowments,
-    url_columns,
-)
+from minicrawl.store.stored_links import pack
+from minicrawl.store.writer import PackedStep, StoreWriter, add_steps
 
 _ROWS_AT_ONCE = 1 << 14
 _MEASURED = frozenset(("fixed", "improved-fixed", "variable"))

@@ -49,14 +49,15 @@ from minicrawl.cluster.terms import (
 )
 from minicrawl.crawl.refinement import refine
 from minicrawl.errors import StoreError, UsageError
-from minicrawl.export.drafts import drafting, scratch
 from minicrawl.frontier.channels import ChannelEnd
 from minicrawl.frontier.importance import gathered
 from minicrawl.opic.money import UNIT
+from minicrawl.own_files import drafting, scratch
 from minicrawl.progress import Progress, part, unreported
 from minicrawl.report.snapshot import load
 from minicrawl.store import tables
 from minicrawl.store.files import files_of
+from minicrawl.store.questions import is_begun
 from minicrawl.store.reader import (
     ARCHIVE,
     LOCK,
@@ -66,7 +67,7 @@ from minicrawl.store.reader import (
     shared_archive,
 )
 from minicrawl.store.records import Batch, Checkpoint
-from minicrawl.store.writer import StoreWriter, begin_draft, end_draft, is_begun, mark
+from minicrawl.store.writer import StoreWriter, begin_draft, end_draft, mark
 from minicrawl.wording import counted
 
 _SHOWN = 10

@@ -29,10 +29,16 @@ from minicrawl.opic.journal import Spending, StepKind
 from minicrawl.opic.ledger import FOREIGN, READ, Totals
 from minicrawl.report.snapshot import inlinks, last_spent, load
 from minicrawl.store import questions, tables
-from minicrawl.store.blobs import has_self_link, pack, pack_plain, unpack, unpack_plain
+from minicrawl.store.questions import asked_at
 from minicrawl.store.records import WrittenRow, check_of, reporting_damage
-from minicrawl.store.writer import asked_at
-from minicrawl.store.written_links import WrittenLinks
+from minicrawl.store.stored_links import (
+    WrittenLinks,
+    has_self_link,
+    pack,
+    pack_plain,
+    unpack,
+    unpack_plain,
+)
 from minicrawl.web.html.markup import BETWEEN_ENTRIES
 from minicrawl.wording import counted
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from minicrawl.errors import UsageError
 from minicrawl.frontier.channels import shard_of
 from minicrawl.store import tables
+from minicrawl.store.questions import fetch_rows, originals
 from minicrawl.store.reader import reading
 from minicrawl.store.records import (
     Batch,
@@ -31,7 +32,7 @@ from minicrawl.store.records import (
     UrlRow,
     reporting_damage,
 )
-from minicrawl.store.writer import StoreWriter, add_mirrors, fetch_rows, originals
+from minicrawl.store.writer import StoreWriter, add_mirrors
 from minicrawl.web.urls import host as host_of_url
 from minicrawl.web.urls import site
 from minicrawl.wording import counted

@@ -25,9 +25,9 @@ from minicrawl.opic.journal import StepKind
 from minicrawl.opic.ledger import Plan
 from minicrawl.opic.money import UNIT
 from minicrawl.slots import Slots
-from minicrawl.store.blobs import is_plain, unpack, unpack_plain
 from minicrawl.store.questions import Spendings
 from minicrawl.store.records import DocumentRow
+from minicrawl.store.stored_links import is_plain, unpack, unpack_plain
 from minicrawl.store.tables import Numbers as AnyNumbers
 
 _MASK = (1 << 64) - 1

@@ -24,7 +24,6 @@ from minicrawl.cli.common.tables import (
     show_table,
     sizes_option,
 )
-from minicrawl.export.cells import visible
 from minicrawl.graph.csr import NamedGraph
 from minicrawl.progress import Progress
 from minicrawl.ranks import centrality, comparing
@@ -36,8 +35,8 @@ from minicrawl.ranks.compare import GRADES
 from minicrawl.ranks.comparing import Judged
 from minicrawl.ranks.hits import TOLERANCE, Hits
 from minicrawl.ranks.scores import Scores
-from minicrawl.report.source import Source
-from minicrawl.wording import counted
+from minicrawl.report.store_graph import Source
+from minicrawl.wording import counted, visible
 
 # ================================================================ agree
 

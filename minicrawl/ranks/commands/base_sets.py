@@ -11,12 +11,11 @@ from typing import Any
 
 import click
 
-from minicrawl.export.cells import visible
 from minicrawl.graph.csr import NamedGraph
 from minicrawl.ranks.by_name import having, listed
 from minicrawl.ranks.hits import LINKING, ROOTS, BaseSet, base_set
-from minicrawl.report.source import Source
-from minicrawl.wording import counted
+from minicrawl.report.store_graph import Source
+from minicrawl.wording import counted, visible
 
 Command = Callable[..., Any]
 

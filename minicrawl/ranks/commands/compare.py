@@ -16,7 +16,7 @@ from minicrawl.cli.common.tables import (
 )
 from minicrawl.ranks import comparing
 from minicrawl.ranks.compare import RankErrors
-from minicrawl.report.source import Source
+from minicrawl.report.store_graph import Source
 
 _MANY, _MOST = 100, 1_000_000
 

@@ -29,8 +29,8 @@ from minicrawl.ranks.hits import (
 )
 from minicrawl.ranks.link_words import has_kept_pages, weighed_by_likeness, worded, worded_by
 from minicrawl.ranks.scores import FURTHEST, Scores
-from minicrawl.report.ranks import places_of_largest
-from minicrawl.report.source import Source
+from minicrawl.report.snapshot import places_of_largest
+from minicrawl.report.store_graph import Source
 from minicrawl.wording import counted
 
 _SEED = 1

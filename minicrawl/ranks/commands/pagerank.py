@@ -20,7 +20,6 @@ from minicrawl.cli.common.options import Number
 from minicrawl.cli.common.stores import source_options
 from minicrawl.config.values import size
 from minicrawl.errors import UsageError
-from minicrawl.export.cells import visible
 from minicrawl.graph.csr import MOST_NODES, NamedGraph
 from minicrawl.progress import Progress
 from minicrawl.ranks import pagerank as ranks
@@ -41,8 +40,9 @@ from minicrawl.ranks.commands.running import (
 from minicrawl.ranks.comparing import full_name, rank_of
 from minicrawl.ranks.scores import Scores
 from minicrawl.report.snapshot import Snapshot
-from minicrawl.report.source import Source
+from minicrawl.report.store_graph import Source
 from minicrawl.store.derived import keep_topics
+from minicrawl.wording import visible
 
 if TYPE_CHECKING:
     from minicrawl.ranks.in_blocks import BlockRanks

@@ -46,9 +46,8 @@ from minicrawl.ranks.pagerank import (
     PageRankOptions,
 )
 from minicrawl.ranks.scores import Scores
-from minicrawl.report.kept import KeptRank, kept
-from minicrawl.report.ranks import places_of_largest
-from minicrawl.report.source import Source, asked_for_weights, weighed
+from minicrawl.report.snapshot import SavedRank, places_of_largest, saved_ranks
+from minicrawl.report.store_graph import Source, asked_for_weights, weighed
 from minicrawl.store.derived import drop_rank
 from minicrawl.store.reader import reading
 from minicrawl.store.tables import Connection
@@ -76,7 +75,7 @@ def list_ranks(store: Path, removed: tuple[str, ...], as_json: bool) -> None:
     """List saved ranks, their options, and whether they are up to date."""
     with reading(store) as connection:
         _remove(store, connection, removed)
-        found = kept(store, connection)
+        found = saved_ranks(store, connection)
     if as_json:
         show_json([_document(one) for one in found])
     elif found:
@@ -87,7 +86,7 @@ def list_ranks(store: Path, removed: tuple[str, ...], as_json: bool) -> None:
 
 def _remove(store: Path, connection: Connection, names: Sequence[str]) -> None:
     """Delete these ranks; if one is missing, delete none."""
-    known = {one.row.name for one in kept(store, connection)} if names else set()
+    known = {one.row.name for one in saved_ranks(store, connection)} if names else set()
     if unknown := [name for name in names if name not in known]:
         there = ", ".join(sorted(known)) or "none"
         raise UsageError(f"no rank {unknown[0]} is kept; there are {there}")
@@ -95,7 +94,7 @@ def _remove(store: Path, connection: Connection, names: Sequence[str]) -> None:
         drop_rank(store, connection, name)
 
 
-def _document(kept: KeptRank) -> dict[str, object]:
+def _document(kept: SavedRank) -> dict[str, object]:
     row = kept.row
     return {
         "name": row.name,
@@ -111,7 +110,7 @@ def _document(kept: KeptRank) -> dict[str, object]:
     }
 
 
-def _line(kept: KeptRank) -> tuple[str, ...]:
+def _line(kept: SavedRank) -> tuple[str, ...]:
     row = kept.row
     return (
         f"{row.nodes:,}",
@@ -128,7 +127,7 @@ def _options(options: dict[str, object]) -> list[str]:
     return [f"{name} {value}" for name, value in options.items() if value not in (None, False)]
 
 
-def _caveats(kept: KeptRank) -> list[str]:
+def _caveats(kept: SavedRank) -> list[str]:
     caveats = [] if kept.row.converged else ["not converged"]
     if not kept.is_current:
         pages = counted(kept.unranked, "page has", "pages have")

@@ -12,7 +12,7 @@ from minicrawl.graphfiles.reading import read
 from minicrawl.progress import Progress
 from minicrawl.ranks.seed_sets import SeedSet, Take, seed_set, sown, sown_anew, trial
 from minicrawl.ranks.seeds import CoreRule
-from minicrawl.report.source import opened, unseen
+from minicrawl.report.store_graph import opened, unseen
 
 # Two hubs of two authorities, and a page inside the host of the first.
 WEB = """\

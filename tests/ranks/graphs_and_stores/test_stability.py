@@ -21,7 +21,7 @@ from minicrawl.ranks.comparing import (
     stability,
 )
 from minicrawl.ranks.scores import Scores
-from minicrawl.report.source import Source, opened
+from minicrawl.report.store_graph import Source, opened
 
 
 def stability_of(path: Path, name: str, loss: Loss) -> Stability:

@@ -17,7 +17,7 @@ from minicrawl.archive.index import scan
 from minicrawl.cli import main
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.model import State
-from minicrawl.report.archived import kept_pages
+from minicrawl.report.archived_pages import kept_pages
 from minicrawl.report.snapshot import snapshot
 from minicrawl.search import page_reader
 from minicrawl.search.index import SearchIndex
