@@ -166,12 +166,11 @@ _KILLED = """
 import os, signal, sys
 from pathlib import Path
 from minicrawl.search import indexing
-from minicrawl.report import near_duplicates
 from minicrawl.search.near_duplicates import ReadText, are_alike
 from minicrawl.search.notes import TextNotes
 die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 if sys.argv[2] == "before the table":
-    near_duplicates.keep = die
+    indexing.keep_near_duplicates = die
 else:
     TextNotes.keep_judged = die
 indexing.bring_up_to_date(Path(sys.argv[1]))
