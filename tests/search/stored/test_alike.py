@@ -165,12 +165,12 @@ def test_without_its_table_it_is_made_again(store: Path) -> None:
 _KILLED = """
 import os, signal, sys
 from pathlib import Path
-from minicrawl.search import indexing
+from minicrawl.search import indexing, searching
 from minicrawl.search.near_duplicates import ReadText, are_alike
 from minicrawl.search.notes import TextNotes
 die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 if sys.argv[2] == "before the table":
-    indexing.keep_near_duplicates = die
+    searching.keep_near_duplicates = die
 else:
     TextNotes.keep_judged = die
 indexing.bring_up_to_date(Path(sys.argv[1]))
