@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from minicrawl.cluster.assignment import ShardFacts
 from minicrawl.cluster.child import EngineExchange
 from minicrawl.cluster.engine import EngineUnavailable
-from minicrawl.cluster.gather.gathering import gather_cluster, kept_store
+from minicrawl.cluster.gathering import gather_cluster, kept_store
 from minicrawl.cluster.replica import store_snapshot
-from minicrawl.cluster.shard import ShardFacts
 from minicrawl.cluster.terms import FORMAT, STATE_KEY, TERMS_KEY, StateRecord, TermsRecord
 from minicrawl.errors import UsageError
 from minicrawl.frontier.channels import ShardPlace

@@ -1,4 +1,4 @@
-"""Requests to JetStream, repeated until they are answered, and their errors in our words.
+"""Requests to JetStream, repeated until they are answered, and the streams of a crawl.
 
 Laws: a request is repeated only if nobody answered it, or while servers elect a leader. So a caller
 must tolerate that it is done twice, or find out whether it was. If a server answers nothing for

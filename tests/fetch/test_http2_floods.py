@@ -8,11 +8,11 @@ import hpack
 import pytest
 
 from minicrawl.config import Network, Politeness
-from minicrawl.fetch.by_httpx import FrameMeter
 from minicrawl.fetch.fetcher import HttpFetcher
+from minicrawl.fetch.http2 import FrameMeter
 from minicrawl.fetch.transport import Fault
 from minicrawl.model import Failed, FailureKind, FetchResult, Request, Response
-from tests.fetch.by_httpx.test_http2 import HOST, Http2Server, http2
+from tests.fetch.test_http2 import HOST, Http2Server, http2
 
 DATA, HEADERS, PRIORITY, RESET, SETTINGS, PING, WINDOW, CONTINUATION = 0, 1, 2, 3, 4, 6, 8, 9
 END_HEADERS, END_STREAM = 4, 1
@@ -143,5 +143,5 @@ def test_no_more_frames_than_a_request_may_have_are_read() -> None:
     meter.requests = 1
     for _ in range(3000):
         meter.take(ping)
-    with pytest.raises(Fault, match="next to nothing"):
+    with pytest.raises(Fault, match="HTTP/2"):
         meter.take(ping)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicrawl.cluster.gather.gathering import Gathered, gather
+from minicrawl.cluster.gathering import Gathered, gather
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.frontier.importance import cash_flow
 from minicrawl.model import State

@@ -17,9 +17,9 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from minicrawl.archive import segments, writer
 from minicrawl.archive.reader import ArchiveReader, verify
-from minicrawl.cluster import pages as shipping
+from minicrawl.cluster import kept_pages as shipping
 from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailable, Fenced
-from minicrawl.cluster.pages import (
+from minicrawl.cluster.kept_pages import (
     ArchivePiece,
     PieceKind,
     lay_pages,
@@ -27,8 +27,7 @@ from minicrawl.cluster.pages import (
     take_over_pages,
     unpack_piece,
 )
-from minicrawl.cluster.replica import restore, take_over
-from minicrawl.cluster.shipping import ReplicaLimits, ShardReplica
+from minicrawl.cluster.replica import ReplicaLimits, ShardReplica, restore, take_over
 from minicrawl.config import Storing
 from minicrawl.crawl.events import nobody_listens
 from minicrawl.crawl.settle.keeping import ArchivingStore, Keeping, open_archive

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.cluster.access import ClusterAccess, opened
-from minicrawl.cluster.engine import ClusterEngine
-from minicrawl.cluster.gather.gathering import gather_cluster, kept_store
+from minicrawl.cluster.engine import ClusterAccess, ClusterEngine, opened
+from minicrawl.cluster.gathering import gather_cluster, kept_store
 from minicrawl.cluster.servers import local_servers
 from minicrawl.cluster.terms import begin_or_join
 from minicrawl.config import Loaded, load

@@ -23,8 +23,15 @@ from zlib import crc32
 
 from minicrawl.archive.reader import JoinedArchive
 from minicrawl.archive.segments import FIRST, Segments, offset_of, place_at, segment_of, shown
-from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailable, Fenced
-from minicrawl.cluster.replica import WHAT_TO_DO, EngineThread, ignore
+from minicrawl.cluster.engine import (
+    UNREADABLE_ENTRY_ADVICE,
+    ClusterEngine,
+    EngineError,
+    EngineThread,
+    EngineUnavailable,
+    Fenced,
+    ignore,
+)
 from minicrawl.errors import StoreError
 from minicrawl.own_files import scratch
 from minicrawl.progress import Progress, unreported
@@ -164,8 +171,10 @@ async def lay_pages(
             try:
                 piece = unpack_piece(content)
             except EngineError as error:
-                text = f"entry {number} of the pages of shard {shard}: {error}. {WHAT_TO_DO}"
-                raise EngineError(text) from error
+                raise EngineError(
+                    f"entry {number} of the kept pages of shard {shard}: {error}. "
+                    f"{UNREADABLE_ENTRY_ADVICE}"
+                ) from error
             if piece.kind is PieceKind.TAKEN:
                 continue
             await to_thread(laying.add, piece)
