@@ -23,5 +23,4 @@ refinement      computes converged ranks beside the store
 fresh_ranks     decides when converged ranks are computed, during a crawl and at its end
 cookies         one cookie jar for all workers
 recorded        a crawl whose responses come from WARC files
-process_memory  memory of a long-running process
 """

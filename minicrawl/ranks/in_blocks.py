@@ -17,13 +17,13 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from minicrawl.crawl.process_memory import keep_large_arrays_apart, resident
 from minicrawl.errors import UsageError
 from minicrawl.export.drafts import scratch
 from minicrawl.graph.csr import LinkArrays
 from minicrawl.graph.formats import LinkStream
 from minicrawl.graph.text import Ids
 from minicrawl.graphfiles.reading import PIPE, Texts, blocks
+from minicrawl.memory import mmap_large_arrays, resident_bytes
 from minicrawl.progress import Progress, part, unreported
 from minicrawl.ranks.block_files import (
     LEAST_FREE,
@@ -105,7 +105,7 @@ def pagerank_in_blocks(
 
     The files exist until the context ends.
     """
-    keep_large_arrays_apart()
+    mmap_large_arrays()
     with ExitStack() as files_there:
         with _naming_folder(limits.temp):
             folder = files_there.enter_context(scratch("blocks", limits.temp))
@@ -183,7 +183,7 @@ def _free(limits: MemoryLimits, reserve: int) -> int:
     """Return how much more memory may be used."""
     if limits.memory is None:
         return _USUAL_FREE
-    free = limits.memory - resident() - reserve
+    free = limits.memory - resident_bytes() - reserve
     if free < LEAST_FREE:
         raise _too_little(limits.memory, LEAST_FREE)
     return free
@@ -200,5 +200,5 @@ def _memory_plan(limits: MemoryLimits, free: int, nodes: int) -> MemoryPlan:
 
 
 def _too_little(memory: int, free: int, how: str = "") -> UsageError:
-    least = -(-(resident() + _RESERVE + free) // MEGA) + 1
+    least = -(-(resident_bytes() + _RESERVE + free) // MEGA) + 1
     return UsageError(f"{memory / MEGA:g} MB are too little for this graph{how}: {least} MB work")
