@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Listener, Noted
-from minicrawl.crawl.hosts.fairness import RequestSlots
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
+from minicrawl.crawl.hosts.pacing import RequestSlots
 from minicrawl.crawl.hosts.politeness import hosts_of
 from minicrawl.crawl.hosts.side_requests import SideRequests
 from minicrawl.crawl.progress import Progress

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from minicrawl.config import Settings
 from minicrawl.config.parts import AUTO
-from minicrawl.crawl.hosts.fairness import FairLock
+from minicrawl.crawl.hosts.pacing import FairLock
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.progress import RenderingProgress
 from minicrawl.crawl.rendering.browser import RenderPolicy, find_browser, has_gained
