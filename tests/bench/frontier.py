@@ -43,7 +43,7 @@ from minicrawl.crawl.settle.posting import ReplayScheduler, StepPoster
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.start.opening import plant
-from minicrawl.crawl.traps.detector import TrapDetector
+from minicrawl.crawl.trap_detector import TrapDetector
 from minicrawl.frontier.checkpoint import load_frontier
 from minicrawl.memory import GC_THRESHOLDS, mmap_large_arrays
 from minicrawl.model import ParsedPage, Response
