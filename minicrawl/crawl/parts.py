@@ -30,7 +30,7 @@ from minicrawl.opic.money import UNIT
 from minicrawl.ports import Clock, WebAccess
 
 if TYPE_CHECKING:
-    from minicrawl.crawl.rendering.pool import PageRenderer
+    from minicrawl.crawl.rendering.renderer import PageRenderer
     from minicrawl.crawl.shards import Exchange
 
 
