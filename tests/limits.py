@@ -5,8 +5,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from minicrawl.config import Settings
-from minicrawl.config.rows import TABLE
-from minicrawl.config.setting import SECTIONS
+from minicrawl.config.parts import SECTIONS, TABLE
 
 _ROWS = {(row.section, row.field) for row in TABLE}
 PART_OF = {

@@ -1,10 +1,11 @@
 """The reference, written from the code: commands, settings, exit codes, files, columns, Python API.
 
-    python -m tests.reference           say which pages of docs/reference are out of date
+    python -m tests.reference           say which pages are out of date
     python -m tests.reference --write   write them
 
 Each page is a function that gives Markdown; `PAGES` lists them. Nothing here is written by hand but
-headings and the sentences that lead into a list.
+headings and the sentences that lead into a list. One of the pages is for type checkers: the types
+of the arguments of `Settings.of`.
 """
 
 import dataclasses
@@ -21,8 +22,8 @@ import click
 import minicrawl
 from minicrawl import cli
 from minicrawl.cli.common.options import OWN_OPTIONS, SettingOption
-from minicrawl.config.rows import KEPT, TABLE
-from minicrawl.config.setting import SECTIONS, Setting, differs
+from minicrawl.config.parts import SECTIONS, TABLE
+from minicrawl.config.setting import Setting, differs
 from minicrawl.control.requests import SUFFIX as CONTROL
 from minicrawl.crawl.cookies import SUFFIX as COOKIES
 from minicrawl.export.cells import PAGE_LINK_COLUMNS, ExportRow
@@ -33,7 +34,8 @@ from minicrawl.store.derived import SUFFIX
 from minicrawl.store.reader import ARCHIVE, DASHBOARD, JUDGED, LOCK, SEARCH
 from tests.readme import command_tree, context_of
 
-FOLDER = Path(__file__).parents[1] / "docs" / "reference"
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "docs" / "reference"
 NOTICE = "<!-- Written by `python -m tests.reference --write`: edit the code, not this page. -->"
 
 _CODE_SPAN = re.compile(r"(`[^`]+`)")
@@ -155,10 +157,12 @@ def _setting(row: Setting) -> str:
     facts = {
         "Flag": f"`{_flag(row)}`" + (f", `{row.off}`" if row.off else ""),
         "Variable": f"`{row.variable}`",
-        "Key in minicrawl.toml": f"the table `[{row.key}]`" if row.is_table else f"`{row.key}`",
+        "Key in minicrawl.toml": f"the table `[{row.key}]`"
+        if row.kind.is_table
+        else f"`{row.key}`",
         "Python": f"`{row.argument}`",
         "Default": f"`{_default(row)}`",
-        "Kept in the store": "yes" if row in KEPT else "no",
+        "Kept in the store": "yes" if row.kept else "no",
     }
     if row.weakens is not None:
         facts["From a stranger"] = "no" if row.weakens is differs else "only what does no harm"
@@ -169,6 +173,29 @@ def _setting(row: Setting) -> str:
             "\n".join(f"- {name}: {value}" for name, value in facts.items()),
         ]
     )
+
+
+STUB = '''\
+# Written by `python -m tests.reference --write`: edit config/parts.py, not this file.
+"""Arguments of `Settings.of`, one per setting. Text is parsed as on the command line."""
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Literal, TypeAlias, TypedDict
+
+Time: TypeAlias = float | str
+"""Seconds, or text such as `1h30m`."""
+Size: TypeAlias = int | str
+"""Bytes, or text such as `10MB`."""
+Strengths: TypeAlias = str | Sequence[str] | Mapping[str, float]
+
+class SettingArguments(TypedDict, total=False):
+'''
+
+
+def arguments_stub() -> str:
+    """Types of the arguments of `Settings.of`, for type checkers and completion."""
+    return STUB + "".join(f"    {row.argument}: {row.kind.accepts}\n" for row in TABLE)
 
 
 def _flag(row: Setting) -> str:
@@ -352,36 +379,37 @@ def _signature(name: str, callable_: Callable[..., object]) -> str:
 # ---------------------------------------------------------------- writing
 
 PAGES: dict[str, Callable[[], str]] = {
-    "commands.md": commands_page,
-    "settings.md": settings_page,
-    "exit-codes.md": exit_codes_page,
-    "files.md": files_page,
-    "export-columns.md": export_page,
-    "python-api.md": python_page,
+    "docs/reference/commands.md": commands_page,
+    "docs/reference/settings.md": settings_page,
+    "docs/reference/exit-codes.md": exit_codes_page,
+    "docs/reference/files.md": files_page,
+    "docs/reference/export-columns.md": export_page,
+    "docs/reference/python-api.md": python_page,
+    "minicrawl/config/arguments.pyi": arguments_stub,
 }
 
 
-def stale(folder: Path = FOLDER) -> list[str]:
+def stale(root: Path = ROOT) -> list[str]:
     """The pages that are not what the code gives."""
     return [
         name
         for name, page in PAGES.items()
-        if not (file := folder / name).exists() or file.read_text(encoding="utf-8") != page()
+        if not (file := root / name).exists() or file.read_text(encoding="utf-8") != page()
     ]
 
 
-def write(folder: Path = FOLDER) -> None:
+def write(root: Path = ROOT) -> None:
     """All pages anew."""
-    folder.mkdir(parents=True, exist_ok=True)
     for name, page in PAGES.items():
-        (folder / name).write_text(page(), encoding="utf-8")
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(page(), encoding="utf-8")
 
 
 def main(arguments: list[str]) -> int:
     if arguments == ["--write"]:
         write()
     for name in (found := stale()):
-        sys.stdout.write(f"docs/reference/{name} is out of date\n")
+        sys.stdout.write(f"{name} is out of date\n")
     return 1 if found else 0
 
 

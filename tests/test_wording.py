@@ -7,7 +7,7 @@ import click
 import pytest
 
 from minicrawl.cli import COMMANDS
-from minicrawl.config.rows import TABLE
+from minicrawl.config.parts import TABLE
 from minicrawl.wording import as_duration, counted, rate
 from tests.readme import command_tree
 

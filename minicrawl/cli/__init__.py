@@ -268,8 +268,7 @@ def _gone(error: click.ClickException) -> str:
     """Return the replacement of a removed option; empty if it never existed."""
     if not isinstance(error, click.NoSuchOption):
         return ""
-    from minicrawl.config.rows import GONE
-    from minicrawl.config.settings import is_gone
+    from minicrawl.config.settings import GONE, is_gone
 
     name = error.option_name.removeprefix("--")
     return str(is_gone(error.option_name, name)) if name in GONE else ""

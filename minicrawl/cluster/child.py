@@ -48,7 +48,7 @@ from minicrawl.cluster.shipping import ReplicaLimits, ShardReplica
 from minicrawl.cluster.terms import TOLD_PREFIX, seeds_of
 from minicrawl.cluster.traffic import ShardSetup
 from minicrawl.config import Loaded, Storing, load
-from minicrawl.config.rows import BY_NAME
+from minicrawl.config.parts import BY_NAME
 from minicrawl.control.requests import ControlRequest, Reply, Verb, ask
 from minicrawl.crawl.events import Event, Warned
 from minicrawl.crawl.workers.channel import PickleChannel

@@ -21,8 +21,7 @@ from typing import Any, Self
 
 from minicrawl.cluster.engine import ClusterEngine, KeyTaken
 from minicrawl.config import Loaded, Settings, load
-from minicrawl.config.rows import BY_NAME, TABLE
-from minicrawl.config.setting import ACCESS, CLUSTER
+from minicrawl.config.parts import BY_NAME, TABLE
 from minicrawl.config.settings import as_text, from_store, harmless, plain, told_ignored
 from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.frontier.channels import MOST_SHARDS
@@ -237,7 +236,7 @@ def settings_of_crawl(loaded: Loaded) -> dict[str, object]:
         row.name: plain(loaded.settings, row)
         for row in TABLE
         if (loaded.is_given(row) or loaded.settings.value(row) != row.default)
-        and row.section not in (ACCESS, CLUSTER)
+        and row.section.name not in ("access", "cluster")
         and row.name not in _OF_A_NODE
     }
 
@@ -248,7 +247,7 @@ def settings_of_node(loaded: Loaded) -> dict[str, object]:
         row.name: plain(loaded.settings, row)
         for row in TABLE
         if (loaded.is_given(row) or loaded.settings.value(row) != row.default)
-        and row.section is not CLUSTER
+        and row.section.name != "cluster"
         and row.name not in ("store", "workers", *_OF_ONE_MACHINE, *_AFTERWARDS)
     }
 
@@ -265,7 +264,7 @@ def settings_that_count(
         name: given
         for name, given in named.items()
         if name in BY_NAME
-        and BY_NAME[name].section not in (ACCESS, CLUSTER)
+        and BY_NAME[name].section.name not in ("access", "cluster")
         and name not in _OF_A_NODE
     }
     of_node = load({BY_NAME[name].argument: value for name, value in own.items()}, {}, None)

@@ -45,7 +45,7 @@ from minicrawl.cluster.channels import (
 )
 from minicrawl.cluster.shard import TELL_S, Shard, ShardFacts
 from minicrawl.config import Loaded, Settings
-from minicrawl.config.rows import BY_NAME
+from minicrawl.config.parts import BY_NAME
 from minicrawl.crawl.events import Warned
 from minicrawl.crawl.schedule.orders import ByKey
 from minicrawl.crawl.start import resume

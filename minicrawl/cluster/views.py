@@ -21,7 +21,7 @@ from minicrawl.cluster.gather.gathering import KeptStore, kept_store
 from minicrawl.cluster.gather.holdings import in_use
 from minicrawl.cluster.overview import ClusterStatus, ClusterWatch
 from minicrawl.cluster.replica import EngineThread
-from minicrawl.config.rows import BY_NAME
+from minicrawl.config.parts import BY_NAME
 from minicrawl.config.settings import Given
 from minicrawl.dashboard.launching import Form
 from minicrawl.dashboard.views import SHARE, Json, Views

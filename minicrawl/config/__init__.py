@@ -1,15 +1,13 @@
 """Settings: frozen values in parts, so that each package gets only what it needs.
 
-parts       the parts: fields, types, defaults
-values      parsing and validation of values
-setting     a row of the table: a name, a kind of value, a help text
-rows        all rows, and `KEPT`, the rows that a store keeps
+parts       all settings: fields of the parts, each with default, kind, help and names
+setting     declaration of a setting, and what is derived from it
+values      kinds of values: parsing and validation
 settings    effective settings: `Settings`, `load`; flags, environment and minicrawl.toml as raw
-            values with their places; the arguments of `Settings.of`, for type checkers and
-            completion; settings as TOML or JSON, with origins
-crawl_rows  rows of budget, scope, traps, order and store
+            values with their places; settings as TOML or JSON, with origins
 
-To add a setting, add a field to `parts`, a row to a module of `rows` and a key to `arguments`.
+To add a setting, add a field to `parts`, and run `python -m tests.reference --write`: it writes the
+reference, and `arguments.pyi`, which tells type checkers the arguments of `Settings.of`.
 
 Only the parts are imported at once: worker processes get their parts from the crawl, and load no
 settings.
@@ -22,7 +20,6 @@ from minicrawl.config.parts import (
     Access,
     Budget,
     Cluster,
-    Focus,
     Network,
     Order,
     Politeness,
@@ -31,6 +28,7 @@ from minicrawl.config.parts import (
     Storing,
     Traps,
 )
+from minicrawl.config.values import Focus
 
 if TYPE_CHECKING:
     from minicrawl.config.settings import Loaded, Settings, load

@@ -1,20 +1,28 @@
-"""The settings as frozen values, part by part.
+"""All settings, part by part: each is a field with its default, its kind and its help.
 
-The default of a field is the default of its setting; its row in `minicrawl.config.rows` has
-everything else. A field without a row is a limit in the code that only tests change.
+To add a setting, add a field here, and use it where it counts: `setting` in `config.setting` says
+what follows from it. A field that is not declared by `setting` is a limit in the code that only
+tests change.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-ENVIRONMENT = "environment"
-"""Value that stands for the proxies in environment variables."""
+from minicrawl import plugins
+from minicrawl.config import values as kinds
+from minicrawl.config.setting import (
+    Section,
+    allows_more,
+    differs,
+    is_higher,
+    is_lower,
+    reads_another_file,
+    setting,
+    settings_in,
+    starts_with_another_file,
+)
+from minicrawl.config.values import AUTO, ENVIRONMENT, OFF, ON, Focus
 
-SYSTEM = "system"
-"""Value that stands for the resolver of the system."""
-ON, OFF = "on", "off"
-"""Values of settings that also take a file."""
-AUTO = "auto"
 FIRST_DELAY_S = 1.0
 """Delay of --delay auto before a host has responded."""
 DEMO_STORE = Path("data/demo.db")
@@ -26,47 +34,138 @@ DEMO_PAGES, FEWEST_DEMO_PAGES = 2000, 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Focus:
-    """Links that get `strength` times their share in addition, from the virtual page's cash."""
-
-    pattern: str
-    strength: float = 1.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
     """Limits of a run; None for no limit."""
 
-    pages: int | None = None
-    new_pages: int | None = None
-    seconds: float | None = None
-    body_bytes: int | None = None
-    importance: float | None = None
-    continuous: bool = False
+    pages: int | None = setting(
+        None,
+        kinds.optional(kinds.whole(1)),
+        "Stop after N pages, including those of earlier runs; none for no limit.",
+    )
+    new_pages: int | None = setting(
+        None,
+        kinds.optional(kinds.whole(1)),
+        "Stop after N pages in this run, not counting earlier runs; none for no limit.",
+    )
+    seconds: float | None = setting(
+        None,
+        kinds.optional(kinds.TIME),
+        "Stop after this time: seconds, or 30s, 90m, 1h30m, 2d; none for no limit.",
+        name="for",
+    )
+    body_bytes: int | None = setting(
+        None,
+        kinds.optional(kinds.SIZE),
+        "Stop when the response bodies total this size: bytes, or 500MB, 10GB, 1GiB; none for no "
+        "limit.",
+        name="bytes",
+    )
+    importance: float | None = setting(
+        None,
+        kinds.optional(kinds.PART),
+        "Stop when the fetched pages hold about this share of all importance, such as 90% or 0.9; "
+        "none for no limit. The importance of undiscovered pages is estimated and counts too.",
+        name="until",
+    )
+    continuous: bool = setting(
+        False,
+        kinds.SWITCH,
+        "Keep crawling after every page has been fetched, and revisit pages that may have "
+        "changed. Half of the fetches are revisits; --refresh and --discovery set another share.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
     """Order of fetching, and computation of importance."""
 
-    strategy: str = "siblings"
-    order_by: str = "page"
-    discovery: float = 1.0
-    refresh: float = 0.0
-    window: str = "interpolation"
+    strategy: str = setting(
+        "siblings",
+        kinds.choice(
+            "siblings", "greedy", "random", "breadth-first", renamed={"cycle": "breadth-first"}
+        ),
+        "Order of fetching: most cash first (greedy), greedy adjusted by what pages found "
+        "together with a page have led to (siblings), first found first (breadth-first), or "
+        "random. Revisits go by cash x probability of change (greedy, siblings) or in a fixed "
+        "cycle (breadth-first); a cluster uses greedy and does not support siblings.",
+        kept=True,
+    )
+    order_by: str = setting(
+        "page",
+        kinds.choice("page", "site"),
+        "Fetch the best page whose host is ready (page), or the best page of the ready site with "
+        "the most cash from other sites (site). No effect while --concurrency has room for all "
+        "hosts.",
+    )
+    discovery: float = setting(
+        1.0, kinds.SHARE, "Share of fetches for new pages, from 0 to 1; --refresh gets the rest."
+    )
+    refresh: float = setting(
+        0.0,
+        kinds.SHARE,
+        "Share of fetches for revisits, from 0 to 1, within 15 % on hosts with new and old pages; "
+        "--discovery gets the rest. Without --continuous, each page of an earlier run is "
+        "revisited once.",
+    )
+    window: str = setting(
+        "interpolation",
+        kinds.choice(
+            *["interpolation", "variable", "fixed", "improved-fixed", "adaptive", "static"],
+            group=plugins.WINDOWS,
+        ),
+        "Window of a page's history that its importance is computed from.",
+        kept=True,
+    )
+    small_edge: float = setting(
+        0.15,
+        kinds.SMALL_EDGE,
+        "Share of a page's cash that goes to all pages equally, from 0.01 to 0.99; its links get "
+        "the rest. It can be changed on resume, and by `minicrawl control`.",
+        kept=True,
+    )
+    endowment: int = setting(
+        1000, kinds.whole(0, 1 << 30), "Units of cash shared by the seeds.", kept=True
+    )
+    focus: tuple[Focus, ...] = setting(
+        (),
+        kinds.focuses(kinds.PATTERN),
+        "Give links whose URL matches REGEX extra cash: STRENGTH times their share, 1 if omitted. "
+        "The virtual page pays, and borrows at most half a unit per unread page; repeatable.",
+        kept=True,
+    )
+    focus_type: tuple[Focus, ...] = setting(
+        (),
+        kinds.focuses(kinds.MEDIA_TYPE),
+        "Like --focus, for links to a media type. Repeatable.",
+        kept=True,
+    )
+    focus_words: tuple[Focus, ...] = setting(
+        (),
+        kinds.focuses(kinds.WORDS),
+        "Like --focus, once for each of these words in a link or within 50 characters of it. "
+        "Repeatable.",
+        kept=True,
+    )
+    focus_similar: tuple[Focus, ...] = setting(
+        (),
+        kinds.focuses(kinds.WORDS),
+        "Like --focus, multiplied by the similarity between these words and the text in and "
+        "around the link, from 0 (no common word) to 1 (identical). Repeatable.",
+        kept=True,
+    )
+    weight_internal: float = setting(
+        1.0,
+        kinds.WEIGHT,
+        "Weight of a link within a site; a link to another site has weight 1.",
+        kept=True,
+    )
+
     width: float = 8.0
     """Not a setting. Width in circulations of all cash; windows were measured with this one."""
-    small_edge: float = 0.15
-    endowment: int = 1000
     replay: int = 0
     """Not a setting. Pages per fetch that spend their cash again along stored links. Converged
     ranks, computed beside the ledger, serve reports better.
     """
-    focus: tuple[Focus, ...] = ()
-    focus_type: tuple[Focus, ...] = ()
-    focus_words: tuple[Focus, ...] = ()
-    focus_similar: tuple[Focus, ...] = ()
-    weight_internal: float = 1.0
 
     @property
     def has_focus(self) -> bool:
@@ -78,30 +177,113 @@ class Order:
 class Scope:
     """Limits on the pages to fetch. Other pages are known and ranked only."""
 
-    scope: str = "any"
-    allow: tuple[str, ...] = ()
-    deny: tuple[str, ...] = ()
-    max_depth: int | None = None
-    per_host_pages: int | None = None
-    focus_only: int | None = None
-    sitemaps: bool = False
-    types: tuple[str, ...] = ("html",)
+    scope: str = setting(
+        "any",
+        kinds.choice("any", "domain", "host", "prefix"),
+        "Fetch any page, or only pages in the domain, on the host or under the path prefix of a "
+        "seed. host and prefix compare ports (the standard ports of http and https are equal); "
+        "domain ignores them.",
+        kept=True,
+    )
+    allow: tuple[str, ...] = setting(
+        (),
+        kinds.several(kinds.PATTERN),
+        "Fetch only URLs that match REGEX. Repeatable: one match is enough; none for no pattern.",
+        kept=True,
+    )
+    deny: tuple[str, ...] = setting(
+        (),
+        kinds.several(kinds.PATTERN),
+        "Never fetch URLs that match REGEX. Repeatable: one match is enough; none for no pattern.",
+        kept=True,
+    )
+    max_depth: int | None = setting(
+        None,
+        kinds.optional(kinds.whole(0)),
+        "Fetch only pages at most N links from a seed; none for no limit.",
+        kept=True,
+    )
+    per_host_pages: int | None = setting(
+        None,
+        kinds.optional(kinds.whole(1)),
+        "Fetch at most N pages per host; none for no limit.",
+        kept=True,
+    )
+    focus_only: int | None = setting(
+        None,
+        kinds.optional(kinds.whole(0, kinds.MOST_LINKS_AWAY)),
+        "Fetch only pages that match a --focus option, and pages at most N links from one of them "
+        "or from a seed; none for no limit.",
+        kept=True,
+    )
+    sitemaps: bool = setting(
+        False, kinds.SWITCH, "Read the sitemaps listed in robots.txt.", kept=True
+    )
+    types: tuple[str, ...] = setting(
+        ("html",),
+        kinds.some_of("html", "pdf", "text", "markdown", "feed", "sitemap"),
+        "Read these document types, such as html,pdf,feed; other bodies are not downloaded. Seeds "
+        "that are feeds or sitemaps are always read; pdf needs minicrawl[pdf].",
+        kept=True,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Politeness:
     """Request rate and identity of the crawler."""
 
-    robots: bool = True
-    delay_s: float | str = 1.0
-    concurrency: int = 64
-    per_host: int = 1
-    per_address: int = 8
-    address_delay_s: float = 0.1
-    max_rate: str | None = None
-    hours: str | None = None
-    agent: str = "minicrawl"
-    contact: str | None = None
+    robots: bool = setting(
+        True, kinds.SWITCH, "Obey robots.txt.", off="--ignore-robots", weakens=is_lower, kept=True
+    )
+    delay_s: float | str = setting(
+        1.0,
+        kinds.either(AUTO, kinds.WAIT),
+        "Time between two requests to a host. auto waits 5 times the host's response time, from "
+        "0.5 to 60 seconds.",
+        name="delay",
+        weakens=is_lower,
+        kept=True,
+    )
+    concurrency: int = setting(64, kinds.whole(1), "Maximum number of requests in flight.")
+    per_host: int = setting(
+        1, kinds.whole(1), "Maximum number of requests in flight per host.", weakens=is_higher
+    )
+    per_address: int = setting(
+        8, kinds.whole(1), "Maximum number of requests in flight per IP address.", weakens=is_higher
+    )
+    address_delay_s: float = setting(
+        0.1,
+        kinds.WAIT,
+        "Time between the starts of two requests to one IP address, across host names. With "
+        "--delay 0, it is 0 for loopback addresses and --resolve targets.",
+        name="address-delay",
+        weakens=is_lower,
+        kept=True,
+    )
+    max_rate: str | None = setting(
+        None,
+        kinds.optional(kinds.RATE),
+        "Limit of the whole crawl: requests per second such as 10 or 0.5, bytes per second such "
+        "as 500kB, or both: 10,500kB; none for no limit.",
+    )
+    hours: str | None = setting(
+        None,
+        kinds.optional(kinds.HOURS),
+        "Send requests only in these hours of local time, such as 22-6 or 22:30-6:15; none for "
+        "all day.",
+    )
+    agent: str = setting(
+        "minicrawl",
+        kinds.AGENT,
+        "Crawler name, sent to servers and matched against robots.txt.",
+        kept=True,
+    )
+    contact: str | None = setting(
+        None,
+        kinds.optional(kinds.CONTACT),
+        "URL or mail address where server owners can reach you; none for no contact.",
+        kept=True,
+    )
 
     # Not settings:
     delay_factor: float = 5.0
@@ -133,18 +315,85 @@ class Politeness:
 class Network:
     """Connections to servers."""
 
-    timeout_s: float = 30.0
-    max_body_bytes: int = 10_000_000
-    resolve: tuple[str, ...] = ()
-    name_server: tuple[str, ...] = ()
-    allow_private: bool | None = None
-    proxy: tuple[str, ...] = field(default=(ENVIRONMENT,), repr=False)  # it may have a login
-    http2: str = "off"
-    ca: Path | None = None
-    client_cert: tuple[str, ...] = ()
-    insecure: tuple[str, ...] = ()
-    bind_address: tuple[str, ...] = ()
-    workers: int | str = "auto"
+    timeout_s: float = setting(30.0, kinds.TIME, "Time limit of a whole request.", name="timeout")
+    max_body_bytes: int = setting(
+        10_000_000,
+        kinds.SIZE,
+        "Truncate a response body at this size.",
+        name="max-body",
+        weakens=is_higher,
+    )
+    resolve: tuple[str, ...] = setting(
+        (),
+        kinds.several(kinds.RULE),
+        "Connect to ADDRESS instead of HOST, each with an optional :PORT; HOST may be * or "
+        "*.example. Repeatable; none for no rule.",
+        weakens=differs,
+    )
+    name_server: tuple[str, ...] = setting(
+        (),
+        kinds.several(kinds.NAME_SERVER),
+        "Look hosts up at this name server, ADDRESS[:PORT], and cache addresses for their TTL; "
+        "system uses the system's resolver and caches for 5 minutes. Repeatable; none for the "
+        "name servers of this system.",
+        weakens=differs,
+    )
+    allow_private: bool | None = setting(
+        None,
+        kinds.optional(kinds.SWITCH),
+        "Fetch from all non-public addresses, or from none. By default, only from seeds given as "
+        "an address or localhost, at their port, and from --resolve targets.",
+        weakens=allows_more,
+    )
+    workers: int | str = setting(
+        "auto",
+        kinds.either("auto", kinds.whole(0, 256)),
+        "Processes that fetch and parse pages, besides the main process; 0 for none. auto uses "
+        "one per additional core, up to 3, and none for the shards of a cluster.",
+        weakens=is_higher,
+    )
+    proxy: tuple[str, ...] = setting(
+        (ENVIRONMENT,),
+        kinds.several(kinds.PROXY),
+        "Proxy URL (http, https, socks5 or socks5h), with a login if needed; http=URL and "
+        "https=URL are for one scheme, @FILE lists proxies, environment uses HTTP_PROXY, "
+        "HTTPS_PROXY and ALL_PROXY. Each host keeps to one proxy, and hosts in NO_PROXY use none; "
+        "repeatable, none for no proxy.",
+        weakens=differs,
+    )
+    http2: str = setting(
+        "off",
+        kinds.choice("off", "auto"),
+        "Offer HTTP/2 to https servers (auto). It takes more CPU than HTTP/1.1, and saves "
+        "connections only with --per-host above 1.",
+    )
+    ca: Path | None = setting(
+        None,
+        kinds.optional(kinds.FILE),
+        "Also trust the certificate authorities in this PEM file; none for no file.",
+        weakens=differs,
+    )
+    client_cert: tuple[str, ...] = setting(
+        (),
+        kinds.several(kinds.FILE_OF_A_HOST),
+        "Present this client certificate (PEM, with its key) to servers that ask for one: all, "
+        "one host, or all below *.NAME. Repeatable; none for no certificate.",
+        weakens=differs,
+    )
+    insecure: tuple[str, ...] = setting(
+        (),
+        kinds.several(kinds.HOST),
+        "Skip certificate checks for this host, or for all hosts below *.NAME. Repeatable; none "
+        "for no host.",
+        weakens=differs,
+    )
+    bind_address: tuple[str, ...] = setting(
+        (),
+        kinds.several(kinds.ADDRESS),
+        "Connect from this local address, only to servers of its address family. Repeatable; none "
+        "for any address.",
+        weakens=differs,
+    )
 
     # Not settings:
     max_head_bytes: int = 64 * 1024
@@ -169,13 +418,56 @@ class Network:
 class Access:
     """Headers, logins and cookies. `repr` hides possible secrets."""
 
-    headers: tuple[str, ...] = field(default=(), repr=False)
-    user_agent: str | None = None
-    languages: str | None = None
-    auth: tuple[str, ...] = field(default=(), repr=False)
-    bearer: tuple[str, ...] = field(default=(), repr=False)
-    netrc: Path | str | None = None
-    cookies: Path | str = OFF
+    headers: tuple[str, ...] = setting(
+        (),
+        kinds.several(kinds.HEADER_LINE),
+        "Send this header with every request; 'HOST=Name: value' sends it to one host only. "
+        "Repeatable; none for no header.",
+        name="header",
+    )
+    user_agent: str | None = setting(
+        None,
+        kinds.optional(kinds.text("TEXT", "text of printable ASCII characters", r"[!-~][ -~]*")),
+        "Complete User-Agent header; none builds it from --agent and --contact. robots.txt is "
+        "still matched against --agent.",
+        kept=True,
+    )
+    languages: str | None = setting(
+        None,
+        kinds.optional(kinds.LANGUAGES),
+        "Accept-Language, preferred language first, such as de,en; none for no preference.",
+        kept=True,
+    )
+    auth: tuple[str, ...] = setting(
+        (),
+        kinds.several(kinds.login("USER:PASS", kinds.USER_PASSWORD)),
+        "Log in to HOST by basic or digest authentication. HOST=@FILE, MINICRAWL_AUTH, "
+        "minicrawl.toml and --netrc hide the password from other users; repeatable, none for no "
+        "login.",
+        weakens=reads_another_file,
+    )
+    bearer: tuple[str, ...] = setting(
+        (),
+        kinds.several(kinds.login("TOKEN", kinds.TOKEN)),
+        "Send this bearer token to HOST; HOST=@FILE reads it from a file. Repeatable; none for no "
+        "token.",
+        weakens=reads_another_file,
+    )
+    netrc: Path | str | None = setting(
+        None,
+        kinds.optional(kinds.either(ON, kinds.FOUND_FILE)),
+        "Take logins from this .netrc file; on reads the file named by NETRC, or ~/.netrc; none "
+        "for no file.",
+        weakens=differs,
+    )
+    cookies: Path | str = setting(
+        OFF,
+        kinds.either(ON, kinds.either(OFF, kinds.FOUND_FILE)),
+        "Keep cookies in a file beside the store and send them back (on), starting with those in "
+        "a Netscape cookie file (FILE), or ignore cookies (off).",
+        weakens=starts_with_another_file,
+        kept=True,
+    )
 
     @property
     def has_secrets(self) -> bool:
@@ -187,9 +479,27 @@ class Access:
 class Rendering:
     """Pages to render in a browser, and limits per page."""
 
-    render: str = "never"
-    workers: int = 1
-    browser: Path | None = None
+    render: str = setting(
+        "never",
+        kinds.choice("never", "auto", "always"),
+        "Render pages in a browser; auto renders pages that are mostly scripts, and pages similar "
+        "to those on the same host that gained links by rendering. Needs minicrawl[render] and "
+        "Chromium.",
+        kept=True,
+    )
+    workers: int = setting(
+        1,
+        kinds.whole(1, 64),
+        "Number of browsers; each renders one page at a time.",
+        name="render-workers",
+        weakens=is_higher,
+    )
+    browser: Path | None = setting(
+        None,
+        kinds.optional(kinds.FILE),
+        "Chromium executable that renders pages; none for the installed one.",
+        weakens=differs,
+    )
 
     # Not settings:
     max_s: float = 20.0
@@ -209,7 +519,12 @@ class Rendering:
 class Limits:
     """Limits per page and per host."""
 
-    max_tries: int = 5
+    max_tries: int = setting(
+        5,
+        kinds.whole(1),
+        "Try a failing page at most N times. Failures that rarely go away get fewer tries.",
+    )
+
     max_sitemaps: int = 100
     """Not a setting. Sitemaps per host; each has up to 50,000 URLs."""
 
@@ -218,10 +533,35 @@ class Limits:
 class Traps:
     """Limits that detect crawler traps; None for no limit."""
 
-    barren_pages: int | None = 20
-    same_pages: int | None = 10
-    host_pages: int | None = 1000
-    site_pages: int | None = 1000
+    barren_pages: int | None = setting(
+        20,
+        kinds.optional(kinds.whole(1)),
+        "Skip the rest of a group of similar pages after N of them had nothing new; none for no "
+        "limit.",
+        kept=True,
+    )
+    same_pages: int | None = setting(
+        10,
+        kinds.optional(kinds.whole(1)),
+        "Ignore a URL parameter, a parameter order or a host name after it made no difference on "
+        "N pages; none for no limit.",
+        kept=True,
+    )
+    host_pages: int | None = setting(
+        1000,
+        kinds.optional(kinds.whole(1)),
+        "Page quota per host, raised by links from other hosts; none for no limit. A page counts "
+        "once for each new page it links to, up to 10; hosts of seeds have no quota.",
+        kept=True,
+    )
+    site_pages: int | None = setting(
+        1000,
+        kinds.optional(kinds.whole(1)),
+        "Like --host-pages, for all hosts of a registrable domain or network, raised by links "
+        "from other sites; none for no limit. A host counts as 10 pages, and the hosts at one "
+        "address share another quota of this size.",
+        kept=True,
+    )
 
     # Not settings:
     max_segments: int = 32
@@ -235,24 +575,88 @@ class Traps:
 class Cluster:
     """Cluster of a crawl, and credentials for its servers."""
 
-    url: str | None = None
-    creds: Path | None = None
+    url: str | None = setting(
+        None,
+        kinds.optional(kinds.NATS_SERVERS),
+        "Crawl with other machines through these NATS servers: nats://host:4222, comma-separated, "
+        "then /NAME if they serve several crawls. demo starts servers and nodes on this machine; "
+        "none crawls on this machine alone.",
+        name="cluster",
+        weakens=differs,
+    )
+    creds: Path | None = setting(
+        None,
+        kinds.optional(kinds.FILE),
+        "File with the credentials or the nkey seed for the NATS servers; none for no file.",
+        name="cluster-creds",
+        weakens=differs,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storing:
     """Store of a crawl, and the data to keep in it."""
 
-    store: Path = Path("data/crawl.db")
-    links: bool = True
-    strip_marks: bool = True
-    converge: bool = True
-    keep: str = "pages"
-    keep_versions: int | str = "all"
-    warc: Path | None = None
-    check_external: bool = False
-    check_assets: bool = False
-    requisites: bool = False
+    store: Path = setting(
+        Path("data/crawl.db"), kinds.FILE, "SQLite file that holds the crawl.", weakens=differs
+    )
+    links: bool = setting(True, kinds.SWITCH, "Store the links between pages.", kept=True)
+    strip_marks: bool = setting(
+        True,
+        kinds.SWITCH,
+        "Remove session IDs and campaign parameters from URLs. The original URL is stored too.",
+        off="--keep-marks",
+        kept=True,
+    )
+    converge: bool = setting(
+        True,
+        kinds.SWITCH,
+        "Compute converged importance for all known pages when the crawl ends, for at most a "
+        "tenth of its time or 5 seconds, and while it is idle.",
+    )
+    keep: str = setting(
+        "pages",
+        kinds.choice("pages", "text", "links", "none"),
+        "Keep whole responses (pages) or only text (text) in FILE-pages beside the store, the "
+        "text, rel and href of each link in the store (links), or nothing (none). In a cluster, "
+        "the default is none.",
+        kept=True,
+    )
+    keep_versions: int | str = setting(
+        "all",
+        kinds.either("all", kinds.either("changed", kinds.whole(1))),
+        "Versions to keep of a page that is fetched again: all, the last N, or only changed ones. "
+        "With N, older versions are removed once that frees a quarter of the archive; an "
+        "unchanged version takes a few bytes.",
+        kept=True,
+    )
+    warc: Path | None = setting(
+        None,
+        kinds.optional(kinds.FOLDER),
+        "Also write every response, including a 404, to WARC files of about 1 GB in this folder; "
+        "none for no files.",
+        weakens=differs,
+        kept=True,
+    )
+    check_external: bool = setting(
+        False,
+        kinds.SWITCH,
+        "After the crawl, check links that leave the scope or lead to files, with HEAD, or GET if "
+        "HEAD is refused. Targets are not crawled, and --deny applies.",
+    )
+    check_assets: bool = setting(
+        False,
+        kinds.SWITCH,
+        "After the crawl, check the images, styles, scripts and media of kept pages (--keep "
+        "pages), and that the anchors in links such as /page#anchor exist.",
+    )
+    requisites: bool = setting(
+        False,
+        kinds.SWITCH,
+        "After the crawl, keep the images, styles, scripts, fonts and media of kept pages (--keep "
+        "pages), from any host that allows it. --deny applies.",
+        kept=True,
+    )
 
     @property
     def keeps_answers(self) -> bool:
@@ -273,3 +677,28 @@ class Storing:
     def may_converge(self) -> bool:
         """True if converged importance is to be computed, which needs links."""
         return self.converge and self.links
+
+
+# ================================================================ the table
+
+SECTIONS = {
+    section.name: section
+    for section in (
+        Section("budget", Budget),
+        Section("order", Order),
+        Section("scope", Scope),
+        Section("politeness", Politeness),
+        Section("network", Network),
+        Section("access", Access),
+        Section("render", Rendering),
+        Section("limits", Limits),
+        Section("traps", Traps),
+        Section("store", Storing),
+        Section("cluster", Cluster),
+    )
+}
+TABLE = tuple(row for section in SECTIONS.values() for row in settings_in(section))
+"""All settings, section by section, in the order of the help."""
+BY_NAME = {row.name: row for row in TABLE}
+KEPT = tuple(row for row in TABLE if row.kept)
+"""Settings that a store keeps."""

@@ -1,27 +1,52 @@
-"""Row of the table of settings: section, names, kind of value and help.
+"""Declaration of a setting: a field of a part, with all that is derived from it.
 
-A setting has one name, for example `max-depth`. From it come its flag `--max-depth`, its variable
-`MINICRAWL_MAX_DEPTH`, its key `max-depth` in a section of minicrawl.toml and its argument
-`max_depth` in Python (`for_` where the name is a keyword of Python).
+    delay_s: float | str = setting(
+        1.0, either("auto", WAIT), "Time between two requests to a host.", name="delay"
+    )
+
+in the part `Politeness` declares the flag `--delay TIME|auto`, the variable `MINICRAWL_DELAY`, the
+key `delay` in `[politeness]` of minicrawl.toml, the argument `delay` in Python (`for_` where the
+name is a keyword of Python), the help, and an entry of the reference. The name of the field is the
+name of the setting, unless `name` says another one: fields have units, names have none.
 
 Law: a setting that touches this machine or can weaken a promise has a rule in `weakens`. A value
 from a stranger, such as a store, is used only if it weakens nothing.
 """
 
 import keyword
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, TypeVar
 
-from minicrawl.config import parts
-from minicrawl.config.values import ValueKind
+from minicrawl.config.values import LOGIN, ValueKind
+
+T = TypeVar("T")
 
 PREFIX = "MINICRAWL_"
 
+Weakens = Callable[[Any, Any], bool]
+"""True if a stranger's value may do more than the user's own value."""
 
-def variable_of(name: str) -> str:
-    """Return the environment variable of a setting."""
-    return PREFIX + name.replace("-", "_").upper()
+
+def setting(
+    default: T,
+    kind: ValueKind,
+    text: str,
+    *,
+    name: str = "",
+    off: str = "",
+    weakens: Weakens | None = None,
+    kept: bool = False,
+) -> T:
+    """Declare a field of a part as a setting, with its default, its kind and its help.
+
+    `off` turns a switch off; it is `--no-NAME` by default. A store keeps the `kept` ones: scope,
+    value of pages, and promises to servers; budgets and resources are set for each run.
+    """
+    declared = {"kind": kind, "help": text, "name": name, "off": off}
+    declared |= {"weakens": weakens, "kept": kept}
+    return field(default=default, repr=kind.mask is None, metadata=declared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,33 +54,65 @@ class Section:
     """Section of minicrawl.toml, and the part of the settings that it sets."""
 
     name: str
-    part: str
     make: type
 
-
-BUDGET = Section("budget", "budget", parts.Budget)
-ORDER = Section("order", "order", parts.Order)
-SCOPE = Section("scope", "scope", parts.Scope)
-POLITENESS = Section("politeness", "politeness", parts.Politeness)
-NETWORK = Section("network", "network", parts.Network)
-ACCESS = Section("access", "access", parts.Access)
-RENDER = Section("render", "rendering", parts.Rendering)
-LIMITS = Section("limits", "limits", parts.Limits)
-TRAPS = Section("traps", "traps", parts.Traps)
-STORE = Section("store", "storing", parts.Storing)
-CLUSTER = Section("cluster", "cluster", parts.Cluster)
-
-SECTIONS = {
-    one.name: one
-    for one in (
-        *(BUDGET, ORDER, SCOPE, POLITENESS, NETWORK, ACCESS, RENDER),
-        *(LIMITS, TRAPS, STORE, CLUSTER),
-    )
-}
+    @property
+    def part(self) -> str:
+        """Name of the part in `Settings`."""
+        return self.make.__name__.lower()
 
 
-Weakens = Callable[[Any, Any], bool]
-"""True if a stranger's value may do more than the user's own value."""
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Setting: its names, its kind of value, its help. `field` is its value's name in its part."""
+
+    section: Section
+    field: str
+    default: object
+    kind: ValueKind
+    help: str
+    name: str
+    off: str  # the flag that turns a switch off
+    weakens: Weakens | None  # None: harmless from any source
+    kept: bool
+
+    @property
+    def flag(self) -> str:
+        return f"--{self.name}"
+
+    @property
+    def variable(self) -> str:
+        return variable_of(self.name)
+
+    @property
+    def key(self) -> str:
+        return self.name if self.kind.is_table else f"{self.section.name}.{self.name}"
+
+    @property
+    def argument(self) -> str:
+        name = self.name.replace("-", "_")
+        return f"{name}_" if keyword.iskeyword(name) else name
+
+
+def variable_of(name: str) -> str:
+    """Return the environment variable of a setting."""
+    return PREFIX + name.replace("-", "_").upper()
+
+
+def settings_in(section: Section) -> Iterator[Setting]:
+    """Yield the settings that the part of a section declares. Its other fields are limits in the
+    code, which only tests change.
+    """
+    for one in fields(section.make):
+        if one.metadata:
+            declared = dict(one.metadata)
+            declared["name"] = name = declared["name"] or one.name.replace("_", "-")
+            if declared["kind"].is_switch:
+                declared["off"] = declared["off"] or f"--no-{name}"
+            yield Setting(section=section, field=one.name, default=one.default, **declared)
+
+
+# ================================================================ rules for strangers
 
 
 def differs(value: object, own: object) -> bool:
@@ -73,36 +130,18 @@ def is_higher(value: Any, own: Any) -> bool:
     return not isinstance(value, str) and value > (0 if isinstance(own, str) else own)
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """Row of the table. `field` is the name of the value in its part."""
+def allows_more(value: bool | None, own: bool | None) -> bool:
+    """Rule for private addresses: none, those of seeds, or all."""
+    ordered = (False, None, True)
+    return ordered.index(value) > ordered.index(own)
 
-    section: Section
-    field: str
-    name: str
-    kind: ValueKind
-    help: str
-    off: str = ""  # the flag that turns a switch off
-    is_table: bool = False  # a table of its own in minicrawl.toml, `[focus]`, instead of a key
-    weakens: Weakens | None = None  # None: harmless from any source
 
-    @property
-    def flag(self) -> str:
-        return f"--{self.name}"
+def reads_another_file(value: Sequence[str], own: Sequence[str]) -> bool:
+    """Rule for logins: a stranger's login is harmless, but may not come from a file of the user."""
+    found = (LOGIN.fullmatch(text) for text in value if text not in own)
+    return any(one is not None and one["file"] for one in found)
 
-    @property
-    def variable(self) -> str:
-        return variable_of(self.name)
 
-    @property
-    def key(self) -> str:
-        return self.name if self.is_table else f"{self.section.name}.{self.name}"
-
-    @property
-    def argument(self) -> str:
-        name = self.name.replace("-", "_")
-        return f"{name}_" if keyword.iskeyword(name) else name
-
-    @property
-    def default(self) -> object:
-        return getattr(self.section.make(), self.field)
+def starts_with_another_file(value: object, own: object) -> bool:
+    """Rule for cookies: on and off are harmless, a file is a risk."""
+    return isinstance(value, Path) and value != own

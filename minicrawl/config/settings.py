@@ -10,11 +10,14 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from minicrawl.config.parts import (
+    BY_NAME,
+    KEPT,
+    SECTIONS,
+    TABLE,
     Access,
     Budget,
     Cluster,
@@ -27,10 +30,62 @@ from minicrawl.config.parts import (
     Storing,
     Traps,
 )
-from minicrawl.config.rows import BY_NAME, GONE, KEPT, TABLE
-from minicrawl.config.setting import PREFIX, SECTIONS, Setting, variable_of
+from minicrawl.config.setting import PREFIX, Setting, variable_of
 from minicrawl.config.values import NONE, InvalidValue
 from minicrawl.errors import UsageError
+
+if TYPE_CHECKING:
+    from minicrawl.config.arguments import SettingArguments
+
+# ================================================================ gone
+#
+# Removed settings and their replacements. For one version, their names are refused with this line.
+# A store with such a setting still opens.
+
+
+class Gone(NamedTuple):
+    """Removed setting: its replacement, and the stored value that means the same."""
+
+    why: str
+    usual: object = None
+
+
+GONE = {
+    "measures": Gone("all measures of a window are kept"),
+    "width": Gone("a window is always 8 wide", 8),
+    "newborn": Gone("a page is born with one unit of cash", "unit"),
+    "replay": Gone("`minicrawl refine` and the end of a crawl compute converged ranks", 0),
+    "weight": Gone("--weight-internal W weighs the links within a site"),
+    "weight-dynamic": Gone("only links within a site weigh less, by --weight-internal", 1),
+    "weight-emphasis": Gone("only links within a site weigh less, by --weight-internal", 1),
+    "delay-factor": Gone("--delay auto waits 5 times as long as the host takes to answer", 5),
+    "min-delay": Gone("--delay auto waits at least 0.5 s", 0.5),
+    "max-delay": Gone("no delay that a host asks for is longer than 60 s", 60),
+    "max-pause": Gone("no pause of a host is longer than an hour"),
+    "max-strikes": Gone("a host that failed 6 times is down for an hour"),
+    "silent-share": Gone("hosts that have not answered have half of --concurrency at most"),
+    "max-bodies": Gone("bodies have 15 MB together, or half more than --max-body"),
+    "max-head": Gone("heads are limited to 64 KiB"),
+    "max-codings": Gone("bodies may have 3 content codings"),
+    "no-proxy": Gone("NO_PROXY names the hosts that need no proxy"),
+    "client-key": Gone("--client-cert reads the key from the file of the certificate"),
+    "min-tls": Gone("TLS 1.2 is the oldest that is spoken"),
+    "prefer-family": Gone("the system says which addresses of a host come first"),
+    "max-rendering": Gone("a page is rendered for at most 20 s"),
+    "max-render-requests": Gone("a page that is rendered may send 50 requests"),
+    "max-render-memory": Gone("a browser may take 1 GB"),
+    "max-links": Gone("10,000 links of a page are read"),
+    "max-redirects": Gone("10 redirects in a row are followed"),
+    "max-sitemaps": Gone("100 sitemaps of a host are read"),
+    "max-robots": Gone("512 KiB of a robots.txt are read"),
+    "max-reading": Gone("a page is parsed for at most 30 s"),
+    "max-segments": Gone("a path may have 32 segments", 32),
+    "max-repeats": Gone("a path may have a segment 4 times", 4),
+    "cluster-ca": Gone("NATS_CA names the file, as for the nats command"),
+    "cluster-cert": Gone("NATS_CERT names the file, as for the nats command"),
+    "cluster-key": Gone("NATS_KEY names the file, as for the nats command"),
+}
+
 
 # ================================================================ sources
 #
@@ -401,99 +456,6 @@ def _share(given: Given, name: str) -> float:
     return share
 
 
-# ================================================================ arguments
-#
-# Arguments of `Settings.of` with their types, for type checkers and completion.
-#
-# At run time only the table of settings counts; a test compares the names.
-
-Time = float | str
-"""Seconds, or text such as `1h30m`."""
-Size = int | str
-"""Bytes, or text such as `10MB`."""
-Strengths = str | Sequence[str] | Mapping[str, float]
-
-
-class SettingArguments(TypedDict, total=False):
-    """One key per row of the table. Text is parsed as on the command line."""
-
-    pages: int | None
-    new_pages: int | None
-    for_: Time | None
-    bytes: Size | None
-    until: float | str | None
-    continuous: bool
-    strategy: Literal["siblings", "greedy", "random", "breadth-first"]
-    order_by: Literal["page", "site"]
-    discovery: float | str
-    refresh: float | str
-    window: Literal["interpolation", "variable", "fixed", "improved-fixed", "adaptive", "static"]
-    small_edge: float | str
-    endowment: int
-    focus: Strengths
-    focus_type: Strengths
-    focus_words: Strengths
-    focus_similar: Strengths
-    weight_internal: float
-    scope: Literal["any", "domain", "host", "prefix"]
-    allow: str | Sequence[str]
-    deny: str | Sequence[str]
-    max_depth: int | None
-    per_host_pages: int | None
-    focus_only: int | None
-    sitemaps: bool
-    types: str | Sequence[str]
-    robots: bool
-    delay: Time | Literal["auto"]
-    concurrency: int
-    per_host: int
-    per_address: int
-    address_delay: Time
-    max_rate: float | str | None
-    hours: str | None
-    agent: str
-    contact: str | None
-    timeout: Time
-    max_body: Size
-    resolve: str | Sequence[str]
-    name_server: str | Sequence[str]
-    allow_private: bool | None
-    workers: int | Literal["auto"]
-    proxy: str | Sequence[str]
-    http2: Literal["off", "auto"]
-    ca: str | PathLike[str] | None
-    client_cert: str | PathLike[str] | Sequence[str] | None
-    insecure: str | Sequence[str]
-    bind_address: str | Sequence[str]
-    header: str | Sequence[str]
-    user_agent: str | None
-    languages: str | None
-    auth: str | Sequence[str]
-    bearer: str | Sequence[str]
-    netrc: str | PathLike[str] | None
-    cookies: str | PathLike[str]
-    render: Literal["never", "auto", "always"]
-    render_workers: int
-    browser: str | PathLike[str] | None
-    max_tries: int
-    barren_pages: int
-    same_pages: int
-    host_pages: int
-    site_pages: int
-    store: str | PathLike[str]
-    links: bool
-    strip_marks: bool
-    converge: bool
-    keep: Literal["pages", "text", "links", "none"]
-    keep_versions: Literal["all", "changed"] | int
-    warc: str | PathLike[str] | None
-    check_external: bool
-    check_assets: bool
-    requisites: bool
-    cluster: str | None
-    cluster_creds: str | PathLike[str] | None
-
-
 # ================================================================ writing
 #
 # Settings as TOML, as JSON and as text, with their origins; and the settings that a store keeps.
@@ -533,7 +495,7 @@ def as_kept(loaded: Loaded) -> dict[str, object]:
 def plain(settings: Settings, setting: Setting) -> object:
     """Return the value in JSON types."""
     value = settings.value(setting)
-    if setting.is_table:
+    if setting.kind.is_table:
         return {focus.pattern: _plain(focus.strength) for focus in value}
     if isinstance(value, tuple):
         return list(value)
@@ -555,11 +517,11 @@ def as_text(value: object) -> str:
 
 
 def _lines(loaded: Loaded) -> Iterator[str]:
-    yield from (_line(loaded, setting) for setting in TABLE if setting.is_table)
+    yield from (_line(loaded, setting) for setting in TABLE if setting.kind.is_table)
     for section in SECTIONS.values():
         yield f"\n[{section.name}]"
         for setting in TABLE:
-            if setting.section is section and not setting.is_table:
+            if setting.section is section and not setting.kind.is_table:
                 yield _line(loaded, setting)
 
 

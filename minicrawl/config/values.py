@@ -1,29 +1,44 @@
-"""Kinds of values: their parsing and validation.
+"""Kinds of values: parsing and validation of what users give.
 
-kinds           general kinds
-network_kinds   hosts, addresses and proxies
-pace            rates and hours
-by_host         values that may be for one host
-quantities      numbers, times and sizes
+Laws: text (from a flag or a variable) and values (from TOML or Python) with the same meaning are
+parsed as the same value. A parsed value is parsed again as itself. A header that would break the
+framing of requests, or a promise of politeness, is refused. A secret is never shown, neither in an
+error about a bad value nor in listings of settings.
 """
 
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import index
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from minicrawl import plugins
-from minicrawl.config.parts import ENVIRONMENT, SYSTEM, Focus
+
+ON, OFF = "on", "off"
+"""Values of settings that also take a file."""
+AUTO = "auto"
+ENVIRONMENT = "environment"
+"""Value that stands for the proxies in environment variables."""
+SYSTEM = "system"
+"""Value that stands for the resolver of the system."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Focus:
+    """Links that get `strength` times their share in addition, from the virtual page's cash."""
+
+    pattern: str
+    strength: float = 1.0
+
 
 # ================================================================ by host
 #
-# Values of settings that may be for one host.
+# Values of settings that may be for one host. Every process that sends requests parses them again.
 #
-# Every process that sends requests parses them again, so this module imports no other of ours.
+# HOST   `docs.example`, `docs.example:8443` or `https://docs.example`, as `fetch.access` reads it
 
 _HOST = r"(?:https?://)?(?:\[[0-9A-Fa-f:.]+\]|[^\s=:/@\[\]]+)(?::[0-9]{1,5})?"
 HEADER = re.compile(
@@ -139,9 +154,6 @@ def as_size(value: object) -> str:
 # ================================================================ kinds
 #
 # Kinds of values: each parses a value from the user, or raises `InvalidValue`.
-#
-# Laws: text (from a flag or a variable) and values (from TOML or Python) with the same meaning are
-# parsed as the same value. A parsed value is parsed again as itself.
 
 NONE = "none"  # None as text
 ALL = "all"
@@ -149,6 +161,7 @@ MOST = 2**31 - 1  # of pages: the limit of the ledger
 MOST_BYTES = 2**63 - 1
 MOST_SECONDS = 1e9
 LEAST_EDGE = 0.01  # 0 lets cash cycle forever; 1 ignores all links
+MOST_LINKS_AWAY = 200  # distances above 254 are not stored
 
 Reader = Callable[[object], object]
 
@@ -176,6 +189,13 @@ class ValueKind:
     many: bool = False
     show: Callable[[object], str] = str  # formats a default for help
     mask: Callable[[str], str] | None = None  # hides the secret in a value
+    is_table: bool = False  # a table of its own in minicrawl.toml, `[focus]`, instead of a key
+    accepts: str = "str"  # type of the argument in Python
+
+    @property
+    def is_switch(self) -> bool:
+        """True if a flag sets it and another one turns it off, both without a value."""
+        return not self.metavar
 
     def masked(self, value: Any) -> Any:
         """Return the value without its secrets."""
@@ -201,7 +221,7 @@ def whole(least: int, most: int = MOST) -> ValueKind:
             raise InvalidValue(value, f"must be at most {most:,}")
         return found
 
-    return ValueKind("N", read)
+    return ValueKind("N", read, accepts="int")
 
 
 def number(wanted: str, fits: Callable[[float], bool], metavar: str = "X") -> ValueKind:
@@ -213,7 +233,7 @@ def number(wanted: str, fits: Callable[[float], bool], metavar: str = "X") -> Va
             raise InvalidValue(value, f"must be {wanted}")
         return found
 
-    return ValueKind(metavar, read, show="{:g}".format)
+    return ValueKind(metavar, read, show="{:g}".format, accepts="float | str")
 
 
 def time(wanted: str, fits: Callable[[float], bool]) -> ValueKind:
@@ -228,7 +248,7 @@ def time(wanted: str, fits: Callable[[float], bool]) -> ValueKind:
             raise InvalidValue(value, f"must be at most {MOST_SECONDS:,.0f} seconds")
         return found
 
-    return ValueKind("TIME", read, show=as_time)
+    return ValueKind("TIME", read, show=as_time, accepts="Time")
 
 
 def _read_size(value: object) -> int:
@@ -265,7 +285,8 @@ def choice(*names: str, renamed: Mapping[str, str] | None = None, group: str = "
             raise InvalidValue(value, f"was removed, use {renamed[value]} instead")
         raise InvalidValue(value, f"must be one of {', '.join(names)}")
 
-    return ValueKind("|".join(names), read, names=names)
+    accepts = "Literal[" + ", ".join(f'"{name}"' for name in names) + "]"
+    return ValueKind("|".join(names), read, names=names, accepts=accepts)
 
 
 def text(metavar: str, wanted: str, form: str) -> ValueKind:
@@ -296,7 +317,13 @@ def some_of(*names: str) -> ValueKind:
                 raise InvalidValue(name, f"must be one of {', '.join(names)}, or {ALL}")
         return names if ALL in found else tuple(name for name in names if name in found)
 
-    return ValueKind("TYPE,...", read, names=(*names, ALL), show=lambda found: _as_list(found, ","))
+    return ValueKind(
+        "TYPE,...",
+        read,
+        names=(*names, ALL),
+        show=lambda found: _as_list(found, ","),
+        accepts="str | Sequence[str]",
+    )
 
 
 _SWITCHES = dict.fromkeys(("1", "true", "yes", "on"), True)
@@ -348,7 +375,7 @@ def optional(kind: ValueKind) -> ValueKind:
     def read(value: object) -> object:
         return None if value is None or value == NONE else kind.read(value)
 
-    return ValueKind(kind.metavar, read, names=kind.names, show=kind.show, mask=kind.mask)
+    return replace(kind, read=read, accepts=f"{kind.accepts} | None")
 
 
 def either(word: str, kind: ValueKind) -> ValueKind:
@@ -360,7 +387,8 @@ def either(word: str, kind: ValueKind) -> ValueKind:
     def show(value: object) -> str:
         return word if value == word else kind.show(value)
 
-    return ValueKind(f"{kind.metavar}|{word}", read, names=(word,), show=show)
+    accepts = kind.accepts if "str" in kind.accepts else f'{kind.accepts} | Literal["{word}"]'
+    return ValueKind(f"{kind.metavar}|{word}", read, names=(word,), show=show, accepts=accepts)
 
 
 def several(kind: ValueKind) -> ValueKind:
@@ -375,7 +403,8 @@ def several(kind: ValueKind) -> ValueKind:
             return tuple(map(kind.read, value))
         raise InvalidValue(value, "must be a string or a list of strings")
 
-    return ValueKind(kind.metavar, read, many=True, show=_as_list, mask=kind.mask)
+    accepts = f"{kind.accepts} | Sequence[str]"
+    return ValueKind(kind.metavar, read, many=True, show=_as_list, mask=kind.mask, accepts=accepts)
 
 
 def _as_list(value: object, between: str = ", ") -> str:
@@ -399,7 +428,8 @@ def focuses(kind: ValueKind) -> ValueKind:
                 raise InvalidValue(pattern, "is given twice")
         return found
 
-    return ValueKind(f"{kind.metavar}[=STRENGTH]", read, many=True)
+    metavar = f"{kind.metavar}[=STRENGTH]"
+    return ValueKind(metavar, read, many=True, is_table=True, accepts="Strengths")
 
 
 def _pairs(value: object) -> Iterable[tuple[object, object]]:
@@ -444,15 +474,15 @@ SHARE = number("a number from 0 to 1", lambda share: 0 <= share <= 1, "SHARE")
 SMALL_EDGE = number(
     "a number from 0.01 to 0.99", lambda share: LEAST_EDGE <= share <= 1 - LEAST_EDGE, "SHARE"
 )
-PART = ValueKind("SHARE", _read_part, show=as_percent)
+PART = ValueKind("SHARE", _read_part, show=as_percent, accepts="float | str")
 WEIGHT = number("a number of at least 0", lambda weight: weight >= 0, "WEIGHT")
 WAIT = time("of at least 0", lambda seconds: seconds >= 0)
 TIME = time("above 0", lambda seconds: seconds > 0)
-SIZE = ValueKind("SIZE", _read_size, show=as_size)
-SWITCH = ValueKind("", _read_switch)
-FILE = ValueKind("FILE", _read_path)
-FOLDER = ValueKind("DIR", _read_folder)
-FOUND_FILE = ValueKind("FILE", _read_folder)
+SIZE = ValueKind("SIZE", _read_size, show=as_size, accepts="Size")
+SWITCH = ValueKind("", _read_switch, accepts="bool")
+FILE = ValueKind("FILE", _read_path, accepts="str | PathLike[str]")
+FOLDER = ValueKind("DIR", _read_folder, accepts="str | PathLike[str]")
+FOUND_FILE = ValueKind("FILE", _read_folder, accepts="str | PathLike[str]")
 PATTERN = ValueKind("REGEX", _read_pattern)
 WORDS = ValueKind("WORDS", _read_words)
 MEDIA_TYPE = text("TYPE", "a media type such as application/pdf or image/*", r"[\w.+-]+/[\w.+*-]+")
@@ -462,7 +492,7 @@ AGENT = text("NAME", "a name of letters, - and _ only", r"[A-Za-z_-]+")
 CONTACT = text("WHERE", "a URL or a mail address", r"(https?://[!-'*-~]+|[!-'*-~]+@[!-'*-~]+)")
 
 
-# ================================================================ network kinds
+# ================================================================ networks
 #
 # Kinds of values that name hosts, addresses and proxies.
 
@@ -558,7 +588,7 @@ def _read_name_server(value: object) -> str:
 NAME_SERVER = ValueKind("ADDRESS", _read_name_server)
 RULE = ValueKind("HOST=ADDRESS", _read_rule)
 PROXY = ValueKind("URL", _read_proxy, mask=hidden_login)
-FILE_OF_A_HOST = ValueKind("[HOST=]FILE", _read_file_of_a_host)
+FILE_OF_A_HOST = ValueKind("[HOST=]FILE", _read_file_of_a_host, accepts="str | PathLike[str]")
 BYPASS = text("HOST", "a host, an address, a network or *", r"[^\s,/]+(/[0-9]+)?")
 HOST = text(
     "HOST",
@@ -566,6 +596,93 @@ HOST = text(
     HOST_NAME,
 )
 ADDRESS = ValueKind("ADDRESS", _read_address)
+NATS_SERVERS = replace(
+    text(
+        "URL",
+        "the address of NATS servers such as nats://host:4222, with commas between several, and "
+        "/NAME behind them if they serve several crawls; or demo",
+        r"demo|(nats|tls)://[^\s/,]+(,((nats|tls)://)?[^\s/,]+)*(/[A-Za-z0-9_-]{0,32})?",
+    ),
+    mask=without_login,
+)
+
+
+# ================================================================ access
+#
+# Headers, logins and languages.
+
+_FRAMING = frozenset(("connection", "expect", "host", "http2-settings", "keep-alive", "te")) | {
+    *("content-encoding", "content-length", "content-type"),
+    *("trailer", "transfer-encoding", "upgrade"),
+}
+_OURS = {
+    "accept-encoding": "is what our decoders can undo",
+    "accept-language": "is set by --languages",
+    "if-match": "is set by the crawl",
+    "if-modified-since": "is set by the crawl",
+    "if-none-match": "is set by the crawl",
+    "if-range": "asks for a part of a page",
+    "if-unmodified-since": "is set by the crawl",
+    "range": "asks for a part of a page",
+    "user-agent": "is set by --user-agent",
+}
+_SECRET = frozenset(("authorization", "cookie"))
+
+
+def _read_header(value: object) -> str:
+    found = HEADER.fullmatch(value) if isinstance(value, str) and value.isprintable() else None
+    if found is None or not found["value"].strip():
+        raise InvalidValue(HIDDEN, "must be 'Name: value' or 'HOST=Name: value'")
+    name = found["name"].lower()
+    if name in _FRAMING or name.startswith("proxy-"):
+        raise InvalidValue(f"{found['name']}: {HIDDEN}", "would break requests")
+    if name in _OURS:
+        raise InvalidValue(f"{found['name']}: {HIDDEN}", _OURS[name])
+    if name in _SECRET and not found["host"]:
+        wanted = f"would go to every host: write 'HOST={found['name']}: …'"
+        raise InvalidValue(f"{found['name']}: {HIDDEN}", wanted)
+    return found[0]
+
+
+def _header_shown(text: str) -> str:
+    before, colon, _ = text.partition(": ")
+    return f"{before}{colon}{HIDDEN}" if colon else HIDDEN
+
+
+def login(form: str, fits: re.Pattern[str]) -> ValueKind:
+    """Return the kind of a secret for one host, or of the file that holds it."""
+    wanted = f"must be HOST={form}, or HOST=@FILE with a file that has {form}"
+
+    def read(value: object) -> str:
+        found = LOGIN.fullmatch(value) if isinstance(value, str) and value.isprintable() else None
+        if found is None or not (found["file"] or fits.fullmatch(found["secret"])):
+            raise InvalidValue(HIDDEN, wanted)
+        return found[0]
+
+    return ValueKind(f"HOST={form}", read, mask=_shown_login)
+
+
+def _shown_login(text: str) -> str:
+    host, _, rest = text.partition("=")
+    return text if rest.startswith("@") else f"{host}={HIDDEN}"
+
+
+_TAG = re.compile(
+    r"\*|[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*(?:;q=(?:0(?:\.[0-9]{1,3})?|1(?:\.0+)?))?"
+)
+
+
+def _read_languages(value: object) -> str:
+    tags = [tag.strip() for tag in value.split(",")] if isinstance(value, str) else []
+    if tags and all(map(_TAG.fullmatch, tags)):
+        return ",".join(tags)
+    raise InvalidValue(value, "must be language tags such as de,en or fr-CH;q=0.5")
+
+
+HEADER_LINE = ValueKind("'NAME: VALUE'", _read_header, mask=_header_shown)
+LANGUAGES = ValueKind("TAGS", _read_languages)
+USER_PASSWORD = re.compile(r"[^:]+:.*")
+TOKEN = re.compile(r"[!-~]+")
 
 
 # ================================================================ pace
@@ -640,5 +757,5 @@ def _read_hours(value: object) -> str:
     raise InvalidValue(value, "must be hours of the day such as 22-6 or 22:30-6:15")
 
 
-RATE = ValueKind("RATE", _read_rate)
+RATE = ValueKind("RATE", _read_rate, accepts="float | str")
 HOURS = ValueKind("HOURS", _read_hours)

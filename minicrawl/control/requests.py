@@ -18,7 +18,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from minicrawl.config.rows import BY_NAME
+from minicrawl.config.parts import BY_NAME
 from minicrawl.config.settings import Given
 from minicrawl.errors import NoCrawlError, StoreError, UsageError
 from minicrawl.store.reader import real_path

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from minicrawl.config import Access
-from minicrawl.config.parts import OFF, ON
+from minicrawl.config.values import OFF, ON
 from minicrawl.errors import UsageError
 from minicrawl.model import Failed, FetchResult, Refused, Request, Response
 from minicrawl.ports import Clock, Timed, Visit, WebAccess

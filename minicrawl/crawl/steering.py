@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import assert_never
 from zlib import crc32
 
-from minicrawl.config.rows import BY_NAME, KEPT
+from minicrawl.config.parts import BY_NAME, KEPT
 from minicrawl.config.settings import Given, as_text, plain
 from minicrawl.control.requests import ControlRequest, Reply, Verb
 from minicrawl.crawl.events import (

@@ -23,8 +23,7 @@ from threading import Lock
 from typing import IO, Any
 
 from minicrawl.config import Loaded, Settings, load
-from minicrawl.config.parts import DEMO_PAGES, DEMO_USUAL, FEWEST_DEMO_PAGES
-from minicrawl.config.rows import BY_NAME, KEPT
+from minicrawl.config.parts import BY_NAME, DEMO_PAGES, DEMO_USUAL, FEWEST_DEMO_PAGES, KEPT
 from minicrawl.config.setting import Setting
 from minicrawl.config.settings import DEFAULT, as_text, plain
 from minicrawl.config.values import NONE, InvalidValue

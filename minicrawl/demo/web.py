@@ -27,8 +27,7 @@ from types import TracebackType
 from typing import Any, Final, NamedTuple, Protocol, Self
 
 from minicrawl.config import Loaded, Settings
-from minicrawl.config.parts import DEMO_STORE, DEMO_USUAL
-from minicrawl.config.rows import TABLE
+from minicrawl.config.parts import DEMO_STORE, DEMO_USUAL, TABLE
 from minicrawl.config.settings import DEFAULT
 from minicrawl.demo.pages import (
     MISSING,

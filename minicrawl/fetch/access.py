@@ -21,9 +21,7 @@ from urllib.parse import unquote
 import ada_url
 
 from minicrawl.config import Access, Politeness
-from minicrawl.config.parts import ON
-from minicrawl.config.rows import TOKEN, USER_PASSWORD
-from minicrawl.config.values import HEADER, LOGIN
+from minicrawl.config.values import HEADER, LOGIN, ON, TOKEN, USER_PASSWORD
 from minicrawl.errors import UsageError
 from minicrawl.fetch.decoding import ACCEPTED
 from minicrawl.fetch.targets import Origin, target

@@ -19,8 +19,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from minicrawl.config import Access, Network, Politeness
-from minicrawl.config.parts import OFF
-from minicrawl.config.values import without_login
+from minicrawl.config.values import OFF, without_login
 from minicrawl.fetch.access import RequestHeaders
 from minicrawl.fetch.body import Body, BodyLimits, BodyVerdict, DecodeBudget, Judge, read_body
 from minicrawl.fetch.decoding import UnknownCoding, codings

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.config import Network, Politeness
-from minicrawl.config.parts import ENVIRONMENT
+from minicrawl.config.values import ENVIRONMENT
 from minicrawl.errors import UsageError
 from minicrawl.fetch.connection import HttpClient, Pace
 from minicrawl.fetch.resolver import Located, Lookup, Resolver

@@ -18,8 +18,7 @@ from urllib.parse import unquote, urlsplit
 from socksio import socks5
 
 from minicrawl.config import Network as NetworkSettings
-from minicrawl.config.parts import ENVIRONMENT
-from minicrawl.config.values import BYPASS, PROXY, InvalidValue, hidden_login
+from minicrawl.config.values import BYPASS, ENVIRONMENT, PROXY, InvalidValue, hidden_login
 from minicrawl.errors import UsageError
 from minicrawl.fetch.http1 import ResponseParser
 from minicrawl.fetch.targets import Origin

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from minicrawl.config import Network
-from minicrawl.config.parts import SYSTEM
+from minicrawl.config.values import SYSTEM
 from minicrawl.fetch.targets import ConnectTarget, Origin, ResolveRules, is_public, target
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
 from minicrawl.web.urls import site

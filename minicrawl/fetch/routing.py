@@ -13,7 +13,7 @@ from collections.abc import Awaitable
 from typing import NamedTuple
 
 from minicrawl.config import Network
-from minicrawl.config.parts import ENVIRONMENT
+from minicrawl.config.values import ENVIRONMENT
 from minicrawl.errors import UsageError
 from minicrawl.fetch import proxy as handshakes
 from minicrawl.fetch.by_httpx import Dialer, DirectDialer, HttpxClient, ProxyDialer

@@ -9,7 +9,7 @@ import pytest
 from minicrawl.cli import main
 from minicrawl.cli.common.options import CONFIG_VARIABLE
 from minicrawl.config import load
-from minicrawl.config.rows import TABLE
+from minicrawl.config.parts import TABLE
 from minicrawl.store import tables
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter

@@ -16,7 +16,7 @@ from minicrawl.config import Settings
 from minicrawl.crawl.settle.posting import CashShares
 from minicrawl.model import ParsedPage
 from minicrawl.opic.money import PARTS
-from minicrawl.search.index_command import bring_index_up_to_date
+from minicrawl.search.commands import bring_index_up_to_date
 from minicrawl.store.derived import beside, kept_ranks, reading_beside
 from minicrawl.store.reader import reading
 from minicrawl.web.html.markup import scan

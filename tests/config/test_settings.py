@@ -18,12 +18,12 @@ from minicrawl.config import (
     Storing,
     load,
 )
-from minicrawl.config.rows import BY_NAME, GONE, KEPT, TABLE
+from minicrawl.config.parts import BY_NAME, KEPT, TABLE
 from minicrawl.config.settings import (
     DEFAULT,
+    GONE,
     STORE,
     Loaded,
-    SettingArguments,
     from_store,
     told_ignored,
 )
@@ -341,7 +341,3 @@ class TestStrangers:
 
     def test_nothing_ignored_is_no_line(self) -> None:
         assert told_ignored([]) == ""
-
-
-def test_the_typed_arguments_are_those_of_the_table() -> None:
-    assert list(SettingArguments.__annotations__) == [setting.argument for setting in TABLE]

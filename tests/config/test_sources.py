@@ -2,8 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.config.rows import BY_NAME, GONE
+from minicrawl.config.parts import BY_NAME
 from minicrawl.config.settings import (
+    GONE,
     Given,
     from_arguments,
     from_environment,

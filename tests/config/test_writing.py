@@ -6,8 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from minicrawl.config.crawl_rows import SCOPES
-from minicrawl.config.rows import TABLE
+from minicrawl.config.parts import BY_NAME, TABLE
 from minicrawl.config.settings import (
     DEFAULT,
     Loaded,
@@ -113,7 +112,7 @@ def test_a_store_keeps_what_was_given_of_what_defines_the_crawl() -> None:
     arguments=st.fixed_dictionaries(
         {},
         optional={
-            "scope": st.sampled_from(SCOPES),
+            "scope": st.sampled_from(BY_NAME["scope"].kind.names),
             "deny": st.lists(st.sampled_from(['a"b', r"\d+\.é$", "#", "[x]"])),
             "max_depth": st.none() | st.integers(0, 2**31 - 1),
             "delay": st.floats(1, 1e9),

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minicrawl.config import Focus
-from minicrawl.config.crawl_rows import STRATEGIES, WINDOWS
+from minicrawl.config.parts import BY_NAME
 from minicrawl.crawl import progress
 from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Noted, Reason, Settled
 from minicrawl.crawl.hosts import politeness as fairness
@@ -137,8 +137,8 @@ def test_every_request_for_a_page_is_recorded(path: Path) -> None:
     assert NOON < again.at < page.at
 
 
-@pytest.mark.parametrize("window", WINDOWS)
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("window", BY_NAME["window"].kind.names)
+@pytest.mark.parametrize("strategy", BY_NAME["strategy"].kind.names)
 def test_all_orders_and_windows_read_the_same_pages(strategy: str, window: str, path: Path) -> None:
     links = tangle(20, hosts=3, links=4)
     run = crawl(web_of(links), path, next(iter(links)), strategy=strategy, window=window)

@@ -21,7 +21,7 @@ import uvicorn
 from minicrawl.cli import main
 from minicrawl.cli.crawl.companions import CrawlRequest
 from minicrawl.config import Settings, load
-from minicrawl.config.rows import BY_NAME
+from minicrawl.config.parts import BY_NAME
 from minicrawl.crawl.start.resume import with_store
 from minicrawl.dashboard import launching
 from minicrawl.dashboard.launching import FIELDS, Launcher

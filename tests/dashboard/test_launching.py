@@ -8,8 +8,7 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.config import Loaded, load
-from minicrawl.config.parts import DEMO_PAGES
-from minicrawl.config.rows import BY_NAME
+from minicrawl.config.parts import BY_NAME, DEMO_PAGES
 from minicrawl.crawl.start.resume import keep
 from minicrawl.dashboard.launching import FIELDS, CrawlForm, Launcher, in_words
 from minicrawl.demo.web import demo_settings

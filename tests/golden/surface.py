@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from minicrawl.config.rows import TABLE
+from minicrawl.config.parts import TABLE
 from tests.cli.inert.walk import command_of, leaves
 from tests.crash.memory import folder_in_memory
 from tests.golden.logs import FOLDER, WARC

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.config.rows import TABLE
+from minicrawl.config.parts import TABLE
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.model import FailureKind, Refusal, State
 from minicrawl.report.errors import KINDS, ErrorQuery, ErrorReport, FailedPage, FailingHost, errors

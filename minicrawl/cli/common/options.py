@@ -19,8 +19,8 @@ from click.core import ParameterSource
 
 from minicrawl.config import Loaded, Storing, load
 from minicrawl.config import values as kinds
-from minicrawl.config.rows import BY_NAME, TABLE
-from minicrawl.config.setting import PREFIX, SECTIONS, Setting
+from minicrawl.config.parts import BY_NAME, SECTIONS, TABLE
+from minicrawl.config.setting import PREFIX, Setting
 from minicrawl.config.settings import told_ignored, unknown_variables
 from minicrawl.export.cells import visible
 from minicrawl.model import GRAPHS

@@ -21,8 +21,7 @@ from minicrawl.cli.common.options import (
 from minicrawl.cli.common.tables import wide_option
 from minicrawl.config import Loaded, Storing
 from minicrawl.config import values as quantities
-from minicrawl.config.parts import DEMO_STORE
-from minicrawl.config.rows import BY_NAME, CLUSTER_ROWS
+from minicrawl.config.parts import BY_NAME, DEMO_STORE
 from minicrawl.config.settings import DEFAULT
 from minicrawl.errors import MinicrawlError, StoreError, UsageError
 from minicrawl.report.kept import convergence_of, kept, told
@@ -131,7 +130,8 @@ def store_option_for(
             chosen = os.environ.get(CONFIG_VARIABLE)
             given = {"store": store and str(store), "cluster": cluster}
             loaded = loaded_from(given, Path(chosen) if chosen else None)
-            warn_of_ignored(loaded, (BY_NAME["store"], *(CLUSTER_ROWS if of_cluster else ())))
+            used = ("store", "cluster", "cluster-creds") if of_cluster else ("store",)
+            warn_of_ignored(loaded, map(BY_NAME.__getitem__, used))
             with ExitStack() as stack:
                 if of_cluster and _is_of_cluster(given, loaded, rest):
                     read = stack.enter_context(_gathered(loaded, pages=needs_pages(rest)))

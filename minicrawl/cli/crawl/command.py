@@ -19,8 +19,7 @@ from minicrawl.cli.common.options import (
 )
 from minicrawl.cli.crawl.companions import CrawlRequest, OwnWeb, companion_options, companions
 from minicrawl.config import Loaded
-from minicrawl.config.rows import BY_NAME, TABLE
-from minicrawl.config.setting import ACCESS
+from minicrawl.config.parts import BY_NAME, TABLE
 from minicrawl.config.values import has_login, without_login
 from minicrawl.errors import UsageError
 from minicrawl.model import CRAWLED
@@ -49,7 +48,9 @@ _NOT_TO_RESUME = ("--fresh", "-")
 _SEEN_BY_ALL = "is seen by everybody on this machine, in the list of processes"
 _HIDES_LOGIN = {"proxy": "@FILE", "auth": "HOST=@FILE", "bearer": "HOST=@FILE"}
 """Settings with logins, and the form of value that keeps the login in a file."""
-_SECRET_FLAGS = frozenset(row.flag for row in TABLE if row.section is ACCESS and row.kind.mask)
+_SECRET_FLAGS = frozenset(
+    row.flag for row in TABLE if row.section.name == "access" and row.kind.mask
+)
 
 
 class CrawlCommand(CommandWithSettings):

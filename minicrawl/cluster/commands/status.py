@@ -13,7 +13,7 @@ from minicrawl.cluster.commands.nodes import with_engine
 from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.cluster.overview import ClusterStatus, overview
 from minicrawl.config import Cluster, Settings
-from minicrawl.config.rows import BY_NAME
+from minicrawl.config.parts import BY_NAME
 from minicrawl.config.settings import Given
 from minicrawl.control.requests import ControlRequest, Verb
 from minicrawl.errors import UsageError

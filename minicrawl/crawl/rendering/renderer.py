@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from minicrawl.config import Settings
-from minicrawl.config.parts import AUTO
+from minicrawl.config.values import AUTO
 from minicrawl.crawl.hosts.pacing import FairLock
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.progress import RenderingProgress

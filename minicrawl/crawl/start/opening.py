@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.config import Access, Rendering, Settings, Storing
-from minicrawl.config.parts import OFF
-from minicrawl.config.values import hidden_login
+from minicrawl.config.values import OFF, hidden_login
 from minicrawl.crawl.events import Listener, Noted, nobody_listens
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.settle.keeping import NOWHERE, Keeping

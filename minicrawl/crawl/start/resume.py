@@ -19,8 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from minicrawl.config import Loaded, Settings
-from minicrawl.config.rows import BY_NAME, KEPT
-from minicrawl.config.setting import SCOPE, TRAPS
+from minicrawl.config.parts import BY_NAME, KEPT
 from minicrawl.config.settings import as_kept, as_text, from_store, plain
 from minicrawl.crawl.hosts.politeness import remaining_s
 from minicrawl.crawl.schedule.orders import DistanceTracker
@@ -88,8 +87,8 @@ _AT_ONCE = 10_000
 _TYPES = BY_NAME["types"]
 _ALLOW_PRIVATE = BY_NAME["allow-private"]
 _SCOPE_NAMES, _TRAP_NAMES = (
-    frozenset(setting.name for setting in KEPT if setting.section is section)
-    for section in (SCOPE, TRAPS)
+    frozenset(setting.name for setting in KEPT if setting.section.name == section)
+    for section in ("scope", "traps")
 )
 _FOCUS_NAMES = frozenset(("focus", "focus-type", "focus-words", "focus-similar"))
 LAST_AT = "last_at"  # a counter: end of the last run

@@ -16,7 +16,7 @@ from math import inf
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from minicrawl.config.parts import OFF
+from minicrawl.config.values import OFF
 from minicrawl.crawl.events import Asked, Delayed, Settled
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.hosts.pacing import FairLock, Rank, RequestSlot

@@ -21,7 +21,7 @@ from time import process_time
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, assert_never
 
 from minicrawl.config import Access, Network, Politeness
-from minicrawl.config.parts import AUTO
+from minicrawl.config.values import AUTO
 from minicrawl.crawl.workers.channel import PickleChannel
 from minicrawl.crawl.workers.messages import connection_at_stdin, receive_message
 from minicrawl.crawl.workers.parser import PageParser, is_pdf

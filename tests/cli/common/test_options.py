@@ -10,7 +10,7 @@ import pytest
 from minicrawl.cli import main, root
 from minicrawl.cli.common.options import CONFIG_VARIABLE, CommandWithSettings, settings_options
 from minicrawl.config import Budget, Focus, Order, Politeness, Scope, Settings
-from minicrawl.config.rows import TABLE
+from minicrawl.config.parts import TABLE
 from tests import readme
 from tests.cli.imports import HEAVY, packages_imported_by
 

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from minicrawl.config import values as kinds
 from minicrawl.config import values as network_kinds
-from minicrawl.config.parts import Focus
-from minicrawl.config.values import InvalidValue, ValueKind
+from minicrawl.config.values import Focus, InvalidValue, ValueKind
 
 PAGES = kinds.whole(1, 1000)
 SEVERAL = kinds.several(kinds.PATTERN)

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl import config
-from minicrawl.config.crawl_rows import STRATEGIES
+from minicrawl.config.parts import BY_NAME
 from minicrawl.crawl.schedule.orders import ORDERS, ByAge, ByCash, ByLot
 from minicrawl.opic.journal import Step, StepKind
 from minicrawl.opic.ledger import Ledger, visit
@@ -11,7 +11,7 @@ from tests.crawl.fakes import keeping
 
 
 def test_every_strategy_of_the_settings_has_an_order() -> None:
-    assert set(ORDERS) == set(STRATEGIES)
+    assert set(ORDERS) == set(BY_NAME["strategy"].kind.names)
     assert config.Order().strategy in ORDERS
 
 
@@ -41,7 +41,7 @@ def test_lots_are_the_same_in_every_run_however_pages_came() -> None:
     assert len(set(at_once.keys)) == 100
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", ORDERS)
 def test_every_page_that_waits_has_its_turn_once(strategy: str, tmp_path: Path) -> None:
     with keeping(tmp_path / "store.db") as recorder:
         meeting = recorder.meet([f"http://{host}.example/" for host in "abc"], 0)

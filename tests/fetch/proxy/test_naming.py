@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.config import Network
-from minicrawl.config.parts import ENVIRONMENT
+from minicrawl.config.values import ENVIRONMENT
 from minicrawl.errors import UsageError
 from minicrawl.fetch.opening import known
 from minicrawl.fetch.proxy import (

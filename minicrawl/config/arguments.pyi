@@ -1,0 +1,89 @@
+# Written by `python -m tests.reference --write`: edit config/parts.py, not this file.
+"""Arguments of `Settings.of`, one per setting. Text is parsed as on the command line."""
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Literal, TypeAlias, TypedDict
+
+Time: TypeAlias = float | str
+"""Seconds, or text such as `1h30m`."""
+Size: TypeAlias = int | str
+"""Bytes, or text such as `10MB`."""
+Strengths: TypeAlias = str | Sequence[str] | Mapping[str, float]
+
+class SettingArguments(TypedDict, total=False):
+    pages: int | None
+    new_pages: int | None
+    for_: Time | None
+    bytes: Size | None
+    until: float | str | None
+    continuous: bool
+    strategy: Literal["siblings", "greedy", "random", "breadth-first"]
+    order_by: Literal["page", "site"]
+    discovery: float | str
+    refresh: float | str
+    window: Literal["interpolation", "variable", "fixed", "improved-fixed", "adaptive", "static"]
+    small_edge: float | str
+    endowment: int
+    focus: Strengths
+    focus_type: Strengths
+    focus_words: Strengths
+    focus_similar: Strengths
+    weight_internal: float | str
+    scope: Literal["any", "domain", "host", "prefix"]
+    allow: str | Sequence[str]
+    deny: str | Sequence[str]
+    max_depth: int | None
+    per_host_pages: int | None
+    focus_only: int | None
+    sitemaps: bool
+    types: str | Sequence[str]
+    robots: bool
+    delay: Time | Literal["auto"]
+    concurrency: int
+    per_host: int
+    per_address: int
+    address_delay: Time
+    max_rate: float | str | None
+    hours: str | None
+    agent: str
+    contact: str | None
+    timeout: Time
+    max_body: Size
+    resolve: str | Sequence[str]
+    name_server: str | Sequence[str]
+    allow_private: bool | None
+    workers: int | Literal["auto"]
+    proxy: str | Sequence[str]
+    http2: Literal["off", "auto"]
+    ca: str | PathLike[str] | None
+    client_cert: str | PathLike[str] | Sequence[str]
+    insecure: str | Sequence[str]
+    bind_address: str | Sequence[str]
+    header: str | Sequence[str]
+    user_agent: str | None
+    languages: str | None
+    auth: str | Sequence[str]
+    bearer: str | Sequence[str]
+    netrc: str | PathLike[str] | None
+    cookies: str | PathLike[str]
+    render: Literal["never", "auto", "always"]
+    render_workers: int
+    browser: str | PathLike[str] | None
+    max_tries: int
+    barren_pages: int | None
+    same_pages: int | None
+    host_pages: int | None
+    site_pages: int | None
+    store: str | PathLike[str]
+    links: bool
+    strip_marks: bool
+    converge: bool
+    keep: Literal["pages", "text", "links", "none"]
+    keep_versions: int | Literal["changed"] | Literal["all"]
+    warc: str | PathLike[str] | None
+    check_external: bool
+    check_assets: bool
+    requisites: bool
+    cluster: str | None
+    cluster_creds: str | PathLike[str] | None
