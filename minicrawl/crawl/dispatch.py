@@ -12,8 +12,7 @@ from collections.abc import Coroutine
 from time import perf_counter
 
 from minicrawl.crawl.events import Settled
-from minicrawl.crawl.hosts.fairness import RequestSlot
-from minicrawl.crawl.hosts.pacing import Rank
+from minicrawl.crawl.hosts.pacing import Rank, RequestSlot
 from minicrawl.crawl.hosts.politeness import HostState, resolve_targets
 from minicrawl.crawl.page_turns import PageTurns, Turn
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
@@ -21,7 +20,7 @@ from minicrawl.crawl.progress import ImportanceLimit
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.schedule.orders import DistanceTracker
 from minicrawl.crawl.settle.posting import PageIntroducer
-from minicrawl.crawl.traps.detector import Aside
+from minicrawl.crawl.trap_detector import SkipReason
 from minicrawl.model import PageId, State
 from minicrawl.store.records import NOT_ASKED, FetchRow
 
@@ -37,7 +36,7 @@ from minicrawl.store.records import NOT_ASKED, FetchRow
 # parked   too far; waits until a shorter path to it is found
 
 
-class AsidePages:
+class SkippedPages:
     """Ends turns without a request."""
 
     def __init__(self, context: CrawlContext, parts: CrawlParts) -> None:
@@ -49,7 +48,7 @@ class AsidePages:
 
     # ------------------------------------------------------------ pages that are leased
 
-    def close(self, lease: Lease, aside: Aside, now: float, began: float) -> None:
+    def close(self, lease: Lease, aside: SkipReason, now: float, began: float) -> None:
         """End the turn with a reason. It began at a moment of `perf_counter`."""
         self._suspended.end(lease.page)
         if lease.again:
@@ -74,7 +73,7 @@ class AsidePages:
         if self._is_continuous:
             self._hosts[lease.host].pause_while_down()
 
-    def _close(self, page: PageId, url: str, aside: Aside) -> None:
+    def _close(self, page: PageId, url: str, aside: SkipReason) -> None:
         state, detail, original = aside
         if original is None:
             self._settler.close(page, state)
@@ -117,7 +116,7 @@ class AsidePages:
         pages = [(page, one.refusal) for one in self._trackers for page in one.give_up()]
         for page, state in pages:
             self._suspended.end(page)
-            self._close(page, self._recorder.pages.url_of(page), Aside(state))
+            self._close(page, self._recorder.pages.url_of(page), SkipReason(state))
         return bool(pages)
 
 
@@ -147,7 +146,7 @@ class Dispatcher:
         introducer = PageIntroducer(recorder, parts.settler.poster)
         self._page_turns = PageTurns(context, parts, introducer)
         self._host_turns = HostTurns(context, parts, introducer)
-        self.aside = AsidePages(context, parts)
+        self.skipped = SkippedPages(context, parts)
         self._tasks: set[asyncio.Task[None]] = set()
         self._fetched_before = recorder.counters.number("fetched")
         self.paused_until: float | None = None
@@ -254,23 +253,23 @@ class Dispatcher:
         pages, is_seed = 0 if again else state.pages, not self._depth[page]
         refused = self._gate.refusal(url, 0, pages, is_seed=is_seed)
         if refused is not None:
-            self.aside.close(lease, Aside(refused), now, began)
+            self.skipped.close(lease, SkipReason(refused), now, began)
             return None
         turn = self._parts.suspended.turn_of(lease)
         for tracker in self._trackers:
             if tracker.is_too_far(page):
-                self.aside.park(turn, tracker, now, began)
+                self.skipped.park(turn, tracker, now, began)
                 return None
         onboarding.recall(host)
         is_known, aside = onboarding.is_known(host), None
         if (trouble := state.trouble_at(now)) is not None:
-            aside = Aside(trouble)
+            aside = SkipReason(trouble)
         elif is_known and not onboarding.allow(host, turn.spelling or url):
-            aside = Aside(State.ROBOTS)
+            aside = SkipReason(State.ROBOTS)
         elif not again:
             aside = self._traps.aside(page, host, url)
         if aside is not None:
-            self.aside.close(lease, aside, now, began)
+            self.skipped.close(lease, aside, now, began)
             return None
         if self._has_to_wait(turn, state, now, is_known=is_known):
             self._leases.give_back(lease)

@@ -14,8 +14,8 @@ from math import inf
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from minicrawl.crawl.hosts.fairness import FairLock
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
+from minicrawl.crawl.hosts.pacing import FairLock
 from minicrawl.crawl.settle.posting import are_many
 from minicrawl.crawl.workers.parser import to_disk
 from minicrawl.frontier.urls import UrlTable

@@ -55,7 +55,7 @@ class Crawler:
         )
         self.parts = parts = CrawlParts(context)
         self._turns = Dispatcher(context, parts)
-        self._aside = self._turns.aside
+        self._skipped = self._turns.skipped
         self._time = TimeLimit(settings.budget)
         self._is_paused = False
         parts.restore(context)
@@ -184,7 +184,7 @@ class Crawler:
         turns.paused_until = None
         if not takes_more or self._time.is_over(now):
             return
-        if self._aside.reopen_due():
+        if self._skipped.reopen_due():
             self._news.set()
         if self._context.exchange.may_fetch:
             turns.launch(group)
@@ -196,7 +196,7 @@ class Crawler:
         is_busy = turns.requesting or self._news.is_set() or self._is_paused or not takes_more
         if not is_busy:
             own = self._own_reason()
-        return self._context.exchange.reason_to_end(own, self._aside.has_unread, turns=len(turns))
+        return self._context.exchange.reason_to_end(own, self._skipped.has_unread, turns=len(turns))
 
     def _own_reason(self) -> Reason | None:
         """Return why this shard, which sends no request now, would end the crawl, or None."""
@@ -204,18 +204,18 @@ class Crawler:
         if turns.is_budget_spent():
             is_gathered = turns.limit is not None and turns.limit.is_reached
             return Reason.GATHERED if is_gathered else Reason.BUDGET
-        if turns.paused_until is not None and self._aside.has_unread():
+        if turns.paused_until is not None and self._skipped.has_unread():
             return None
         return None if len(turns) or self._find_more() else Reason.EMPTY
 
     def _find_more(self) -> bool:
         """Return whether pages wait for their hosts, or have been reopened."""
-        if self.parts.hosts.next_wake() is not None and self._aside.has_unread():
+        if self.parts.hosts.next_wake() is not None and self._skipped.has_unread():
             return True
         exchange = self._context.exchange
         if exchange.holds_back:
             return True
-        found = self._aside.reopen_or_close(may_close=exchange.is_over())
+        found = self._skipped.reopen_or_close(may_close=exchange.is_over())
         if found:
             self._news.set()
         return found

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from minicrawl.config.values import OFF
 from minicrawl.crawl.events import Asked, Delayed, Settled
-from minicrawl.crawl.hosts.fairness import RequestSlot
+from minicrawl.crawl.hosts.pacing import RequestSlot
 from minicrawl.crawl.large_pages import LargePages, ListedPages, LoopRounds
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.settle.outcome import (
