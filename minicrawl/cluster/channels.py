@@ -43,10 +43,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minicrawl.frontier.channels import MOST_SHARDS, ChannelEnd, Channels
 from minicrawl.model import PageId
 from minicrawl.opic.ledger import FOREIGN, Ledger
 from minicrawl.opic.money import UNIT
+from minicrawl.opic.shard_channels import MOST_SHARDS, ChannelEnd, Channels
 
 # ================================================================ rhythm
 #

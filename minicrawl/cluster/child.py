@@ -55,7 +55,7 @@ from minicrawl.crawl.process_memory import keep_large_arrays_apart
 from minicrawl.crawl.workers.channel import PickleChannel
 from minicrawl.crawl.workers.messages import connection_at_stdin
 from minicrawl.errors import MinicrawlError, NoRoom, StoreError
-from minicrawl.frontier.channels import ShardPlace
+from minicrawl.opic.shard_channels import ShardPlace
 from minicrawl.store.reader import archive_folder
 
 if TYPE_CHECKING:

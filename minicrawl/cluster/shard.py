@@ -29,9 +29,9 @@ from minicrawl.cluster.channels import (
     TransferBatch,
     judge,
 )
-from minicrawl.frontier.channels import MOST_SHARDS, ChannelEnd, Channels
 from minicrawl.model import PageId
 from minicrawl.opic.ledger import FOREIGN, Books, Ledger, Plan, Spending, Step, StepKind
+from minicrawl.opic.shard_channels import MOST_SHARDS, ChannelEnd, Channels
 
 # ================================================================ facts
 #

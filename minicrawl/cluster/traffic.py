@@ -51,10 +51,10 @@ from minicrawl.crawl.schedule.orders import ByKey
 from minicrawl.crawl.start import resume
 from minicrawl.crawl.start.opening import FIRST_SEEDS
 from minicrawl.errors import UsageError
-from minicrawl.frontier.channels import Channels, ShardPlace
-from minicrawl.frontier.urls import NO_PAGES, PagesByUrl
+from minicrawl.frontier.url_table import NO_PAGES, PagesByUrl
 from minicrawl.model import Originals, PageId, State
 from minicrawl.opic.ledger import Plan, Spending, Step, StepKind
+from minicrawl.opic.shard_channels import Channels, ShardPlace
 from minicrawl.store.writer import StoreWriter
 from minicrawl.web.urls import ResolvedUrl, canonical, host_of, origin, site
 

@@ -21,13 +21,13 @@ from minicrawl.cluster import shard as audit
 from minicrawl.cluster.assignment import NO_LEVEL, PotTold, sketch, to_level, water_level
 from minicrawl.cluster.channels import Posting, Transfer, TransferBatch
 from minicrawl.cluster.shard import Shard
-from minicrawl.frontier.channels import SHARDS, shard_of
 from minicrawl.lab.convergence import true_importance
 from minicrawl.lab.order import Crawls, DrawnMean, PoliteCrawl, draw_seeds, spread
 from minicrawl.lab.webs import Exploration, Greedy, Web
 from minicrawl.opic.ledger import FOREIGN, UNREAD, Books, Ledger, Spending, Step, StepKind
 from minicrawl.opic.money import fixed_edge
 from minicrawl.opic.queues import CandidateHeap
+from minicrawl.opic.shard_channels import SHARDS, shard_of
 from minicrawl.progress import Progress, part
 
 # ================================================================ traffic

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from minicrawl.archive.reader import ArchiveReader, last_page
 from minicrawl.errors import Damaged
-from minicrawl.frontier.pages import Frontier
-from minicrawl.frontier.urls import sites_of
+from minicrawl.frontier.page_table import Frontier
+from minicrawl.frontier.url_table import sites_of
 from minicrawl.model import READ_STATES, PageId, State
 from minicrawl.opic.money import UNIT
 from minicrawl.progress import Progress

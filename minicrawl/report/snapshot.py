@@ -21,7 +21,7 @@ from minicrawl.errors import UsageError
 from minicrawl.export.cells import visible
 from minicrawl.frontier.checkpoint import load_frontier, verify
 from minicrawl.frontier.importance import ShownImportance, shown_importance
-from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import READ_STATES, PageId, State
 from minicrawl.opic.queues import random_keys
 from minicrawl.store import questions, tables
@@ -93,7 +93,7 @@ class Snapshot:
         siblings = self.frontier.siblings
         if siblings is None:
             return self.keys[pages].astype(np.float64)
-        return urgency(siblings.shown, pages.astype(np.uint32))
+        return urgency(siblings, pages.astype(np.uint32))
 
     @cached_property
     def strategy(self) -> str:

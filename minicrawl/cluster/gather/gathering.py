@@ -50,9 +50,9 @@ from minicrawl.cluster.terms import (
 from minicrawl.crawl.refinement import refine
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.export.drafts import drafting, scratch
-from minicrawl.frontier.channels import ChannelEnd
 from minicrawl.frontier.importance import gathered
 from minicrawl.opic.money import UNIT
+from minicrawl.opic.shard_channels import ChannelEnd
 from minicrawl.progress import Progress, part, unreported
 from minicrawl.report.snapshot import load
 from minicrawl.store import tables

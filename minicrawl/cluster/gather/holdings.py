@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from minicrawl.cluster.gather.stores import Pages, ShardStore
 from minicrawl.cluster.shard import Statement, faults, statement_of
 from minicrawl.errors import DamagedStore
-from minicrawl.frontier.channels import ChannelEnd, Channels
-from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import READ_STATES, State
 from minicrawl.opic.ledger import FOREIGN, READ, Spending, StepKind, Totals
+from minicrawl.opic.shard_channels import ChannelEnd, Channels
 from minicrawl.report.snapshot import inlinks, last_spent, load
 from minicrawl.store import questions, tables
 from minicrawl.store.blobs import has_self_link, pack, pack_plain, unpack, unpack_plain

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
-from minicrawl.frontier.channels import shard_of
+from minicrawl.opic.shard_channels import shard_of
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import (

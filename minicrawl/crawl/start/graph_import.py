@@ -22,7 +22,7 @@ from minicrawl.export.cells import visible
 from minicrawl.export.drafts import drafting
 from minicrawl.frontier.checkpoint import cut_checkpoint
 from minicrawl.frontier.importance import gathered
-from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.graph.csr import Csr, NamedGraph
 from minicrawl.model import State
 from minicrawl.opic.ledger import Spending, Step, StepKind

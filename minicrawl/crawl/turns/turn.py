@@ -21,7 +21,7 @@ from minicrawl.crawl.hosts.fairness import RequestSlot
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.settle.outcome import NO_CHAIN, RedirectChain
 from minicrawl.crawl.traps.detector import Aside
-from minicrawl.frontier.urls import NO_PAGES, PagesByUrl
+from minicrawl.frontier.url_table import NO_PAGES, PagesByUrl
 from minicrawl.model import COORDINATOR, CrawlerId, PageId, ParsedPage
 
 # ---------------------------------------------------------------- the turn

@@ -7,7 +7,7 @@ import pytest
 from minicrawl.cluster.channels import BatchError
 from minicrawl.cluster.child import FRESH_S, EngineExchange, told_entry
 from minicrawl.cluster.shard import ShardFacts, as_bytes, facts_in
-from minicrawl.frontier.channels import ShardPlace
+from minicrawl.opic.shard_channels import ShardPlace
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
 
 RUN = 1

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from minicrawl.cluster.assignment import NO_LEVEL
 from minicrawl.cluster.shard import FEWEST, HEADROOM, ShardFacts
 from minicrawl.cluster.together import PageLevel
-from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import State
 from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.opic.money import UNIT

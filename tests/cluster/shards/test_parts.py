@@ -23,9 +23,9 @@ from minicrawl.cluster.channels import (
     unpack,
 )
 from minicrawl.cluster.shard import Statement, faults, missing, under_way
-from minicrawl.frontier.channels import SHARDS, ChannelEnd, Channels, ShardPlace, shard_of
 from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.opic.money import UNIT
+from minicrawl.opic.shard_channels import SHARDS, ChannelEnd, Channels, ShardPlace, shard_of
 from tests.cluster.shards.engine import FakeEngine, KeptShard
 
 # ---------------------------------------------------------------- owners

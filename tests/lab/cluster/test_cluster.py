@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from minicrawl.cluster import shard as audit
-from minicrawl.frontier.channels import SHARDS
 from minicrawl.graph.csr import Csr
 from minicrawl.lab.cluster import (
     BATCH_BYTES,
@@ -24,6 +23,7 @@ from minicrawl.lab.cluster import (
 from minicrawl.lab.order import Crawls, PoliteCrawl, draw_seeds
 from minicrawl.lab.webs import Exploration, Greedy, Model, Web, synthetic_web, without_hosts
 from minicrawl.opic.ledger import READ
+from minicrawl.opic.shard_channels import SHARDS
 from tests.unmeasured import unmeasured
 
 EDGE = 0.15
