@@ -20,7 +20,7 @@ MATHEMATICS = (
     "opic.windows",
     "ranks.centrality",
     "ranks.compare",
-    "ranks.power",
+    "ranks.scores",
     "ranks.hits",
     "ranks.pagerank",
     "ranks.trust",

@@ -5,8 +5,7 @@ from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 
-from minicrawl.cluster.channels import Arrival, BatchError, Transfer, TransferBatch, judge
-from minicrawl.cluster.shard import Shard
+from minicrawl.cluster.channels import Arrival, BatchError, Shard, Transfer, TransferBatch, judge
 from minicrawl.model import State
 from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.opic.shard_channels import Channels, shard_of

@@ -14,13 +14,13 @@ from minicrawl.cluster.channels import (
     Arrival,
     BatchError,
     Posting,
+    Shard,
     Transfer,
     TransferBatch,
     judge,
     pack,
     unpack,
 )
-from minicrawl.cluster.shard import Shard
 from minicrawl.opic.ledger import Books, Ledger, Spending, Step, StepKind
 from minicrawl.opic.money import fixed_edge
 from minicrawl.opic.shard_channels import shard_of
