@@ -31,7 +31,7 @@ _FEW = 1024
 """Below this number of entries a small map doubles, to grow less often."""
 _LEAST_ROOM = 32
 _TAIL = 16
-"""Slots after the last home slot, for overflow."""
+"""CompactHashMap after the last home slot, for overflow."""
 _NO_ENTRIES = bytes(8 * (_LEAST_ROOM + _TAIL))
 
 

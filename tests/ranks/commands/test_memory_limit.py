@@ -183,7 +183,7 @@ def test_a_folder_that_cannot_take_files_is_named(
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """The process is said to take 30 MB."""
-    monkeypatch.setattr(blocks, "resident", lambda: 30 * MEGA)
+    monkeypatch.setattr(blocks, "resident_bytes", lambda: 30 * MEGA)
 
 
 @pytest.mark.usefixtures("taken")
