@@ -34,7 +34,6 @@ from minicrawl.opic.convergence import CashFlow, FlowBuilder, Refinement
 from minicrawl.opic.estimate import Levels, completed, shares
 from minicrawl.opic.ledger import Books, Spending, StepKind
 from minicrawl.store import questions, tables
-from minicrawl.store.blobs import unpack, unpack_plain
 from minicrawl.store.derived import (
     FLOWED,
     GATHERED,
@@ -48,6 +47,7 @@ from minicrawl.store.derived import (
     reading_beside,
 )
 from minicrawl.store.derived import gathered as gathered_by
+from minicrawl.store.stored_links import unpack, unpack_plain
 from minicrawl.store.tables import Connection
 
 UNTIL = 1e-6

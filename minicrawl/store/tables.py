@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from minicrawl.model import PageId, State
 from minicrawl.opic.ledger import Spending, Step, StepKind, Totals
-from minicrawl.store.blobs import unpack
 from minicrawl.store.records import (
     ChannelEnds,
     DocumentRow,
@@ -23,6 +22,7 @@ from minicrawl.store.records import (
     StepRow,
     StoreTerms,
 )
+from minicrawl.store.stored_links import unpack
 from minicrawl.wording import counted
 
 Connection = sqlite3.Connection

@@ -17,15 +17,16 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.compact_map import CompactHashMap
 from minicrawl.crawl.quotas import MARGIN, InboundCash
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import PageId, ParsedPage, Response, State
 from minicrawl.opic.ledger import Plan, StepKind
 from minicrawl.opic.money import UNIT
-from minicrawl.store.blobs import is_plain, unpack, unpack_plain
 from minicrawl.store.questions import Spendings
 from minicrawl.store.records import DocumentRow
+from minicrawl.store.stored_links import is_plain, unpack, unpack_plain
 from minicrawl.store.tables import Numbers as AnyNumbers
 
 _MASK = (1 << 64) - 1

@@ -1,14 +1,12 @@
-"""Pages that failed or were refused: by kind, by host and one by one.
+"""States of pages: failures by kind, changes since a time, and why a page has its rank.
 
-Law: the detail of a page is that of its last request with the page's outcome. A page without a
-request has the detail of its host.
-
-failure    a page whose requests failed, or that was not requested because its host was down
-refusal    a page that minicrawl did not want; refusals are counted, and listed only if their kind
-           is named
+errors   pages that failed or were refused: by kind, by host and one by one
+reasons  reasons for the rank and state of one page
+changes  pages that are new, changed or gone
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from heapq import nlargest
 from itertools import islice
@@ -17,18 +15,43 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minicrawl.model import FailureKind, PageId, State
+from minicrawl.archive.reader import ArchiveReader, last_page
+from minicrawl.errors import Damaged
+from minicrawl.model import READ_STATES, FailureKind, PageId, State
 from minicrawl.progress import Progress
-from minicrawl.report.changes import QueuePosition, queue_position
-from minicrawl.report.kept import Convergence, convergence_of, kept, scores
-from minicrawl.report.links import CashGifts, CashSoFar, gifts_to, history_of
-from minicrawl.report.ranks import Pages, hosts_named, pages_of_host, rank_of
-from minicrawl.report.snapshot import LABELS, Snapshot, page_of
+from minicrawl.report.archived_pages import PageVersion, kept_pages
+from minicrawl.report.selected_pages import Pages, hosts_named, pages_of_host
+from minicrawl.report.snapshot import (
+    LABELS,
+    Convergence,
+    QueuePosition,
+    Snapshot,
+    convergence_of,
+    page_of,
+    places_of_largest,
+    queue_position,
+    rank_of,
+    saved_ranks,
+    scores,
+)
+from minicrawl.report.store_graph import CashGifts, CashSoFar, gifts_to, history_of
 from minicrawl.store import questions, tables
+from minicrawl.store.reader import archive_folder
 from minicrawl.store.records import NOT_ASKED, FetchRow, HostRow, reporting_damage
 from minicrawl.web.robots import Rules
 from minicrawl.web.scope import may_be_html
 from minicrawl.wording import counted, iso
+
+# ================================================================ errors
+#
+# Pages that failed or were refused: by kind, by host and one by one.
+#
+# Law: the detail of a page is that of its last request with the page's outcome. A page without a
+# request has the detail of its host.
+#
+# failure    a page whose requests failed, or that was not requested because its host was down
+# refusal    a page that minicrawl did not want; refusals are counted, and listed only if their kind
+#            is named
 
 _PAGES_AT_ONCE = 10_000
 
@@ -368,7 +391,7 @@ def _near_duplicates(snapshot: Snapshot, page: PageId) -> list[str]:
 
 
 def _rank_scores(snapshot: Snapshot, page: PageId) -> list[RankScore]:
-    names = [one.row.name for one in kept(snapshot.path, snapshot.connection)]
+    names = [one.row.name for one in saved_ranks(snapshot.path, snapshot.connection)]
     return [_rank_score(snapshot, name, page) for name in names]
 
 
@@ -475,3 +498,120 @@ def _cash_sources(snapshot: Snapshot, gifts: CashGifts) -> list[CashSource]:
         for giver, amount in largest
         if amount
     ]
+
+
+# ================================================================ changes
+#
+# Pages that are new, changed or gone since a given time.
+#
+# new      read for the first time since then changed  read before, and different when read again:
+# the text differs from that of the last version before. A new session id, comment or attribute does
+# not change the text. If the archive lacks one of the versions, any different byte counts, and
+# words are not counted moved    read before, now a redirect gone     read before, now nonexistent
+# failed   read before, now failing refused  read before, now forbidden
+#
+# Law: a page has one row, for its current state. A page whose failed request will be retried counts
+# as unchanged.
+
+NEW, CHANGED = "new", "changed"
+_MOVED, _GONE, _FAILED, _REFUSED = "moved", "gone", "failed", "refused"
+
+
+class Change(NamedTuple):
+    """Changed page."""
+
+    importance: float
+    what: str
+    at: str
+    status: int | None
+    old_words: int | None
+    new_words: int | None
+    url: str
+    title: str
+
+
+def changes(
+    snapshot: Snapshot, since: float | None = None, host: str | None = None
+) -> list[Change]:
+    """Return the changes since a time, or since the last run began; most important pages first."""
+    if since is None:
+        since = tables.last_run(snapshot.connection)
+    found = _found(snapshot, since)
+    texts = dict(_text_changes(snapshot, found, since))
+    found = {page: told for page, told in found.items() if texts.get(page) is not SAME}
+    chosen = np.array(sorted(found), dtype=np.int64)
+    if host is not None:
+        chosen = chosen[np.isin(snapshot.host_of[chosen], hosts_named(snapshot, host))]
+    chosen = chosen[places_of_largest(snapshot.importance[chosen], 0)]
+    return list(_rows(snapshot, chosen.tolist(), found, texts))
+
+
+Words = tuple[int, int] | None
+SAME: Words = (-1, -1)
+"""Value of a page whose text has not changed."""
+
+
+def _text_changes(
+    snapshot: Snapshot, found: Mapping[int, tuple[str, float]], since: float
+) -> Iterator[tuple[int, Words]]:
+    """Yield the words before and now of each changed page with both versions in the archive."""
+    changed = [page for page, (what, _) in found.items() if what == CHANGED]
+    has_pages = tables.archive_end(snapshot.connection) is not None
+    if not changed or not has_pages or not archive_folder(snapshot.path).is_dir():
+        return
+    with kept_pages(snapshot) as archive:
+        for page in changed:
+            with suppress(Damaged):  # `minicrawl check` reports it
+                yield page, _words(archive, snapshot.url(page), since)
+
+
+def _words(archive: ArchiveReader, url: str, since: float) -> Words:
+    rows = archive.versions(url)
+    before, last = last_page([row for row in rows if row.at < since]), last_page(rows)
+    if not before or before == last:
+        return None
+    old, new = (
+        PageVersion(archive.answer(rows[number - 1].place), number, len(rows)).text.split()
+        for number in (before, last)
+    )
+    return SAME if old == new else (len(old), len(new))
+
+
+def _found(snapshot: Snapshot, since: float) -> dict[int, tuple[str, float]]:
+    """Return what happened to each page, and when."""
+    connection, states = snapshot.connection, snapshot.states
+    found = {page: (CHANGED, at) for page, at in questions.changes(connection, since)}
+    found |= {page: (NEW, at) for page, at in questions.pages_read_since(connection, since)}
+    is_there = (State.UNREAD, *READ_STATES)
+    read = np.array(questions.pages_read_ever(connection), dtype=np.int64)
+    lost = read[~np.isin(states[read], is_there)].tolist()
+    for page, at in zip(lost, questions.ends(connection, lost), strict=True):
+        is_new = found.pop(page, ("", 0.0))[0] == NEW  # it appeared and disappeared since then
+        if at is not None and at >= since and not is_new:
+            found[page] = _end_of(State(int(states[page]))), at
+    return found
+
+
+def _end_of(state: State) -> str:
+    if state in (State.MOVED, State.TWIN):
+        return _MOVED
+    if state is State.NOT_FOUND:
+        return _GONE
+    return _FAILED if state.is_failure else _REFUSED
+
+
+def _rows(
+    snapshot: Snapshot,
+    pages: list[int],
+    found: Mapping[int, tuple[str, float]],
+    texts: Mapping[int, Words],
+) -> Iterator[Change]:
+    connection = snapshot.connection
+    titles = {row.page: row.title for row in questions.documents(connection, pages)}
+    urls = questions.locations(connection, pages).urls
+    statuses = questions.last_statuses(connection, pages)
+    shares = snapshot.importance[pages].tolist()
+    for page, share, url, status in zip(pages, shares, urls, statuses, strict=True):
+        what, at = found[page]
+        old, new = texts.get(page) or (None, None)
+        yield Change(share, what, iso(at), status, old, new, url, titles[page])

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from minicrawl.errors import MinicrawlError, UsageError
-from minicrawl.export.drafts import drafting, replacing, scratch
+from minicrawl.own_files import drafting, replacing, scratch
 
 DRAFT = ".ranks.csv-abcd1234.part"
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from minicrawl.export.drafts import replacing, scratch
+from minicrawl.own_files import replacing, scratch
 with replacing(Path("ranks.csv")) as file, scratch("test", Path(".")):
     file.write(b"half")
     file.flush()
@@ -162,7 +162,7 @@ class TestLeftovers:
                 made.rmdir()
             return opened(made, flags)
 
-        monkeypatch.setattr("minicrawl.export.drafts.os.open", open_or_not)
+        monkeypatch.setattr("minicrawl.own_files.os.open", open_or_not)
         with scratch("test", tmp_path) as folder:
             assert folder not in vanished
 

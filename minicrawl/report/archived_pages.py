@@ -1,46 +1,33 @@
-"""Archived pages, and what else a store has stored.
+"""Archived pages of a store.
 
-pages       archived versions of pages
 requisites  resources that archived pages need for display
-stored      contents of a store, part by part
-pdf apart   reads a PDF in a separate process
+pages       archived versions of pages
 """
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
-from minicrawl import plugins
 from minicrawl.archive.index import IndexRow
 from minicrawl.archive.reader import ArchiveReader, last_page
 from minicrawl.archive.record import Answer, RecordKind, key_of, text_of
 from minicrawl.archive.segments import Segments
+from minicrawl.archive.warc import Capture
 from minicrawl.errors import Damaged, TooSlow, UsageError
-from minicrawl.export.cells import Block, ExportRow, rows_of
-from minicrawl.export.warc import Capture
-from minicrawl.memory import limit_memory
 from minicrawl.model import State
 from minicrawl.own_files import refuse_links
 from minicrawl.progress import Progress
-from minicrawl.report.page_texts import PageTexts
-from minicrawl.report.ranks import PageSelection, blocks
+from minicrawl.report.page_texts import PageTexts, read_pdf
+from minicrawl.report.selected_pages import Block, ExportRow, PageSelection, blocks, rows_of
 from minicrawl.report.snapshot import Snapshot, page_of
-from minicrawl.report.status import status
-from minicrawl.store import questions, tables
-from minicrawl.store.files import bytes_of
+from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder, reading
-from minicrawl.store.records import reporting_damage
-from minicrawl.store.written_links import WrittenLinks, written_bytes
-from minicrawl.web.documents import document as pdf
-from minicrawl.web.documents.document import PdfText, parse_document
+from minicrawl.web.documents.document import parse_document
 from minicrawl.web.documents.kinds import ALL, DocumentType, type_of
 from minicrawl.web.documents.writing import read_markdown
 from minicrawl.web.headers import parse_content_type
@@ -49,105 +36,6 @@ from minicrawl.web.html.page import headings, language
 from minicrawl.web.html.references import Reference, references, style_references
 from minicrawl.web.urls import canonical, resolve_links
 from minicrawl.wording import counted, iso
-
-# ================================================================ pdf apart
-#
-# Reads an archived PDF in a separate process, for commands that show archived pages.
-#
-# Law: a file that takes too long or too much memory, or crashes the process, has no text, but a
-# message that says why.
-
-DEADLINE_S = 10.0
-_CODE = "from minicrawl.report.archived import main; main()"
-
-
-def read_pdf(body: bytes, deadline_s: float = DEADLINE_S) -> PdfText:
-    """Return the text of a PDF."""
-    if not pdf.is_readable():
-        raise UsageError(pdf.MISSING)
-    try:
-        done = subprocess.run(
-            (sys.executable, "-c", _CODE),
-            input=body,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=deadline_s,
-            check=True,
-        )
-    except subprocess.TimeoutExpired:
-        return PdfText(limit=f"it was not read in {deadline_s:g} s")
-    except subprocess.CalledProcessError:
-        return PdfText(limit="it ended the process that read it")
-    title, links, lines, limit = json.loads(done.stdout)
-    return PdfText(title, tuple(links), tuple(lines), limit)
-
-
-def main() -> None:
-    """Run the process: read a PDF from standard input, and write its text as JSON."""
-    limit_memory()
-    json.dump(pdf.read(sys.stdin.buffer.read()), sys.stdout)
-
-
-# ================================================================ stored
-#
-# Contents of a store, part by part: `status --stored`.
-#
-# Laws: everything is counted, so large stores take longer. Parts that the store does not have are
-# omitted.
-
-
-class StoredPart(NamedTuple):
-    """Part of a store: number of items, their unit, and their bytes if known."""
-
-    part: str
-    number: int
-    of: str
-    bytes: int | None
-
-
-def stored_parts(store: Path) -> list[StoredPart]:
-    """Return all parts of a store and of the files beside it."""
-    found = status(store)
-    failures = [
-        StoredPart(f"failed: {kind}", pages, "pages", None)
-        for kind, pages in (found.failures or {}).items()
-    ]
-    fetched = StoredPart("fetched", found.requests or 0, "requests", found.bytes)
-    with reading(store) as connection, reporting_damage(store):
-        parts = [
-            *_repository(store, connection),
-            *_of_packages(store),
-            StoredPart("links", *_with_unit(questions.links_stored(connection), "links")),
-            *_written(connection),
-            StoredPart("documents", *_with_unit(questions.documents_stored(connection), "pages")),
-        ]
-    return [fetched, *parts, *failures]
-
-
-def _with_unit(counted: tuple[int, int], unit: str) -> tuple[int, str, int]:
-    number, size = counted
-    return number, unit, size
-
-
-def _repository(store: Path, connection: tables.Connection) -> Iterator[StoredPart]:
-    end, folder = tables.archive_end(connection), archive_folder(store)
-    if end is None or not folder.is_dir():
-        return
-    with closing(ArchiveReader(folder, end)) as archive:
-        records = sum(one.records for one in archive.index.totals(end))
-    yield StoredPart("repository", records, "answers", bytes_of(folder))
-
-
-def _of_packages(store: Path) -> Iterator[StoredPart]:
-    """Yield what installed packages keep beside a store, such as the search index."""
-    for point in plugins.entry_points(plugins.STORED).values():
-        yield from cast(Callable[[Path], Iterator[StoredPart]], point.load())(store)
-
-
-def _written(connection: tables.Connection) -> Iterator[StoredPart]:
-    if found := WrittenLinks(connection):
-        yield StoredPart("link texts", len(found), "pages", written_bytes(connection))
-
 
 # ================================================================ requisites
 #

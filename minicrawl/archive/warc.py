@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from uuid import NAMESPACE_URL, uuid5
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
-from minicrawl.export.drafts import scratch
+from minicrawl.own_files import scratch
 from minicrawl.version import __version__
 from minicrawl.wording import iso
 

@@ -8,7 +8,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from minicrawl.export.warc import Capture, WarcWriter, cdxj, surt, write_wacz, write_warc
+from minicrawl.archive.warc import Capture, WarcWriter, cdxj, surt, write_wacz, write_warc
 
 NOON = 1_700_000_000.0
 NAME = "site.warc.gz"

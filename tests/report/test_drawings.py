@@ -9,14 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.export.cells import Block, visible
-from minicrawl.export.drawings import (
-    Drawing,
-    Writer,
-    write_dot,
-    write_gexf,
-    write_graphml,
-)
+from minicrawl.report.formats import DrawingWriter as Writer
+from minicrawl.report.formats import write_dot, write_gexf, write_graphml
+from minicrawl.report.selected_pages import Block, Drawing
+from minicrawl.wording import visible
 
 Node = tuple[str, float | None, int, str]
 Link = tuple[int, int, int]

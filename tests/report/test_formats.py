@@ -14,9 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.errors import UsageError
-from minicrawl.export.cells import COLUMNS, Block, ExportRow, harmless, rows_of
-from minicrawl.export.drafts import replacing
-from minicrawl.export.formats import (
+from minicrawl.own_files import replacing
+from minicrawl.report.formats import (
     FORMATS,
     format_of,
     write_csv,
@@ -24,6 +23,8 @@ from minicrawl.export.formats import (
     write_parquet,
     write_tsv,
 )
+from minicrawl.report.selected_pages import COLUMNS, Block, ExportRow, rows_of
+from minicrawl.wording import harmless
 
 FIRST = ExportRow(
     rank=1,
@@ -260,7 +261,7 @@ def test_a_parquet_file_of_large_pages_needs_the_memory_of_a_row_group(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """120 MB of pages, and DuckDB may take 64."""
-    monkeypatch.setattr("minicrawl.export.formats._LEAST_MEMORY", 64 << 20)
+    monkeypatch.setattr("minicrawl.report.formats._LEAST_MEMORY", 64 << 20)
     html = "".join(map(str, range(4000, 8000)))
 
     def pages() -> Iterator[Block]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.export.cells import all_harmless, harmless, visible
+from minicrawl.wording import all_harmless, harmless, visible
 
 SharedVector = Callable[[str], Path]
 

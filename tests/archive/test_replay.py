@@ -10,7 +10,7 @@ import pytest
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import RecordKind
 from minicrawl.cli import main
-from tests.export.replaying import body, replayed
+from tests.archive.replaying import body, replayed
 
 STORE = "data/demo.db"
 PAGES = "80"
