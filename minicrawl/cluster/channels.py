@@ -67,7 +67,7 @@ QUICK_SHARDS = 16
 """Number of shards that may all use `QUICKEST_S`; with more shards each pair waits longer."""
 
 
-def rhythm_s(age_s: float, shards: int, longest_s: float) -> float:
+def exchange_interval_s(age_s: float, shards: int, longest_s: float) -> float:
     """Return the wait in a crawl of this age; `longest_s` is the wait in an old crawl."""
     quickest_s = QUICKEST_S * max(1.0, shards / QUICK_SHARDS) ** 2
     return min(longest_s, max(quickest_s, PART * age_s))
