@@ -25,7 +25,7 @@ from minicrawl.cli.common.options import OWN_OPTIONS, SettingOption
 from minicrawl.config.parts import SECTIONS, TABLE
 from minicrawl.config.setting import Setting, differs
 from minicrawl.control.requests import SUFFIX as CONTROL
-from minicrawl.crawl.cookies import SUFFIX as COOKIES
+from minicrawl.crawl.start.preparation import COOKIES_SUFFIX as COOKIES
 from minicrawl.export.cells import PAGE_LINK_COLUMNS, ExportRow
 from minicrawl.export.drawings import DRAWINGS
 from minicrawl.export.formats import WRITERS

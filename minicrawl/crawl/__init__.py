@@ -22,6 +22,5 @@ events          events that listeners get
 progress        progress of a crawl, and its budgets of time, bytes and importance
 refinement      computes converged ranks beside the store
 fresh_ranks     decides when converged ranks are computed, during a crawl and at its end
-cookies         one cookie jar for all workers
 recorded        a crawl whose responses come from WARC files
 """

@@ -35,9 +35,8 @@ from minicrawl.crawl.settle.committer import COMMIT_EVERY_S, MOST_STEPS
 from minicrawl.crawl.settle.keeping import Keeping, open_places, set_pages_aside
 from minicrawl.crawl.settle.posting import PageIntroducer
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.crawl.start.opening import opened_crawl
-from minicrawl.crawl.start.preview import check_types
-from minicrawl.crawl.start.resume import terms_of
+from minicrawl.crawl.start.opening import opened_crawl, store_terms
+from minicrawl.crawl.start.preparation import check_types
 from minicrawl.crawl.turns.page_turns import TurnFinisher, parsed_visit
 from minicrawl.crawl.workers.worker import Visitor, WorkerConfig, visiting
 from minicrawl.errors import Damaged, MinicrawlError, UsageError
@@ -324,7 +323,7 @@ def _converge(store: Path, ran_s: float, note: Callable[[str], None]) -> None:
 
 async def _import(records: Iterable[WarcRecord], settings: Settings) -> Mapping[str, int]:
     def agree(store: StoreWriter) -> Settings:
-        store.agree(terms_of(settings))
+        store.agree(store_terms(settings))
         return settings
 
     def keep(store: StoreWriter, storing: Storing) -> Keeping:

@@ -9,7 +9,7 @@ import pytest
 from minicrawl.cli import main
 from minicrawl.config import Loaded, load
 from minicrawl.config.parts import BY_NAME, DEMO_PAGES
-from minicrawl.crawl.start.resume import keep
+from minicrawl.crawl.start.opening import keep
 from minicrawl.dashboard.launching import FIELDS, CrawlForm, Launcher, in_words
 from minicrawl.demo.web import demo_settings
 from minicrawl.errors import FormError, MinicrawlError
