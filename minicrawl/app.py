@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.config import Loaded, Settings
 from minicrawl.config.settings import told_ignored
-from minicrawl.control.server import listening
 from minicrawl.crawl.events import (
     KINDS,
     Event,
@@ -24,10 +23,10 @@ from minicrawl.crawl.events import (
     Warned,
     nobody_listens,
 )
-from minicrawl.crawl.fresh_ranks import LastConvergence, kept_fresh
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.parts import Accept, Hooks, OnPage, StopRule
 from minicrawl.crawl.progress import Progress, ProgressMeter
+from minicrawl.crawl.refinement import LastConvergence, kept_fresh
 from minicrawl.crawl.schedule.scope_gate import ScopeGate, gate_for
 from minicrawl.crawl.settle.keeping import open_keeping
 from minicrawl.crawl.settle.recorder import Recorder
@@ -41,7 +40,7 @@ from minicrawl.crawl.start.preparation import (
     limits,
     with_cookies,
 )
-from minicrawl.crawl.steering import CrawlSteering
+from minicrawl.crawl.steering import CrawlSteering, listening
 from minicrawl.crawl.workers.pool import LONG, WorkerPool, open_web_access, worker_count
 from minicrawl.crawl.workers.worker import WorkerConfig
 from minicrawl.errors import UsageError

@@ -24,7 +24,7 @@ from minicrawl import cli
 from minicrawl.cli.common.options import OWN_OPTIONS, SettingOption
 from minicrawl.config.parts import SECTIONS, TABLE
 from minicrawl.config.setting import Setting, differs
-from minicrawl.control.requests import SUFFIX as CONTROL
+from minicrawl.control import SUFFIX as CONTROL
 from minicrawl.crawl.start.preparation import COOKIES_SUFFIX as COOKIES
 from minicrawl.export.cells import PAGE_LINK_COLUMNS, ExportRow
 from minicrawl.export.drawings import DRAWINGS

@@ -239,7 +239,7 @@ HOLDS_CONNECTIONS = {"asyncio.streams", "http.client", "http.server", "socketser
 ALLOWED = {
     ("crawl/workers/channel.py", "create_unix_connection"),  # a socket pair with a child process
     ("demo/web.py", "create_server"),  # the demo web, on loopback
-    ("control/server.py", "start_unix_server"),  # the socket beside a store
+    ("crawl/steering.py", "start_unix_server"),  # the socket beside a store
     ("dashboard/serving.py", "create_server"),  # the dashboard, on loopback
 }
 

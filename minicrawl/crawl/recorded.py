@@ -27,8 +27,8 @@ from minicrawl.archive.reader import ArchiveReader, last_page
 from minicrawl.archive.record import RecordKind, pack_file
 from minicrawl.config import Settings, Storing
 from minicrawl.crawl.events import nobody_listens
-from minicrawl.crawl.fresh_ranks import refine_for
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
+from minicrawl.crawl.refinement import refine_for
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.schedule.scope_gate import gate_for
 from minicrawl.crawl.settle.committer import COMMIT_EVERY_S, MOST_STEPS

@@ -27,7 +27,7 @@ from minicrawl.config.parts import BY_NAME, DEMO_PAGES, DEMO_USUAL, FEWEST_DEMO_
 from minicrawl.config.setting import Setting
 from minicrawl.config.settings import DEFAULT, as_text, plain
 from minicrawl.config.values import NONE, InvalidValue
-from minicrawl.control.requests import ControlRequest, Verb, ask
+from minicrawl.control import ControlRequest, Verb, ask
 from minicrawl.crawl.start.opening import with_stored_settings
 from minicrawl.errors import FormError, MinicrawlError, NoCrawlError
 from minicrawl.store import tables
