@@ -40,7 +40,6 @@ from minicrawl.crawl.start.preparation import check_types
 from minicrawl.crawl.turns.page_turns import TurnFinisher, parsed_visit
 from minicrawl.crawl.workers.worker import Visitor, WorkerConfig, visiting
 from minicrawl.errors import Damaged, MinicrawlError, UsageError
-from minicrawl.export.drafts import drafting
 from minicrawl.fetch.warc import (
     MOST_HEAD_BYTES,
     RecordedAnswers,
@@ -62,6 +61,7 @@ from minicrawl.model import (
     Unchanged,
     Want,
 )
+from minicrawl.own_files import drafting
 from minicrawl.progress import Progress, unreported
 from minicrawl.store.reader import archive_folder, real_path, refuse_to_overwrite
 from minicrawl.store.writer import StoreWriter

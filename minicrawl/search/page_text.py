@@ -37,7 +37,7 @@ from urllib.parse import urlsplit
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer, RecordKind
 from minicrawl.errors import Damaged
-from minicrawl.report.killable import KillableProcess, Parent
+from minicrawl.report.page_texts import KillableProcess, Parent
 from minicrawl.web.documents import document as pdf
 from minicrawl.web.documents.document import decoded_text
 from minicrawl.web.documents.kinds import ALL, DocumentType, type_of
