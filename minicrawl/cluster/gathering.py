@@ -90,10 +90,9 @@ from minicrawl.crawl.refinement import refine
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.frontier.importance import gathered as gathered_importance
 from minicrawl.model import State
-from minicrawl.opic.journal import Books, Spending, Step, StepKind
-from minicrawl.opic.ledger import READ, UNREAD, Ledger, Totals
+from minicrawl.opic.ledger import READ, UNREAD, Books, Ledger, Spending, Step, StepKind, Totals
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.windows.interpolation import TICK_BITS
+from minicrawl.opic.windows import TICK_BITS
 from minicrawl.own_files import drafting, scratch
 from minicrawl.progress import Progress, part, unreported
 from minicrawl.report.snapshot import load

@@ -26,14 +26,13 @@ from minicrawl.cluster.assignment import (
     sketch,
 )
 from minicrawl.cluster.channels import Posting, Shard, Transfer, TransferBatch
-from minicrawl.frontier.channels import shard_of
 from minicrawl.lab.convergence import true_importance
 from minicrawl.lab.order import Crawls, DrawnMean, PoliteCrawl, draw_seeds, spread
 from minicrawl.lab.webs import Exploration, Greedy, Web
-from minicrawl.opic.journal import Books, Spending, Step, StepKind
-from minicrawl.opic.ledger import FOREIGN, UNREAD, Ledger
+from minicrawl.opic.ledger import FOREIGN, UNREAD, Books, Ledger, Spending, Step, StepKind
 from minicrawl.opic.money import fixed_edge
-from minicrawl.opic.schedule import Richest
+from minicrawl.opic.queues import CandidateHeap
+from minicrawl.opic.shard_channels import shard_of
 from minicrawl.progress import Progress, part
 
 SIMULATED_SHARDS = 64
@@ -178,7 +177,7 @@ class CrawledShard:
         self._links = links
         self.ledger = Ledger(small_edge=fixed_edge(small_edge))
         self.shard = Shard(number, Books(self.ledger, lambda _page: _NOTHING), self.pages, posting)
-        self._richest = Richest(self.ledger.key, self.ledger.flags, UNREAD)
+        self._richest = CandidateHeap(self.ledger.key, self.ledger.flags, UNREAD)
 
     def seed(self, seeds: Sequence[int], units: int) -> None:
         """Make these pages of the web known, with an endowment to share."""

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
-from minicrawl.frontier.urls import sites_of
+from minicrawl.frontier.url_table import sites_of
 from minicrawl.graph.csr import (
     Csr,
     LinkArrays,
@@ -30,7 +30,7 @@ from minicrawl.graph.csr import (
     with_pages,
 )
 from minicrawl.model import CRAWLED, PageId
-from minicrawl.opic.journal import Spending, StepKind
+from minicrawl.opic.ledger import Spending, StepKind
 from minicrawl.opic.money import PARTS
 from minicrawl.progress import Progress, unreported
 from minicrawl.report.snapshot import (

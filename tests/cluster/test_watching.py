@@ -14,8 +14,8 @@ from minicrawl.cluster.terms import (
     TermsRecord,
 )
 from minicrawl.cluster.together import AdmissionThreshold
-from minicrawl.frontier.pages import Frontier
-from minicrawl.opic.journal import Spending
+from minicrawl.frontier.page_table import Frontier
+from minicrawl.opic.ledger import Spending
 from minicrawl.opic.money import UNIT
 from minicrawl.store.records import StoreTerms
 from tests.cluster.fake_engine import FakeEngine

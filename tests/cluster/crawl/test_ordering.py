@@ -4,9 +4,9 @@ from collections.abc import Collection, Sequence
 
 from minicrawl.cluster.assignment import FEWEST, HEADROOM, NO_THRESHOLD, ShardFacts
 from minicrawl.cluster.together import AdmissionThreshold
-from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import State
-from minicrawl.opic.journal import Spending, Step, StepKind
+from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.opic.money import UNIT
 from minicrawl.store.records import StepRow, StoreTerms
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import NamedTuple, Self
 
-from minicrawl.opic.journal import Step, StepKind
+from minicrawl.opic.ledger import Step, StepKind
 
 MOST_SHARDS = 1 << 16
 
