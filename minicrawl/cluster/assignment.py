@@ -31,8 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.cluster.channels import BatchError
-from minicrawl.frontier.channels import MOST_SHARDS
 from minicrawl.opic.money import UNIT
+from minicrawl.opic.shard_channels import MOST_SHARDS
 
 _BYTES = 8
 

@@ -23,8 +23,8 @@ So the engine may lose, repeat, delay and reorder messages, and no atom is lost 
 Deduplication by the engine was refused: NATS before 2.10.5 can lose messages by it.
 
 Nothing here has a table of its own. The log has the SEND and RECEIVE steps, a batch is made again
-from its step, the ends of the channels are in `frontier.channels`, and the outbox follows from the
-ledger: a foreign page waits in it if it holds cash or has never been sent.
+from its step, the ends of the channels are in `opic.shard_channels`, and the outbox follows from
+the ledger: a foreign page waits in it if it holds cash or has never been sent.
 
 rhythm    how long a shard waits before it tells facts or sends cash
 batches   the wire format, which refuses what no shard makes
@@ -45,10 +45,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from minicrawl.frontier.channels import MOST_SHARDS, ChannelEnd, Channels
 from minicrawl.model import PageId
 from minicrawl.opic.ledger import FOREIGN, Books, Ledger, Plan, Spending, Step, StepKind
 from minicrawl.opic.money import UNIT
+from minicrawl.opic.shard_channels import MOST_SHARDS, ChannelEnd, Channels
 
 # ================================================================ rhythm
 #

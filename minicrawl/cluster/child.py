@@ -55,13 +55,13 @@ from minicrawl.cluster.terms import TOLD_PREFIX, seeds_of
 from minicrawl.cluster.traffic import ShardSetup
 from minicrawl.config import Loaded, Storing, load
 from minicrawl.config.parts import BY_NAME
-from minicrawl.control.requests import ControlRequest, Reply, Verb, ask
+from minicrawl.control import ControlRequest, Reply, Verb, ask
 from minicrawl.crawl.events import Event, Warned
 from minicrawl.crawl.workers.channel import PickleChannel
 from minicrawl.crawl.workers.messages import connection_at_stdin
 from minicrawl.errors import MinicrawlError, NoRoom, StoreError
-from minicrawl.frontier.channels import ShardPlace
 from minicrawl.memory import mmap_large_arrays
+from minicrawl.opic.shard_channels import ShardPlace
 from minicrawl.store.reader import archive_folder
 
 if TYPE_CHECKING:

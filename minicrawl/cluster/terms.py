@@ -24,7 +24,7 @@ from minicrawl.config import Loaded, Settings, load
 from minicrawl.config.parts import BY_NAME, TABLE
 from minicrawl.config.settings import as_text, from_store, harmless, plain, told_ignored
 from minicrawl.errors import MinicrawlError, UsageError
-from minicrawl.frontier.channels import MOST_SHARDS
+from minicrawl.opic.shard_channels import MOST_SHARDS
 from minicrawl.store import schema
 from minicrawl.version import __version__
 from minicrawl.web.urls import canonical_seed

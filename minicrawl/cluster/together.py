@@ -33,10 +33,10 @@ from minicrawl.cluster.traffic import (
     key_queue,
 )
 from minicrawl.crawl.events import Reason
-from minicrawl.frontier.channels import ShardPlace
-from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import PageId, State
 from minicrawl.opic.money import UNIT
+from minicrawl.opic.shard_channels import ShardPlace
 
 if TYPE_CHECKING:
     from minicrawl.crawl.loop import Crawler

@@ -18,7 +18,7 @@ from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.hosts.pacing import FairLock
 from minicrawl.crawl.settle.posting import are_many
 from minicrawl.crawl.workers.parser import to_disk
-from minicrawl.frontier.urls import UrlTable
+from minicrawl.frontier.url_table import UrlTable
 from minicrawl.model import ParsedPage
 from minicrawl.web.urls import host, origin, split
 from minicrawl.wording import counted

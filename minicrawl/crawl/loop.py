@@ -24,7 +24,7 @@ from minicrawl.crawl.progress import Progress, TimeLimit, are_bytes_spent, with_
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.committer import COMMIT_EVERY_S
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.crawl.start.resume import LAST_AT
+from minicrawl.crawl.start.opening import LAST_AT
 from minicrawl.ports import Clock, WebAccess
 
 GRACE_S = 5.0

@@ -32,7 +32,7 @@ from minicrawl.crawl.settle.outcome import (
     describe_outcome,
 )
 from minicrawl.crawl.settle.posting import PageIntroducer, are_many
-from minicrawl.frontier.urls import NO_PAGES, PagesByUrl
+from minicrawl.frontier.url_table import NO_PAGES, PagesByUrl
 from minicrawl.model import (
     COORDINATOR,
     CrawlerId,

@@ -17,7 +17,7 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from math import inf
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from minicrawl.frontier.urls import PagesByUrl
+from minicrawl.frontier.url_table import PagesByUrl
 from minicrawl.model import Originals
 
 if TYPE_CHECKING:
@@ -123,10 +123,11 @@ class Whole:
     may_fetch: Final = True
 
     def agree(self, store: StoreWriter, loaded: Loaded) -> Settings:
-        from minicrawl.crawl.start import resume  # which imports the recorder, and so this module
+        # Not at the top: it imports the recorder, and so this module.
+        from minicrawl.crawl.start.opening import keep_settings, store_terms
 
-        store.agree(resume.terms_of(loaded.settings))
-        resume.keep(store, loaded)
+        store.agree(store_terms(loaded.settings))
+        keep_settings(store, loaded)
         return loaded.settings
 
     def join(self, recorder: Recorder, seeds: Iterable[ResolvedUrl]) -> Iterable[ResolvedUrl]:

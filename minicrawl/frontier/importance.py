@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import READ_STATES, READABLE, PageId
 from minicrawl.opic.convergence import CashFlow, FlowBuilder, Refinement
 from minicrawl.opic.estimate import Levels, completed, shares

@@ -26,13 +26,13 @@ from minicrawl.cluster.assignment import (
     sketch,
 )
 from minicrawl.cluster.channels import Posting, Shard, Transfer, TransferBatch
-from minicrawl.frontier.channels import shard_of
 from minicrawl.lab.convergence import true_importance
 from minicrawl.lab.order import Crawls, DrawnMean, PoliteCrawl, draw_seeds, spread
 from minicrawl.lab.webs import Exploration, Greedy, Web
 from minicrawl.opic.ledger import FOREIGN, UNREAD, Books, Ledger, Spending, Step, StepKind
 from minicrawl.opic.money import fixed_edge
 from minicrawl.opic.queues import CandidateHeap
+from minicrawl.opic.shard_channels import shard_of
 from minicrawl.progress import Progress, part
 
 SIMULATED_SHARDS = 64

@@ -30,8 +30,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.graph.adjacency import Adjacency
-from minicrawl.graph.csr import Csr
+from minicrawl.graph.csr import Adjacency, Csr
 from minicrawl.lab.webs import OF_A_KNOWN_WEB, EstimateErrors, Strategy, errors
 from minicrawl.opic import estimate
 from minicrawl.opic.ledger import READ, Ledger, replay

@@ -19,8 +19,7 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.graph.adjacency import Weights
-from minicrawl.graph.csr import Csr
+from minicrawl.graph.csr import Csr, Weights
 from minicrawl.lab.webs import BySiblings, Cycle, Exploration, Greedy, Lottery, Strategy
 from minicrawl.opic.ledger import READ, UNREAD, Ledger, Plan, replay
 from minicrawl.opic.queues import CandidateHeap

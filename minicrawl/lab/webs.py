@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from minicrawl.errors import GraphFileError
 from minicrawl.graph import synthetic
 from minicrawl.graph.csr import Csr, NamedGraph
-from minicrawl.graphfiles.reading import read
+from minicrawl.graphfiles import read
 from minicrawl.opic.estimate import shares
 from minicrawl.opic.ledger import READ, UNREAD, Ledger, Plan
 from minicrawl.opic.money import SMALL_EDGE, fixed_edge

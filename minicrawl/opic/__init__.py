@@ -9,5 +9,6 @@ convergence    the limit of the histories under endless replays, computed off-li
 queues         exact priority queues in bounded memory: all pages, by host, by site
 siblings       an alternative order: ranks a page by what pages found together with it revealed
 sibling_queue  queue of groups of siblings: the best page among the ready hosts
+shard_channels what a shard has sent to other shards and received from them
 families       read budgets of sites that the user did not name; running means of the order
 """

@@ -19,9 +19,9 @@ from operator import mul
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.model import PageId
+from minicrawl.model import PageId, State
 from minicrawl.opic.families import NOBODY, FamilyBudgets, Means, PostedGifts, Sites
-from minicrawl.opic.ledger import Ledger, Plan
+from minicrawl.opic.ledger import Ledger, Plan, Step, StepKind
 from minicrawl.opic.money import PARTS
 
 MOST_MEMBERS = 1000
@@ -229,6 +229,21 @@ class OrderChanges:
 UNKNOWN_NOVELTY = 0.5
 """A half: neither raises nor lowers a factor."""
 
+_NOT_ASKED = frozenset(
+    (
+        State.TWIN,
+        State.ROBOTS,
+        State.SCOPE,
+        State.DEPTH,
+        State.HOST_BUDGET,
+        State.FOCUS,
+        State.ADDRESS,
+        State.TRAP,
+        State.ALLOWANCE,
+    )
+)
+"""States of pages that were closed without a request."""
+
 _MOST_POSTED = 1024
 """Number of plans that are buffered before their gifts are counted, to bound memory."""
 
@@ -251,6 +266,36 @@ class Siblings:
         self._posted = PostedGifts()
 
     # ------------------------------------------------------------ the fold
+
+    def apply(self, step: Step, state: int, plans: Sequence[Plan], *, waited: bool) -> None:
+        """Apply one more step with its plans. `waited`: its page was waiting.
+
+        A turn counts for its group if the page was waiting and its host was asked. A page that is
+        closed without a request says nothing about its siblings; neither does a page that is read
+        again, whose links count only as cash.
+        """
+        known = len(self.ledger.key)
+        new = range(known - step.born, known)
+        match step.kind:
+            case StepKind.VISIT | StepKind.FORWARD | StepKind.DEAD_END:
+                if state == State.MOVED and step.page in self.seeds:
+                    self.vouch(step.spending.links)
+                if waited and state not in _NOT_ASKED:
+                    self.end_turn(plans[0], new, leads_on=step.kind is not StepKind.FORWARD)
+                    return
+                if new:
+                    self.introduce(new, UNKNOWN_NOVELTY, step.page)
+                self.spend_again(plans[0])
+            case StepKind.REPLAY:
+                for plan in plans:
+                    self.spend_again(plan)
+            case StepKind.ENDOWED:
+                self.vouch(step.spending.links)
+            case StepKind.BORN if step.amount:
+                self.introduce(new, min(step.born / step.amount, 1.0), step.page)
+                self.foretell(step.page, new)
+            case StepKind.BORN if new:
+                self.introduce(new)
 
     def introduce(
         self, pages: range, novelty: float = UNKNOWN_NOVELTY, by: PageId | None = None

@@ -47,9 +47,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.compact_map import DenseRows
 from minicrawl.model import PageId
 from minicrawl.opic.money import UNIT
-from minicrawl.slots import DenseRows
 
 TICK_BITS = 16
 TICKS_IN_A_UNIT = UNIT >> TICK_BITS

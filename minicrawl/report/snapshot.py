@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from minicrawl.errors import UsageError
 from minicrawl.frontier.checkpoint import load_frontier, verify
 from minicrawl.frontier.importance import ShownImportance, shown_importance
-from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import READ_STATES, PageId, State
 from minicrawl.opic.estimate import rising
 from minicrawl.opic.money import UNIT
@@ -113,7 +113,7 @@ class Snapshot:
         siblings = self.frontier.siblings
         if siblings is None:
             return self.keys[pages].astype(np.float64)
-        return urgency(siblings.shown, pages.astype(np.uint32))
+        return urgency(siblings, pages.astype(np.uint32))
 
     @cached_property
     def strategy(self) -> str:

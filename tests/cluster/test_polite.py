@@ -21,7 +21,7 @@ from minicrawl.cluster.terms import start_or_join
 from minicrawl.config import Loaded, Settings
 from minicrawl.demo.pages import DemoResponse, refused
 from minicrawl.demo.web import DemoServer
-from minicrawl.frontier.channels import shard_of
+from minicrawl.opic.shard_channels import shard_of
 from tests.cluster.engines import needs_server
 from tests.cluster.node_process import PATIENCE_S, NodeProcess, nodes, shards_of, until
 from tests.cluster.test_end_to_end import Lateness, run

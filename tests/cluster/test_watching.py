@@ -14,7 +14,7 @@ from minicrawl.cluster.terms import (
     TermsRecord,
 )
 from minicrawl.cluster.together import AdmissionThreshold
-from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.opic.ledger import Spending
 from minicrawl.opic.money import UNIT
 from minicrawl.store.records import StoreTerms

@@ -8,7 +8,7 @@ from minicrawl.crawl import large_pages
 from minicrawl.crawl.events import Event, Settled
 from minicrawl.crawl.large_pages import A_HOST, LITTLE, URLS_A_SECOND, Growth
 from minicrawl.crawl.settle.posting import LINKS_AT_ONCE
-from minicrawl.frontier.urls import UrlTable
+from minicrawl.frontier.url_table import UrlTable
 from tests.crawl.fakes import Answer, FakeWeb, Scene, crawl, html
 
 A, B, C, D = (f"http://{name}.test" for name in "abcd")

@@ -1,18 +1,27 @@
 """What is told of a page or a URL was put for it, however little room there is."""
 
 import tracemalloc
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.frontier import urls as url_index
-from minicrawl.frontier.urls import RecentUrls
+from minicrawl.frontier import url_table as url_index
+from minicrawl.frontier.url_table import RecentUrls
 
 HERE, THERE = "http://a.example", "http://b.example"
-ONE_HOST = bytes(1 << 23)
-"""Of so many pages, each is on host 0."""
 A, B, C, D = (f"{HERE}/of-{name}/" for name in "abcd")
+
+
+class OneHost(list[int]):
+    """All pages are on host 0."""
+
+    def __getitem__(self, page: Any) -> Any:
+        return 0
+
+
+ONE_HOST = OneHost()
 
 
 def all_here() -> RecentUrls:

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from minicrawl.config import Settings
-from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import STANDS_FOR_ANOTHER, PageId, State
 from minicrawl.opic.ledger import Ledger, Plan, Spending
 from minicrawl.opic.queues import ByHost, BySite, EligiblePages, ImportanceOfHosts, random_keys
@@ -173,7 +173,7 @@ def _by_siblings(frontier: Frontier, importance: ImportanceOfHosts | None = None
 
     if frontier.siblings is None:
         raise ValueError("the frontier was loaded without what siblings have shown")
-    return ByGroup(frontier.siblings.shown, importance)
+    return ByGroup(frontier.siblings, importance)
 
 
 KEYS: dict[str, Callable[[Ledger], PageOrder]] = {

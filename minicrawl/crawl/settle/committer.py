@@ -40,7 +40,7 @@ from minicrawl.crawl.settle.keeping import ArchivingStore
 from minicrawl.errors import NoRoom
 from minicrawl.frontier.checkpoint import cut_checkpoint
 from minicrawl.frontier.importance import gathered
-from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import KeptAnswer
 from minicrawl.opic.ledger import Spending, StepKind
 from minicrawl.store import tables

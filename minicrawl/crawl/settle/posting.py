@@ -23,8 +23,8 @@ from typing import NamedTuple
 from minicrawl.config import Focus, Order
 from minicrawl.crawl.schedule.orders import DistanceTracker, PageQueue
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.frontier.pages import Frontier
-from minicrawl.frontier.urls import NO_PAGES, Meeting, PagesByUrl
+from minicrawl.frontier.page_table import Frontier
+from minicrawl.frontier.url_table import NO_PAGES, Meeting, PagesByUrl
 from minicrawl.model import Originals, PageId, ParsedPage, State
 from minicrawl.opic.ledger import READ, Ledger, Plan, Spending, Step, StepKind, focus_granted
 from minicrawl.opic.money import PARTS, UNIT

@@ -27,7 +27,7 @@ from minicrawl.crawl.settle.stored import (
 )
 from minicrawl.crawl.shards import WHOLE
 from minicrawl.frontier.importance import CurrentShares
-from minicrawl.frontier.urls import NO_PAGES, Meeting, PagesByUrl
+from minicrawl.frontier.url_table import NO_PAGES, Meeting, PagesByUrl
 from minicrawl.model import KeptAnswer, Originals, PageId, State
 from minicrawl.opic.ledger import Plan, Step, StepKind, terms
 from minicrawl.opic.money import FOCUS_SHARE, in_parts

@@ -21,8 +21,8 @@ from pathlib import Path
 import numpy as np
 
 from minicrawl.crawl.settle.committer import Counters, UncommittedRows
-from minicrawl.frontier.pages import Frontier
-from minicrawl.frontier.urls import UrlsOf
+from minicrawl.frontier.page_table import Frontier
+from minicrawl.frontier.url_table import UrlsOf
 from minicrawl.model import PageId, State
 from minicrawl.opic.ledger import Spending, Step
 from minicrawl.store import questions, tables

@@ -28,8 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
-from minicrawl.graph.adjacency import Vector
-from minicrawl.graph.csr import Ids, NamedGraph
+from minicrawl.graph.csr import Ids, NamedGraph, Vector
 from minicrawl.opic.estimate import shares
 from minicrawl.ranks.hits import LINKING, ROOTS, BaseSet, base_set
 from minicrawl.ranks.scores import Scores
@@ -276,7 +275,7 @@ def weighed_by_words(source: Source, named: NamedGraph, query: str) -> NamedGrap
 
     Of several links to one page the best counts.
     """
-    from minicrawl.report.page_links import words_of_links
+    from minicrawl.report.archived_pages import words_of_links
 
     seen, nodes = _snapshot_of(source), len(named.names)
     urls, wanted = named.names.of(range(nodes)), set(words_of(query))

@@ -7,7 +7,7 @@ import pytest
 from minicrawl.cluster.assignment import ShardFacts, as_bytes, facts_in
 from minicrawl.cluster.channels import BatchError
 from minicrawl.cluster.child import FRESH_S, EngineExchange, last_told_entry
-from minicrawl.frontier.channels import ShardPlace
+from minicrawl.opic.shard_channels import ShardPlace
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
 
 RUN = 1

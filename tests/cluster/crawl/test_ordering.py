@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 from minicrawl.cluster.assignment import FEWEST, HEADROOM, NO_THRESHOLD, ShardFacts
 from minicrawl.cluster.together import AdmissionThreshold
-from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import State
 from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.opic.money import UNIT

@@ -16,7 +16,7 @@ from minicrawl.cluster.assignment import (
     has_ended,
 )
 from minicrawl.cluster.channels import BatchError
-from minicrawl.frontier.channels import MOST_SHARDS
+from minicrawl.opic.shard_channels import MOST_SHARDS
 
 COUNTS = st.integers(0, 1 << 62)
 TABLES = st.dictionaries(st.integers(0, 400), COUNTS, max_size=8)

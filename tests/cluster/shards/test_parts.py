@@ -32,9 +32,9 @@ from minicrawl.cluster.channels import (
     under_way,
     unpack,
 )
-from minicrawl.frontier.channels import ChannelEnd, Channels, ShardPlace, shard_of
 from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.opic.money import UNIT
+from minicrawl.opic.shard_channels import ChannelEnd, Channels, ShardPlace, shard_of
 from tests.cluster.shards.engine import FakeEngine, KeptShard
 
 # ---------------------------------------------------------------- owners

@@ -1,7 +1,7 @@
 from typing import cast
 
 from minicrawl.crawl.settle.posting import AT_ONCE, GROWN, ReplayScheduler, StepPoster
-from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import State
 from minicrawl.opic.ledger import Plan, Spending, Step, StepKind
 from minicrawl.opic.money import UNIT

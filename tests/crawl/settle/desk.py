@@ -12,7 +12,7 @@ from minicrawl.crawl.settle.posting import StepPoster
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.trap_detector import TrapDetector
-from minicrawl.frontier.urls import NO_PAGES
+from minicrawl.frontier.url_table import NO_PAGES
 from minicrawl.model import FailureKind, ParsedPage, Response, State
 from minicrawl.opic.ledger import Plan
 from tests.crawl.fakes import NOON
