@@ -11,7 +11,7 @@ import pytest
 from minicrawl.errors import GraphFileError
 from minicrawl.graph.dynamic import ALGORITHMS, SUITE, AlgorithmKind, solved
 from minicrawl.graph.matrices import A1
-from minicrawl.lab.graphs import (
+from minicrawl.lab.growing_graphs import (
     AlgorithmReport,
     TimedRun,
     TrialRules,

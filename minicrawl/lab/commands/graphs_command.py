@@ -27,9 +27,9 @@ from minicrawl.graph.dynamic import (
     unpack,
 )
 from minicrawl.graph.matrices import FAR, MOST_PAGES
-from minicrawl.lab import graphs as lab
-from minicrawl.lab.commands.options import json_option
-from minicrawl.lab.graphs import draw_reports
+from minicrawl.lab import growing_graphs as lab
+from minicrawl.lab.commands.web_options import json_option
+from minicrawl.lab.growing_graphs import draw_reports
 from minicrawl.progress import Progress
 from minicrawl.wording import counted
 
