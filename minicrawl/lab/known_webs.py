@@ -24,13 +24,11 @@ from minicrawl.graph.adjacency import Adjacency
 from minicrawl.graph.csr import Csr
 from minicrawl.lab.webs import EstimateErrors, errors, mean
 from minicrawl.opic import estimate
-from minicrawl.opic.estimate import Floats, shares
-from minicrawl.opic.importance import Importance
+from minicrawl.opic.estimate import Floats, Importance, shares
 from minicrawl.opic.ledger import READ, Ledger, Plan, replay, restate
 from minicrawl.opic.money import UNIT, SmallEdge, fixed_edge, one_more_link
-from minicrawl.opic.schedule import Richest
-from minicrawl.opic.windows import WINDOWS
-from minicrawl.opic.windows.interpolation import Static, Window
+from minicrawl.opic.queues import CandidateHeap
+from minicrawl.opic.windows import WINDOWS, Static, Window
 from minicrawl.progress import Progress, part
 from minicrawl.ranks.centrality import EigenvectorOptions, LinkMatrix, eigenvector, either_way
 from minicrawl.ranks.pagerank import Dangling, Method, PageRankOptions, pagerank
@@ -58,7 +56,7 @@ class RichestRead:
     """Read page with the most cash first."""
 
     def __init__(self, ledger: Ledger) -> None:
-        self._richest = Richest(ledger.key, ledger.flags, READ)
+        self._richest = CandidateHeap(ledger.key, ledger.flags, READ)
         self._richest.offer(range(len(ledger)))
 
     def add(self, pages: Sequence[int]) -> None:

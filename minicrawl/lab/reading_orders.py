@@ -55,8 +55,8 @@ from minicrawl.lab.webs import Farm, Floats, Links, Web, planted
 from minicrawl.model import State
 from minicrawl.opic.ledger import READ, UNREAD, Ledger, Plan, replay, visit
 from minicrawl.opic.money import SMALL_EDGE, fixed_edge
-from minicrawl.opic.schedule import Richest
-from minicrawl.opic.siblings.groups import Siblings
+from minicrawl.opic.queues import CandidateHeap
+from minicrawl.opic.siblings import Siblings
 from minicrawl.progress import Progress, part
 from minicrawl.ranks.pagerank import Dangling, PageRankOptions, pagerank
 
@@ -79,12 +79,6 @@ class KnownHosts:
         return self._sites
 
 
-class ShownBySiblings(NamedTuple):
-    """What pages found together have shown so far."""
-
-    shown: Siblings
-
-
 class Exploration:
     """The part of a web that a crawler has discovered; to its queue this is the frontier.
 
@@ -105,7 +99,7 @@ class Exploration:
         self.small_edge = small_edge
         self.ledger = Ledger(small_edge=fixed_edge(small_edge))
         self.urls = KnownHosts(web)
-        self.siblings: ShownBySiblings | None = None
+        self.siblings: Siblings | None = None
         """Set by `judge_siblings`, for the order that needs it."""
         self.pages = array("q")
         self.seeds = range(0)
@@ -150,7 +144,7 @@ class Exploration:
         shown = Siblings(self.ledger, self.urls.host_of, self.urls)
         shown.introduce(range(len(self)))
         shown.vouch(self.seeds)
-        self.siblings = ShownBySiblings(shown)
+        self.siblings = shown
 
     def read(self, page: int) -> tuple[Plan, range]:
         """Read a page: its links become known and get its cash. Return the plan and new pages."""
@@ -158,7 +152,7 @@ class Exploration:
         plan = visit(self.ledger, page, links)
         self.ledger.post(plan)
         if self.siblings is not None:
-            self.siblings.shown.end_turn(plan, new)
+            self.siblings.end_turn(plan, new)
         return plan, new
 
 
@@ -282,7 +276,7 @@ class ByCashWithReplays(ByKey):
     def __init__(self, crawl: Exploration) -> None:
         super().__init__(crawl, ByCash(crawl.ledger))
         self._crawl = crawl
-        self._read = Richest(crawl.ledger.key, crawl.ledger.flags, READ)
+        self._read = CandidateHeap(crawl.ledger.key, crawl.ledger.flags, READ)
 
     def posted(
         self, plans: Sequence[Plan], new: Sequence[int] = (), paid: Sequence[int] = ()

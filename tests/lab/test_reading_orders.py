@@ -22,8 +22,8 @@ from minicrawl.lab.reading_orders import (
     spread,
 )
 from minicrawl.lab.webs import Model, Web, synthetic_web, web_from_file, without_hosts
+from minicrawl.opic import families
 from minicrawl.opic.money import SMALL_EDGE
-from minicrawl.opic.siblings import families
 from minicrawl.progress import unreported
 from tests.graph.graphs import Link, graph_of
 from tests.unmeasured import unmeasured

@@ -20,14 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.config import Settings
-from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import STANDS_FOR_ANOTHER, PageId, State
-from minicrawl.opic.journal import Spending
-from minicrawl.opic.ledger import Ledger, Plan
-from minicrawl.opic.order import ByHost, BySite, EligiblePages, ImportanceOfHosts, lots
+from minicrawl.opic.ledger import Ledger, Plan, Spending
+from minicrawl.opic.queues import ByHost, BySite, EligiblePages, ImportanceOfHosts, random_keys
 
 if TYPE_CHECKING:
-    from minicrawl.opic.siblings.groups import Siblings
+    from minicrawl.opic.siblings import Siblings
 
 
 class PageQueue(Protocol):
@@ -84,14 +83,6 @@ class PageHosts(Protocol):
     host_of: array[int]
 
 
-class ShownSiblings(Protocol):
-    """Holder of what pages found together have shown."""
-
-    @property
-    def shown(self) -> Siblings:
-        """Groups of siblings."""
-
-
 class KnownPages(Protocol):
     """Pages that a queue orders: those of the frontier, or of an experiment."""
 
@@ -102,7 +93,7 @@ class KnownPages(Protocol):
         """Hosts of the pages."""
 
     @property
-    def siblings(self) -> ShownSiblings | None:
+    def siblings(self) -> Siblings | None:
         """What siblings have shown, if the order needs it."""
 
     def __len__(self) -> int:
@@ -146,7 +137,7 @@ class ByLot:
 
     def __init__(self, ledger: Ledger) -> None:
         self.keys = array("q")
-        self._lots = lots()
+        self._lots = random_keys()
 
     def grow(self, pages: range) -> None:
         self.keys.extend(islice(self._lots, len(pages)))
@@ -208,11 +199,11 @@ class ByKeyAndSite(ByKey, BySite):
 
 
 def _by_siblings(frontier: KnownPages, importance: ImportanceOfHosts | None = None) -> PageQueue:
-    from minicrawl.opic.siblings.queue import ByGroup  # a shard has another order
+    from minicrawl.opic.sibling_queue import ByGroup  # a shard has another order
 
     if frontier.siblings is None:
         raise ValueError("the frontier was loaded without what siblings have shown")
-    return ByGroup(frontier.siblings.shown, importance)
+    return ByGroup(frontier.siblings, importance)
 
 
 KEYS: dict[str, Callable[[Ledger], PageOrder]] = {

@@ -23,7 +23,7 @@ from minicrawl.crawl.start import resume
 from minicrawl.crawl.start.preview import check_types
 from minicrawl.errors import UsageError
 from minicrawl.frontier.checkpoint import contradictions, load_frontier, verify
-from minicrawl.opic.journal import Spending, Step, StepKind
+from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.ports import Clock, WebAccess
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder, connect
@@ -49,7 +49,7 @@ Attach = Callable[[Crawler], None]
 def check_browser(rendering: Rendering) -> None:
     """Check that the browser exists, before anything is written; raises `UsageError`."""
     if rendering.is_on:
-        from minicrawl.crawl.rendering.browser import find_browser
+        from minicrawl.crawl.rendering.renderer import find_browser
 
         find_browser(rendering.browser)
 
@@ -60,7 +60,7 @@ async def browsers_for(settings: Settings, recorder: Recorder) -> AsyncIterator[
     if not settings.rendering.is_on:
         yield _unrendered
         return
-    from minicrawl.crawl.rendering.pool import PageRenderer, open_render_pool
+    from minicrawl.crawl.rendering.renderer import PageRenderer, open_render_pool
 
     is_kept = recorder.keeping.archive is not None
     archive = archive_folder(settings.storing.store) if is_kept else None

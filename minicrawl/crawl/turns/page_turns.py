@@ -18,16 +18,15 @@ from typing import TYPE_CHECKING
 
 from minicrawl.config.values import OFF
 from minicrawl.crawl.events import Asked, Delayed, Settled
-from minicrawl.crawl.hosts.fairness import FairLock, RequestSlot
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
-from minicrawl.crawl.hosts.pacing import Rank
+from minicrawl.crawl.hosts.pacing import FairLock, Rank, RequestSlot
 from minicrawl.crawl.hosts.politeness import resolve_targets
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.settle.outcome import Retry, TurnEnd, WasRead, decide_outcome, describe_outcome
 from minicrawl.crawl.settle.posting import PageIntroducer, are_many
 from minicrawl.crawl.turns.turn import Turn
 from minicrawl.crawl.workers.parser import to_disk
-from minicrawl.frontier.urls import UrlTable
+from minicrawl.frontier.url_table import UrlTable
 from minicrawl.model import (
     Failed,
     FailureKind,

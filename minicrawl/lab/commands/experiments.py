@@ -46,7 +46,7 @@ from minicrawl.opic.money import SMALL_EDGE
 from minicrawl.opic.windows import WINDOWS, WITHOUT_MEASURES, WITHOUT_WIDTH
 from minicrawl.progress import Progress, part
 from minicrawl.ranks.centrality import LinkMatrix
-from minicrawl.report.figures import Figure, PlotLine, prepare, write
+from minicrawl.report.formats import Figure, PlotLine, prepare, write
 
 # ================================================================ order
 

@@ -31,7 +31,6 @@ from minicrawl.cli.common.options import Command, Number
 from minicrawl.cli.common.stores import json_option, store_with_pages_option
 from minicrawl.cli.common.tables import NONE, show_facts, show_json, show_list
 from minicrawl.errors import StoreError, UsageError
-from minicrawl.export.cells import visible
 from minicrawl.search.commands import (
     SETTINGS,
     FoundPages,
@@ -49,7 +48,7 @@ from minicrawl.search.ranking import RankingWeights
 from minicrawl.search.searching import Finder, Result, SearchRequest
 from minicrawl.store.reader import JUDGED, file_beside
 from minicrawl.web.urls import canonical_seed
-from minicrawl.wording import counted, iso
+from minicrawl.wording import counted, iso, visible
 
 # ================================================================ judgements
 

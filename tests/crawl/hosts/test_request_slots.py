@@ -1,13 +1,13 @@
 """Which hosts may hold the requests that are under way."""
 
 from minicrawl.config import Politeness
-from minicrawl.crawl.hosts.fairness import SLOW_S, RequestSlots
+from minicrawl.crawl.hosts.pacing import SLOW_S, RequestSlots
 
 HOST, OTHER = 1, 2
 
 
 class Room:
-    """Slots, and which hosts were resumed as there is one."""
+    """CompactHashMap, and which hosts were resumed as there is one."""
 
     def __init__(self, concurrency: int, share: float = 0.5, idle: int = 0) -> None:
         self.resumed: list[int] = []
