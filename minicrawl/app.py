@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.config import Loaded, Settings
 from minicrawl.config.settings import told_ignored
-from minicrawl.control.server import listening
 from minicrawl.crawl.events import (
     KINDS,
     Event,
@@ -24,25 +23,24 @@ from minicrawl.crawl.events import (
     Warned,
     nobody_listens,
 )
-from minicrawl.crawl.fresh_ranks import LastConvergence, kept_fresh
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.parts import Accept, Hooks, OnPage, StopRule
 from minicrawl.crawl.progress import Progress, ProgressMeter
+from minicrawl.crawl.refinement import LastConvergence, kept_fresh
 from minicrawl.crawl.schedule.scope_gate import ScopeGate, gate_for
 from minicrawl.crawl.settle.keeping import open_keeping
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.shards import WHOLE, ShardSetup
-from minicrawl.crawl.start import resume
-from minicrawl.crawl.start.opening import (
-    NO_SEED,
-    Beginning,
+from minicrawl.crawl.start.opening import NO_SEED, opened_crawl, resume_command, resumed_settings
+from minicrawl.crawl.start.preparation import (
     SeedLogins,
+    StartOptions,
     browsers_for,
-    cookies_for,
-    opened_crawl,
+    check_reach,
+    limits,
+    with_cookies,
 )
-from minicrawl.crawl.start.preview import check_reach, limits
-from minicrawl.crawl.steering import CrawlSteering
+from minicrawl.crawl.steering import CrawlSteering, listening
 from minicrawl.crawl.workers.pool import LONG, WorkerPool, open_web_access, worker_count
 from minicrawl.crawl.workers.worker import WorkerConfig
 from minicrawl.errors import UsageError
@@ -58,7 +56,7 @@ from minicrawl.web.urls import ResolvedUrl
 if TYPE_CHECKING:
     import httpx
 
-    from minicrawl.crawl.start.preview import Preview
+    from minicrawl.crawl.start.preparation import Preview
     from minicrawl.report.selected_pages import ExportRow
 
 
@@ -130,7 +128,7 @@ class Crawl:
         given = settings or Settings()
         self._given = given if isinstance(given, Loaded) else Loaded.of(given)
         self.settings = self._given.settings
-        self._beginning = Beginning(seeds, fresh, command, SeedLogins())
+        self._beginning = StartOptions(seeds, fresh, command, SeedLogins())
         self._listeners = Listeners()
         self._hooks = Hooks(accept, on_page, stop)
         self._hooks.halt = self.stop
@@ -232,7 +230,7 @@ class Crawl:
         keep = partial(open_keeping, tell=self._tell)
         opened = opened_crawl(self._agree, store, seeds, self._tell, keep, shard=self._parts.shard)
         async with opened as recorder:
-            recorder.counters |= resume.how_to_resume(self._beginning.command, store)
+            recorder.counters |= resume_command(self._beginning.command, store)
             recorder.counters[tables.CONVERGES] = self.settings.storing.may_converge
             recorder.counters[tables.BEGAN] = SystemClock.today()
             recorder.counters[tables.MAXIMUM] = self.settings.budget.pages
@@ -243,7 +241,7 @@ class Crawl:
 
         Only robots.txt is requested, and a copy of the store is written.
         """
-        from minicrawl.crawl.start.preview import DryRun
+        from minicrawl.crawl.start.preparation import DryRun
 
         await check_reach(self.settings.network, self._tell, is_given=bool(self._parts.transport))
         self._beginning.check(self.settings, SystemClock.today())
@@ -264,7 +262,7 @@ class Crawl:
         self._meter = meter = ProgressMeter(recorder, clock)
         async with (
             self._network(recorder) as (gate, pool),
-            cookies_for(pool, self.settings, clock) as web_access,
+            with_cookies(pool, self.settings, clock) as web_access,
             browsers_for(self.settings, recorder) as attach_browsers,
             kept_fresh(storing, recorder, clock),
         ):
@@ -316,7 +314,7 @@ class Crawl:
 
     def _agree(self, store: StoreWriter) -> Settings:
         """Return the settings for this store, which keeps them; raise if the store refuses them."""
-        loaded = resume.resumed(self._given, store.connection)
+        loaded = resumed_settings(self._given, store.connection)
         if ignored := told_ignored(loaded.ignored.values()):
             self._tell(Warned(text=ignored))
         self.settings = self._parts.shard.agree(store, loaded)

@@ -30,8 +30,7 @@ from minicrawl.crawl.hosts.side_requests import MOST_REDIRECTS
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.parts import CrawlContext
 from minicrawl.crawl.schedule.scope_gate import gate_for
-from minicrawl.crawl.start.opening import opened_crawl
-from minicrawl.crawl.start.resume import terms_of
+from minicrawl.crawl.start.opening import opened_crawl, store_terms
 from minicrawl.crawl.workers.pool import open_web_access
 from minicrawl.crawl.workers.worker import WorkerConfig
 from minicrawl.errors import Damaged, MinicrawlError
@@ -315,7 +314,7 @@ async def check_cloaking(
 
 
 def _agree(settings: Settings, store: StoreWriter) -> Settings:
-    store.agree(terms_of(settings))
+    store.agree(store_terms(settings))
     return settings
 
 

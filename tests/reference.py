@@ -24,8 +24,8 @@ from minicrawl import cli
 from minicrawl.cli.common.options import OWN_OPTIONS, SettingOption
 from minicrawl.config.parts import SECTIONS, TABLE
 from minicrawl.config.setting import Setting, differs
-from minicrawl.control.requests import SUFFIX as CONTROL
-from minicrawl.crawl.cookies import SUFFIX as COOKIES
+from minicrawl.control import SUFFIX as CONTROL
+from minicrawl.crawl.start.preparation import COOKIES_SUFFIX as COOKIES
 from minicrawl.report.formats import DRAWINGS, WRITERS
 from minicrawl.report.page_links import RAW_COLUMNS
 from minicrawl.report.selected_pages import PAGE_LINK_COLUMNS, ExportRow

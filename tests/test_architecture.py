@@ -239,7 +239,7 @@ HOLDS_CONNECTIONS = {"asyncio.streams", "http.client", "http.server", "socketser
 ALLOWED = {
     ("crawl/workers/channel.py", "create_unix_connection"),  # a socket pair with a child process
     ("demo/web.py", "create_server"),  # the demo web, on loopback
-    ("control/server.py", "start_unix_server"),  # the socket beside a store
+    ("crawl/steering.py", "start_unix_server"),  # the socket beside a store
     ("dashboard/serving.py", "create_server"),  # the dashboard, on loopback
 }
 
@@ -302,8 +302,8 @@ SENDERS = {
     ("crawl/hosts/side_requests.py", "fetch"),  # the gate, for all that is no page
     ("crawl/hosts/side_requests.py", "visit"),
     ("crawl/turns/page_turns.py", "visit"),  # pages that `Dispatcher` let through the gate
-    ("crawl/cookies.py", "fetch"),  # the ones below are web access, and choose no request
-    ("crawl/cookies.py", "visit"),
+    ("crawl/start/preparation.py", "fetch"),  # these are web access, and choose no request
+    ("crawl/start/preparation.py", "visit"),
     ("crawl/workers/pool.py", "fetch"),
     ("crawl/workers/pool.py", "visit"),
     ("crawl/workers/worker.py", "fetch"),

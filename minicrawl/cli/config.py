@@ -19,10 +19,10 @@ def config(loaded: Loaded, as_json: bool) -> None:
     settings in the store, which override the defaults. The output is a valid minicrawl.toml. If
     the store exists, the settings are those with which its crawl would resume.
     """
-    from minicrawl.crawl.start.resume import with_store
+    from minicrawl.crawl.start.opening import with_stored_settings
 
     in_file = loaded.ignored
-    loaded = with_store(loaded)
+    loaded = with_stored_settings(loaded)
     in_store = [place for name, place in loaded.ignored.items() if in_file.get(name) != place]
     if line := told_ignored(in_store):
         click.echo(f"minicrawl: {visible(line)}", err=True)

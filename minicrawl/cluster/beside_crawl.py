@@ -15,7 +15,7 @@ from minicrawl.config import Cluster
 from minicrawl.config.parts import DEMO_PAGES
 
 if TYPE_CHECKING:
-    from minicrawl.control.requests import ControlRequest
+    from minicrawl.control import ControlRequest
 
 _DEMO = "demo"
 _FOR_ONE_MACHINE = {

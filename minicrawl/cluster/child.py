@@ -55,7 +55,7 @@ from minicrawl.cluster.terms import TOLD_PREFIX, seeds_of
 from minicrawl.cluster.traffic import ShardSetup
 from minicrawl.config import Loaded, Storing, load
 from minicrawl.config.parts import BY_NAME
-from minicrawl.control.requests import ControlRequest, Reply, Verb, ask
+from minicrawl.control import ControlRequest, Reply, Verb, ask
 from minicrawl.crawl.events import Event, Warned
 from minicrawl.crawl.workers.channel import PickleChannel
 from minicrawl.crawl.workers.messages import connection_at_stdin

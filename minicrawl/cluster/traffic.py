@@ -50,8 +50,7 @@ from minicrawl.config import Loaded, Settings
 from minicrawl.config.parts import BY_NAME
 from minicrawl.crawl.events import Warned
 from minicrawl.crawl.schedule.orders import ByKey
-from minicrawl.crawl.start import resume
-from minicrawl.crawl.start.opening import FIRST_SEEDS
+from minicrawl.crawl.start.opening import FIRST_SEEDS, keep_settings, store_terms
 from minicrawl.errors import UsageError
 from minicrawl.frontier.url_table import NO_PAGES, PagesByUrl
 from minicrawl.model import Originals, PageId, State
@@ -441,9 +440,9 @@ def agree_in_shards(store: StoreWriter, loaded: Loaded, place: ShardPlace) -> Se
         loaded = replace(loaded, settings=by_cash)
     settings = loaded.settings
     refuse_single_machine_settings(settings)
-    terms = replace(resume.terms_of(settings), shard=place.number, shards=place.of)
+    terms = replace(store_terms(settings), shard=place.number, shards=place.of)
     store.agree(terms)
-    resume.keep(store, loaded)
+    keep_settings(store, loaded)
     storing = replace(settings.storing, converge=False, check_external=False, check_assets=False)
     return replace(settings, storing=storing)
 

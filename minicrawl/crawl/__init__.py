@@ -17,11 +17,9 @@ rendering       browsers that run the scripts of pages
 settle          decides what a response means, and records what it changes
 start           begins a crawl, or resumes one
 shards          protocols of one shard of several; the only shard of a crawl on one machine
-steering        changes that the user makes while the crawl runs
+steering        the socket of a running crawl, and changes that the user makes through it
 events          events that listeners get
 progress        progress of a crawl, and its budgets of time, bytes and importance
-refinement      computes converged ranks beside the store
-fresh_ranks     decides when converged ranks are computed, during a crawl and at its end
-cookies         one cookie jar for all workers
+refinement      computes converged ranks beside the store, during a crawl and when it ends
 recorded        a crawl whose responses come from WARC files
 """

@@ -33,7 +33,7 @@ from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.committer import COMMIT_EVERY_S
 from minicrawl.crawl.settle.posting import PageIntroducer
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.crawl.start.resume import LAST_AT
+from minicrawl.crawl.start.opening import LAST_AT
 from minicrawl.crawl.turns.page_turns import HostTurns, PageTurns
 from minicrawl.ports import Clock, WebAccess
 

@@ -21,7 +21,7 @@ from minicrawl.crawl.settle.posting import ReplayScheduler, StepPoster
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.shards import WHOLE
-from minicrawl.crawl.start.resume import reopen
+from minicrawl.crawl.start.opening import reopen
 from minicrawl.crawl.trap_detector import TrapDetector
 from minicrawl.crawl.turns.turn import SuspendedTurns
 from minicrawl.model import FetchResult, ParsedPage, Response

@@ -27,17 +27,16 @@ from minicrawl.archive.reader import ArchiveReader, last_page
 from minicrawl.archive.record import RecordKind, pack_file
 from minicrawl.config import Settings, Storing
 from minicrawl.crawl.events import nobody_listens
-from minicrawl.crawl.fresh_ranks import refine_for
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
+from minicrawl.crawl.refinement import refine_for
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.schedule.scope_gate import gate_for
 from minicrawl.crawl.settle.committer import COMMIT_EVERY_S, MOST_STEPS
 from minicrawl.crawl.settle.keeping import Keeping, open_places, set_pages_aside
 from minicrawl.crawl.settle.posting import PageIntroducer
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.crawl.start.opening import opened_crawl
-from minicrawl.crawl.start.preview import check_types
-from minicrawl.crawl.start.resume import terms_of
+from minicrawl.crawl.start.opening import opened_crawl, store_terms
+from minicrawl.crawl.start.preparation import check_types
 from minicrawl.crawl.turns.page_turns import TurnFinisher, parsed_visit
 from minicrawl.crawl.workers.worker import Visitor, WorkerConfig, visiting
 from minicrawl.errors import Damaged, MinicrawlError, UsageError
@@ -324,7 +323,7 @@ def _converge(store: Path, ran_s: float, note: Callable[[str], None]) -> None:
 
 async def _import(records: Iterable[WarcRecord], settings: Settings) -> Mapping[str, int]:
     def agree(store: StoreWriter) -> Settings:
-        store.agree(terms_of(settings))
+        store.agree(store_terms(settings))
         return settings
 
     def keep(store: StoreWriter, storing: Storing) -> Keeping:

@@ -119,10 +119,11 @@ class Whole:
     holds_back: Final = False
 
     def agree(self, store: StoreWriter, loaded: Loaded) -> Settings:
-        from minicrawl.crawl.start import resume  # which imports the recorder, and so this module
+        # Not at the top: it imports the recorder, and so this module.
+        from minicrawl.crawl.start.opening import keep_settings, store_terms
 
-        store.agree(resume.terms_of(loaded.settings))
-        resume.keep(store, loaded)
+        store.agree(store_terms(loaded.settings))
+        keep_settings(store, loaded)
         return loaded.settings
 
     def join(self, recorder: Recorder, seeds: Iterable[ResolvedUrl]) -> Iterable[ResolvedUrl]:

@@ -27,8 +27,8 @@ from minicrawl.config.parts import BY_NAME, DEMO_PAGES, DEMO_USUAL, FEWEST_DEMO_
 from minicrawl.config.setting import Setting
 from minicrawl.config.settings import DEFAULT, as_text, plain
 from minicrawl.config.values import NONE, InvalidValue
-from minicrawl.control.requests import ControlRequest, Verb, ask
-from minicrawl.crawl.start.resume import with_store
+from minicrawl.control import ControlRequest, Verb, ask
+from minicrawl.crawl.start.opening import with_stored_settings
 from minicrawl.errors import FormError, MinicrawlError, NoCrawlError
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
@@ -134,7 +134,7 @@ class CrawlForm:
             loaded = Loaded(settings=usual, origins=dict.fromkeys(BY_NAME, DEFAULT))
         settings = loaded.settings.with_values({"store": self._store})
         loaded = Loaded(settings=settings, origins=loaded.origins)
-        return loaded if form.get("fresh") else with_store(loaded)
+        return loaded if form.get("fresh") else with_stored_settings(loaded)
 
     def _demo_of_store(self) -> dict[str, Any]:
         """Return whether the store is one of the demo web, and the size of that."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from minicrawl.control.requests import MOST_HOSTS, ControlRequest, Verb, ask, request_of
+from minicrawl.control import MOST_HOSTS, ControlRequest, Verb, ask, request_of
 from minicrawl.dashboard.launching import Form, Launcher
 from minicrawl.errors import MinicrawlError, NoCrawlError, UsageError
 from minicrawl.model import CRAWLED, State

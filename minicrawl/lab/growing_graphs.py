@@ -24,17 +24,11 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.graph.dynamic import (
-    ALGORITHMS,
-    BLOCKS,
-    AlgorithmKind,
-    DynamicAlgorithm,
-    EdgeSequence,
-    SavedGraph,
-)
-from minicrawl.graph.formats import LinkStream
-from minicrawl.graph.matrices import FAR, Edge
-from minicrawl.graphfiles.reading import blocks
+from minicrawl.graph.distances import FAR
+from minicrawl.graph.dynamic import ALGORITHMS, BLOCKS, AlgorithmKind, DynamicAlgorithm
+from minicrawl.graph.synthetic import Edge, EdgeSequence, SavedGraph
+from minicrawl.graph.text_formats import LinkStream
+from minicrawl.graphfiles import blocks
 from minicrawl.own_files import replacing
 from minicrawl.report.formats import prepare, pyplot
 

@@ -20,8 +20,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from minicrawl.errors import UsageError
-from minicrawl.graph.adjacency import Adjacency
-from minicrawl.graph.csr import Csr
+from minicrawl.graph.csr import Adjacency, Csr
 from minicrawl.lab.webs import EstimateErrors, errors, mean
 from minicrawl.opic import estimate
 from minicrawl.opic.estimate import Floats, Importance, shares

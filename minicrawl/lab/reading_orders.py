@@ -48,8 +48,7 @@ from minicrawl.crawl.schedule.orders import (
     PageQueue,
     best_site_first,
 )
-from minicrawl.graph.adjacency import Weights
-from minicrawl.graph.csr import Csr
+from minicrawl.graph.csr import Csr, Weights
 from minicrawl.lab.known_webs import true_importance
 from minicrawl.lab.webs import Farm, Floats, Links, Web, planted
 from minicrawl.model import State

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from minicrawl.errors import GraphFileError
 from minicrawl.graph import synthetic
 from minicrawl.graph.csr import Csr, NamedGraph
-from minicrawl.graphfiles.reading import read
+from minicrawl.graphfiles import read
 from minicrawl.opic.estimate import shares
 from minicrawl.ranks.compare import places
 from minicrawl.web import urls as sites

@@ -10,16 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.control.requests import (
-    LONGEST_LINE,
-    ControlRequest,
-    Reply,
-    Verb,
-    as_line,
-    ask,
-    socket_path,
-)
-from minicrawl.control.server import MOST_CONNECTIONS, listening
+from minicrawl.control import LONGEST_LINE, ControlRequest, Reply, Verb, as_line, ask, socket_path
+from minicrawl.crawl.steering import MOST_CONNECTIONS, listening
 from minicrawl.errors import NoCrawlError, StoreError, UsageError
 
 SHOW = ControlRequest(verb=Verb.SHOW)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from minicrawl.control.requests import ControlRequest, Verb, ask, socket_path
+from minicrawl.control import ControlRequest, Verb, ask, socket_path
 from minicrawl.errors import MinicrawlError
 from minicrawl.model import FailureKind
 from minicrawl.report.audit import audit

@@ -14,18 +14,18 @@ import pytest
 
 from minicrawl.app import Crawl, SystemClock
 from minicrawl.config import Settings
-from minicrawl.crawl import fresh_ranks
+from minicrawl.crawl import refinement
 from minicrawl.crawl.events import Converged, Converging, Ended, Event, Reason, Warned
-from minicrawl.crawl.fresh_ranks import (
+from minicrawl.crawl.refinement import (
     LastConvergence,
     Load,
     has_changed,
     has_time,
     kept_fresh,
+    refine,
     spare_s,
     waited,
 )
-from minicrawl.crawl.refinement import refine
 from minicrawl.errors import DamagedStore, StoreError
 from minicrawl.frontier.importance import UNTIL
 from minicrawl.report.audit import audit
@@ -63,7 +63,7 @@ def test_to_a_crawl_of_low_priority_work_of_low_priority_is_no_time_to_spare(
     tick = os.sysconf("SC_CLK_TCK")
     lines = [f"cpu{core} 9 {3 * tick} 9 {5 * tick}\n" for core in os.sched_getaffinity(0)]
     (tmp_path / "stat").write_text("".join(lines))
-    monkeypatch.setattr("minicrawl.crawl.fresh_ranks._STAT", tmp_path / "stat")
+    monkeypatch.setattr("minicrawl.crawl.refinement._STAT", tmp_path / "stat")
     for nice, spare in ((0, 8), (5, 5)):
         monkeypatch.setattr(os, "nice", lambda _more, nice=nice: nice)
         assert Load.measured(7.0).spare_s == spare * len(lines)
@@ -75,7 +75,7 @@ def test_a_loop_that_waits_for_a_core_is_busy(
     assert waited("") == 0
     assert waited("5000000 2500000000 17\n") == 2.5
     (tmp_path / "schedstat").write_text("1 3000000000 2\n")
-    monkeypatch.setattr("minicrawl.crawl.fresh_ranks._SCHEDULED", tmp_path / "schedstat")
+    monkeypatch.setattr("minicrawl.crawl.refinement._SCHEDULED", tmp_path / "schedstat")
     began = process_time()
     assert 3 + began <= Load.measured(7.0).own_s <= 3 + process_time()
 
@@ -100,7 +100,7 @@ def test_where_nothing_tells_what_cores_do_there_is_no_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nor the system call that says which cores this process may use."""
-    monkeypatch.setattr(fresh_ranks, "_STAT", tmp_path / "nothing")
+    monkeypatch.setattr(refinement, "_STAT", tmp_path / "nothing")
     monkeypatch.delattr(os, "sched_getaffinity")
     assert not has_time(Load.measured(0.0), Load.measured(1.0))
 
@@ -139,9 +139,9 @@ def always(*_: object) -> bool:
 
 @pytest.fixture
 def with_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fresh_ranks, "LOOK_EVERY_S", 0.0)
-    monkeypatch.setattr(fresh_ranks, "FEWEST_STEPS", 1)
-    monkeypatch.setattr(fresh_ranks, "has_time", always)
+    monkeypatch.setattr(refinement, "LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr(refinement, "FEWEST_STEPS", 1)
+    monkeypatch.setattr(refinement, "has_time", always)
 
 
 @pytest.fixture
@@ -177,7 +177,7 @@ time.sleep(600)
 def test_a_process_that_is_under_way_at_the_end_is_ended(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fresh_ranks, "_CODE", _SLEEPER)
+    monkeypatch.setattr(refinement, "_CODE", _SLEEPER)
     told = path.with_name("crawl.db-pid")
     fresh(path, lambda: told.exists() and bool(told.read_text()))
     with pytest.raises(ProcessLookupError):
@@ -187,9 +187,9 @@ def test_a_process_that_is_under_way_at_the_end_is_ended(
 def test_a_process_that_takes_too_long_is_ended(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fresh_ranks, "_CODE", "import time; time.sleep(600)")
-    monkeypatch.setattr(fresh_ranks, "MOST_S", 0.1)
-    assert not asyncio.run(fresh_ranks._refine_beside(path))
+    monkeypatch.setattr(refinement, "_CODE", "import time; time.sleep(600)")
+    monkeypatch.setattr(refinement, "MOST_S", 0.1)
+    assert not asyncio.run(refinement._refine_beside(path))
 
 
 @pytest.mark.usefixtures("with_time")
@@ -203,7 +203,7 @@ def test_a_process_that_fails_is_not_begun_again_at_once(
         return False
 
     looks = iter(range(1000))
-    monkeypatch.setattr(fresh_ranks, "_refine_beside", fails)
+    monkeypatch.setattr(refinement, "_refine_beside", fails)
     fresh(path, lambda: next(looks) == 50)
     assert begun == [path]
 
@@ -213,8 +213,8 @@ def test_nothing_is_begun_while_reports_converge_the_ranks_themselves(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks = iter(range(1000))
-    monkeypatch.setattr(fresh_ranks, "FEWEST_STEPS", 10_000)
-    monkeypatch.setattr(fresh_ranks, "_refine_beside", None)
+    monkeypatch.setattr(refinement, "FEWEST_STEPS", 10_000)
+    monkeypatch.setattr(refinement, "_refine_beside", None)
     fresh(path, lambda: next(looks) == 50)
 
 
@@ -223,7 +223,7 @@ def test_nothing_is_begun_while_reports_converge_the_ranks_themselves(
 def test_nothing_is_begun_where_nobody_wants_it(
     storing: dict[str, object], path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fresh_ranks, "_keep_fresh", None)
+    monkeypatch.setattr(refinement, "_keep_fresh", None)
     fresh(path, lambda: True, **storing)
 
 
@@ -231,8 +231,8 @@ def test_nothing_is_begun_where_nobody_wants_it(
 def test_a_store_that_is_too_large_is_left_alone(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fresh_ranks, "MOST_PAGES", 79)
-    monkeypatch.setattr(fresh_ranks, "_refine_beside", None)
+    monkeypatch.setattr(refinement, "MOST_PAGES", 79)
+    monkeypatch.setattr(refinement, "_refine_beside", None)
     fresh(path, lambda: True)
 
 
@@ -242,7 +242,7 @@ def test_the_other_process_has_the_lowest_priority(
     niced: list[int] = []
     monkeypatch.setattr(os, "nice", niced.append)
     monkeypatch.setattr("sys.argv", ["-c", str(path)])
-    fresh_ranks.main()
+    refinement.main()
     assert niced == [19]
     assert is_told(path)
 
@@ -330,7 +330,7 @@ def test_broken_off_too_early_it_leaves_the_estimate(path: Path) -> None:
 
 
 def test_who_halts_it_waits_for_one_round(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fresh_ranks, "_post", lambda _loop, tell, event: tell(event))
+    monkeypatch.setattr(refinement, "_post", lambda _loop, tell, event: tell(event))
     heard: list[Event] = []
     is_halted = threading.Event()
 
@@ -376,7 +376,7 @@ def test_trouble_is_told_for_the_crawl_is_safe(path: Path, monkeypatch: pytest.M
     def fail(*_: object, **__: object) -> None:
         raise StoreError("the disk is full")
 
-    monkeypatch.setattr(fresh_ranks, "refine", fail)
+    monkeypatch.setattr(refinement, "refine", fail)
     text = "the ranks were not computed: the disk is full"
     assert converged(path, StillClock(0.0)) == [Warned(text=text)]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from minicrawl.control.requests import ControlRequest, Reply, Verb
+from minicrawl.control import ControlRequest, Reply, Verb
 from minicrawl.crawl.events import Reason, Settled, Steered
 from minicrawl.crawl.progress import ProgressMeter
 from minicrawl.crawl.shards import Whole

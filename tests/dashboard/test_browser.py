@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import pytest
 
-from minicrawl.control.requests import ControlRequest, Verb, ask
+from minicrawl.control import ControlRequest, Verb, ask
 from minicrawl.errors import MinicrawlError
 from minicrawl.model import State
 from minicrawl.report.crawl_status import status

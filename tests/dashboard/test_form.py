@@ -22,7 +22,7 @@ from minicrawl.cli import main
 from minicrawl.cli.crawl.companions import CrawlRequest
 from minicrawl.config import Settings, load
 from minicrawl.config.parts import BY_NAME
-from minicrawl.crawl.start.resume import with_store
+from minicrawl.crawl.start.opening import with_stored_settings
 from minicrawl.dashboard import launching
 from minicrawl.dashboard.launching import FIELDS, Launcher
 from minicrawl.dashboard.routes import Dashboard, DashboardAccess
@@ -150,7 +150,7 @@ def settings_of(run: Run, monkeypatch: pytest.MonkeyPatch) -> Settings:
         store = loaded.settings.storing.store
         if given["demo"]:
             loaded = demo_settings(loaded, given["demo_pages"], "127.0.0.1:1")
-        found.append((loaded if given["fresh"] else with_store(loaded)).settings)
+        found.append((loaded if given["fresh"] else with_stored_settings(loaded)).settings)
         assert found[-1].storing.store == store
 
     with monkeypatch.context() as patched:

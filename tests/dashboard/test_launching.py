@@ -9,7 +9,7 @@ import pytest
 from minicrawl.cli import main
 from minicrawl.config import Loaded, load
 from minicrawl.config.parts import BY_NAME, DEMO_PAGES
-from minicrawl.crawl.start.resume import keep
+from minicrawl.crawl.start.opening import keep_settings
 from minicrawl.dashboard.launching import FIELDS, CrawlForm, Launcher, in_words
 from minicrawl.demo.web import demo_settings
 from minicrawl.errors import FormError, MinicrawlError
@@ -43,7 +43,7 @@ def strict_store(path: Path) -> Path:
     }
     filled_store(path)
     with closing(StoreWriter.open(path)) as store:
-        keep(store, load(flags, {}, None))
+        keep_settings(store, load(flags, {}, None))
     return path
 
 

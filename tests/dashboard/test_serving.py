@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.control.requests import ControlRequest, Verb, ask
+from minicrawl.control import ControlRequest, Verb, ask
 from minicrawl.dashboard.routes import MOST_STREAMS, TOKEN_HEADER, Dashboard, DashboardAccess
 from minicrawl.dashboard.views import Views
 from minicrawl.errors import MinicrawlError

@@ -10,7 +10,7 @@ from minicrawl.cli import is_missing
 from minicrawl.config import Cluster
 
 if TYPE_CHECKING:
-    from minicrawl.control.requests import ControlRequest
+    from minicrawl.control import ControlRequest
 
 
 class ClusterDoor(Protocol):

@@ -11,7 +11,7 @@ from minicrawl.cli.common.options import CommandWithSettings, settings_options
 from minicrawl.cli.common.stores import STEER, json_option, store_option_for
 from minicrawl.cli.common.tables import show_facts, show_json
 from minicrawl.config import Settings
-from minicrawl.control.requests import CHANGEABLE, MOST_URLS, ControlRequest, Reply, Verb, ask
+from minicrawl.control import CHANGEABLE, MOST_URLS, ControlRequest, Reply, Verb, ask
 from minicrawl.errors import UsageError
 
 _ACTIONS = ("show", "pause", "resume", "stop", *CHANGEABLE, "add")

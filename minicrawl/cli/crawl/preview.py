@@ -7,7 +7,7 @@ import click
 from minicrawl.cli.common.stores import units
 from minicrawl.cli.common.tables import show_facts, show_list
 from minicrawl.config import Scope
-from minicrawl.crawl.start.preview import FirstHost, FirstPage, Preview
+from minicrawl.crawl.start.preparation import FirstHost, FirstPage, Preview
 from minicrawl.web.urls import origin
 from minicrawl.wording import counted
 

@@ -18,7 +18,7 @@ from minicrawl.cli.common.stores import (
     units,
 )
 from minicrawl.cli.common.tables import short_time, show_facts, show_json, show_list
-from minicrawl.control.requests import ControlRequest, Verb, ask
+from minicrawl.control import ControlRequest, Verb, ask
 from minicrawl.errors import MinicrawlError
 from minicrawl.model import CRAWLED, State
 from minicrawl.report import crawl_status as report

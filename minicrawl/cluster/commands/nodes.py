@@ -23,7 +23,7 @@ from minicrawl.cluster.overview import ClusterStatus, overview
 from minicrawl.config import Cluster, Loaded, Settings
 from minicrawl.config.parts import BY_NAME
 from minicrawl.config.settings import Given
-from minicrawl.control.requests import ControlRequest, Verb
+from minicrawl.control import ControlRequest, Verb
 from minicrawl.errors import UsageError
 from minicrawl.opic.money import UNIT
 from minicrawl.wording import counted, rate, visible

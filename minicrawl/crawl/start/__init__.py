@@ -1,10 +1,8 @@
 """Begin a crawl, or resume one.
 
-opening  opens the store: locked, checked, with its archive and its seeds; refuses contradictions
-         before anything is written; logins, headers and cookies of hosts; makes seeds known and
-         shares the endowment among them
-preview  the first pages of a crawl, for --dry-run; checks proxies, certificates and addresses
-         before the first request
+opening       opens the store: locked, checked, with its settings, its archive and its seeds; shares
+              the endowment among the seeds; finds pages that wait again
+preparation   logins, headers and cookies; browsers; checks of proxies, certificates and addresses
+              before the first request; the first pages of a crawl, for --dry-run
 graph_import  turns a graph file into a store, as if a crawl had read it
-resume   settings that a store keeps, and pages that wait again
 """

@@ -5,163 +5,92 @@ Law: the crawl gets a consistent store, and an archive as of its last commit.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, nullcontext
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, closing
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
-from minicrawl.config import Access, Rendering, Settings, Storing
-from minicrawl.config.values import OFF, hidden_login
+import numpy as np
+
+from minicrawl.config import Loaded, Settings, Storing
+from minicrawl.config.parts import BY_NAME, KEPT
+from minicrawl.config.settings import as_kept, as_text, from_store, plain
 from minicrawl.crawl.events import Listener, Noted, nobody_listens
-from minicrawl.crawl.loop import Crawler
+from minicrawl.crawl.hosts.politeness import remaining_s
+from minicrawl.crawl.schedule.orders import DistanceTracker
+from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.keeping import NOWHERE, Keeping
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.shards import WHOLE, ShardSetup
-from minicrawl.crawl.start import resume
-from minicrawl.crawl.start.preview import check_types
 from minicrawl.errors import UsageError
 from minicrawl.frontier.checkpoint import contradictions, load_frontier, verify
+from minicrawl.model import PASSING, READ_STATES, PageId, State
 from minicrawl.opic.ledger import Spending, Step, StepKind
-from minicrawl.ports import Clock, WebAccess
 from minicrawl.store import tables
-from minicrawl.store.reader import archive_folder, connect
-from minicrawl.store.records import StoreTerms, reporting_damage, translating_sqlite_errors
+from minicrawl.store.reader import connect, reading, real_path
+from minicrawl.store.records import Batch, StoreTerms, reporting_damage, translating_sqlite_errors
 from minicrawl.store.writer import SAFE, StoreWriter
-from minicrawl.web.urls import ResolvedUrl, resolve_seed
+from minicrawl.web.documents.kinds import NO_TYPE, WORDS, possible, types_of
+from minicrawl.web.robots import ANSWER_VALID_S
+from minicrawl.web.urls import ResolvedUrl
 
-if TYPE_CHECKING:
-    from minicrawl.fetch.access import AccessByOrigin, Login
-    from minicrawl.fetch.transport import Origin
-
-
-# ================================================================ browsers
+# ================================================================ settings
 #
-# Has the pages of a crawl rendered, if the user asks for it.
-#
-# Laws: a browser that is missing, or does not start, is reported before the first request. A crawl
-# that renders nothing imports nothing of `crawl.rendering`.
-
-Attach = Callable[[Crawler], None]
+# Settings that a store keeps.
 
 
-def check_browser(rendering: Rendering) -> None:
-    """Check that the browser exists, before anything is written; raises `UsageError`."""
-    if rendering.is_on:
-        from minicrawl.crawl.rendering.renderer import find_browser
-
-        find_browser(rendering.browser)
-
-
-@asynccontextmanager
-async def browsers_for(settings: Settings, recorder: Recorder) -> AsyncIterator[Attach]:
-    """Open the browsers, and yield a function that attaches them; raises `UsageError`."""
-    if not settings.rendering.is_on:
-        yield _unrendered
-        return
-    from minicrawl.crawl.rendering.renderer import PageRenderer, open_render_pool
-
-    is_kept = recorder.keeping.archive is not None
-    archive = archive_folder(settings.storing.store) if is_kept else None
-    async with open_render_pool(settings, archive) as pool:
-
-        def attach(crawler: Crawler) -> None:
-            crawler.context.renderer = PageRenderer(crawler.context, crawler.parts, pool)
-
-        yield attach
+def resumed_settings(given: Loaded, connection: tables.Connection) -> Loaded:
+    """Return the settings, completed from the store. An unreadable stored value is refused, unless
+    it is overridden.
+    """
+    path = given.settings.storing.store
+    with reporting_damage(path):
+        kept = tables.settings(connection)
+    return given.resumed(from_store(path, kept))
 
 
-def _unrendered(crawler: Crawler) -> None:
-    """Do nothing: the pages are read as fetched."""
+def with_stored_settings(loaded: Loaded) -> Loaded:
+    """Return the settings that a crawl would resume with, if the store exists."""
+    store = loaded.settings.storing.store
+    if not store.exists():
+        return loaded
+    with reading(store) as connection:
+        return resumed_settings(loaded, connection)
 
 
-# ================================================================ logins
-#
-# Logins, headers and cookies at the start of a crawl, from its settings and its seeds.
-#
-# Law: a login in the URL of a seed is removed before anything else sees the URL; so neither the
-# store nor a log has it. The next run needs it again.
-
-MOST_IN_SEEDS = 10_000
+def keep_settings(store: StoreWriter, loaded: Loaded) -> None:
+    """Commit the settings that the next run resumes with, if they are consistent."""
+    refuse_contradictions(loaded.settings)
+    counters, kept = tables.counters(store.connection), as_kept(loaded)
+    if counters.get(tables.SETTINGS) != kept:
+        store.commit(Batch(counters=counters | {tables.SETTINGS: kept}))
 
 
-class SeedLogins:
-    """Logins in the URLs of seeds."""
-
-    def __init__(self) -> None:
-        self._found: dict[Origin, Login] = {}
-
-    def resolved(self, seed: str, settings: Settings) -> ResolvedUrl:
-        """Return the URL of a seed without its login, which is kept here."""
-        found = resolve_seed(seed, strip_marks=settings.storing.strip_marks)
-        if "@" in seed:
-            self._take(seed, found)
-        if found is None:
-            raise UsageError(f"{hidden_login(seed)!r} is not a URL that can be crawled")
-        return found
-
-    def check(self, access: Access, today: float) -> None:
-        """Refuse invalid logins, headers and cookies, before anything is written."""
-        self.by_origin(access, ())
-        if access.cookies != OFF:
-            from minicrawl.crawl.cookies import given_cookies
-
-            given_cookies(access, today)
-
-    def by_origin(self, access: Access, seeds: Iterable[str]) -> AccessByOrigin | None:
-        """Return the logins and headers by origin, or None if there are none."""
-        if not (access.has_secrets or self._found):
-            return None
-        from minicrawl.fetch.access import access_by_origin
-
-        return access_by_origin(access, seeds, self._found)
-
-    def _take(self, seed: str, found: ResolvedUrl | None) -> None:
-        from minicrawl.fetch.access import login_in
-
-        login = login_in(seed.strip()) if found else None
-        if login is not None:
-            if len(self._found) >= MOST_IN_SEEDS and login[0] not in self._found:
-                raise UsageError(f"more than {MOST_IN_SEEDS:,} seeds with logins: use --netrc")
-            self._found[login[0]] = login[1]
+def resume_command(command: str, store: Path) -> dict[str, object]:
+    """Return the command that resumes the crawl, and the folder it was given in."""
+    place = {tables.BEGUN_IN: str(Path.cwd()), tables.BEGUN_AS: str(real_path(store))}
+    return {tables.COMMAND: command, **place}
 
 
-def cookies_for(
-    web_access: WebAccess, settings: Settings, clock: Clock
-) -> AbstractAsyncContextManager[WebAccess]:
-    """Return web access with cookies, if they are enabled."""
-    if settings.access.cookies == OFF:
-        return nullcontext(web_access)
-    from minicrawl.crawl.cookies import with_cookies
-
-    return with_cookies(web_access, settings.access, settings.storing.store, clock)
+def refuse_contradictions(settings: Settings) -> None:
+    """Refuse contradictory settings. In a resumed crawl, this includes those from the store."""
+    if settings.scope.focus_only is not None and not settings.order.has_focus:
+        raise UsageError("--focus-only needs a focus: add --focus, --focus-words or another one")
+    if settings.storing.keep == "links" and not settings.storing.links:
+        raise UsageError("--keep links keeps what links say, and --no-links stores none")
 
 
-# ================================================================ beginning
-#
-# Seeds and options of a crawl, and checks before anything is written.
-
-
-class Beginning(NamedTuple):
-    """Seeds and options of a crawl, and the command that resumes it."""
-
-    seeds: Iterable[str]
-    fresh: bool
-    command: str
-    logins: SeedLogins
-
-    def is_new(self, store: Path) -> bool:
-        """Return whether there is no store to resume."""
-        return self.fresh or not store.exists()
-
-    def check(self, settings: Settings, today: float) -> None:
-        """Refuse settings that cannot work."""
-        check_types(settings.scope)
-        check_browser(settings.rendering)
-        self.logins.check(settings.access, today)
-        if self.is_new(settings.storing.store):
-            resume.refuse_contradictions(settings)
+def store_terms(settings: Settings) -> StoreTerms:
+    """Return the terms of a store: how its crawl remembers, and what it keeps."""
+    order, storing = settings.order, settings.storing
+    return StoreTerms(
+        small_edge=order.small_edge,
+        window=order.window,
+        width=order.width,
+        links=storing.links,
+        strip_marks=storing.strip_marks,
+    )
 
 
 # ================================================================ seeds
@@ -172,7 +101,7 @@ class Beginning(NamedTuple):
 # once, when all are known. Each seed that is added to a crawl later gets no less than the first
 # ones did, even if links led to it before. A page is endowed once.
 
-_AT_ONCE = 50_000
+_SEEDS_AT_ONCE = 50_000
 FIRST_SEEDS = "first_seeds"  # a counter: number of seeds that shared the endowment
 
 
@@ -205,14 +134,14 @@ def share_of_endowment(recorder: Recorder, endowment: int, new: int, *, is_first
 
 async def _introduce(recorder: Recorder, seeds: Iterator[ResolvedUrl], tell: Listener) -> set[int]:
     pages: set[int] = set()
-    while block := dict(islice(seeds, _AT_ONCE)):
+    while block := dict(islice(seeds, _SEEDS_AT_ONCE)):
         originals = tuple([(url, original) for url, original in block.items() if original])
         meeting = recorder.meet(list(block), 0, originals)
         pages.update(meeting.pages)
         if meeting.urls:
             recorder.apply_step(Step(StepKind.BORN, born=len(meeting.urls)))
         await recorder.committer.commit()
-        if len(block) == _AT_ONCE:
+        if len(block) == _SEEDS_AT_ONCE:
             tell(Noted(text=f"{len(pages):,} seeds so far"))
     return pages
 
@@ -270,3 +199,186 @@ def recorder_of(
             for contradiction in contradictions(recorder.frontier, store.connection):
                 raise ValueError(contradiction)
         return recorder
+
+
+# ================================================================ waiting again
+#
+# Resuming a crawl: its settings, and the pages that wait again.
+#
+# The store keeps the settings that define the crawl. The user is told which of them differ from
+# those of the last run, and how many pages wait again.
+#
+# Laws: settings that are given now override those in the store, and these override the defaults.
+# They are committed before the first request, so that the user's restrictions survive a kill.
+#
+# A page that an earlier run refused waits again only when the reason is gone: a page out of scope,
+# when the user widens the scope; a page of a type that was not read, when that type is read now; a
+# trapped page, when a limit of traps has changed; a page that robots.txt forbade, when that
+# response has expired or robots.txt is ignored now; a page that failed for a passing reason, when
+# the last run was an hour ago.
+
+
+BY_THE_USER = (State.SCOPE, State.DEPTH, State.HOST_BUDGET, State.FOCUS)
+TRAPPED = (State.TRAP, State.ALLOWANCE)
+"""States of trapped pages. Other limits may admit them; if the trap is met again, they are skipped
+again.
+"""
+PASSES_AFTER_S = 3600.0
+_REOPENED_AT_ONCE = 10_000
+_TYPES = BY_NAME["types"]
+_ALLOW_PRIVATE = BY_NAME["allow-private"]
+_SCOPE_NAMES, _TRAP_NAMES = (
+    frozenset(setting.name for setting in KEPT if setting.section.name == section)
+    for section in ("scope", "traps")
+)
+_FOCUS_NAMES = frozenset(("focus", "focus-type", "focus-words", "focus-similar"))
+LAST_AT = "last_at"  # a counter: end of the last run
+FILTERED = "filtered"  # a counter: whether a Python program filters URLs
+
+
+def reopen(
+    recorder: Recorder,
+    gate: ScopeGate,
+    trackers: Sequence[DistanceTracker],
+    settings: Settings,
+    today: float,
+) -> list[str]:
+    """Reopen pages.
+
+    Return notes on changed settings, and on the number of pages that wait again.
+    """
+    before, after = _settings_before(recorder), _settings_now(settings)
+    wanted = set(_wanted(recorder, gate, trackers, settings, before))
+    passed = set(_passed(recorder, today)) - wanted
+    pages = sorted(wanted | passed)
+    for start in range(0, len(pages), _REOPENED_AT_ONCE):
+        recorder.apply_step(
+            Step(StepKind.REOPEN, spending=Spending(pages[start : start + _REOPENED_AT_ONCE]))
+        )
+    recorder.counters[tables.WISHES] = after
+    if gate.has_filter or FILTERED in recorder.counters:
+        recorder.counters[FILTERED] = gate.has_filter
+    return list(_lines(before, after, len(wanted), len(passed)))
+
+
+def _settings_now(settings: Settings) -> dict[str, object]:
+    """Return the settings by name, as JSON represents them."""
+    return {setting.name: plain(settings, setting) for setting in (*KEPT, _ALLOW_PRIVATE)}
+
+
+def _settings_before(recorder: Recorder) -> dict[str, object]:
+    """Return the settings of the last run.
+
+    Older versions wrote field names, and false for no value.
+    """
+    found = recorder.counters.get(tables.WISHES)
+    if not isinstance(found, dict):
+        return {}
+    return {
+        n.replace("_", "-"): value for n, value in found.items() if n != "allow_private" or value
+    }
+
+
+def _lines(
+    before: Mapping[str, object], after: Mapping[str, object], wanted: int, passed: int
+) -> Iterator[str]:
+    changes = ", ".join(
+        f"{name} {as_text(value)} (was {as_text(before[name])})"
+        for name, value in after.items()
+        if name in before and before[name] != value
+    )
+    if changes:
+        yield f"{changes}: {_waiting(wanted)}" if wanted else changes
+    elif wanted:  # an older version did not store all settings
+        passed += wanted
+    if passed:
+        yield _waiting(passed, " put aside earlier")
+
+
+def _waiting(pages: int, which: str = "") -> str:
+    return f"1 page{which} waits again" if pages == 1 else f"{pages:,} pages{which} wait again"
+
+
+def _wanted(
+    recorder: Recorder,
+    gate: ScopeGate,
+    trackers: Sequence[DistanceTracker],
+    settings: Settings,
+    before: Mapping[str, object],
+) -> Iterator[int]:
+    """Yield pages that the user refused before and does not refuse now."""
+    after = _settings_now(settings)
+    new = {name for name, value in after.items() if name not in before or before[name] != value}
+    if gate.has_filter or recorder.counters.get(FILTERED):
+        new |= _SCOPE_NAMES  # a filter cannot be compared with an earlier one
+    of_scope = _SCOPE_NAMES if settings.scope.focus_only is None else _SCOPE_NAMES | _FOCUS_NAMES
+    if new & of_scope:
+        yield from _in_scope_now(recorder, gate, trackers)
+    if new & _TRAP_NAMES:
+        yield from _pages(recorder, *TRAPPED)
+    if _TYPES.name in new:
+        yield from _readable_now(recorder, gate, before, settings)
+    if _ALLOW_PRIVATE.name in new and settings.network.allow_private:
+        yield from _pages(recorder, State.ADDRESS)
+    if not settings.politeness.robots:
+        yield from _pages(recorder, State.ROBOTS)
+
+
+def _readable_now(
+    recorder: Recorder, gate: ScopeGate, before: Mapping[str, object], settings: Settings
+) -> Iterator[int]:
+    """Yield pages refused for their type, by URL or response, that may have a type read now."""
+    refused, depth = _pages(recorder, State.TYPE), recorder.frontier.urls.depth
+    named = before.get(_TYPES.name, _TYPES.default)
+    assert isinstance(named, list | tuple)
+    added = types_of(settings.scope.types) & ~types_of(WORDS.keys() & named)
+    if not added:
+        return
+    urls = recorder.pages.urls_of(refused)
+    kinds = recorder.pages.refused_types(refused)
+    for page, url, kind in zip(refused, urls, kinds, strict=True):
+        may_be_one = kind is None or possible("" if kind == NO_TYPE else kind, url) & added
+        if may_be_one and gate.refusal(url, 0, 0, is_seed=not depth[page]) is None:
+            yield page
+
+
+def _passed(recorder: Recorder, today: float) -> Iterator[int]:
+    """Yield pages whose trouble may have passed.
+
+    A clock that was turned back counts as time passed.
+    """
+    if abs(today - recorder.counters.number(LAST_AT)) > PASSES_AFTER_S:
+        yield from _pages(recorder, *PASSING)
+    for page in _pages(recorder, State.ROBOTS):
+        if _has_expired(recorder, page, today):
+            yield page
+
+
+def _pages(recorder: Recorder, *states: State) -> list[int]:
+    """Return the pages in these states. Most stores have none: then the counts spare a search."""
+    frontier = recorder.frontier
+    if not any(frontier.counts[state] for state in states):
+        return []
+    return np.flatnonzero(np.isin(frontier.states(), states)).tolist()
+
+
+def _in_scope_now(
+    recorder: Recorder, gate: ScopeGate, trackers: Sequence[DistanceTracker]
+) -> Iterator[int]:
+    frontier = recorder.frontier
+    refused = _pages(recorder, *BY_THE_USER)
+    if refused:
+        read = np.isin(frontier.states(), READ_STATES)
+        hosts = np.frombuffer(frontier.urls.host_of, dtype=np.uint32)[read]
+        pages_of_host = np.bincount(hosts, minlength=len(frontier.urls.origins)).tolist()
+        for page, url in zip(refused, recorder.pages.urls_of(refused), strict=True):
+            pages = pages_of_host[frontier.urls.host_of[page]]
+            depth = frontier.urls.depth[page]
+            refusal = gate.refusal(url, depth, pages, is_seed=not depth)
+            if refusal is None and not any(one.is_too_far(page) for one in trackers):
+                yield page
+
+
+def _has_expired(recorder: Recorder, page: PageId, today: float) -> bool:
+    known = recorder.hosts.robots(recorder.frontier.urls.host_of[page])
+    return known is None or not remaining_s(known[1], today, ANSWER_VALID_S)

@@ -11,21 +11,11 @@ from minicrawl.cli.common.options import Number
 from minicrawl.cli.common.stores import progress
 from minicrawl.cli.common.tables import show_json, show_lines, show_table
 from minicrawl.errors import GraphFileError
-from minicrawl.graph.dynamic import (
-    ALGORITHMS,
-    MAGIC,
-    SUITE,
-    AlgorithmKind,
-    DynamicAlgorithm,
-    EdgeSequence,
-    SavedGraph,
-    algorithm,
-    as_dimacs,
-    pack,
-    solved,
-    unpack,
-)
-from minicrawl.graph.matrices import FAR, MOST_PAGES
+from minicrawl.graph.distances import FAR
+from minicrawl.graph.distances import FAR as MOST_PAGES
+from minicrawl.graph.dynamic import ALGORITHMS, AlgorithmKind, DynamicAlgorithm, algorithm, solved
+from minicrawl.graph.synthetic import SUITE, EdgeSequence, SavedGraph
+from minicrawl.graphfiles import MAGIC, as_dimacs, pack, unpack
 from minicrawl.lab import growing_graphs as lab
 from minicrawl.lab.commands.web_options import json_option
 from minicrawl.lab.growing_graphs import draw_reports

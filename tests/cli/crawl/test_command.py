@@ -21,7 +21,7 @@ from minicrawl.cli.crawl.preview import show_preview
 from minicrawl.config import Scope, Settings
 from minicrawl.config.parts import DEMO_STORE
 from minicrawl.crawl.events import Reason
-from minicrawl.crawl.start.preview import FirstHost, FirstPage, Preview
+from minicrawl.crawl.start.preparation import FirstHost, FirstPage, Preview
 from minicrawl.demo.web import DemoServer, DemoWeb
 from minicrawl.errors import UsageError
 from minicrawl.model import State

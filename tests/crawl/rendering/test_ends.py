@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.control.requests import ControlRequest, Verb, ask
+from minicrawl.control import ControlRequest, Verb, ask
 from minicrawl.crawl.rendering import renderer
 from minicrawl.demo.pages import DemoResponse
 from minicrawl.memory import descendants

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.crawl.settle.stored import SeedPages
-from minicrawl.crawl.start import opening as seeds
+from minicrawl.crawl.start import opening
 from minicrawl.crawl.start.opening import plant
 from minicrawl.model import State
 from minicrawl.opic.money import UNIT
@@ -90,7 +90,7 @@ def test_without_an_endowment_seeds_are_pages_like_others(path: Path) -> None:
 
 
 def test_seeds_are_taken_block_by_block(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seeds, "_AT_ONCE", 4)
+    monkeypatch.setattr(opening, "_SEEDS_AT_ONCE", 4)
     planted(path, *(f"{A}/{n % 7}" for n in range(20)), endowment=14)
     assert cash_of(path) == [3] * 7
 
@@ -98,7 +98,7 @@ def test_seeds_are_taken_block_by_block(path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_planting_that_was_cut_short_is_made_good(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(seeds, "_AT_ONCE", 2)
+    monkeypatch.setattr(opening, "_SEEDS_AT_ONCE", 2)
 
     class Cut(Exception):
         pass

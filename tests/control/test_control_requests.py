@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.control.requests import MOST_HOSTS, MOST_URLS, ControlRequest, Verb, request_of
+from minicrawl.control import MOST_HOSTS, MOST_URLS, ControlRequest, Verb, request_of
 from minicrawl.errors import UsageError
 
 

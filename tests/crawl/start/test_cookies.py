@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from minicrawl.app import Crawl
-from minicrawl.config import Access, Settings, load
-from minicrawl.crawl.cookies import WithCookies, with_cookies
+from minicrawl.config import Settings, load
+from minicrawl.crawl.start.preparation import WithCookies, with_cookies
 from minicrawl.demo.pages import DemoResponse
 from minicrawl.demo.web import DemoServer
 from minicrawl.errors import UsageError
@@ -202,11 +202,11 @@ def test_what_is_known_is_saved_while_the_crawl_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A kill loses what came since then."""
-    monkeypatch.setattr("minicrawl.crawl.cookies.SAVE_EVERY_S", 0.0)
+    monkeypatch.setattr("minicrawl.crawl.start.preparation.SAVE_EVERY_S", 0.0)
     store = tmp_path / "crawl.db"
 
     async def go_on() -> None:
-        access = with_cookies(OneAnswer(), Access(cookies="on"), store, FakeClock())  # type: ignore[arg-type]  # it fetches alone
+        access = with_cookies(OneAnswer(), Settings.of(cookies="on", store=store), FakeClock())  # type: ignore[arg-type]  # it fetches alone
         async with access as web, asyncio.timeout(60):
             await web.fetch(Request(url="http://a.example/"))
             while not (tmp_path / "crawl.db-cookies").exists():

@@ -1,0 +1,495 @@
+"""Prepares a crawl: what its requests carry, browsers, and checks before the first request."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import (
+    asynccontextmanager,
+    suppress,
+)
+from dataclasses import dataclass, replace
+from ipaddress import ip_address
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from minicrawl.config import Access, Network, Rendering, Scope, Settings
+from minicrawl.config.values import OFF, ON, hidden_login
+from minicrawl.crawl.events import Listener, Noted, Warned
+from minicrawl.crawl.hosts.onboarding import HostOnboarding
+from minicrawl.crawl.hosts.politeness import hosts_of, resolve_targets
+from minicrawl.crawl.hosts.side_requests import SideRequests
+from minicrawl.crawl.loop import Crawler
+from minicrawl.crawl.schedule.orders import ORDERS
+from minicrawl.crawl.schedule.scope_gate import ScopeGate
+from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.start.opening import refuse_contradictions
+from minicrawl.errors import UsageError
+from minicrawl.fetch import opening as reaching
+from minicrawl.model import (
+    Failed,
+    FetchResult,
+    Originals,
+    PageId,
+    Refused,
+    Request,
+    Response,
+    State,
+)
+from minicrawl.opic.money import UNIT
+from minicrawl.ports import Clock, Timed, Visit, WebAccess
+from minicrawl.store.reader import archive_folder, file_beside
+from minicrawl.web.cookies import BadLine, CookieJar, read_cookies, write_cookies
+from minicrawl.web.robots import Rules
+from minicrawl.web.urls import ResolvedUrl, host, resolve_seed
+
+if TYPE_CHECKING:
+    from minicrawl.fetch.access import AccessByOrigin, Login
+    from minicrawl.fetch.transport import Origin
+
+
+# ================================================================ logins
+#
+# Logins, headers and cookies at the start of a crawl, from its settings and its seeds.
+#
+# Law: a login in the URL of a seed is removed before anything else sees the URL; so neither the
+# store nor a log has it. The next run needs it again.
+
+MOST_IN_SEEDS = 10_000
+
+
+class SeedLogins:
+    """Logins in the URLs of seeds."""
+
+    def __init__(self) -> None:
+        self._found: dict[Origin, Login] = {}
+
+    def resolved(self, seed: str, settings: Settings) -> ResolvedUrl:
+        """Return the URL of a seed without its login, which is kept here."""
+        found = resolve_seed(seed, strip_marks=settings.storing.strip_marks)
+        if "@" in seed:
+            self._take(seed, found)
+        if found is None:
+            raise UsageError(f"{hidden_login(seed)!r} is not a URL that can be crawled")
+        return found
+
+    def check(self, access: Access, today: float) -> None:
+        """Refuse invalid logins, headers and cookies, before anything is written."""
+        self.by_origin(access, ())
+        if access.cookies != OFF:
+            given_cookies(access, today)
+
+    def by_origin(self, access: Access, seeds: Iterable[str]) -> AccessByOrigin | None:
+        """Return the logins and headers by origin, or None if there are none."""
+        if not (access.has_secrets or self._found):
+            return None
+        from minicrawl.fetch.access import access_by_origin
+
+        return access_by_origin(access, seeds, self._found)
+
+    def _take(self, seed: str, found: ResolvedUrl | None) -> None:
+        from minicrawl.fetch.access import login_in
+
+        login = login_in(seed.strip()) if found else None
+        if login is not None:
+            if len(self._found) >= MOST_IN_SEEDS and login[0] not in self._found:
+                raise UsageError(f"more than {MOST_IN_SEEDS:,} seeds with logins: use --netrc")
+            self._found[login[0]] = login[1]
+
+
+# ================================================================ cookies
+#
+# Cookies of a crawl: one jar for all workers, in a file beside the store.
+#
+# Laws: the jar is in the crawl's own process. It adds cookies to each request and takes those of
+# each response, whichever process sends the request, so that all share one session of a site. Only
+# its owner can read the file, which is replaced as a whole. If the crawl is killed, the file lacks
+# the cookies of the last `SAVE_EVERY_S`; a site sets them again.
+
+
+SAVE_EVERY_S = 2.0
+COOKIES_SUFFIX = "-cookies"
+
+
+class WithCookies:
+    """Web access whose requests have cookies."""
+
+    def __init__(self, web_access: WebAccess, jar: CookieJar, clock: Clock) -> None:
+        self._web_access, self._jar, self._clock = web_access, jar, clock
+
+    async def fetch(self, request: Request) -> FetchResult:
+        """Fetch one URL, body included."""
+        dressed = self._dressed(request)
+        return self._taken(dressed, await self._web_access.fetch(dressed))
+
+    async def visit(self, request: Request) -> Visit:
+        """Fetch a page or a sitemap."""
+        dressed = self._dressed(request)
+        visit = await self._web_access.visit(dressed)
+        fetched = self._taken(dressed, visit.fetched)
+        return visit if fetched is visit.fetched else replace(visit, fetched=fetched)
+
+    async def locate(self, url: str) -> str | Refused | Failed:
+        """Return the address that a fetch of this URL would connect to."""
+        return await self._web_access.locate(url)
+
+    async def parse_rules(self, response: Response, url: str) -> Timed[Rules | Failed]:
+        """Parse the robots.txt at this URL for our agent."""
+        return await self._web_access.parse_rules(response, url)
+
+    async def parse_stored_rules(self, text: str, url: str) -> Timed[Rules | Failed]:
+        """Parse the rules of a robots.txt as a store keeps them."""
+        return await self._web_access.parse_stored_rules(text, url)
+
+    def _dressed(self, request: Request) -> Request:
+        if request.is_anonymous:
+            return request
+        cookies = self._jar.header(request.url, self._clock.today())
+        return request._replace(cookies=cookies) if cookies else request
+
+    def _taken(self, dressed: Request, fetched: FetchResult) -> FetchResult:
+        """Take the cookies of a result.
+
+        Return it with them only if another request would send others.
+        """
+        if not fetched.cookies:
+            return fetched
+        if dressed.is_anonymous:
+            return fetched._replace(cookies=())
+        jar, today = self._jar, self._clock.today()
+        before = jar.changes
+        jar.take(dressed.url, fetched.cookies, today)
+        is_new = jar.changes > before or jar.header(dressed.url, today) != dressed.cookies
+        return fetched if is_new else fetched._replace(cookies=())
+
+
+def given_cookies(access: Access, now: float) -> CookieJar:
+    """Return a jar with the user's file; raises `UsageError` naming the invalid line."""
+    jar = CookieJar()
+    if access.cookies not in (ON, OFF):
+        _read_into(jar, Path(access.cookies), now)
+    return jar
+
+
+@asynccontextmanager
+async def with_cookies(
+    web_access: WebAccess, settings: Settings, clock: Clock
+) -> AsyncIterator[WebAccess]:
+    """Return web access with the cookies of the settings and of earlier runs, if enabled."""
+    access = settings.access
+    if access.cookies == OFF:
+        yield web_access
+        return
+    file, today = file_beside(settings.storing.store, COOKIES_SUFFIX), clock.today()
+    jar = given_cookies(access, today)
+    if _is_newer(file, access.cookies):
+        _read_into(jar, file, today)
+    saving = asyncio.create_task(_save_often(jar, file))
+    try:
+        yield WithCookies(web_access, jar, clock)
+    finally:
+        saving.cancel()
+        await asyncio.gather(saving, return_exceptions=True)
+        with suppress(OSError):  # as in `_save_often`
+            _write(file, write_cookies(jar))
+
+
+def _is_newer(file: Path, given: Path | str) -> bool:
+    """Return whether earlier runs know more than the user's file, which may have changed since."""
+    if not file.exists():
+        return False
+    return given == ON or file.stat().st_mtime >= Path(given).stat().st_mtime
+
+
+def _read_into(jar: CookieJar, file: Path, now: float) -> None:
+    try:
+        with file.open(encoding="utf-8") as lines:
+            for cookie in read_cookies(lines):
+                jar.add(cookie, now)
+    except BadLine as bad:
+        raise UsageError(f"--cookies {file}:{bad.number}: {bad.why}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"--cookies {file}: not UTF-8") from None
+    except OSError as error:
+        raise UsageError(f"--cookies {file}: {error.strerror}") from None
+
+
+async def _save_often(jar: CookieJar, file: Path) -> None:
+    saved = 0
+    while True:
+        await asyncio.sleep(SAVE_EVERY_S)
+        if jar.changes != saved:
+            saved = jar.changes
+            with suppress(OSError):  # the store reports a full disk; the next save may succeed
+                await asyncio.to_thread(_write, file, write_cookies(jar))
+
+
+def _write(file: Path, text: str) -> None:
+    """Replace the file; at no moment may anybody else read it."""
+    draft = file.with_name(f"{file.name}.part")
+    with suppress(FileNotFoundError):
+        draft.unlink()
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as written:
+        written.write(text)
+    draft.replace(file)
+
+
+# ================================================================ browsers
+#
+# Has the pages of a crawl rendered, if the user asks for it.
+#
+# Laws: a browser that is missing, or does not start, is reported before the first request. A crawl
+# that renders nothing imports nothing of `crawl.rendering`.
+
+Attach = Callable[[Crawler], None]
+
+
+def check_browser(rendering: Rendering) -> None:
+    """Check that the browser exists, before anything is written; raises `UsageError`."""
+    if rendering.is_on:
+        from minicrawl.crawl.rendering.renderer import find_browser
+
+        find_browser(rendering.browser)
+
+
+@asynccontextmanager
+async def browsers_for(settings: Settings, recorder: Recorder) -> AsyncIterator[Attach]:
+    """Open the browsers, and yield a function that attaches them; raises `UsageError`."""
+    if not settings.rendering.is_on:
+        yield _unrendered
+        return
+    from minicrawl.crawl.rendering.renderer import PageRenderer, open_render_pool
+
+    is_kept = recorder.keeping.archive is not None
+    archive = archive_folder(settings.storing.store) if is_kept else None
+    async with open_render_pool(settings, archive) as pool:
+
+        def attach(crawler: Crawler) -> None:
+            crawler.context.renderer = PageRenderer(crawler.context, crawler.parts, pool)
+
+        yield attach
+
+
+def _unrendered(crawler: Crawler) -> None:
+    """Do nothing: the pages are read as fetched."""
+
+
+# ================================================================ reach
+#
+# Before the first request: reports how servers are reached and which limits hold, and refuses
+# settings that cannot work, such as a broken proxy or a document type without a reader.
+
+_FOLDERS_SHOWN = 5
+
+
+def check_types(scope: Scope) -> None:
+    """Check that the packages for all document types are installed; raises `UsageError`."""
+    if "pdf" not in scope.types:
+        return
+    from minicrawl.web.documents import document as pdf
+
+    if not pdf.is_readable():
+        raise UsageError(pdf.MISSING)
+
+
+async def check_reach(network: Network, tell: Listener, *, is_given: bool) -> None:
+    """Check how servers are reached; raises `UsageError`.
+
+    A transport that `is_given` by a Python program is not checked.
+    """
+    if is_given:
+        return
+    reach = await reaching.check(network)
+    for text in reach.notes:
+        tell(Noted(text=text))
+    for text in reach.warnings:
+        tell(Warned(text=text))
+
+
+def limits(settings: Settings, gate: ScopeGate, seeds: Iterable[str]) -> Iterator[str]:
+    """Yield notes on the limits of the scope and the pace that the user chose."""
+    if found := gate.folders:
+        more = f" and {len(found) - _FOLDERS_SHOWN:,} more" if len(found) > _FOLDERS_SHOWN else ""
+        yield f"--scope prefix: only pages below {', '.join(found[:_FOLDERS_SHOWN])}{more}"
+    polite = settings.politeness
+    delay_s, apart_s = polite.delay_s, polite.address_delay_s
+    if isinstance(delay_s, str) or delay_s >= apart_s:
+        return
+    if delay_s or not (resolve_targets(settings) or all(map(_is_of_this_machine, seeds))):
+        yield (
+            f"--delay {delay_s:g} s is less than --address-delay {apart_s:g} s, which holds: "
+            "requests to one address are that far apart"
+        )
+
+
+def _is_of_this_machine(url: str) -> bool:
+    name = host(url).strip("[]")
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost" or name.endswith(".localhost")
+
+
+# ================================================================ beginning
+#
+# Seeds and options of a crawl, and checks before anything is written.
+
+
+class StartOptions(NamedTuple):
+    """Seeds and options of a crawl, and the command that resumes it."""
+
+    seeds: Iterable[str]
+    fresh: bool
+    command: str
+    logins: SeedLogins
+
+    def is_new(self, store: Path) -> bool:
+        """Return whether there is no store to resume."""
+        return self.fresh or not store.exists()
+
+    def check(self, settings: Settings, today: float) -> None:
+        """Refuse settings that cannot work."""
+        check_types(settings.scope)
+        check_browser(settings.rendering)
+        self.logins.check(settings.access, today)
+        if self.is_new(settings.storing.store):
+            refuse_contradictions(settings)
+
+
+# ================================================================ preview
+#
+# Preview of a crawl: its first pages, and the wishes of their hosts.
+#
+# Law: only robots.txt files are requested, no page. The caller gives a store that may be written
+# to.
+
+
+_LOOKS_EVERY_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class FirstPage:
+    """One of the first pages. With a `refusal` it is not requested."""
+
+    url: str
+    cash: float  # in units
+    refusal: State | None
+
+
+@dataclass(frozen=True, slots=True)
+class FirstHost:
+    """Host of such a page, and its robots.txt."""
+
+    origin: str
+    delay_s: float
+    rules: Rules | None  # None without a response
+    trouble: State | None
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """First pages of a crawl, their hosts, and notes for the user."""
+
+    seeds: int
+    known: int
+    hosts: list[FirstHost]
+    pages: list[FirstPage]
+    limits: list[str]
+
+
+class DryRun:
+    """Goes through the first pages of a crawl without requesting them."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        recorder: Recorder,
+        web_access: WebAccess,
+        gate: ScopeGate,
+        clock: Clock,
+    ) -> None:
+        self._frontier, self._recorder, self._gate = recorder.frontier, recorder, gate
+        self._queue = ORDERS[settings.order.strategy](recorder.frontier)
+        self._hosts = hosts_of(settings, recorder.frontier.urls.origins, lambda _host: None, clock)
+        self._clock, self._settings = clock, settings
+        for pages, _ in recorder.pages.contents():
+            for number, count in recorder.hosts.of_pages(pages):
+                self._hosts[number].pages += count
+        only_robots = replace(settings, scope=replace(settings.scope, sitemaps=False))
+        side_requests = SideRequests(self._hosts, self._clock)
+        self._onboarding = HostOnboarding(only_robots, recorder, web_access, gate, side_requests)
+        self._room = asyncio.Semaphore(settings.politeness.per_address)
+
+    async def preview(self, count: int) -> Preview:
+        """Return the preview of the first `count` pages."""
+        pages = list(islice(self._pages(), count))
+        asked = [page for page in pages if self._gate_refuses(page) is None]
+        hosts = list(dict.fromkeys(self._frontier.urls.host_of[page] for page in asked))
+        waking = asyncio.create_task(self._wake())
+        await asyncio.gather(*map(self._learn, hosts))
+        waking.cancel()
+        return Preview(
+            len(self._recorder.seeds.ids()),
+            len(self._frontier),
+            list(map(self._first_host, hosts)),
+            list(map(self._first_page, pages)),
+            list(limits(self._settings, self._gate, self._recorder.seeds.urls())),
+        )
+
+    def _pages(self) -> Iterator[int]:
+        """Yield pages host by host: the first of each host, then the second ones, and so on.
+
+        This is the order of a crawl in which all delays are equal.
+        """
+        frontier, queue = self._frontier, self._queue
+        queue.load()
+        paused: list[int] = []
+        while (page := queue.take()) is not None or paused:
+            if page is None:
+                while paused:
+                    queue.resume(paused.pop())
+            else:
+                paused.append(frontier.urls.host_of[page])
+                yield page
+
+    async def _learn(self, host: int) -> None:
+        async with self._room:
+            if await self._onboarding.locate(host):
+                await self._onboarding.learn(host, lambda _event: None, _no_sitemaps)
+
+    async def _wake(self) -> None:
+        """Resume hosts whose delays are over."""
+        while True:
+            self._hosts.wake(self._clock.now())
+            await asyncio.sleep(_LOOKS_EVERY_S)
+
+    def _gate_refuses(self, page: PageId) -> State | None:
+        pages = self._hosts[self._frontier.urls.host_of[page]].pages
+        url, depth = self._recorder.pages.url_of(page), self._frontier.urls.depth[page]
+        return self._gate.refusal(url, depth, pages, is_seed=not depth)
+
+    def _first_host(self, host: int) -> FirstHost:
+        state = self._hosts[host]
+        return FirstHost(
+            self._frontier.urls.origins[host],
+            state.delay_s(self._hosts.politeness),
+            state.rules,
+            state.trouble_at(self._clock.now()),
+        )
+
+    def _first_page(self, page: PageId) -> FirstPage:
+        url, host = self._recorder.pages.url_of(page), self._frontier.urls.host_of[page]
+        state = self._hosts[host]
+        refusal = self._gate_refuses(page) or state.trouble_at(self._clock.now())
+        rules = state.rules
+        if refusal is None and rules is not None and not rules.allows(url):
+            refusal = State.ROBOTS
+        return FirstPage(url, self._frontier.ledger.cash(page) / UNIT, refusal)
+
+
+async def _no_sitemaps(_pages: tuple[str, ...], _depth: int, _originals: Originals) -> float:
+    """Do nothing: no sitemap is read."""
+    return 0.0
