@@ -44,7 +44,7 @@ from minicrawl.report.formats import prepare, pyplot
 _STATUS = Path("/proc/self/status")
 _PEAK, _NOW = "VmHWM:", "VmRSS:"
 _CLEAR, _CLEAR_PEAK = Path("/proc/self/clear_refs"), "5"
-_CHILD = "from minicrawl.lab.graphs import run_in_child; run_in_child()"
+_CHILD = "from minicrawl.lab.growing_graphs import run_in_child; run_in_child()"
 
 
 Batch = tuple[Edge, ...]

@@ -16,9 +16,9 @@ from minicrawl.graph.distances import FAR as MOST_PAGES
 from minicrawl.graph.dynamic import ALGORITHMS, AlgorithmKind, DynamicAlgorithm, algorithm, solved
 from minicrawl.graph.synthetic import SUITE, EdgeSequence, SavedGraph
 from minicrawl.graphfiles import MAGIC, as_dimacs, pack, unpack
-from minicrawl.lab import graphs as lab
-from minicrawl.lab.commands.options import json_option
-from minicrawl.lab.graphs import draw_reports
+from minicrawl.lab import growing_graphs as lab
+from minicrawl.lab.commands.web_options import json_option
+from minicrawl.lab.growing_graphs import draw_reports
 from minicrawl.own_files import replacing
 from minicrawl.progress import Progress
 from minicrawl.wording import counted
