@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from minicrawl.cli import PROGRAM
-from minicrawl.cli.crawl.companions import Companion, CrawlRequest
+from minicrawl.cli.companions import Companion, CrawlRequest
 from minicrawl.errors import Interrupted, UsageError
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from minicrawl.cli.common.stores import progress, store_with_pages_option
+from minicrawl.cli.input_options import progress, store_with_pages_option
 from minicrawl.report.snapshot import snapshot
 from minicrawl.search.indexing import bring_up_to_date
 from minicrawl.search.searching import keep_importance

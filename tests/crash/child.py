@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from minicrawl import app
+from minicrawl.cli import crawl_command as command
+from minicrawl.cli import crawl_session as session
 from minicrawl.cli import main
-from minicrawl.cli.crawl import command, session
 from minicrawl.crawl import loop
 from minicrawl.crawl.settle import committer
 from minicrawl.crawl.settle import keeping as warc_files

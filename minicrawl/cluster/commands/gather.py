@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from minicrawl.cli import PROGRAM
-from minicrawl.cli.common.options import CommandWithSettings, settings_options
-from minicrawl.cli.common.stores import json_option, progress
-from minicrawl.cli.common.tables import show_facts, show_json
+from minicrawl.cli.input_options import json_option, progress
+from minicrawl.cli.output import show_facts, show_json
+from minicrawl.cli.setting_options import CommandWithSettings, settings_options
 from minicrawl.cluster.commands.nodes import with_engine
 from minicrawl.config import Cluster, Settings
 from minicrawl.errors import UsageError

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import click
 
-from minicrawl.cli.common.options import CommandWithSettings, loaded_options, settings_options
+from minicrawl.cli.setting_options import CommandWithSettings, loaded_options, settings_options
 from minicrawl.cluster.access import access_of, opened
 from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.config import Cluster, Loaded, Settings

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from minicrawl.cli.common.options import CommandWithSettings, settings_options
-from minicrawl.cli.common.stores import json_option
-from minicrawl.cli.common.tables import show_facts, show_json, show_list
+from minicrawl.cli.input_options import json_option
+from minicrawl.cli.output import show_facts, show_json, show_list
+from minicrawl.cli.setting_options import CommandWithSettings, settings_options
 from minicrawl.cluster import overview as wishes
 from minicrawl.cluster.commands.nodes import with_engine
 from minicrawl.cluster.engine import ClusterEngine

@@ -12,9 +12,8 @@ import click
 import numpy as np
 
 from minicrawl.cli import PROGRAM
-from minicrawl.cli.common.options import Number
-from minicrawl.cli.common.stores import json_option, source_options
-from minicrawl.cli.common.tables import (
+from minicrawl.cli.input_options import json_option, source_options
+from minicrawl.cli.output import (
     correlation,
     share,
     show_facts,
@@ -24,6 +23,7 @@ from minicrawl.cli.common.tables import (
     show_table,
     sizes_option,
 )
+from minicrawl.cli.setting_options import Number
 from minicrawl.export.cells import visible
 from minicrawl.graph.csr import NamedGraph
 from minicrawl.progress import Progress

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from minicrawl.cli.common.stores import json_option, source_options, warn_of_unranked_pages
-from minicrawl.cli.common.tables import (
+from minicrawl.cli.input_options import json_option, source_options, warn_of_unranked_pages
+from minicrawl.cli.output import (
     NONE,
     correlation,
     share,
