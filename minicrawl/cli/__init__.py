@@ -60,7 +60,7 @@ COMMANDS = {
         "Create a store from WARC files or a graph file.",
     ),
     "refine": (
-        "minicrawl.cli.control_commands:refine",
+        "minicrawl.cli.graph_commands:refine",
         "Compute converged ranks without fetching.",
     ),
     "graph": (
